@@ -4,8 +4,8 @@
  */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { FetchMirror } from '../src/hosts/fetch.ts';
-import { MANIFEST_PATH } from '../src/pages/paths.ts';
+import { MANIFEST_PATH } from '../src/pages/filePaths.ts';
+import { FetchMirror } from '../src/serve/fetchHost.ts';
 
 /** Cost of one kind of request. */
 export interface AnswerCost {

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT, UsageError } from '../src/errors.ts';
-import { LAYOUTS, type Layout } from '../src/pages/site.ts';
+import { LAYOUTS, type Layout } from '../src/pages/mirrorOptions.ts';
 import { type AnswerCost, measureAnswers } from './answers.ts';
 import { FORMS, type Form, type Generated, generate, SHAPES } from './generate.ts';
 

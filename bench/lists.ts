@@ -7,11 +7,11 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { FetchMirror } from '../src/hosts/fetch.ts';
+import { build } from '../src/engine/build.ts';
+import type { BuildOptions } from '../src/engine/buildOptions.ts';
 import { LIMITS } from '../src/limits.ts';
-import type { Layout } from '../src/pages/site.ts';
-import { build } from '../src/pipeline/build.ts';
-import type { BuildOptions } from '../src/pipeline/options.ts';
+import type { Layout } from '../src/pages/mirrorOptions.ts';
+import { FetchMirror } from '../src/serve/fetchHost.ts';
 import { type AnswerCost, measure } from './answers.ts';
 import { generate } from './generate.ts';
 

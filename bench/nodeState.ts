@@ -2,13 +2,13 @@
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Store } from '../src/duckdb/store.ts';
 import { LIMITS } from '../src/limits.ts';
-import { RowFiles } from '../src/pull/core/rowFiles.ts';
+import { RowFiles } from '../src/pull/node/rowFiles.ts';
 import { STATE_FOLDER, WORK_FOLDER } from '../src/pull/pulledFiles.ts';
 import { nameNumber, nameText } from '../src/runes/name.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
 import { runeIdText } from '../src/runes/runeId.ts';
-import { Store } from '../src/store/duckdb.ts';
 import { DiskLedger } from '../src/unspent/diskLedger.ts';
 import { BASE, oldOutput, oldRune } from './nodeChain.ts';
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
-import { createMirrorServer } from '../src/hosts/node.ts';
+import { createMirrorServer } from '../src/serve/local/server.ts';
 import { temporaryFolder, testBuild } from '../test/support/build.ts';
 import { runProcess as run } from '../test/support/cli.ts';
 import { type Database, SCHEMA, startPostgres } from '../test/support/postgres.ts';

@@ -4,13 +4,13 @@
  */
 import { readFileSync } from 'node:fs';
 import { decompress } from 'fzstd';
-import { hash256 } from '../src/pull/core/hash256.ts';
-import { type Block, readBlock, type TransactionPlace } from '../src/runes/block.ts';
+import { hash256 } from '../src/pull/node/hash256.ts';
 import { uint32At } from '../src/runes/bytes.ts';
 import { commitmentsOf, indexBlock } from '../src/runes/indexBlock.ts';
-import type { Ledger, RuneOutput } from '../src/runes/ledger.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
+import { type Block, readBlock, type TransactionPlace } from '../src/runes/parseBlock.ts';
 import { runeId } from '../src/runes/runeId.ts';
+import type { Ledger, RuneOutput } from '../src/runes/unspentLedger.ts';
 
 const rounds = Number(process.argv[2] ?? 40);
 

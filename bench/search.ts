@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { findRunes, lettersOf, readSearchFile, searchFiles } from '../src/pages/search.ts';
+import { findRunes, lettersOf, readSearchFile, searchFiles } from '../src/lists/searchFiles.ts';
 import { closeBrowser, openPage } from '../test/browser/support.ts';
 import { testBuild } from '../test/support/build.ts';
 import { SAMPLE_INPUT } from '../test/support/cases.ts';

@@ -1,13 +1,13 @@
 /** `rune-mirror build`. */
 import { Progress } from '../src/cli/progress.ts';
 import { runCommand } from '../src/cli/run.ts';
-import { BUILD_COMMAND, buildOptions } from '../src/pipeline/command.ts';
-import { explainInterruption } from '../src/pipeline/interrupt.ts';
+import { BUILD_COMMAND, buildOptions } from '../src/engine/buildCommand.ts';
+import { explainInterruption } from '../src/engine/interruption.ts';
 
 void runCommand(BUILD_COMMAND, process.argv.slice(2), async (flags, log) => {
   const [options, progress] = [buildOptions(flags), Progress.of(flags, log)];
   if (!options.dryRun) explainInterruption(options.out, log);
   // Load the build, and DuckDB with it, after the flags are checked, so that help is fast.
-  const { build } = await import('../src/pipeline/build.ts');
+  const { build } = await import('../src/engine/build.ts');
   await build(options, log, progress);
 });

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { nearest } from '../src/cli/suggest.ts';
+import { nearest } from '../src/cli/nearestWord.ts';
 import { EXIT } from '../src/errors.ts';
 import { VERSION } from '../src/version.ts';
 

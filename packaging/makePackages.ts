@@ -34,7 +34,7 @@ const BUNDLES: Readonly<Record<string, string>> = {
   sample: 'scripts/sample.ts',
   serve: 'scripts/serve.ts',
   verify: 'scripts/verify.ts',
-  writer: 'src/write/writer.ts',
+  writer: 'src/engine/render/writer.ts',
 };
 
 /** Puts packaging/program.ts in the place of src/program.ts. */

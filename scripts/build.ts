@@ -1,15 +1,15 @@
-/** `npm run build`: flags are in src/pipeline/command.ts, the steps in src/pipeline/build.ts. */
+/** `npm run build`: flags are in src/engine/buildCommand.ts, the steps in src/engine/build.ts. */
 import { Progress } from '../src/cli/progress.ts';
 import { runCommand } from '../src/cli/run.ts';
-import { BUILD_COMMAND, buildOptions } from '../src/pipeline/command.ts';
-import { explainInterruption } from '../src/pipeline/interrupt.ts';
+import { BUILD_COMMAND, buildOptions } from '../src/engine/buildCommand.ts';
+import { explainInterruption } from '../src/engine/interruption.ts';
 
 /**
  * Loads the build as this file was loaded. The loader of run.cjs supports only require(), other loaders import(). With
  * both, the process would have two copies of each error's class, and would not know the errors of the other copy.
  */
-const load = async (): Promise<typeof import('../src/pipeline/build.ts')> =>
-  typeof require === 'function' ? require('../src/pipeline/build.ts') : import('../src/pipeline/build.ts');
+const load = async (): Promise<typeof import('../src/engine/build.ts')> =>
+  typeof require === 'function' ? require('../src/engine/build.ts') : import('../src/engine/build.ts');
 
 void runCommand(BUILD_COMMAND, process.argv.slice(2), async (flags, log) => {
   const [options, progress] = [buildOptions(flags), Progress.of(flags, log)];

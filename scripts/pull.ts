@@ -1,5 +1,5 @@
-/** `npm run pull`: flags are in src/pull/command.ts, the steps in src/pull/pull.ts. */
+/** `npm run pull`: flags are in src/pull/pullCommand.ts, the steps in src/pull/pullBlocks.ts. */
 import { runCommand } from '../src/cli/run.ts';
-import { PULL_COMMAND, runPull } from '../src/pull/command.ts';
+import { PULL_COMMAND, runPull } from '../src/pull/pullCommand.ts';
 
 void runCommand(PULL_COMMAND, process.argv.slice(2), runPull);

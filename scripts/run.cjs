@@ -7,7 +7,7 @@ require('tsx/cjs/api').register();
 if (/^[A-Za-z]+$/.test(command) && existsSync(file)) {
   require(file);
 } else {
-  const { nearest } = require('../src/cli/suggest.ts');
+  const { nearest } = require('../src/cli/nearestWord.ts');
   const commands = readdirSync(__dirname).flatMap((name) => (name.endsWith('.ts') ? [name.slice(0, -3)] : []));
   const near = nearest(command, commands);
   process.stderr.write(

@@ -7,7 +7,7 @@
  * runes protocol are defined beside the format or the rule.
  */
 
-import { areLevelSteps, type LevelSteps } from './archive/levels.ts';
+import { areLevelSteps, type LevelSteps } from './format/levels.ts';
 
 /** Limits that change no published byte. */
 export interface WorkLimits {

@@ -15,7 +15,7 @@ export interface Program {
 export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('../scripts/run.cjs', import.meta.url)),
-  writerThread: new URL('./write/writerThread.cjs', import.meta.url),
+  writerThread: new URL('./engine/render/writerThread.cjs', import.meta.url),
   assets: undefined,
 };
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { from as copyFrom } from 'pg-copy-streams';
-import { LAYOUTS, type Layout } from '../../src/pages/site.ts';
+import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { testBuild } from '../../test/support/build.ts';
 import { type Database, SCHEMA } from '../../test/support/postgres.ts';
 import { generate } from '../generate.ts';

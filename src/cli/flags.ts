@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { type Exit, UsageError } from '../errors.ts';
-import { didYouMean } from './suggest.ts';
+import { didYouMean } from './nearestWord.ts';
 
 /** Row of a command's table of flags. */
 export interface Flag {

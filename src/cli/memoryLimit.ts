@@ -1,5 +1,5 @@
 /**
- * The flag `--memory-limit`, and the check that Node.js obeys it. DuckDB obeys its part by itself (store/duckdb.ts).
+ * The flag `--memory-limit`, and the check that Node.js obeys it. DuckDB obeys its part by itself (duckdb/store.ts).
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,9 +1,9 @@
 /**
  * Formats a parsed record as JSON of the dialect `contract`, for pulls and `npm run verify`. Builds produce the same
- * text in SQL (render/recordSql.ts), because DuckDB formats millions of records on all cores. test/verify.test.ts and
- * test/pullMirror.test.ts check that both produce the same digests.
+ * text in SQL (engine/render/renderRecordSql.ts), because DuckDB formats millions of records on all cores. test/verify/verify.test.ts and
+ * test/pull/pullMirror.test.ts check that both produce the same digests.
  */
-import type { Operation } from '../pages/lists.ts';
+import type { Operation } from '../pages/blockAndTransactionLists.ts';
 
 /** Valid record of either dialect. Null means no value. */
 export interface ActivityRecord {

@@ -4,7 +4,7 @@
  *
  * The regular expressions match the whole value. They work the same in JavaScript and in RE2, the engine of DuckDB.
  */
-import { OPERATIONS } from '../pages/lists.ts';
+import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 
 /** Largest integer that every JSON client reads exactly, 2^53 - 1. */
 export const MAX_INTEGER = Number.MAX_SAFE_INTEGER;

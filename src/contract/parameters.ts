@@ -1,12 +1,12 @@
 /**
- * Schemas of the API's request parameters, for the OpenAPI document. Hosts parse requests with pages/request.ts,
- * without the schema library. test/openapi.test.ts checks that both agree.
+ * Schemas of the API's request parameters, for the OpenAPI document. Hosts parse requests with pages/parseRequest.ts,
+ * without the schema library. test/site/openapi.test.ts checks that both agree.
  */
 import { z } from 'zod';
+import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
+import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/filePaths.ts';
 import { RUNE } from '../pages/ids.ts';
-import { OPERATIONS } from '../pages/lists.ts';
-import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
-import { defaultLimit, maximumLimit, type Site } from '../pages/site.ts';
+import { defaultLimit, maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { MAX_INTEGER, RULES } from './fields.ts';
 
 const HASH = RULES.hash.pattern;

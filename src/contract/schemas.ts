@@ -1,12 +1,12 @@
 /** Zod schemas of the input, of responses and of the build's documents. fields.ts has the rules of fields. */
 import { z } from 'zod';
-import { isFileName } from '../archive/fileName.ts';
-import { FORMAT, formatFault } from '../archive/format.ts';
 import { messageOf } from '../errors.ts';
-import { OPERATIONS } from '../pages/lists.ts';
-import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/site.ts';
+import { isFileName } from '../format/fileName.ts';
+import { FORMAT, formatFault } from '../format/formatVersion.ts';
+import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
+import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/mirrorOptions.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
-import { hashIn, rune } from './parts.ts';
+import { hashIn, rune } from './schemaParts.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 import { lastRead, sources } from './sources.ts';
 

@@ -1,12 +1,12 @@
 /**
  * Reports the invalid records of a source: file, line and broken rule.
  */
-import { identifier, int, nullable, type Store, text } from '../store/duckdb.ts';
-import { isBlank, linesOf } from './lines.ts';
+import { identifier, int, nullable, type Store, text } from '../duckdb/store.ts';
+import { validity } from './canonicalRecordSql.ts';
+import type { Report } from './inputFindings.ts';
 import type { RawSource } from './rawSource.ts';
+import { isBlank, linesOf } from './readLines.ts';
 import { recordFaults } from './recordFaults.ts';
-import { validity } from './recordSql.ts';
-import type { Report } from './report.ts';
 
 /**
  * The place of a record: its file, the number of the record or saved response in the file, and the position in a saved

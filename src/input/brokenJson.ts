@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../errors.ts';
-import { isBlank, LONGEST_LINE, linesOf } from './lines.ts';
+import { isBlank, LONGEST_LINE, linesOf } from './readLines.ts';
 
 /** The largest JSON file that is parsed in one piece. */
 const WHOLE_FILE_BYTES = 64 * 1024 * 1024;

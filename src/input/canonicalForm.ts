@@ -1,12 +1,13 @@
 /**
  * Finds Parquet files whose cells are already canonical, so their records need no conversion each time they are read.
  */
+
+import { duckdbMessage, isAboutFile } from '../duckdb/duckdbErrors.ts';
+import { readFiles } from '../duckdb/readFilesSql.ts';
+import { identifier, int, type Store } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
-import { identifier, int, type Store } from '../store/duckdb.ts';
-import { duckdbMessage, isAboutFile } from '../store/failures.ts';
-import { readFiles } from '../store/files.ts';
+import { validity } from './canonicalRecordSql.ts';
 import { type Member, memberNamedIn, type RawSource } from './rawSource.ts';
-import { validity } from './recordSql.ts';
 
 /**
  * True when every cell is valid and canonical, such as a lower-case hash without prefix. Exports of this program and of

@@ -2,7 +2,7 @@
  * SQL of one cell: whether it keeps its rule of contract/fields.ts, and its canonical value. NULL means no value.
  */
 import { type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
-import { identifier, literal } from '../store/duckdb.ts';
+import { identifier, literal } from '../duckdb/store.ts';
 
 /**
  * How a cell is stored: `json` is JSON text such as `"mint"` with its quotes; `text` is plain text from CSV or Parquet;

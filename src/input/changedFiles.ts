@@ -5,9 +5,9 @@
  * content decides, because a fresh checkout or a restored copy gives every file new times.
  */
 import { type BigIntStats, statSync } from 'node:fs';
+import { int, type Store, text, type Values } from '../duckdb/store.ts';
+import { columns, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
-import { int, type Store, text, type Values } from '../store/duckdb.ts';
-import { columns, type TableWith } from '../store/table.ts';
 import { Checksums, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';

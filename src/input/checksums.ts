@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { bulkFiles } from '../contract/bulk.ts';
+import { bulkFiles } from '../contract/parquetSchemas.ts';
 import { misfitOf } from '../contract/schemas.ts';
 import { codeOf, InputError } from '../errors.ts';
 import { CHECKSUM_ENDING, type InputFile } from './discover.ts';
@@ -63,7 +63,7 @@ export class Checksums {
   }
 }
 
-/** Parses a build's list of Parquet files (bulk/ranges.ts). Returns no checksums for any other file with that name. */
+/** Parses a build's list of Parquet files (rows/parquetIndex.ts). Returns no checksums for any other file with that name. */
 function listOf(text: string | undefined, name: string): ReadonlyMap<string, string> {
   if (text?.startsWith('{"ranges":') !== true) return new Map();
   try {

@@ -1,8 +1,9 @@
 /**
  * Fills tables of the store from input files, and numbers each record's file.
  */
+
+import { literal, type Store } from '../duckdb/store.ts';
 import { countCrossing } from '../limits.ts';
-import { literal, type Store } from '../store/duckdb.ts';
 import { bytesOf, type Member, pathsOf, type Reading } from './rawSource.ts';
 
 /** The column in which DuckDB gives the path of a record's file. The name is unlikely to be a column of the input. */

@@ -5,19 +5,19 @@
  * 3. unchanged files that share a block with a file from steps 1 and 2.
  */
 import { basename, join } from 'node:path';
-import { int } from '../store/duckdb.ts';
-import { columns, type Table, type TableWith } from '../store/table.ts';
+import { int } from '../duckdb/store.ts';
+import { columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { reportBadRecords } from './badRecords.ts';
 import { BLOCKS_FILE } from './blocksRead.ts';
 import { isInCanonicalForm, withCanonicalCells } from './canonicalForm.ts';
+import { blocksSelect } from './canonicalRecordSql.ts';
 import type { NumberedFile, UnchangedFile } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
+import { Report } from './inputFindings.ts';
+import { ledgersToReadAgain, leftOutSelect, loadRunes, type Runes } from './joinRunes.ts';
 import { bytesOf, groupAlike, type Numbered, type RawSource, type Reading } from './rawSource.ts';
 import { readSource } from './readSource.ts';
 import { isLedger, recognise } from './recognise.ts';
-import { blocksSelect } from './recordSql.ts';
-import { Report } from './report.ts';
-import { ledgersToReadAgain, leftOutSelect, loadRunes, type Runes } from './runes.ts';
 
 /** Columns of the blocks of input files. `records` is 0 when the build left out all rows of the block. */
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');

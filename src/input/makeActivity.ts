@@ -1,15 +1,15 @@
 /**
  * Turns all raw sources into canonical records: one row per record, with the same columns for every form of input.
  */
-import { int, type Store } from '../store/duckdb.ts';
-import { columns, type Table, type TableWith } from '../store/table.ts';
+import { int, type Store } from '../duckdb/store.ts';
+import { columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { isInRange } from './blockRange.ts';
-import { isClustered, isTableClustered } from './clustering.ts';
+import { canonicalCell, canonicalSelect, RECORDS, type Records, SERVED_ORDER } from './canonicalRecordSql.ts';
+import { isClustered, isTableClustered } from './clusteredRecords.ts';
 import { HELD, type InputReader } from './inputReader.ts';
+import { ledgerSelect, type Runes } from './joinRunes.ts';
 import type { RawSource, Reading } from './rawSource.ts';
 import { isLedger } from './recognise.ts';
-import { canonicalCell, canonicalSelect, RECORDS, type Records, SERVED_ORDER } from './recordSql.ts';
-import { ledgerSelect, type Runes } from './runes.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
 
 const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;

@@ -2,16 +2,17 @@
  * A raw source: input files of the same form and columns, read into one relation of the store. Its cells are not
  * checked yet. JSON and CSV become tables, so they are parsed once; Parquet files become a view.
  */
+
+import type { Store } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
 import { messageOf } from '../errors.ts';
 import { groupBy } from '../groupBy.ts';
 import type { WorkLimits } from '../limits.ts';
-import type { Store } from '../store/duckdb.ts';
-import type { TableWith } from '../store/table.ts';
 import type { BlockRange } from './blockRange.ts';
 import type { RawColumn } from './cellSql.ts';
 import type { FILES } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
-import type { ReadProgress } from './readProgress.ts';
+import type { ReadProgress } from './inputProgress.ts';
 import type { Recognised, TableForm } from './recognise.ts';
 
 /** Tables of the last build that reading continues. They are empty in a full build. */

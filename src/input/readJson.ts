@@ -3,10 +3,10 @@
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, type Field } from '../contract/fields.ts';
+import { readFiles } from '../duckdb/readFilesSql.ts';
+import { identifier, int, literal, type Store, text } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
 import { groupBy } from '../groupBy.ts';
-import { identifier, int, literal, type Store, text } from '../store/duckdb.ts';
-import { readFiles } from '../store/files.ts';
 import { fillTable, SOURCE_FILE } from './fillTable.ts';
 import type { Member, Numbered, RawSource, Reading } from './rawSource.ts';
 

@@ -1,8 +1,9 @@
 /**
  * Reads recognised files of the same form into a raw source.
  */
+
+import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
 import { InputError } from '../errors.ts';
-import { duckdbMessage, isAboutFile, printable } from '../store/failures.ts';
 import { whereBroken } from './brokenJson.ts';
 import { memberNamedIn, type Numbered, type RawSource, type Reading } from './rawSource.ts';
 import { readJson } from './readJson.ts';

@@ -10,9 +10,9 @@ import {
   RUNE_DETAILS,
   RUNE_FIELDS,
 } from '../contract/fields.ts';
+import { readCsv, readFiles } from '../duckdb/readFilesSql.ts';
+import { identifier } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
-import { identifier } from '../store/duckdb.ts';
-import { readCsv, readFiles } from '../store/files.ts';
 import { mayBeInRange } from './blockRange.ts';
 import { INEXACT_TYPES, NESTED_TYPES, type RawColumn, shapeOf } from './cellSql.ts';
 import { fillTable, SOURCE_FILE, sourceNumber } from './fillTable.ts';

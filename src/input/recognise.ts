@@ -4,10 +4,10 @@
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
+import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
+import { readFiles } from '../duckdb/readFilesSql.ts';
+import { type Store, text } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
-import { type Store, text } from '../store/duckdb.ts';
-import { duckdbMessage, isAboutFile, printable } from '../store/failures.ts';
-import { readFiles } from '../store/files.ts';
 import { decompress, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';

@@ -4,8 +4,8 @@
 import type { z } from 'zod';
 import { RULES } from '../contract/fields.ts';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';
+import { shorten } from './inputFindings.ts';
 import type { RawSource } from './rawSource.ts';
-import { shorten } from './report.ts';
 
 /** The cells of a record as text, by column. */
 type Cells = Readonly<Record<string, unknown>>;

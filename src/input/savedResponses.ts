@@ -5,11 +5,11 @@
  * transactions belongs to a block's list. Pages with one transaction each belong to transactions' lists if each such
  * list is complete, and otherwise to a block's list. A list that does not have all records of its total is rejected.
  */
-import { int, joinedText, type Store, text } from '../store/duckdb.ts';
-import type { TableWith } from '../store/table.ts';
+import { int, joinedText, type Store, text } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
+import { canonicalSelect, RECORDS, type Records, SERVED_COLUMNS } from './canonicalRecordSql.ts';
+import { Report } from './inputFindings.ts';
 import type { RawSource } from './rawSource.ts';
-import { canonicalSelect, RECORDS, type Records, SERVED_COLUMNS } from './recordSql.ts';
-import { Report } from './report.ts';
 
 /**
  * Makes canonical records of affected blocks from all saved responses, and notices. Throws an InputError for incomplete

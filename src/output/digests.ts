@@ -10,11 +10,11 @@
 import { createHash } from 'node:crypto';
 import { digestsFile } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
+import { int, type Store, text } from '../duckdb/store.ts';
+import type { DiskSink } from '../engine/render/fileSinks.ts';
+import type { StateTables } from '../engine/state/state.ts';
 import { groupBy } from '../groupBy.ts';
-import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
-import type { StateTables } from '../state/state.ts';
-import { int, type Store, text } from '../store/duckdb.ts';
-import type { DiskSink } from '../write/sinks.ts';
+import { DIGESTS_PER_FILE, digestsPath } from '../pages/filePaths.ts';
 
 /** Line of a digests file. `hash` has 64 hex digits without `0x` in both dialects. */
 export interface BlockDigest {

@@ -3,19 +3,19 @@
  * input always gives equal bytes.
  */
 
-import { FORMAT } from '../archive/format.ts';
-import { lastRanked } from '../archive/levels.ts';
-import type { BalanceTables, ListTables } from '../archive/listTables.ts';
-import type { RootName } from '../archive/reader.ts';
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';
-import type { Etchings } from '../etchings/facts.ts';
-import { MANIFEST_PATH } from '../pages/paths.ts';
-import type { Site } from '../pages/site.ts';
-import { IS_INVENTED } from '../sample/marks.ts';
+import { int, type Store, text } from '../duckdb/store.ts';
+import type { Etchings } from '../engine/state/etchings.ts';
+import type { StateTables } from '../engine/state/state.ts';
+import type { RootName } from '../format/archiveReader.ts';
+import { FORMAT } from '../format/formatVersion.ts';
+import { lastRanked } from '../format/levels.ts';
+import type { BalanceTables, ListTables } from '../format/listTables.ts';
+import { IS_INVENTED } from '../input/sample/sampleMarks.ts';
+import { MANIFEST_PATH } from '../pages/filePaths.ts';
+import type { Site } from '../pages/mirrorOptions.ts';
 import type { OwnFile } from '../site/assets.ts';
-import type { StateTables } from '../state/state.ts';
-import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { digestOfBlocks, runsOf } from './digests.ts';
 

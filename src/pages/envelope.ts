@@ -5,7 +5,7 @@
  * `{"rune":`, and JSON escapes quotes inside strings. So `},{"rune":` occurs only between two records. Cutting there
  * keeps the bytes of every record unchanged.
  */
-import type { Window } from './query.ts';
+import type { Window } from './parseQuery.ts';
 
 /** Renders the text before the records of a page. */
 export const envelopeHead = (window: Window, total: number): string =>

@@ -1,5 +1,5 @@
 /** Parses the ids of transactions, blocks and runes in requests and input. Spells ids for responses and paths. */
-import type { Dialect } from './site.ts';
+import type { Dialect } from './mirrorOptions.ts';
 
 /** Spells a hash or tx id as the dialect does in responses and paths. */
 export const spellHex = (hex: string, dialect: Dialect): string => (dialect === 'contract' ? `0x${hex}` : hex);

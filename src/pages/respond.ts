@@ -2,10 +2,10 @@
  * The page map: answers a request target from the files of a build. Uses no platform API, so that each host (Node, edge
  * functions, workers) needs only a few lines to adapt it.
  */
-import { isArchiveError } from '../archive/error.ts';
-import { PartCache } from '../archive/partCache.ts';
-import { Archive, type RootName } from '../archive/reader.ts';
-import { windowOf } from './archived.ts';
+import { isArchiveError } from '../format/archiveError.ts';
+import { Archive, type RootName } from '../format/archiveReader.ts';
+import { PartCache } from '../format/partCache.ts';
+import type { ActivityList } from './blockAndTransactionLists.ts';
 import {
   blockHashOf,
   blockHeightOf,
@@ -16,14 +16,14 @@ import {
   readPage,
   renderEnvelope,
 } from './envelope.ts';
-import { type Files, MissingFileError, type OpenFile } from './files.ts';
-import type { AnswerFromLists, FurtherRequest } from './further.ts';
-import type { ActivityList } from './lists.ts';
-import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './paths.ts';
-import type { Window } from './query.ts';
-import { parseTarget } from './request.ts';
-import { type BuiltSite, isSettled } from './site.ts';
-import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
+import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
+import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './filePaths.ts';
+import type { AnswerFromLists, FurtherRequest } from './listEndpoints.ts';
+import { type BuiltSite, isSettled } from './mirrorOptions.ts';
+import type { Window } from './parseQuery.ts';
+import { parseTarget } from './parseRequest.ts';
+import { windowOf } from './windowFromArchive.ts';
+import { exactPage, fallbackPage, firstRead, secondRead } from './windowToPages.ts';
 
 /** A file of the build, to be sent unchanged. */
 interface PageAnswer<File extends OpenFile> {
@@ -61,7 +61,7 @@ export type Answer<File extends OpenFile> =
   | { readonly kind: 'other' };
 
 /**
- * Answers a request. `target` is its path and query. `lists` answers from lists of an archive (pages/listAnswers.ts),
+ * Answers a request. `target` is its path and query. `lists` answers from lists of an archive (lists/answers.ts),
  * and `cache` keeps parts of the archive between requests. Rejects with a MissingFileError when a required file is
  * missing or incomplete, and with the host's error when a file cannot be read.
  */

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { blocksFile, joinSources, type LastRead, type Rules, type Sources } from '../contract/sources.ts';
+import { replaceDurably } from '../disk/replaceFile.ts';
 import { BLOCKS_FILE } from '../input/blocksRead.ts';
-import { replaceDurably } from '../write/replace.ts';
-import type { Heights } from './heights.ts';
-import { workFile } from './write.ts';
+import type { Heights } from './heightRange.ts';
+import { workFile } from './writePulled.ts';
 
 /**
  * Updates the list. Fetched blocks get `origin`, the rules by which the source makes its rows. Other blocks keep their

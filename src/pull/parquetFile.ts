@@ -1,10 +1,10 @@
 /** Writes rows as Parquet files. Equal rows always give equal bytes. */
 import { resolve } from 'node:path';
 import type { Field } from '../contract/fields.ts';
-import { literal, type Store } from '../store/duckdb.ts';
-import { readCsv } from '../store/files.ts';
-import { columnsOf } from '../store/table.ts';
-import { workFile } from './write.ts';
+import { readCsv } from '../duckdb/readFilesSql.ts';
+import { literal, type Store } from '../duckdb/store.ts';
+import { columnsOf } from '../duckdb/table.ts';
+import { workFile } from './writePulled.ts';
 
 export interface CsvRows {
   /** CSV file in PostgreSQL's format: without a header, an unquoted empty field is NULL. Undefined for no rows. */

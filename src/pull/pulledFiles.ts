@@ -20,14 +20,14 @@ import { createGunzip } from 'node:zlib';
 import { z } from 'zod';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput } from '../contract/schemas.ts';
+import { readFiles } from '../duckdb/readFilesSql.ts';
+import { nullable, type Store, text } from '../duckdb/store.ts';
 import { BuildError, InputError, messageOf } from '../errors.ts';
 import { Checksums, sha256Of } from '../input/checksums.ts';
 import { digestOfBlocks } from '../output/digests.ts';
-import { nullable, type Store, text } from '../store/duckdb.ts';
-import { readFiles } from '../store/files.ts';
-import { type Block, type BlockIdentity, identityOf } from './block.ts';
-import { type Heights, heightsOf } from './heights.ts';
-import { identitiesSql, readIdentityRows } from './rows.ts';
+import { type Block, type BlockIdentity, identityOf } from './blockIdentity.ts';
+import { type Heights, heightsOf } from './heightRange.ts';
+import { identitiesSql, readIdentityRows } from './identifyRows.ts';
 
 /** Subfolder of the input folder. Pulls replace and remove files only here. */
 export const PULLED_FOLDER = 'pulled';

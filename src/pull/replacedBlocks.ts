@@ -3,14 +3,14 @@
  */
 import { join } from 'node:path';
 import { count } from '../cli/log.ts';
+import type { Store } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
-import type { Store } from '../store/duckdb.ts';
-import { type BlockIdentity, isSameBlock } from './block.ts';
-import { heightsOf } from './heights.ts';
-import { isStale } from './plan.ts';
+import { type BlockIdentity, isSameBlock } from './blockIdentity.ts';
+import type { Extent, Source } from './blockSource.ts';
+import { heightsOf } from './heightRange.ts';
+import { isStale } from './planBlocks.ts';
 import { EMPTY, isJoined, joinedDigest, type PulledFile, readIdentities } from './pulledFiles.ts';
-import type { Extent, Source } from './source.ts';
-import { hasChecksum } from './write.ts';
+import { hasChecksum } from './writePulled.ts';
 
 export interface Stale {
   /**

@@ -19,7 +19,7 @@ export const peek = (bytes: LentBytes): Uint8Array => bytes as unknown as Uint8A
 
 /**
  * Copies the bytes from `from` to `to`. Used instead of `slice`, which copies a Uint8Array but returns a view of a Node
- * Buffer, although both have the same type. test/architecture.test.ts forbids `slice`.
+ * Buffer, although both have the same type. test/project/architecture.test.ts forbids `slice`.
  */
 export function copyOf(bytes: Uint8Array | LentBytes, from = 0, to = bytes.length): Uint8Array {
   return new Uint8Array((bytes as Uint8Array).subarray(from, to));

@@ -1,16 +1,16 @@
 /** Indexes a block by ord's rules: from block and ledger to rows of activity and changes of the ledger. */
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
-import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessEndsOf } from './block.ts';
 import { copyOf, type Hash256, hashText, outpointText, sameBytes, uint32At } from './bytes.ts';
-import type { Changes, Ledger, Mintable, NewOutput, NewRune, RuneOutput } from './ledger.ts';
-import { type Etching, MAX_U128, type Message, type MessageId } from './message.ts';
-import { isMintOpen, mintWindow } from './mint.ts';
+import { type Event, emitMoves, type LedgerRow, type RowTarget, type RuneRow } from './ledgerRows.ts';
+import { isMintOpen, mintWindow } from './mintTerms.ts';
 import { commitmentOf, FIRST_RESERVED, minimumName, nameNumber, nameText, reservedName, spacedName } from './name.ts';
 import type { Network } from './networks.ts';
-import { type Event, emitMoves, type LedgerRow, type RowTarget, type RuneRow } from './rows.ts';
+import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessEndsOf } from './parseBlock.ts';
 import { knownId, type RuneId, runeId, runeIdText } from './runeId.ts';
+import { type Etching, MAX_U128, type Message, type MessageId } from './runestone.ts';
 import { isOpReturn, isTaproot, pushes, tapscriptOf } from './script.ts';
+import type { Changes, Ledger, Mintable, NewOutput, NewRune, RuneOutput } from './unspentLedger.ts';
 
 /** Confirmations that a commitment needs when its name is etched. The block of the etching counts as one. */
 export const CONFIRMATIONS = 6;

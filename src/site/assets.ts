@@ -16,8 +16,8 @@ export type OwnFile = readonly [path: string, content: Buffer];
 
 /** Bundled scripts: path in the output without extension, and path below `src`. */
 const SCRIPTS: Readonly<Record<string, string>> = {
-  client: 'client/index.ts',
-  lists: 'client/lists.ts',
+  client: 'serve/client/mirrorClient.ts',
+  lists: 'serve/client/lists.ts',
   'docs/init': 'site/apiDocs/startSwagger.ts',
   explorer: 'site/explorer/main.ts',
   charts: 'site/explorer/charts.ts',
@@ -39,7 +39,7 @@ export function siteAssets(): readonly OwnFile[] {
 
 function made(): OwnFile[] {
   try {
-    return [...bundles(), ['client.d.ts', readFileSync(inSource('client/client.d.ts'))], ...docsFiles()];
+    return [...bundles(), ['client.d.ts', readFileSync(inSource('serve/client/client.d.ts'))], ...docsFiles()];
   } catch (error) {
     throw new BuildError(`the scripts of the explorer cannot be bundled: ${messageOf(error)}`, ['Run npm ci, then build again.']);
   }

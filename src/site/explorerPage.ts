@@ -3,9 +3,9 @@
  * and charts (src/site/explorer). All URLs are relative, so that a mirror may be in any folder of a host.
  */
 import type { Manifest } from '../contract/schemas.ts';
-import { RANGES_PATH } from '../pages/paths.ts';
-import type { Site } from '../pages/site.ts';
-import { count, formatHeights, groupDigits, shorten } from './format.ts';
+import { RANGES_PATH } from '../pages/filePaths.ts';
+import type { Site } from '../pages/mirrorOptions.ts';
+import { count, formatHeights, groupDigits, shorten } from './formatValues.ts';
 import { HTML_START } from './htmlStart.ts';
 
 /** Logo: the rune Raido, drawn as lines because few fonts have runic letters. */

@@ -4,18 +4,18 @@
  * cannot differ.
  */
 import { z } from 'zod';
-import { BALANCE_SCHEMAS } from '../contract/balances.ts';
-import { bulkFiles } from '../contract/bulk.ts';
-import { etchingSchemas, unknownRune } from '../contract/etchings.ts';
-import { outputSchemas } from '../contract/outputs.ts';
+import { BALANCE_SCHEMAS } from '../contract/balanceSchemas.ts';
+import { etchingSchemas, unknownRune } from '../contract/etchingSchemas.ts';
 import { parameterSchemas } from '../contract/parameters.ts';
+import { bulkFiles } from '../contract/parquetSchemas.ts';
 import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from '../contract/schemas.ts';
-import { searchFile } from '../contract/search.ts';
-import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/stats.ts';
-import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
-import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
-import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
-import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/site.ts';
+import { searchFile } from '../contract/searchFileSchema.ts';
+import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/statsSchemas.ts';
+import { outputSchemas } from '../contract/unspentOutputSchemas.ts';
+import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/filePaths.ts';
+import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/mirrorOptions.ts';
+import { errorBody, notFound, RETRY_LATER } from '../serve/http/errorBodies.ts';
+import { API_HEADERS, cachingHeaders } from '../serve/http/headers.ts';
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiExamples.ts';
 import { type FileOperation, fileOperations, type Json, namesIn, type Subject } from './openapiFiles.ts';
 import { type ListOperation, listOperations, parametersOf } from './openapiLists.ts';

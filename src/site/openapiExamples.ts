@@ -4,10 +4,10 @@
  */
 
 import type { ActivityRecord } from '../contract/contractJson.ts';
-import { type ErrorStatus, errorBody } from '../http/errors.ts';
 import { spellHex } from '../pages/ids.ts';
-import { parseTarget } from '../pages/request.ts';
-import type { BuiltSite, Dialect, Site } from '../pages/site.ts';
+import type { BuiltSite, Dialect, Site } from '../pages/mirrorOptions.ts';
+import { parseTarget } from '../pages/parseRequest.ts';
+import { type ErrorStatus, errorBody } from '../serve/http/errorBodies.ts';
 
 /** Transaction that etched DOG•GO•TO•THE•MOON, the third rune. */
 export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';

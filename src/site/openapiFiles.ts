@@ -1,6 +1,6 @@
 /** Operations of the API's description that return files of the build. */
-import { RANGES_PATH } from '../pages/paths.ts';
-import type { BuiltSite } from '../pages/site.ts';
+import { RANGES_PATH } from '../pages/filePaths.ts';
+import type { BuiltSite } from '../pages/mirrorOptions.ts';
 import { serverVersion } from '../version.ts';
 
 export type Json = Readonly<Record<string, unknown>>;

@@ -1,6 +1,7 @@
 /** Operations of the API's description that return lists, or an object of a list. */
+
+import { type BuiltSite, maximumLimit } from '../pages/mirrorOptions.ts';
 import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
-import { type BuiltSite, maximumLimit } from '../pages/site.ts';
 import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
 import { type Json, namesIn } from './openapiFiles.ts';
 

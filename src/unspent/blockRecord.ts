@@ -1,8 +1,9 @@
 /** Encodes and decodes the changes of one block as a record of the journal. */
-import { OUTPOINT_BYTES } from '../runes/block.ts';
+
 import { copyOf, type LentBytes } from '../runes/bytes.ts';
-import type { Changes } from '../runes/ledger.ts';
+import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
 import type { RuneId } from '../runes/runeId.ts';
+import type { Changes } from '../runes/unspentLedger.ts';
 import { ByteReader, ByteWriter, writeOutput } from './outputBytes.ts';
 
 export interface IndexedBlock {

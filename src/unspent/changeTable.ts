@@ -3,8 +3,8 @@
  * of JavaScript objects would need too much memory.
  */
 import { randomInt } from 'node:crypto';
-import { OUTPOINT_BYTES } from '../runes/block.ts';
 import { type LentBytes, lend, peek, sameBytes, uint32At } from '../runes/bytes.ts';
+import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
 import { ByteReader, ByteWriter } from './outputBytes.ts';
 
 /** Marks a spent output of a sorted file: stored instead of the length of its value. */

@@ -13,17 +13,17 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { z } from 'zod';
 import { hex64, misfitOf } from '../contract/schemas.ts';
+import { replaceDurably } from '../disk/replaceFile.ts';
+import { syncFile, syncFolder } from '../disk/sync.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
-import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/ledger.ts';
 import { blockOf, type RuneId, runeId, runeIdText } from '../runes/runeId.ts';
-import { replaceDurably } from '../write/replace.ts';
-import { syncFile, syncFolder } from '../write/sync.ts';
+import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/unspentLedger.ts';
 import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
 import { ChangeTable } from './changeTable.ts';
-import { checksum, DamagedStateError, OtherFormatError } from './checked.ts';
 import { Journal } from './journal.ts';
 import { readOutput } from './outputBytes.ts';
+import { checksum, DamagedStateError, OtherFormatError } from './readChecked.ts';
 import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
 /** Version of the files. Up to format 2, rows could name wrong senders after a journal was moved to sorted files. */

@@ -6,7 +6,7 @@
  */
 import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { type IndexedBlock, readRecord } from './blockRecord.ts';
-import { checksum, DamagedStateError, readFully } from './checked.ts';
+import { checksum, DamagedStateError, readFully } from './readChecked.ts';
 
 const HEAD_BYTES = 12;
 

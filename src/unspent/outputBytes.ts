@@ -1,6 +1,6 @@
 /** Encodes and decodes an unspent output: its script and its balances. */
 import { copyOf, type LentBytes, lend, peek } from '../runes/bytes.ts';
-import type { RuneOutput } from '../runes/ledger.ts';
+import type { RuneOutput } from '../runes/unspentLedger.ts';
 
 /** Bytes of the longest integer: 128 bits in groups of 7. */
 const MOST_BYTES = 19;

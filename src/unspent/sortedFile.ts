@@ -10,14 +10,14 @@
  */
 import { closeSync, fstatSync, fsyncSync, openSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import { writeAll } from '../disk/lineFile.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
-import { OUTPOINT_BYTES } from '../runes/block.ts';
 import { type LentBytes, lend, peek } from '../runes/bytes.ts';
-import { writeAll } from '../write/lineFile.ts';
+import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
 import { Bloom } from './bloom.ts';
 import { type Change, compareKeys } from './changeTable.ts';
-import { checksum, DamagedStateError, readFully } from './checked.ts';
 import { ByteReader, ByteWriter } from './outputBytes.ts';
+import { checksum, DamagedStateError, readFully } from './readChecked.ts';
 
 const INDEX_ENTRY = OUTPOINT_BYTES + 8 + 8;
 const FOOTER_BYTES = 48;

@@ -2,13 +2,13 @@
  * A file sink that compares instead of writing: it checks that each file in the output has the expected content.
  */
 import { lstatSync } from 'node:fs';
+import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
+import { decompress } from '../engine/render/compress.ts';
+import type { FileSink } from '../engine/render/pageFiles.ts';
 import { isAbsence } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
-import { sidecarPath } from '../pages/paths.ts';
-import type { Encoding } from '../pages/site.ts';
-import { decompress } from '../write/compress.ts';
-import type { FileSink } from '../write/pageFiles.ts';
-import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
+import { sidecarPath } from '../pages/filePaths.ts';
+import type { Encoding } from '../pages/mirrorOptions.ts';
 import type { Findings } from './findings.ts';
 
 export class ComparingSink implements FileSink {

@@ -1,9 +1,10 @@
 /**
  * Collects what verification found wrong.
  */
-import { ArchiveError } from '../archive/error.ts';
-import { ChangedArchiveError } from '../archiver/storedArchive.ts';
+
+import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
 import { CliError, EXIT, messageOf } from '../errors.ts';
+import { ArchiveError } from '../format/archiveError.ts';
 
 const BUILD_AGAIN = 'Build again with the same flags and --full, or remove the folder and build again.';
 

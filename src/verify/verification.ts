@@ -4,10 +4,10 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import type { envelope, Manifest } from '../contract/schemas.ts';
+import { Store } from '../duckdb/store.ts';
 import type { Limits } from '../limits.ts';
 import type { BlockDigest } from '../output/digests.ts';
-import type { BuiltSite } from '../pages/site.ts';
-import { Store } from '../store/duckdb.ts';
+import type { BuiltSite } from '../pages/mirrorOptions.ts';
 import type { ComparingSink } from './comparingSink.ts';
 import type { Findings } from './findings.ts';
 

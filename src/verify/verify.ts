@@ -4,18 +4,21 @@
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ListTables } from '../archive/listTables.ts';
-import { describe } from '../archiver/archive.ts';
-import { StoredArchive } from '../archiver/storedArchive.ts';
 import type { Progress } from '../cli/progress.ts';
 import { DEFAULT_MEMORY } from '../contract/memorySize.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
+import { readRegularFile } from '../disk/regularFile.ts';
+import { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { emitFiles, type FileSink } from '../engine/render/pageFiles.ts';
+import { describe } from '../engine/writeArchive.ts';
 import { InputError, messageOf } from '../errors.ts';
+import type { ListTables } from '../format/listTables.ts';
 import { LIMITS } from '../limits.ts';
+import { searchFiles } from '../lists/searchFiles.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
-import { inspectOutput, LOCK, MARKER } from '../output/folder.ts';
+import { ownFiles } from '../output/filesOfManifest.ts';
 import { listsOf } from '../output/manifest.ts';
-import { ownFiles } from '../output/ownFiles.ts';
+import { inspectOutput, LOCK, MARKER } from '../output/outputFolder.ts';
 import {
   archivePath,
   DIGESTS_FOLDER,
@@ -25,24 +28,21 @@ import {
   LIST_FOLDERS,
   MANIFEST_PATH,
   sidecarPath,
-} from '../pages/paths.ts';
-import { searchFiles } from '../pages/search.ts';
-import { type Encoding, siteOf } from '../pages/site.ts';
+} from '../pages/filePaths.ts';
+import { type Encoding, siteOf } from '../pages/mirrorOptions.ts';
 import { siteAssets } from '../site/assets.ts';
-import { emitFiles, type FileSink } from '../write/pageFiles.ts';
-import { readRegularFile } from '../write/regularFile.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { ActivityVerification } from './activityLists.ts';
-import { ArchiveVerification } from './archive.ts';
-import { verifyBalances } from './balances.ts';
-import { readBlock } from './blocks.ts';
+import { ActivityVerification } from './checkActivity.ts';
+import { ArchiveVerification } from './checkArchive.ts';
+import { verifyBalances } from './checkBalances.ts';
+import { EtchingsVerification } from './checkEtchings.ts';
+import { isFromNode, TransactionsVerification, type Unbalanced, verifySums } from './checkLedger.ts';
+import { verifyRanges } from './checkParquet.ts';
+import { Recount } from './checkStats.ts';
 import { ComparingSink } from './comparingSink.ts';
-import { EtchingsVerification } from './etchings.ts';
 import { Findings, orFinding } from './findings.ts';
-import { isFromNode, TransactionsVerification, type Unbalanced, verifySums } from './ledger.ts';
-import { verifyRanges } from './ranges.ts';
-import { RecordTables } from './records.ts';
-import { Recount } from './stats.ts';
+import { readBlock } from './readBlock.ts';
+import { RecordTables } from './recordTables.ts';
 import { type Verification, withScratchStore } from './verification.ts';
 
 export interface Verified {

@@ -1,7 +1,7 @@
 /** The explorer: lists, their pages, filters and links, of every kind of build and on hosts without code. */
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { OPERATIONS } from '../../src/pages/lists.ts';
+import { OPERATIONS } from '../../src/pages/blockAndTransactionLists.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { exportOf, rowsWithoutAddress } from '../support/nodeRows.ts';

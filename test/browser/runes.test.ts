@@ -3,7 +3,7 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { BalancePage, Etching, HolderPage, RuneActivityPage } from '../../src/client/index.ts';
+import type { BalancePage, Etching, HolderPage, RuneActivityPage } from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ndjson, record } from '../support/records.ts';

@@ -6,8 +6,8 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { FetchMirror } from '../../src/hosts/fetch.ts';
 import { limitsWith } from '../../src/limits.ts';
+import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { ACTIVITY_CHANGES, ActivityHistory, ADDRESSES, RUNES } from '../support/activityHistory.ts';
 import { fileServer } from '../support/archives.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';

@@ -2,11 +2,11 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { OpenFile } from '../../src/pages/files.ts';
-import { answerFromLists } from '../../src/pages/listAnswers.ts';
-import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
+import { answerFromLists } from '../../src/lists/answers.ts';
+import type { OpenFile } from '../../src/pages/fileAccess.ts';
+import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
+import { type BuiltSite, siteOf } from '../../src/pages/mirrorOptions.ts';
 import { type Answer, respond } from '../../src/pages/respond.ts';
-import { type BuiltSite, siteOf } from '../../src/pages/site.ts';
 import { diskFiles, MANIFEST, readArchive } from '../support/archives.ts';
 import { failedBuild, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { Chain, fill } from '../support/chain.ts';

@@ -6,9 +6,9 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { FetchMirror } from '../../src/hosts/fetch.ts';
 import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
-import { DIALECTS, LAYOUTS } from '../../src/pages/site.ts';
+import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { fileServer } from '../support/archives.ts';
 import { BALANCE_CHANGES, BalanceHistory } from '../support/balanceHistory.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';

@@ -1,5 +1,5 @@
 /** The client answers the recorded requests over every kind of host, in each layout and dialect. */
-import { DIALECTS, LAYOUTS } from '../../src/pages/site.ts';
+import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { describeRecorded, HOSTS } from '../support/clientHosts.ts';
 
 describeRecorded(

@@ -9,9 +9,9 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import type { ActivityPage, MirrorManifest, Operation } from '../../src/client/index.ts';
 import type { envelope, Manifest } from '../../src/contract/schemas.ts';
-import type { Operation as ListedOperation } from '../../src/pages/lists.ts';
+import type { Operation as ListedOperation } from '../../src/pages/blockAndTransactionLists.ts';
+import type { ActivityPage, MirrorManifest, Operation } from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
@@ -38,11 +38,10 @@ it('the types are those of the contract', () => {
   expect(same).toEqual([true, true, true]);
 });
 
-it('client.d.ts declares what index.ts exports (after a change: npm run test:exhaustive -- clientTypes -u)', async () => {
-  const [source, declared] = ['index.ts', 'client.d.ts'].map((name) => readFileSync(join(ROOT, 'src/client', name), 'utf8')) as [
-    string,
-    string,
-  ];
+it('client.d.ts declares what mirrorClient.ts exports (after a change: npm run test:exhaustive -- clientTypes -u)', async () => {
+  const [source, declared] = ['mirrorClient.ts', 'client.d.ts'].map((name) =>
+    readFileSync(join(ROOT, 'src/serve/client', name), 'utf8'),
+  ) as [string, string];
   const { outputText, diagnostics } = ts.transpileDeclaration(source, {
     reportDiagnostics: true,
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true, newLine: ts.NewLineKind.LineFeed },
@@ -63,7 +62,7 @@ it('client.d.ts declares what index.ts exports (after a change: npm run test:exh
       .map((each) => each.getFullText())
       .join('')
       .trimStart()}\n`,
-  ).toMatchFileSnapshot('../../src/client/client.d.ts');
+  ).toMatchFileSnapshot('../../src/serve/client/client.d.ts');
 });
 
 const statementsOf = (text: string): readonly ts.Statement[] =>

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ENCODINGS, type Encoding } from '../../src/pages/site.ts';
+import { ENCODINGS, type Encoding } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { expectCompressedPages } from '../support/outputs.ts';
 import { ndjson, record } from '../support/records.ts';

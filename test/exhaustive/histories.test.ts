@@ -6,8 +6,8 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'n
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FetchMirror } from '../../src/hosts/fetch.ts';
-import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/site.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { type TestBuild, temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { CHANGES, History } from '../support/history.ts';
 import { activityPaths, check } from '../support/outputs.ts';

@@ -8,7 +8,7 @@ import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../../src/cli/progress.ts';
-import { LAYOUTS, type Layout } from '../../src/pages/site.ts';
+import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { verify } from '../../src/verify/verify.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { start } from '../support/cli.ts';

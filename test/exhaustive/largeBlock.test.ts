@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { env } from 'node:process';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { FetchMirror } from '../../src/hosts/fetch.ts';
-import { int, Store } from '../../src/store/duckdb.ts';
+import { int, Store } from '../../src/duckdb/store.ts';
+import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { fileServer, readArchive } from '../support/archives.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { check } from '../support/outputs.ts';

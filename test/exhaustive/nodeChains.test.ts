@@ -1,8 +1,8 @@
 /** All chains of the fixtures through pull, build and API, with reorganisations of every supported depth. */
 import { describe, expect, it } from 'vitest';
-import { readBlock } from '../../src/runes/block.ts';
 import { hashText } from '../../src/runes/bytes.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
+import { readBlock } from '../../src/runes/parseBlock.ts';
 import { temporaryFolder } from '../support/build.ts';
 import { chainOf, FakeNode } from '../support/fakeNode.ts';
 import { hash256, MemoryChain, outpointOf } from '../support/memoryLedger.ts';

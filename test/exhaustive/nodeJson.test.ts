@@ -2,8 +2,8 @@
  * Answers of a node that are longer than a JavaScript string can be: scripts of 10,000 bytes, in hex and as opcodes.
  */
 import { expect, it } from 'vitest';
-import { BitcoinNode } from '../../src/pull/core/node.ts';
-import { readBlock } from '../../src/runes/block.ts';
+import { BitcoinNode } from '../../src/pull/node/coreNode.ts';
+import { readBlock } from '../../src/runes/parseBlock.ts';
 import { chainOf, FakeNode } from '../support/fakeNode.ts';
 import { hash256, outpointOf } from '../support/memoryLedger.ts';
 import { taproot } from '../support/runeBlocks.ts';

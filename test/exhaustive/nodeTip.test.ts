@@ -1,7 +1,7 @@
 /** The height of a mirror is the last block that its pull from a node has read, even if this block has no runes. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Layout } from '../../src/pages/site.ts';
+import type { Layout } from '../../src/pages/mirrorOptions.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from '../support/fakeNode.ts';
 import { outpointOf } from '../support/memoryLedger.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../../src/contract/schemas.ts';
-import { LAYOUTS } from '../../src/pages/site.ts';
+import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { type Finished, ROOT } from '../support/cli.ts';

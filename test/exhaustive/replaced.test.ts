@@ -7,7 +7,7 @@ import { cpSync, renameSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createMirrorServer } from '../../src/hosts/node.ts';
+import { createMirrorServer } from '../../src/serve/local/server.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, tree } from '../support/build.ts';
 import { runProcess } from '../support/cli.ts';
 import { activityPaths } from '../support/outputs.ts';

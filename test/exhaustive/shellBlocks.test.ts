@@ -10,11 +10,11 @@ import { BENCH_COMMAND } from '../../bench/bench.ts';
 import { BENCH_HOSTS_COMMAND } from '../../bench/hosts.ts';
 import { BENCH_PULL_COMMAND } from '../../bench/pull.ts';
 import { type Command, Flags } from '../../src/cli/flags.ts';
-import { SERVE_COMMAND } from '../../src/hosts/command.ts';
-import { BUILD_COMMAND } from '../../src/pipeline/command.ts';
-import { PULL_COMMAND } from '../../src/pull/command.ts';
-import { SAMPLE_COMMAND } from '../../src/sample/command.ts';
-import { VERIFY_COMMAND } from '../../src/verify/command.ts';
+import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
+import { SAMPLE_COMMAND } from '../../src/input/sample/sampleCommand.ts';
+import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
+import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
+import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 import { ROOT } from '../support/cli.ts';
 import { codeBlocksOf, PAGES, readPage, withoutBlocks } from '../support/pages.ts';
 import { ProjectCopy } from '../support/shell.ts';
@@ -58,7 +58,7 @@ const EXEMPTIONS: readonly Exemption[] = [
     page: 'docs/node.md',
     needs: '--from core:http://127.0.0.1:8332\n',
     reason: 'it needs a node on its default port; tests pull from one on a free port',
-    ranBy: ['test/nodePull.test.ts', 'chains of the fixtures'],
+    ranBy: ['test/pull/nodePull.test.ts', 'chains of the fixtures'],
   },
   {
     page: 'docs/node.md',
@@ -79,7 +79,7 @@ const EXEMPTIONS: readonly Exemption[] = [
     needs: 'duckdb -c',
     reason:
       "it needs DuckDB's own program and its extension for HTTP, both downloads; the example beside it reads the same files over HTTP",
-    ranBy: ['test/ranges.test.ts', 'docs/bulk.md'],
+    ranBy: ['test/serve/ranges.test.ts', 'docs/bulk.md'],
   },
   {
     page: 'packaging/mirror/README.md',

@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { BUILD_COMMAND } from '../../src/pipeline/command.ts';
+import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
 import { temporaryFolder, writeFiles } from '../support/build.ts';
 import { ROOT, run } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';

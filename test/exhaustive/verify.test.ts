@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/site.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { check, expectCompressedPages, isPage } from '../support/outputs.ts';

@@ -8,14 +8,14 @@ const ALONE = ['fullDisk', 'openFiles', 'outputStreams', 'overload', 'replaced',
 );
 
 /** Files of `npm test` that draw more random cases here. */
-const MORE = ['test/ioErrors.test.ts', 'test/leftOut.test.ts'];
+const MORE = ['test/engine/ioErrors.test.ts', 'test/input/leftOut.test.ts'];
 
 /** Suites that run once more with tiny limits, and must cross them. */
 const TINY_LIMITS = [
   ...['histories', 'outputHistories', 'etchingHistories', 'archiveFaults', 'nodeKill', 'nodeChains'].map(
     (name) => `test/exhaustive/${name}.test.ts`,
   ),
-  ...['etchings', 'activityLists', 'bulk', 'server'].map((name) => `test/${name}.test.ts`),
+  ...['lists/etchings', 'lists/activityLists', 'rows/bulk', 'serve/server'].map((name) => `test/${name}.test.ts`),
 ];
 
 const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 3_600_000 });

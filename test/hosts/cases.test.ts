@@ -1,7 +1,7 @@
 /** The case table and the recorded requests of every exact host, asked of the Netlify chain. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LAYOUTS } from '../../src/pages/site.ts';
+import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import type { Host } from '../support/server.ts';

@@ -2,8 +2,8 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import worker from '../../src/hosts/cloudflare/worker.ts';
-import { LAYOUTS } from '../../src/pages/site.ts';
+import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import worker from '../../src/serve/cloudflare/worker.ts';
 import { MANIFEST, readArchive } from '../support/archives.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';

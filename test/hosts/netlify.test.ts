@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FetchFile, FetchMirror, jsonNotFound } from '../../src/hosts/fetch.ts';
+import { type FetchFile, FetchMirror, jsonNotFound } from '../../src/serve/fetchHost.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import type { Answer } from '../support/server.ts';

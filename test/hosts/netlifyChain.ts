@@ -16,7 +16,7 @@ const HERE = new URL('.', import.meta.url).pathname;
 const PACKAGES = join(HERE, 'node_modules');
 const PROJECT = join(HERE, '../..');
 const CONFIG = join(PROJECT, 'netlify.toml');
-const EDGE_FUNCTIONS = join(PROJECT, 'src/hosts/netlify');
+const EDGE_FUNCTIONS = join(PROJECT, 'src/serve/netlify');
 const DENO = join(PACKAGES, 'deno', process.platform === 'win32' ? 'deno.exe' : 'deno');
 
 export interface NetlifyOptions {

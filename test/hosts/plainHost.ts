@@ -46,12 +46,7 @@ const problemOfApiError: JudgeError = ({ status, headers, body }, method, expect
 export const problemOfOwnError: JudgeError = ({ status }) => (status < 400 ? 'is no error' : undefined);
 
 /** Judges an answer by what the exact server said. */
-export function classify(
-  { method, target }: PlainRequest,
-  answer: Answer,
-  expected: Answer,
-  judge: JudgeError = problemOfApiError,
-): Verdict {
+function classify({ method, target }: PlainRequest, answer: Answer, expected: Answer, judge: JudgeError = problemOfApiError): Verdict {
   if (answer.status === expected.status && answer.body === expected.body) return 'exact';
   // Files that `npm start` has beside the API may be missing.
   const isList = target.includes('/activity');

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ENCODINGS } from '../../src/pages/site.ts';
+import { ENCODINGS } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { sendRaw } from '../support/raw.ts';

@@ -1,10 +1,10 @@
-/** The local server in runtimes other than Node: what test/server.test.ts asks of it there, as far as it can differ. */
+/** The local server in runtimes other than Node: what test/serve/server.test.ts asks of it there, as far as it can differ. */
 import { createHash } from 'node:crypto';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LAYOUTS } from '../../src/pages/site.ts';
+import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { checkRanges } from '../support/ranges.ts';

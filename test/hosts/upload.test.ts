@@ -19,8 +19,8 @@ import {
 import { delimiter, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FetchMirror } from '../../src/hosts/fetch.ts';
-import { LAYOUTS, type Layout } from '../../src/pages/site.ts';
+import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
+import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { type Finished, ROOT } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';

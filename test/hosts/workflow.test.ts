@@ -21,7 +21,7 @@ import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { createMirrorServer } from '../../src/hosts/node.ts';
+import { createMirrorServer } from '../../src/serve/local/server.ts';
 import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { type Finished, ROOT } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';

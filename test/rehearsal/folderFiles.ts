@@ -6,10 +6,10 @@ import { hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { refusalBody } from '../../src/http/errors.ts';
-import type { Files, OpenFile } from '../../src/pages/files.ts';
-import { answerFromLists } from '../../src/pages/listAnswers.ts';
-import { MirrorReader } from '../../src/pages/reader.ts';
+import { answerFromLists } from '../../src/lists/answers.ts';
+import type { Files, OpenFile } from '../../src/pages/fileAccess.ts';
+import { MirrorReader } from '../../src/pages/mirrorReader.ts';
+import { refusalBody } from '../../src/serve/http/errorBodies.ts';
 
 /** Texts that are kept. Some have 200 kB. */
 const MOST_TEXTS = 100;

@@ -2,14 +2,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { Segment } from '../../src/archive/directory.ts';
-import type { ListTables } from '../../src/archive/listTables.ts';
-import type { RootName } from '../../src/archive/reader.ts';
-import type { Root } from '../../src/archive/root.ts';
-import type { Level } from '../../src/archive/sortedTable.ts';
-import type { FetchFile } from '../../src/hosts/fetch.ts';
-import type { Files, OpenFile } from '../../src/pages/files.ts';
-import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
+import type { RootName } from '../../src/format/archiveReader.ts';
+import type { ListTables } from '../../src/format/listTables.ts';
+import type { Root } from '../../src/format/root.ts';
+import type { Segment } from '../../src/format/segmentDirectory.ts';
+import type { Level } from '../../src/format/sortedTable.ts';
+import type { Files, OpenFile } from '../../src/pages/fileAccess.ts';
+import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
+import type { FetchFile } from '../../src/serve/fetchHost.ts';
 import { filesBelow } from './build.ts';
 
 /** For files that no archive is read from. */

@@ -1,8 +1,8 @@
 /** Chains of raw blocks in files. A block is read only when it is requested. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HEADER_BYTES } from '../../src/runes/block.ts';
 import { hashText } from '../../src/runes/bytes.ts';
+import { HEADER_BYTES } from '../../src/runes/parseBlock.ts';
 import type { FakeBlock } from './fakeNode.ts';
 import { hash256, mined } from './memoryLedger.ts';
 

@@ -4,13 +4,13 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileS
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Log, SummaryRow } from '../../src/cli/log.ts';
+import { type Store, text } from '../../src/duckdb/store.ts';
+import { build } from '../../src/engine/build.ts';
+import type { BuildOptions } from '../../src/engine/buildOptions.ts';
+import type { BuildResult } from '../../src/engine/buildReport.ts';
 import { CliError } from '../../src/errors.ts';
-import { ARCHIVE_FOLDER, MANIFEST_PATH, SEARCH_FOLDER } from '../../src/pages/paths.ts';
-import type { Dialect, Encoding, Layout } from '../../src/pages/site.ts';
-import { build } from '../../src/pipeline/build.ts';
-import type { BuildOptions } from '../../src/pipeline/options.ts';
-import type { BuildResult } from '../../src/pipeline/report.ts';
-import { type Store, text } from '../../src/store/duckdb.ts';
+import { ARCHIVE_FOLDER, MANIFEST_PATH, SEARCH_FOLDER } from '../../src/pages/filePaths.ts';
+import type { Dialect, Encoding, Layout } from '../../src/pages/mirrorOptions.ts';
 import { TEST_LIMITS } from './limits.ts';
 
 /** The recorded data set; see test/fixtures/README.md. */

@@ -2,11 +2,11 @@
 import { BENCH_COMMAND, bench } from '../../bench/bench.ts';
 import { Progress } from '../../src/cli/progress.ts';
 import { runCommand } from '../../src/cli/run.ts';
-import { build } from '../../src/pipeline/build.ts';
-import { BUILD_COMMAND, buildOptions } from '../../src/pipeline/command.ts';
-import { PULL_COMMAND, runPull } from '../../src/pull/command.ts';
-import { SAMPLE_COMMAND, writeSample } from '../../src/sample/command.ts';
-import { runVerify, VERIFY_COMMAND } from '../../src/verify/command.ts';
+import { build } from '../../src/engine/build.ts';
+import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
+import { SAMPLE_COMMAND, writeSample } from '../../src/input/sample/sampleCommand.ts';
+import { PULL_COMMAND, runPull } from '../../src/pull/pullCommand.ts';
+import { runVerify, VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 import type { Finished } from './cli.ts';
 
 /** Arguments that the files of `scripts/` pass to runCommand(). */

@@ -1,9 +1,9 @@
 /** Renders the flags of all commands for docs/commands.md, as `--help` prints them. */
 import { helpOf } from '../../src/cli/help.ts';
-import { SERVE_COMMAND } from '../../src/hosts/command.ts';
-import { BUILD_COMMAND } from '../../src/pipeline/command.ts';
-import { PULL_COMMAND } from '../../src/pull/command.ts';
-import { VERIFY_COMMAND } from '../../src/verify/command.ts';
+import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
+import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
+import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
+import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 
 const COMMANDS = [BUILD_COMMAND, PULL_COMMAND, SERVE_COMMAND, VERIFY_COMMAND];
 /** Columns of a line. */

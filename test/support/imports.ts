@@ -25,13 +25,20 @@ export function importsOfSource(): Import[] {
     .map(({ from, fileName }) => ({ from, to: fileName.startsWith('.') ? join(from, '..', fileName) : fileName }));
 }
 
+/** Folders of `src/` whose folders are rooms of their own. */
+const HOUSES = ['engine', 'serve'];
+
 /**
- * Folder of a file: `scripts`, or a folder of `src/`. Undefined for all other files, such as files directly in `src/`.
+ * Returns the room of a file: `scripts`, a folder of `src/`, or a folder of one of HOUSES. The SQL of lists is a room of
+ * its own, because the rest of `src/lists` needs no platform. Returns undefined for files right in `src/`, which all
+ * rooms may import, and for everything else.
  */
 export function folderOf(file: string): string | undefined {
   const [top = '', folder = '', ...rest] = file.split('/');
   if (top === 'scripts') return top;
-  return top === 'src' && rest.length > 0 ? `${top}/${folder}` : undefined;
+  if (top !== 'src' || rest.length === 0) return undefined;
+  if (file.endsWith('.sql.ts')) return `${top}/${folder}/*.sql.ts`;
+  return HOUSES.includes(folder) && rest.length > 1 ? `${top}/${folder}/${rest[0]}` : `${top}/${folder}`;
 }
 
 /** Returns the graph of folders, or of the names that `nameOf` gives to file paths. Omits imports within a folder. */

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/pages/site.ts';
-import { Store } from '../../src/store/duckdb.ts';
+import { Store } from '../../src/duckdb/store.ts';
+import { DIALECTS, type Dialect } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, treeOfRecords, writeFiles } from './build.ts';
 import { type Activity, ndjson } from './records.ts';
 

@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Store } from '../../src/store/duckdb.ts';
+import { Store } from '../../src/duckdb/store.ts';
 import { rowsOf } from './build.ts';
 
 export const TIP = 4500;

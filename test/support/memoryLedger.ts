@@ -1,13 +1,13 @@
 /** A ledger in memory that indexes raw blocks. */
 import { hash } from 'node:crypto';
-import { type Block, BlockError, HEADER_BYTES, readBlock } from '../../src/runes/block.ts';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
-import type { Changes, Ledger, NewRune, RuneOutput } from '../../src/runes/ledger.ts';
+import type { LedgerRow } from '../../src/runes/ledgerRows.ts';
 import { NETWORKS, type Network } from '../../src/runes/networks.ts';
+import { type Block, BlockError, HEADER_BYTES, readBlock } from '../../src/runes/parseBlock.ts';
 import { targetOf } from '../../src/runes/proofOfWork.ts';
-import type { LedgerRow } from '../../src/runes/rows.ts';
 import { type RuneId, runeIdText } from '../../src/runes/runeId.ts';
+import type { Changes, Ledger, NewRune, RuneOutput } from '../../src/runes/unspentLedger.ts';
 
 export const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
 

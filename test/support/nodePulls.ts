@@ -1,10 +1,10 @@
 /** Checks the results of pulls from a node: rows in files, answers of the API, and the bytes of the folder. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { readFiles } from '../../src/duckdb/readFilesSql.ts';
+import { Store } from '../../src/duckdb/store.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { runeIdText } from '../../src/runes/runeId.ts';
-import { Store } from '../../src/store/duckdb.ts';
-import { readFiles } from '../../src/store/files.ts';
 import { filesBelow, rowsOf, temporaryFolder, testBuild, tree } from './build.ts';
 import { FakeNode } from './fakeNode.ts';
 import { MemoryChain, spentBy } from './memoryLedger.ts';

@@ -1,8 +1,8 @@
 /** Rows of raw blocks by the rules of the protocol, as the files of a ledger export. Most rows have no address. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { LedgerRow, RuneRow } from '../../src/runes/ledgerRows.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
-import type { LedgerRow, RuneRow } from '../../src/runes/rows.ts';
 import { MemoryChain, outpointOf } from './memoryLedger.ts';
 import { blockBytes, messageScript, taproot } from './runeBlocks.ts';
 

@@ -1,6 +1,6 @@
 /** Generated runes messages, and the results of ord's own decoder for them (compiled to WebAssembly). */
 import { Runestone } from '@saturnbtcio/ordinals-lib';
-import { decodeMessage, type Message } from '../../src/runes/message.ts';
+import { decodeMessage, type Message } from '../../src/runes/runestone.ts';
 import { isMessage } from '../../src/runes/script.ts';
 
 /** Returns pseudorandom integers from 0 to `below` - 1: the same for the same seed. */

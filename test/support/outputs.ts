@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { Progress } from '../../src/cli/progress.ts';
-import { ENCODINGS } from '../../src/pages/site.ts';
+import { ENCODINGS } from '../../src/pages/mirrorOptions.ts';
 import { verify } from '../../src/verify/verify.ts';
 import { filesBelow, RecordingLog } from './build.ts';
 import { TEST_LIMITS } from './limits.ts';

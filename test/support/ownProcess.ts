@@ -2,7 +2,7 @@
  * Runs a local server with its own limits in its own process: `ownProcess.ts DIR LIMITS`, with LIMITS as JSON. Prints
  * its port, and runs until it is killed.
  */
-import { LIMITS } from '../../src/hosts/node/limits.ts';
+import { LIMITS } from '../../src/serve/local/clientLimits.ts';
 import { startServer } from './server.ts';
 
 const [dir = '', limits = '{}'] = process.argv.slice(2);

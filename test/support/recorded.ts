@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dialect, Layout } from '../../src/pages/site.ts';
+import type { Dialect, Layout } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './build.ts';
 
 /** Returns the folder of a build with the command's defaults. Tests only read it. The first that asks builds it; others wait, also in other processes. */

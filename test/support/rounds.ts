@@ -1,8 +1,8 @@
 /** Counts the reads and rounds of reads of an answer from an archive. */
-import { PartCache } from '../../src/archive/partCache.ts';
-import { answerFromLists } from '../../src/pages/listAnswers.ts';
+import { PartCache } from '../../src/format/partCache.ts';
+import { answerFromLists } from '../../src/lists/answers.ts';
+import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
 import { respond } from '../../src/pages/respond.ts';
-import type { BuiltSite } from '../../src/pages/site.ts';
 import { diskFiles } from './archives.ts';
 
 /** Returns the rounds of reads that wait for each other, the reads, their bytes, and the inflated characters, with nothing in memory but manifest and root. */

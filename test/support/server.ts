@@ -2,7 +2,7 @@
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { createMirrorServer, type ServerSettings } from '../../src/hosts/node.ts';
+import { createMirrorServer, type ServerSettings } from '../../src/serve/local/server.ts';
 
 export interface Answer {
   readonly status: number;

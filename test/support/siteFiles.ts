@@ -5,8 +5,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
-import { isBuiltFile } from '../../src/pages/siteFiles.ts';
+import { isBuiltFile } from '../../src/pages/fileKinds.ts';
+import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
 import { filesBelow } from './build.ts';
 import { SECURITY_HEADERS } from './securityHeaders.ts';
 import type { Host } from './server.ts';

@@ -29,7 +29,7 @@ class Slowest implements Reporter {
 class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
-      const at = SLOW.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      const at = SLOW.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
       return at === -1 ? SLOW.length : at;
     };
     return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));

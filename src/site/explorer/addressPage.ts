@@ -1,6 +1,6 @@
 /** The page of an address: its balances and its activity. */
-import type { Activity, Balance } from '../../client/index.ts';
-import { shorten } from '../format.ts';
+import type { Activity, Balance } from '../../serve/client/mirrorClient.ts';
+import { shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { copyButton, runeLink } from './parts.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';

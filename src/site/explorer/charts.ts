@@ -1,7 +1,7 @@
 /** The charts of the overview, in a bundle that loads after the page. A charting library would be much larger. */
-import type { RuneStats, Stats } from '../../contract/stats.ts';
-import { OPERATIONS } from '../../pages/lists.ts';
-import { count, groupDigits, utc } from '../format.ts';
+import type { RuneStats, Stats } from '../../contract/statsSchemas.ts';
+import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
+import { count, groupDigits, utc } from '../formatValues.ts';
 import { el, plainTable, svg } from './dom.ts';
 import { announce, blockLink, linkTo, runeLink } from './parts.ts';
 import { type Column, columnsOf, linear } from './scales.ts';

@@ -1,5 +1,5 @@
 /** The view of a failed look-up: the mirror's error message and the next steps. */
-import { MirrorError } from '../../client/index.ts';
+import { MirrorError } from '../../serve/client/mirrorClient.ts';
 import { el } from './dom.ts';
 import { elsewhere, linkTo } from './parts.ts';
 import type { FoundView } from './views.ts';

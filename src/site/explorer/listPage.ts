@@ -1,16 +1,17 @@
 /** The view of a list: its heading, filters, records and links to other pages. */
-import type { Activity, ActivityPage } from '../../client/index.ts';
+
+import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
+import { pagePath, stemOf } from '../../pages/filePaths.ts';
 import { isHeight, parseHexId } from '../../pages/ids.ts';
-import { OPERATIONS, type Operation } from '../../pages/lists.ts';
-import { pagePath, stemOf } from '../../pages/paths.ts';
-import { defaultLimit } from '../../pages/site.ts';
-import { exactPage } from '../../pages/window.ts';
-import { count, formatHeights, groupDigits, shorten } from '../format.ts';
+import { defaultLimit } from '../../pages/mirrorOptions.ts';
+import { exactPage } from '../../pages/windowToPages.ts';
+import type { Activity, ActivityPage } from '../../serve/client/mirrorClient.ts';
+import { count, formatHeights, groupDigits, shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { deadStep, pagesOf, stepTo } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
+import { type Extent, fetchBlockStats, fetchList, type Neighbours, neighboursOf } from './requestMirror.ts';
 import { settings } from './settings.ts';
-import { type Extent, fetchBlockStats, fetchList, type Neighbours, neighboursOf } from './source.ts';
 import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 

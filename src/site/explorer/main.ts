@@ -1,14 +1,14 @@
 /** Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks. */
 
-import { count, shorten } from '../format.ts';
+import { count, shorten } from '../formatValues.ts';
 import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
 import { listPage, nameOf, unknownPage } from './listPage.ts';
 import { showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, linkTo } from './parts.ts';
-import { fetchExtent, fetchList, findByLetters, mirror, neighboursOf } from './source.ts';
-import { suggestFor } from './suggest.ts';
+import { fetchExtent, fetchList, findByLetters, mirror, neighboursOf } from './requestMirror.ts';
+import { suggestFor } from './suggestions.ts';
 import { type FoundView, isMisread, LATEST, type ListView, type Misread, readLookUp, type SubjectView, searchOf, viewOf } from './views.ts';
 
 const SITE = document.title;

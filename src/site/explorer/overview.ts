@@ -1,9 +1,9 @@
 /** The overview: adds charts and newest blocks to the page's HTML. Omits a part that fails to load. */
-import { OPERATIONS } from '../../pages/lists.ts';
-import { groupDigits } from '../format.ts';
+import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
+import { groupDigits } from '../formatValues.ts';
 import { byId, el, plainTable } from './dom.ts';
 import { blockLink, timeOf } from './parts.ts';
-import { fetchBlocks, fetchStats, MissingStats, type NewBlock } from './source.ts';
+import { fetchBlocks, fetchStats, MissingStats, type NewBlock } from './requestMirror.ts';
 
 let isShown = false;
 

@@ -1,6 +1,6 @@
 /** Paging of a list: links to the first, previous, next and last page, and the page sizes. */
 
-import { groupDigits } from '../format.ts';
+import { groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { linkTo } from './parts.ts';
 import { settings } from './settings.ts';

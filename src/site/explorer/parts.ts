@@ -1,7 +1,7 @@
 /** Small parts that several views share. */
 
-import type { Rune } from '../../client/index.ts';
-import { groupDigits, isoTime, relativeTime, utc } from '../format.ts';
+import type { Rune } from '../../serve/client/mirrorClient.ts';
+import { groupDigits, isoTime, relativeTime, utc } from '../formatValues.ts';
 import { type Attributes, type Child, el, svg } from './dom.ts';
 import { BASE } from './settings.ts';
 import { addressView, type FoundView, searchOf, viewOfRune } from './views.ts';

@@ -1,8 +1,9 @@
 /** The page of a rune: its names, supply, mint, holders and activity. */
-import type { Etching, Holder, RuneActivityPage } from '../../client/index.ts';
-import { type FoundRune, lettersOf } from '../../pages/search.ts';
-import { count, formatHeights, groupDigits } from '../format.ts';
-import { alignmentOf, amountOf } from './amounts.ts';
+
+import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
+import type { Etching, Holder, RuneActivityPage } from '../../serve/client/mirrorClient.ts';
+import { count, formatHeights, groupDigits } from '../formatValues.ts';
+import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, copyButton, elsewhere, facts, linkTo, timeInFull, transactionLink } from './parts.ts';
 import { mintOf, percent, shareOf, stateOfMint, unitsOf } from './shares.ts';

@@ -1,7 +1,7 @@
 /** Columns and scales of the charts, and groups of entries. Needs no browser. */
 
-import type { ActivityEntry, Stats } from '../../contract/stats.ts';
-import { OPERATIONS, type Operation } from '../../pages/lists.ts';
+import type { ActivityEntry, Stats } from '../../contract/statsSchemas.ts';
+import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
 /** Column of the activity chart. */
 export interface Column {

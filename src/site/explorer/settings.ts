@@ -1,5 +1,5 @@
 /** Options of the build, read from the page, and the URL of the mirror. */
-import type { Site } from '../../pages/site.ts';
+import type { Site } from '../../pages/mirrorOptions.ts';
 import { byId } from './dom.ts';
 
 export const settings: Site = { ...JSON.parse(byId('settings').textContent ?? ''), compress: [], parquet: false };

@@ -1,7 +1,8 @@
 /** Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser. */
-import type { Etching } from '../../client/index.ts';
-import { isMintOpen, type MintWindow, mintWindow } from '../../runes/mint.ts';
-import { groupDigits } from '../format.ts';
+
+import { isMintOpen, type MintWindow, mintWindow } from '../../runes/mintTerms.ts';
+import type { Etching } from '../../serve/client/mirrorClient.ts';
+import { groupDigits } from '../formatValues.ts';
 
 export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
   amounts.reduce((most, amount) => Math.max(most, amount?.split('.')[1]?.length ?? 0), 0);

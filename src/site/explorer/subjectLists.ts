@@ -1,7 +1,8 @@
 /** The lists on pages of runes and addresses: tabs, tables, and texts for a mirror that lacks them. */
-import type { Mirror, MirrorManifest } from '../../client/index.ts';
-import type { FoundRune } from '../../pages/search.ts';
-import { count, groupDigits } from '../format.ts';
+
+import type { FoundRune } from '../../lists/searchFiles.ts';
+import type { Mirror, MirrorManifest } from '../../serve/client/mirrorClient.ts';
+import { count, groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { pagesOf, rangeOf, type Shown } from './paging.ts';
 import { apiSource, linkTo } from './parts.ts';

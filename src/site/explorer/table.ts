@@ -3,14 +3,14 @@
  * explicit, because a table loses its implicit roles if CSS changes its display.
  */
 
-import type { Activity, Rune } from '../../client/index.ts';
-import type { Operation } from '../../pages/lists.ts';
-import { groupDigits, shorten } from '../format.ts';
-import { alignmentOf, amountOf } from './amounts.ts';
+import type { Operation } from '../../pages/blockAndTransactionLists.ts';
+import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
+import { groupDigits, shorten } from '../formatValues.ts';
+import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, idWithCopy, runeLink, timeOf, transactionLink } from './parts.ts';
 import { runsOf } from './scales.ts';
-import { type RuneTotals, totalsOf } from './totals.ts';
+import { type RuneTotals, totalsOf } from './transactionTotals.ts';
 
 /** Record of a list. In a rune's list, records have no rune. */
 type ListedRecord = Omit<Activity, 'rune'> & Partial<Pick<Activity, 'rune'>>;

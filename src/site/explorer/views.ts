@@ -1,7 +1,8 @@
 /** Views of the explorer and their query strings. Needs no browser. */
+
+import { lettersOf } from '../../lists/searchFiles.ts';
+import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { withoutZeros } from '../../pages/ids.ts';
-import { OPERATIONS, type Operation } from '../../pages/lists.ts';
-import { lettersOf } from '../../pages/search.ts';
 import { idInUrl } from './otherSites.ts';
 
 /** Window of a list. */

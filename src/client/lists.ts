@@ -1,2 +1,0 @@
-/** Separate bundle for the part of the client that answers from lists of an archive. */
-export { answerFromLists } from '../pages/listAnswers.ts';

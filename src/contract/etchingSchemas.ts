@@ -1,0 +1,62 @@
+/** Schemas of answers about etchings. */
+import { z } from 'zod';
+import type { Dialect } from '../pages/mirrorOptions.ts';
+import { count, decimal, locationIn, rune, windowOf } from './schemaParts.ts';
+
+/** Decimal number in units of the rune. Negative for wrong data that burn more than exists. */
+const amount = z.string().regex(/^-?[0-9]+(?:\.[0-9]+)?$/);
+
+/** Returns the schemas of answers about etchings in a dialect, by name in the OpenAPI document. */
+export function etchingSchemas(dialect: Dialect) {
+  // Terms may be larger than 2^53.
+  const height = z.number().min(0).nullable();
+  const terms = z
+    .strictObject({
+      amount: amount.nullable().describe('Amount of a mint.'),
+      cap: decimal
+        .nullable()
+        .describe(
+          dialect === 'contract' ? 'Largest number of mints, a whole number.' : 'Largest number of mints, divided by 10^divisibility.',
+        ),
+      height_start: height.describe('First block in which the rune can be minted.'),
+      height_end: height.describe('First block in which the rune can no longer be minted.'),
+      offset_start: height.describe('Blocks from the etching to the first block in which the rune can be minted.'),
+      offset_end: height.describe('Blocks from the etching to the first block in which the rune can no longer be minted.'),
+    })
+    .describe('Terms of mints; all are null if the rune cannot be minted.');
+  const supply = z
+    .strictObject({
+      current: amount.optional().describe('Premine plus minted amount, minus burned amount.'),
+      minted: amount.optional().describe('Sum of all mints.'),
+      total_mints: z.string().optional().describe('Number of mints.'),
+      mint_percentage: z.string().optional().describe('Mints in percent of the cap.'),
+      mintable: z.boolean().optional().describe('True if the rune can be minted in the next block.'),
+      burned: amount.optional().describe('Sum of all burns.'),
+      total_burns: z.string().optional().describe('Number of burns.'),
+      premine: amount.describe('Amount that the etching itself created.'),
+    })
+    .describe('Supply of the rune. Only `premine` if the mirror lacks older blocks.');
+  const txId = 'Transaction id; zeros for the rune that the protocol itself etched.';
+  const location = locationIn(dialect, txId).describe('Block and transaction of the etching.');
+  const etching = z
+    .strictObject({
+      id: rune.shape.id,
+      name: rune.shape.name,
+      spaced_name: rune.shape.spaced_name,
+      number: rune.shape.number,
+      divisibility: count.max(38).describe('Decimals of amounts.'),
+      symbol: z.string().describe('Currency symbol; `¤` if the rune has none.'),
+      turbo: z.boolean().describe('True if the rune takes part in future changes of the protocol.'),
+      mint_terms: terms,
+      supply,
+      location,
+    })
+    .describe('A rune.');
+  const list = z
+    .strictObject(windowOf(etching, 'Number of etchings.', 'The etchings of the window, newest first.'))
+    .describe('A window of the list of etchings.');
+  return { Etching: etching, EtchingList: list };
+}
+
+/** Body of the 404 for a single rune or holder in dialect `hiro`. In `contract`, this 404 looks like other errors. */
+export const unknownRune = z.strictObject({ error: z.literal('Not found') }).describe('There is no such rune or holder.');

@@ -1,0 +1,37 @@
+/** Schemas of parts that several answers share. */
+import { z } from 'zod';
+import type { Dialect } from '../pages/mirrorOptions.ts';
+
+export const count = z.int().min(0);
+
+/** Decimal number in units of a rune. */
+export const decimal = z.string().regex(/^[0-9]+(?:\.[0-9]+)?$/);
+
+export const rune = z
+  .strictObject({
+    id: z.string().describe('Height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
+    number: count.describe('Number of the rune, in the order of etchings, from 0.'),
+    name: z.string().describe('Name without spacers.'),
+    spaced_name: z.string().describe('Name with spacers, the bullets between letters.'),
+  })
+  .describe('Id, number and names of a rune.');
+
+export const hashIn = (dialect: Dialect) => z.string().regex(dialect === 'contract' ? /^0x[0-9a-f]{64}$/ : /^[0-9a-f]{64}$/);
+
+/** Returns the schema of a block and one of its transactions. `txId` describes the transaction id. */
+export const locationIn = (dialect: Dialect, txId: string) =>
+  z.strictObject({
+    block_hash: hashIn(dialect).describe('Block hash.'),
+    block_height: count.describe('Block height.'),
+    tx_id: hashIn(dialect).describe(txId),
+    tx_index: count.describe('Index of the transaction in the block, from 0.'),
+    timestamp: count.describe('Block time, in seconds since 1970 (UTC).'),
+  });
+
+/** Returns the fields of a window. `total` and `results` are the descriptions of these fields. */
+export const windowOf = <Entry extends z.ZodType>(entry: Entry, total: string, results: string) => ({
+  limit: count.min(1).describe('The limit that was applied.'),
+  offset: count.describe('The offset that was applied.'),
+  total: count.describe(total),
+  results: z.array(entry).describe(results),
+});

@@ -1,0 +1,49 @@
+/**
+ * Waits until files are on disk, so that they survive a power cut.
+ *
+ * Single files are synced with fsync. A build has too many pages for that, so the program `sync` of GNU coreutils syncs
+ * their complete file system in one step.
+ */
+import { execFile } from 'node:child_process';
+import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { codeOf, messageOf } from '../errors.ts';
+import { writeFailure } from './fileErrors.ts';
+
+/** Error codes of file systems and platforms that cannot sync a folder. */
+const CANNOT_SYNC = ['EINVAL', 'ENOTSUP', 'EISDIR', 'EPERM'];
+
+/** Syncs the content of a file. A folder can be opened only for reading (`flags`). Throws system errors. */
+export function syncFile(path: string, flags = 'r+'): void {
+  const handle = openSync(path, flags);
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Syncs the entries of a folder. Does nothing if the file system cannot do it. Throws system errors. */
+export function syncFolder(path: string): void {
+  try {
+    syncFile(path, 'r');
+  } catch (error) {
+    if (!CANNOT_SYNC.includes(codeOf(error) ?? '')) throw error;
+  }
+}
+
+/**
+ * Syncs the complete file system of a folder. Resolves to undefined, or to the reason why this is not possible. Rejects
+ * with a BuildError if the disk reports an error.
+ */
+export function syncFileSystem(folder: string): Promise<string | undefined> {
+  return new Promise((done, fail) => {
+    execFile('sync', ['-f', resolve(folder)], { env: { ...process.env, LC_ALL: 'C' } }, (error, _stdout, stderr) => {
+      if (error === null) return done(undefined);
+      const [said = ''] = stderr.split('\n');
+      // Message of coreutils if syncfs() fails. Any other message means that this `sync` does not support it.
+      if (/error syncing/.test(said)) return fail(writeFailure({ message: said }));
+      done(codeOf(error) === 'ENOENT' ? 'the program "sync" is missing' : said || messageOf(error));
+    });
+  });
+}

@@ -1,0 +1,80 @@
+/**
+ * Attached database files. DuckDB locks them, so they also serve as lock files.
+ */
+import { lstatSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { BuildError, CliError, LockedError } from '../errors.ts';
+import { firstLineOf, isLocked, isUnwritable, lockOwner } from './duckdbErrors.ts';
+import { literal, type Store } from './store.ts';
+
+export interface DatabaseFile {
+  readonly path: string;
+  /** Name of the database in SQL. */
+  readonly name: string;
+  /** Name of the folder in messages, such as `the cache folder .cache`. */
+  readonly what: string;
+  /** The flag that selects another folder. */
+  readonly flag: string;
+  /** The kind of process that may use the folder, for messages. Default: `build`. */
+  readonly worker?: string;
+}
+
+/**
+ * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Throws
+ * a LockedError when another process has the lock, and another BuildError when the file cannot be written.
+ */
+export async function attachDatabase(store: Store, file: DatabaseFile): Promise<void> {
+  const { path, name, what, flag, worker = 'build' } = file;
+  try {
+    // The path is absolute, because DuckDB expands `~/x` and reads `x:y` as a database of type `x`.
+    await store.run(`ATTACH ${literal(resolve(path))} AS ${name}`);
+  } catch (error) {
+    const message = firstLineOf(error).replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '');
+    if (isLocked(message)) {
+      const pid = lockOwner(message);
+      throw new LockedError(`another ${worker} is using ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
+        `Wait until it ends, or use another folder with ${flag}.`,
+      ]);
+    }
+    if (isUnwritable(message)) {
+      throw new BuildError(`${what} cannot be written: ${message}`, [
+        `Free some space, change its permissions, or use another folder with ${flag}.`,
+      ]);
+    }
+    throw error;
+  }
+}
+
+/**
+ * Locks a database file without data. Replaces an incomplete file of a killed process. Throws the same errors as
+ * attachDatabase.
+ */
+export async function lockFile(store: Store, file: DatabaseFile): Promise<void> {
+  // Links and pipes are removed: DuckDB would follow a link and wait for a pipe.
+  for (const path of [file.path, `${file.path}.wal`])
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) rmSync(path, { recursive: true });
+  try {
+    await attachDatabase(store, file);
+  } catch (error) {
+    if (error instanceof LockedError) throw error;
+    rmSync(file.path, { recursive: true, force: true });
+    if (error instanceof CliError) throw error;
+    await attachDatabase(store, file);
+  }
+}
+
+/** Releases a lock. Removes the file first, so that no waiting process can lock a file that is about to be removed. */
+export async function unlockFile(store: Store, file: DatabaseFile): Promise<void> {
+  rmSync(file.path, { force: true });
+  await store.run(`DETACH DATABASE IF EXISTS ${file.name}`);
+}
+
+/** Runs `work` while the file is locked. */
+export async function withLock<T>(store: Store, file: DatabaseFile, work: () => Promise<T>): Promise<T> {
+  await lockFile(store, file);
+  try {
+    return await work();
+  } finally {
+    await unlockFile(store, file);
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Sorts rows of texts in parts, because DuckDB needs a part of what it sorts in memory, whatever it can move to disk.
+ */
+import type { DuckDBDataChunk } from '@duckdb/node-api';
+import { countCrossing, type WorkLimits } from '../limits.ts';
+import { int, literal, type Store, text } from './store.ts';
+
+export interface UnsortedRows {
+  /** SQL of the rows. */
+  readonly rows: string;
+  /** The column of text that comes first in the order. Rows with the same text are in one part. */
+  readonly key: string;
+  /** SQL of the order of rows with the same key. */
+  readonly within: string;
+  /** Bytes that DuckDB needs to sort a row: several times its texts. */
+  readonly rowBytes?: number;
+}
+
+/** Enough for texts of 200 characters. */
+const ROW_BYTES = 1024;
+
+/** Keys that are looked at for each part, to find where parts end. */
+const SAMPLES_PER_PART = 100;
+
+/** Yields the rows in order, in chunks. No other query may run before the last chunk. */
+export async function* sortedRows(
+  { rows, key, within, rowBytes = ROW_BYTES }: UnsortedRows,
+  { sortedAtOnce }: Pick<WorkLimits, 'sortedAtOnce'>,
+  store: Store,
+): AsyncGenerator<DuckDBDataChunk> {
+  await store.run(`CREATE OR REPLACE TEMP TABLE unsorted AS ${rows}`);
+  const { count } = await store.row('SELECT count(*) AS count FROM unsorted', { count: int });
+  const parts = Math.ceil(count / Math.min(sortedAtOnce, Math.ceil(store.memory / rowBytes)));
+  const ends = parts > 1 ? await endsOf(parts, key, store) : [];
+  for (const [i, end] of [...ends, undefined].entries()) {
+    const start = ends[i - 1];
+    const from = start === undefined ? 'true' : `${key} >= ${literal(start)}`;
+    const to = end === undefined ? 'true' : `${key} < ${literal(end)}`;
+    yield* store.stream(`SELECT * FROM unsorted WHERE ${from} AND ${to} ORDER BY ${key}, ${within}`);
+  }
+  await store.run('DROP TABLE unsorted');
+}
+
+/** Returns keys that divide the rows into parts of about the same size. Which they are changes no result. */
+async function endsOf(parts: number, key: string, store: Store): Promise<string[]> {
+  countCrossing('sortedAtOnce');
+  const samples = await store.rows(
+    `SELECT key FROM (SELECT ${key} AS key FROM unsorted USING SAMPLE reservoir(${parts * SAMPLES_PER_PART} ROWS) REPEATABLE (1)) ORDER BY key`,
+    { key: text },
+  );
+  const ends = Array.from({ length: parts - 1 }, (_, i) => samples[Math.floor(((i + 1) * samples.length) / parts)]?.key);
+  return [...new Set(ends.filter((end) => end !== undefined))];
+}

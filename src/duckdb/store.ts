@@ -1,0 +1,269 @@
+/**
+ * Access to DuckDB, which only this folder uses. Tables are in memory and spill to the scratch folder above the memory
+ * limit.
+ */
+
+import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
+import { bytesOf } from '../contract/memorySize.ts';
+import { BuildError, messageOf } from '../errors.ts';
+import { yieldNow } from '../yieldNow.ts';
+import { firstLineOf, hasTooManyFiles, isDiskFull, isOutOfMemory } from './duckdbErrors.ts';
+import { type ColumnTypes, definitionOf, Table } from './table.ts';
+
+/** Part of the build's settings, because another version may write different Parquet bytes for the same rows. */
+export const DUCKDB_VERSION = version();
+
+export interface StoreOptions {
+  /** Memory of the whole process, such as `1GB`. */
+  readonly memoryLimit: string;
+  /** Part of the usual share of this memory that DuckDB gets; 1 if left out. */
+  readonly part?: number;
+  readonly threads: number;
+  /** Folder for spilled data. DuckDB creates it when needed. */
+  readonly scratch: string;
+}
+
+/** A cell of a row. BIGINT cells are of type bigint. */
+type Cell = string | number | bigint | boolean | null;
+type Row = Readonly<Record<string, Cell>>;
+
+/** Converts a cell that is not NULL. Returns undefined for a cell of the wrong type. */
+type Reader<T> = (cell: Exclude<Cell, null>) => T | undefined;
+/** A column that the result of a query must have. */
+interface Column<T> {
+  readonly type: string;
+  readonly read: Reader<T>;
+  /** The value for NULL. Without it, NULL is an error. */
+  readonly ofNull?: { readonly value: T };
+}
+type Columns = Readonly<Record<string, Column<unknown>>>;
+/** A row with the types of its columns. */
+export type Values<C extends Columns> = { readonly [name in keyof C]: C[name] extends Column<infer T> ? T : never };
+
+/** An integer column. A value outside ±(2^53 - 1) is an error. */
+export const int: Column<number> = {
+  type: 'integer',
+  read: (cell) => {
+    const number = typeof cell === 'bigint' ? Number(cell) : cell;
+    return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
+  },
+};
+
+export const text: Column<string> = { type: 'text', read: (cell) => (typeof cell === 'string' ? cell : undefined) };
+
+/** A column whose NULL reads as undefined. */
+export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
+
+/** Freed memory that DuckDB may keep from the system, which the memory limit does not count. */
+const FREED = '1MB';
+
+export class Store {
+  readonly #instance: DuckDBInstance;
+  readonly #connection: DuckDBConnection;
+  /** Number of relations that were named. */
+  #named = 0;
+
+  private constructor(
+    instance: DuckDBInstance,
+    connection: DuckDBConnection,
+    readonly memory: number,
+  ) {
+    this.#instance = instance;
+    this.#connection = connection;
+  }
+
+  static async open(options: StoreOptions): Promise<Store> {
+    const memory = shareOf(options.memoryLimit) * (options.part ?? 1);
+    const settings = {
+      memory_limit: `${Math.floor(memory / 1000)}KB`,
+      threads: String(options.threads),
+      temp_directory: options.scratch,
+      // Records without event_index are served in input order.
+      preserve_insertion_order: 'true',
+      // Builds must not use the network.
+      autoinstall_known_extensions: 'false',
+      // The C library keeps freed memory in pieces. DuckDB returns it after this much, by default after 128 and 512 MB.
+      allocator_flush_threshold: FREED,
+      allocator_bulk_deallocation_flush_threshold: FREED,
+      // The operating system caches files already. A second copy would count towards the memory limit.
+      enable_external_file_cache: 'false',
+    };
+    const instance = await DuckDBInstance.create(':memory:', settings).catch((error: unknown) => {
+      throw new BuildError(`DuckDB cannot start with --memory-limit ${options.memoryLimit}: ${messageOf(error)}`, [
+        'Use another limit, such as 1GB.',
+      ]);
+    });
+    let connection: DuckDBConnection | undefined;
+    try {
+      connection = await instance.connect();
+      const store = new Store(instance, connection, memory);
+      // `share` needs the progress bar, which is not printed.
+      await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
+      return store;
+    } catch (error) {
+      connection?.closeSync();
+      instance.closeSync();
+      throw error;
+    }
+  }
+
+  async run(sql: string): Promise<void> {
+    await this.#connection.run(sql).catch(explainResources);
+  }
+
+  /** Finished part of the running query, 0 to 1. Returns 0 when it is unknown or no query is running. */
+  get share(): number {
+    return Math.min(Math.max(this.#connection.progress.percentage, 0), 100) / 100;
+  }
+
+  /**
+   * Returns all rows of a query with a small result, converted by `columns`. Throws when the result lacks a column, or
+   * a cell is NULL or of another type.
+   */
+  async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
+    // Not streamed: another query of the connection would end a stream, and callers run queries at the same time.
+    const reader = await this.#connection.runAndReadAll(sql).catch(explainResources);
+    const rows = reader.getRowObjectsJS() as unknown as Row[];
+    return rows.map((row) => valuesOf(row, columns, sql));
+  }
+
+  /** Returns the first row of a query. Throws when there is none. */
+  async row<C extends Columns>(sql: string, columns: C): Promise<Values<C>> {
+    const [row] = await this.rows(sql, columns);
+    if (row === undefined) throw new Error(`the result has no rows: ${sql}`);
+    return row;
+  }
+
+  /** Yields chunks of at most 2,048 rows. DuckDB computes the next chunk while the caller uses the current one. */
+  async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
+    const result = await this.#connection.stream(sql).catch(explainResources);
+    const fetch = () => {
+      const chunk = result.fetchChunk();
+      // The caller sees a failure when it awaits the chunk. Until then it must not count as unhandled.
+      chunk.catch(() => undefined);
+      return chunk;
+    };
+    let next = fetch();
+    try {
+      for (;;) {
+        const chunk = await next.catch(explainResources);
+        if (chunk === null || chunk.rowCount === 0) return;
+        next = fetch();
+        yield chunk;
+      }
+    } finally {
+      // The store must not be closed while DuckDB runs a query.
+      await next.catch(() => undefined);
+    }
+  }
+
+  /** Returns a name that nothing else in this store has. */
+  nameOf(label: string): string {
+    this.#named += 1;
+    return `${label}_${this.#named}`;
+  }
+
+  /** Creates a temporary table of the rows of a query, or without rows. */
+  async table<C extends ColumnTypes>(label: string, columns: C, rows?: string): Promise<Table<C>> {
+    const table = new Table(this.nameOf(label), columns);
+    await this.run(`CREATE TEMP TABLE ${table} ${rows === undefined ? `(${definitionOf(columns)})` : `AS ${rows}`}`);
+    return table;
+  }
+
+  /** Creates a temporary view of a query. */
+  async view<C extends ColumnTypes>(label: string, columns: C, rows: string): Promise<Table<C>> {
+    const view = new Table(this.nameOf(label), columns);
+    await this.run(`CREATE TEMP VIEW ${view} AS ${rows}`);
+    return view;
+  }
+
+  /** Creates a temporary table with these rows. */
+  async append<C extends Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>>(
+    label: string,
+    columns: C,
+    rows: Iterable<readonly (string | number | bigint)[]>,
+  ): Promise<Table<C>> {
+    const types = Object.values(columns);
+    const table = await this.table(label, columns);
+    const appender = await this.#connection.createAppender(`${table}`, null, 'temp');
+    try {
+      for (const row of rows) {
+        await yieldNow();
+        for (const [i, cell] of row.entries()) {
+          if (types[i] === 'BIGINT') appender.appendBigInt(BigInt(cell));
+          else if (types[i] === 'INTEGER') appender.appendInteger(Number(cell));
+          else appender.appendVarchar(String(cell));
+        }
+        appender.endRow();
+      }
+    } catch (error) {
+      try {
+        appender.closeSync();
+      } catch {
+        // Closing fails because of the incomplete row. The first error is more useful.
+      }
+      throw error;
+    }
+    appender.closeSync();
+    return table;
+  }
+
+  close(): void {
+    this.#connection.closeSync();
+    this.#instance.closeSync();
+  }
+}
+
+function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<C> {
+  const values = Object.entries(columns).map(([name, column]) => {
+    const cell = row[name];
+    if (cell === undefined) throw new Error(`the column ${name} is missing in the result of ${sql}`);
+    if (cell === null) {
+      if (column.ofNull === undefined) throw new Error(`the column ${name} is NULL in the result of ${sql}`);
+      return [name, column.ofNull.value];
+    }
+    const value = column.read(cell);
+    if (value === undefined) throw new Error(`the column ${name} has ${cell}, not ${column.type}, in the result of ${sql}`);
+    return [name, value];
+  });
+  return Object.fromEntries(values) as Values<C>;
+}
+
+/**
+ * Returns DuckDB's part of the memory, in bytes. The rest is for Node.js, its threads and the batches between
+ * them, and for what DuckDB allocates without counting it, which grows with its limit.
+ */
+function shareOf(size: string): number {
+  const bytes = bytesOf(size) ?? 0;
+  return Math.max(0.65 * bytes - 75e6, 0.4 * bytes);
+}
+
+/** Throws a BuildError when memory, disk space or file handles are used up. Rethrows any other error. */
+function explainResources(error: unknown): never {
+  const first = firstLineOf(error);
+  if (isOutOfMemory(first)) {
+    throw new BuildError(`DuckDB needs more memory than --memory-limit allows: ${first}`, [
+      'Raise --memory-limit, or lower --threads: every thread needs memory.',
+    ]);
+  }
+  if (hasTooManyFiles(first)) {
+    throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);
+  }
+  if (isDiskFull(error)) {
+    throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
+  }
+  throw error;
+}
+
+/** Quotes a string as an SQL literal. */
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** Quotes a name as an SQL identifier. */
+export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/**
+ * Returns SQL that joins values, which may be NULL, into one text. Different values give different texts: each value is
+ * preceded by its length, because any separator could also be part of a value.
+ */
+export const joinedText = (values: readonly string[]): string =>
+  `concat(${values.map((value) => `coalesce(strlen(${value}::VARCHAR) || ':' || ${value}::VARCHAR, '-')`).join(', ')})`;

@@ -1,0 +1,227 @@
+/**
+ * Writes and reads levels of documents (format/documents.ts).
+ */
+import { lastUpTo, parseMembers, renderMembers, separatorOf } from '../../format/documents.ts';
+import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
+import { exceeds, type PublishedLimits } from '../../limits.ts';
+import { yieldNow } from '../../yieldNow.ts';
+import { gzipMember, inflate } from '../render/compress.ts';
+import type { PutFile } from './segmentWriter.ts';
+import { ChangedArchiveError, type StoredArchive, type StoredFile } from './storedArchive.ts';
+
+export interface StoredDocument {
+  readonly key: string;
+  readonly values: readonly string[];
+}
+
+/** Packs documents, ascending by key, into files of at most `objectSize` bytes of members, or one member. */
+export class DocumentWriter {
+  readonly #objectSize: number;
+  readonly #limits: Pick<PublishedLimits, 'documentMember'>;
+  readonly #put: PutFile;
+  readonly #files: DocumentFile[] = [];
+  #members: { readonly from: string; readonly gzip: Uint8Array }[] = [];
+  #bytes = 0;
+  #lines: string[] = [];
+  #size = 0;
+  #from = '';
+  #last: string | undefined;
+
+  constructor(objectSize: number, limits: Pick<PublishedLimits, 'documentMember'>, put: PutFile) {
+    this.#objectSize = objectSize;
+    this.#limits = limits;
+    this.#put = put;
+  }
+
+  add({ key, values }: StoredDocument): void {
+    if (this.#last !== undefined && key <= this.#last) throw new Error(`the document ${key} comes after ${this.#last}`);
+    const line = `${key}\t${values.join('\t')}\n`;
+    const size = this.#size + line.length;
+    if (this.#lines.length > 0 && (exceeds(this.#limits, 'documentMember', size) || size > this.#objectSize)) this.#endMember();
+    if (this.#lines.length === 0) this.#from = this.#last === undefined ? '' : separatorOf(this.#last, key);
+    this.#lines.push(line);
+    this.#size += line.length;
+    this.#last = key;
+  }
+
+  #endMember(): void {
+    const gzip = gzipMember(Buffer.from(this.#lines.join('')));
+    if (this.#members.length > 0 && this.#bytes + gzip.length > this.#objectSize) this.#endFile();
+    this.#members.push({ from: this.#from, gzip });
+    this.#bytes += gzip.length;
+    this.#lines = [];
+    this.#size = 0;
+  }
+
+  #endFile(): void {
+    const [first] = this.#members;
+    if (first === undefined) return;
+    const directory = gzipMember(Buffer.from(renderMembers(this.#members.map(({ from, gzip }) => [from, gzip.length]))));
+    const content = Buffer.concat([...this.#members.map(({ gzip }) => gzip), directory]);
+    this.#files.push({ from: first.from, file: this.#put(content), bytes: content.length, directory: directory.length });
+    this.#members = [];
+    this.#bytes = 0;
+  }
+
+  /** Writes the last file. Returns undefined without documents. */
+  finish({ first, last }: LevelRange): DocumentLevel | undefined {
+    if (this.#lines.length > 0) this.#endMember();
+    this.#endFile();
+    return this.#files.length === 0 ? undefined : { first, last, files: this.#files };
+  }
+}
+
+/** A document whose values are not split. `from` is its key. */
+interface Line {
+  readonly from: string;
+  readonly text: string;
+}
+
+/** A member of a file. `lines` reads its documents. */
+interface Member {
+  readonly from: string;
+  readonly lines: () => readonly Line[];
+}
+
+const documentOf = ({ from, text }: Line): StoredDocument => ({ key: from, values: text.split('\t').slice(1) });
+
+/**
+ * Returns the members of the file at the index `at`. `read` reads a part of it. Throws a ChangedArchiveError for a file that
+ * is damaged, or in which a reader would not find a document.
+ */
+function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, length: number) => Uint8Array): Member[] {
+  const file = files[at];
+  if (file === undefined) return [];
+  const members = orUndefined(() => parseMembers(inflate(read(file.bytes - file.directory, file.directory)), file));
+  if (members === undefined) throw wrong(file, 'is not a file of documents');
+  return members.map(({ from, offset, length }, i) => {
+    const end = members[i + 1]?.from ?? files[at + 1]?.from;
+    const lines = () => {
+      const content = orUndefined(() => inflate(read(offset, length)));
+      if (content === undefined) throw wrong(file, 'is damaged');
+      let last: string | undefined;
+      return content
+        .trimEnd()
+        .split('\n')
+        .map((text) => {
+          const [key = ''] = text.split('\t', 1);
+          const isPlaced = key >= from && (end === undefined || key < end) && (last === undefined || key > last);
+          if (!isPlaced) throw wrong(file, `has the document ${key} in a wrong place`);
+          last = key;
+          return { from: key, text };
+        });
+    };
+    return { from, lines };
+  });
+}
+
+const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);
+
+/** Returns undefined when a part is damaged. Rethrows a ChangedArchiveError, which says more. */
+function orUndefined<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ChangedArchiveError) throw error;
+    return undefined;
+  }
+}
+
+/** Yields all documents of a level of the last build, ascending by key. Throws a ChangedArchiveError for a damaged file. */
+export function* documentsOf(old: StoredArchive, level: DocumentLevel): Generator<StoredDocument> {
+  for (const [at, file] of level.files.entries()) {
+    const content = old.read(file.file);
+    if (content.length !== file.bytes) throw wrong(file, 'has another size than the root says');
+    for (const { lines } of membersOf(level, at, (offset, length) => content.subarray(offset, offset + length)))
+      for (const line of lines()) yield documentOf(line);
+  }
+}
+
+/** Keys that are equal to `from` or after it, and before `end`. */
+export interface KeyRange {
+  readonly from: string;
+  readonly end: string;
+}
+
+/** Returns the range with one key. No key has a character below the space. */
+export const onlyKey = (key: string): KeyRange => ({ from: key, end: `${key} ` });
+
+/** Returns the range with a key, and those of its pages and pairs, which continue with a space. */
+export const withPages = (key: string): KeyRange => ({ from: key, end: `${key}!` });
+
+/**
+ * Yields the documents of a level of the last build whose keys are in some ranges, which ascend and do not overlap. Reads
+ * only the members that may have them: a block asks for some thousand documents of levels that have gigabytes. Throws a
+ * ChangedArchiveError for a part that is damaged.
+ */
+export async function* findRanges(
+  old: StoredArchive,
+  level: DocumentLevel,
+  ranges: AsyncIterable<KeyRange> | Iterable<KeyRange>,
+): AsyncGenerator<StoredDocument> {
+  let opened: { readonly file: DocumentFile; readonly content: StoredFile } | undefined;
+  let members: readonly Member[] = [];
+  let last: { readonly member: Member; readonly lines: readonly Line[] } | undefined;
+  try {
+    for await (const range of ranges) {
+      for (const file of itemsIn(level.files, range)) {
+        if (opened?.file !== file) {
+          opened?.content.close();
+          const content = old.open(file.file);
+          opened = { file, content };
+          members = membersOf(level, level.files.indexOf(file), content.read);
+        }
+        for (const member of itemsIn(members, range)) {
+          if (last?.member !== member) last = { member, lines: member.lines() };
+          for (const line of itemsIn(last.lines, range)) if (line.from >= range.from) yield documentOf(line);
+        }
+      }
+    }
+  } finally {
+    opened?.content.close();
+  }
+}
+
+/** Yields those of some ascending items that may have keys of a range. The keys of an item begin at its `from`. */
+function* itemsIn<Item extends { readonly from: string }>(items: readonly Item[], { from, end }: KeyRange): Generator<Item> {
+  let at = Math.max(lastUpTo(items, from), 0);
+  for (let item = items[at]; item !== undefined && item.from < end; item = items[at]) {
+    yield item;
+    at += 1;
+  }
+}
+
+/** A sequence of documents, ascending by key. */
+export type Documents = Iterable<StoredDocument> | AsyncIterable<StoredDocument>;
+
+/** Makes one document's values of those with the same key. */
+export type JoinValues = (values: readonly (readonly string[])[], key: string) => readonly string[];
+
+/** Yields the documents of several sequences in one. */
+export async function* mergeDocuments(sources: readonly Documents[], join: JoinValues): AsyncGenerator<StoredDocument> {
+  const open = sources.map((source) => (Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()));
+  const heads: (StoredDocument | undefined)[] = [];
+  const advance = async (i: number) => {
+    const { value, done } = (await open[i]?.next()) ?? { value: undefined, done: true };
+    heads[i] = done === true ? undefined : value;
+  };
+  try {
+    for (const i of open.keys()) await advance(i);
+    for (;;) {
+      await yieldNow();
+      let least: string | undefined;
+      for (const head of heads) if (head !== undefined && (least === undefined || head.key < least)) least = head.key;
+      if (least === undefined) return;
+      const same: (readonly string[])[] = [];
+      for (const [i, head] of heads.entries()) {
+        if (head?.key !== least) continue;
+        same.push(head.values);
+        await advance(i);
+      }
+      const [only] = same;
+      yield { key: least, values: same.length === 1 && only !== undefined ? only : join(same, least) };
+    }
+  } finally {
+    for (const source of open) await source.return?.(undefined);
+  }
+}

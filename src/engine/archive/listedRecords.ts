@@ -1,0 +1,218 @@
+/**
+ * The records from which the levels of lists are made (format/listTables.ts).
+ *
+ * A level is a function of the records of its blocks. A build takes over old levels whose blocks did not change, and
+ * joins them to longer ones; only the records of other blocks are listed: those that were rendered, and few that
+ * are read back from the pages of the last build, because their level was divided or one of its blocks replaced.
+ */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { LineFile } from '../../disk/lineFile.ts';
+import { readLines } from '../../duckdb/readFilesSql.ts';
+import { int, type Store } from '../../duckdb/store.ts';
+import { columns, type Table } from '../../duckdb/table.ts';
+import { type LevelRange, levelRanges } from '../../format/levels.ts';
+import type { ListTables } from '../../format/listTables.ts';
+import { MOST_INFLATED } from '../../format/root.ts';
+import type { Loaded } from '../../input/loadInput.ts';
+import { countCrossing, type WorkLimits } from '../../limits.ts';
+import { SpoolReader } from '../render/blockSpool.ts';
+import { inflate } from '../render/compress.ts';
+import type { StateTables } from '../state/state.ts';
+import type { BlockChanges } from '../state/updateState.ts';
+import type { ArchivedBlocks } from './segmentWriter.ts';
+import type { StoredArchive } from './storedArchive.ts';
+
+/** Tables of a build from which its archive is made. */
+export interface ArchiveSources {
+  /** The new state. */
+  readonly state: StateTables;
+  readonly input: Pick<Loaded, 'kept' | 'spent'>;
+  readonly changes: Pick<BlockChanges, 'written' | 'replaced' | 'transactions'>;
+}
+
+/**
+ * Columns of listed records. `record` is the number in the block in served order, `page_offset` and `page_bytes` the place
+ * of its page among those of the block, and `in_page` the number in the page.
+ */
+const LISTED = {
+  ...columns('block_height BIGINT, record BIGINT, rune_id VARCHAR, address VARCHAR'),
+  ...columns('operation VARCHAR, amount VARCHAR, page_offset BIGINT, page_bytes BIGINT, in_page BIGINT'),
+} as const;
+
+const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
+
+/** The records of all blocks that are in a plan but in none of its reused levels. */
+export interface ListedRecords {
+  readonly records: Table<typeof LISTED>;
+  /** The pages of these blocks. */
+  readonly pages: Table<typeof PAGES>;
+  /** File of pages of the last build that records were read from; undefined without any. */
+  readonly recalled: string | undefined;
+}
+
+export interface LevelPlan extends LevelRange {
+  /** Levels of the last build whose entries belong to this level; the records of the other blocks of its range are listed. */
+  readonly reused: readonly LevelRange[];
+  /** True when the level equals the only one in `reused`. */
+  readonly isSame: boolean;
+}
+
+/**
+ * Plans the levels of a build, the lowest first. `old` are the lists of the last build, undefined if it has none. No old
+ * level with a block at or above `changed` is reused.
+ */
+export function planLevels(
+  { tip, lowest, replaced, limits }: ArchivedBlocks,
+  old: Pick<ListTables, 'tip' | 'lowest'> | undefined,
+  changed = Number.POSITIVE_INFINITY,
+): LevelPlan[] {
+  const before = old === undefined ? [] : levelRanges(old.tip, limits.listLevels, old.lowest);
+  const kept = before.filter((range) => range.last < changed && !hasAny(replaced, range));
+  const ranges = levelRanges(tip, limits.listLevels, lowest);
+  if (ranges.length > limits.listLevels.steps.length) countCrossing('listLevels');
+  return ranges.map(({ first, last }) => {
+    const reused = kept.filter((range) => range.first >= first && range.last <= last);
+    return { first, last, reused, isSame: reused.some((range) => range.first === first && range.last === last) };
+  });
+}
+
+/** True if any of these heights is in a range. */
+export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
+  for (const height of heights) if (height >= first && height <= last) return true;
+  return false;
+}
+
+/** Lists records. `pageSize` is the number of records in a page, and `scratch` the folder for temporary files. */
+export async function listRecords(
+  plans: readonly LevelPlan[],
+  blocks: ArchivedBlocks,
+  old: StoredArchive | undefined,
+  pageSize: number,
+  scratch: string,
+  { state, input, changes }: ArchiveSources,
+  store: Store,
+): Promise<ListedRecords> {
+  const records = await store.table('listed_records', LISTED);
+  const recalled = old === undefined ? [] : await recalledHeights(plans, blocks, state, store);
+  const lines = new LineFile(join(scratch, 'recalled-pages.ndjson'));
+  // JSON in a file would need buffers of its longest line in each thread of DuckDB.
+  const pages = await store.append('listed_pages', PAGES, placesOf(blocks, recalled, old, lines)).finally(() => lines.close());
+  const listed = { records, pages, recalled: lines.count > 0 ? lines.file : undefined };
+  if (listed.recalled !== undefined) await insertRecalled(listed.recalled, listed, pageSize, store);
+  else rmSync(lines.file);
+  await insertWritten(listed, input.kept, changes.written, pageSize, blocks.limits, store);
+  return listed;
+}
+
+/** Returns SQL that reads recalled pages. `columns` has the wanted keys of a page, and their types. */
+export const recalledPages = (file: string, columns: string): string => readLines(file, columns, MOST_INFLATED);
+
+/** Blocks that are as the last build left them, in levels that are made anew. */
+async function recalledHeights(
+  plans: readonly LevelPlan[],
+  { replaced }: ArchivedBlocks,
+  { blocks }: StateTables,
+  store: Store,
+): Promise<number[]> {
+  const within = (ranges: readonly LevelRange[]) =>
+    ranges.map(({ first, last }) => `block_height BETWEEN ${first} AND ${last}`).join(' OR ') || 'false';
+  const rows = await store.rows(
+    `SELECT block_height FROM ${blocks} WHERE (${within(plans.filter(({ isSame }) => !isSame))})
+       AND NOT (${within(plans.flatMap(({ reused }) => reused))}) ORDER BY block_height`,
+    { block_height: int },
+  );
+  return rows.map((row) => row.block_height).filter((height) => !replaced.has(height));
+}
+
+/** Yields the rows of listed pages. Adds the pages of recalled blocks to `pages`. */
+function* placesOf(
+  { spooled }: ArchivedBlocks,
+  recalled: readonly number[],
+  old: StoredArchive | undefined,
+  pages: LineFile,
+): Generator<readonly [height: number, page: number, offset: number, bytes: number]> {
+  for (const { height, pages: lengths } of entriesOf(spooled)) yield* placed(height, 0, 0, lengths);
+  for (const height of old === undefined ? [] : recalled) {
+    let below = 0;
+    for (const segment of old?.root.segments.filter(({ first, last }) => first <= height && height <= last) ?? []) {
+      const { pages: content, blocks } = old?.segment(segment) ?? {};
+      const block = blocks?.get(height);
+      if (block === undefined || content === undefined) continue;
+      yield* placed(height, block.page ?? 0, below, block.pages);
+      for (const [i, length] of block.pages.entries()) {
+        const offset = block.offsets[i] ?? 0;
+        pages.add(inflate(content.subarray(offset, offset + length)).trimEnd());
+        below += length;
+      }
+    }
+  }
+}
+
+/** Yields the rows of pages that follow each other, from a page and its offset in the block on. */
+function* placed(height: number, first: number, begin: number, lengths: readonly number[]) {
+  let offset = begin;
+  for (const [i, bytes] of lengths.entries()) {
+    yield [height, first + i, offset, bytes] as const;
+    offset += bytes;
+  }
+}
+
+/** Yields the blocks that this build rendered, from their lines of the directory. */
+function* entriesOf(spooled: ArchivedBlocks['spooled']): Generator<{ readonly height: number; readonly pages: readonly number[] }> {
+  const spools = new SpoolReader();
+  try {
+    for (const { file, offset, bytes, entry } of spooled.values())
+      yield JSON.parse(spools.read(file, offset + bytes, entry).toString()) as { height: number; pages: number[] };
+  } finally {
+    spools.close();
+  }
+}
+
+async function insertRecalled(file: string, listed: ListedRecords, pageSize: number, store: Store): Promise<void> {
+  const record =
+    'STRUCT(rune STRUCT(id VARCHAR), address VARCHAR, operation VARCHAR, amount VARCHAR, location STRUCT(block_height BIGINT))';
+  await store.run(
+    insert(
+      `SELECT record.location.block_height AS block_height, "offset" + i AS record, record.rune.id AS rune_id, record.address AS address,
+         record.operation AS operation, record.amount AS amount
+       FROM (SELECT "offset", unnest(range(len(results))) AS i, unnest(results) AS record
+         FROM ${recalledPages(file, `"offset": 'BIGINT', results: '${record}[]'`)})`,
+      listed,
+      pageSize,
+    ),
+  );
+}
+
+/** Inserts the records of written blocks. Their numbers are positions in served order (engine/render/servedOrder.ts). */
+async function insertWritten(
+  listed: ListedRecords,
+  kept: Loaded['kept'],
+  written: BlockChanges['written'],
+  pageSize: number,
+  { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>,
+  store: Store,
+): Promise<void> {
+  const chunks = await store.rows(
+    `SELECT min(block_height) AS first, max(block_height) AS last FROM
+       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS chunk FROM ${written}) GROUP BY chunk ORDER BY first`,
+    { first: int, last: int },
+  );
+  for (const [i, { first, last }] of chunks.entries()) {
+    if (i > 0) countCrossing('listedAtOnce');
+    await store.run(
+      insert(
+        `SELECT block_height, row_number() OVER (PARTITION BY block_height ORDER BY tx_index DESC, ord DESC) - 1 AS record,
+           rune_id, address, operation, amount
+         FROM ${kept} SEMI JOIN ${written} USING (block_height) WHERE block_height BETWEEN ${first} AND ${last}`,
+        listed,
+        pageSize,
+      ),
+    );
+  }
+}
+
+/** Returns SQL that inserts rows with the places of their pages. */
+const insert = (rows: string, { records, pages }: ListedRecords, pageSize: number): string =>
+  `INSERT INTO ${records} SELECT r.*, page_offset, page_bytes, record % ${pageSize}
+   FROM (${rows}) AS r JOIN ${pages} AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;

@@ -1,0 +1,168 @@
+/**
+ * Writes the segments of an archive: joins the pages of new blocks with those of the last build. Pages are copied as
+ * they are, never compressed again.
+ */
+import { countBefore } from '../../format/binarySearch.ts';
+import { cut, type Piece } from '../../format/cutSegments.ts';
+import { type DirectoryEntry, renderEntry, type Segment } from '../../format/segmentDirectory.ts';
+import type { Limits } from '../../limits.ts';
+import { yieldNow } from '../../yieldNow.ts';
+import { type SpooledBlock, SpoolReader } from '../render/blockSpool.ts';
+import { gzipMember } from '../render/compress.ts';
+import type { StoredArchive } from './storedArchive.ts';
+
+/** Stores a file of the archive. Returns its name. */
+export type PutFile = (content: Uint8Array) => string;
+
+/** The blocks of a new archive. */
+export interface ArchivedBlocks {
+  /** Blocks that this build rendered, by height. */
+  readonly spooled: ReadonlyMap<number, SpooledBlock>;
+  /** Heights of blocks that were rendered, and of blocks that are gone. */
+  readonly replaced: ReadonlySet<number>;
+  /** The highest block; -1 without blocks. */
+  readonly tip: number;
+  /** The lowest block, if the levels of lists follow from it. */
+  readonly lowest?: number | undefined;
+  readonly objectSize: number;
+  readonly limits: Limits;
+}
+
+/** One block or a whole segment, and where its pages are. */
+interface Source extends Piece {
+  /** Segments of the last build that have exactly this piece. */
+  readonly kept?: readonly Segment[];
+  /** Reads the pages and the lines of the directory. */
+  readonly read: () => { readonly pages: Uint8Array; readonly entries: readonly string[] };
+}
+
+/** Writes all segments that the last build does not have. Returns all segments, in ascending order. */
+export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive | undefined, put: PutFile): Promise<Segment[]> {
+  const spools = new SpoolReader();
+  const segments: Segment[] = [];
+  try {
+    const pieces = [...newPieces(blocks, spools), ...(await oldPieces(blocks, old))].sort((a, b) => a.first - b.first);
+    for (const { first, last, pieces: inside } of cut(pieces, blocks.tip, { objectSize: blocks.objectSize, ...blocks.limits })) {
+      await yieldNow();
+      const [only] = inside;
+      if (inside.length === 1 && only?.kept !== undefined) {
+        // The same file may have a longer range now, which ends in heights without blocks.
+        for (const segment of only.kept) segments.push({ ...segment, first, last });
+        continue;
+      }
+      const read = inside.map((piece) => piece.read());
+      const pages = Buffer.concat(read.map((one) => one.pages));
+      const entries = read.flatMap((one) => one.entries);
+      if (pages.length <= blocks.objectSize) segments.push(writeSegment({ first, last }, pages, entries, put));
+      else for (const part of writeParts(first, pages, entries[0] ?? '', blocks.objectSize, put)) segments.push(part);
+    }
+    return segments;
+  } finally {
+    spools.close();
+  }
+}
+
+function newPieces({ spooled }: ArchivedBlocks, spools: SpoolReader): Source[] {
+  return [...spooled].map(([height, { file, offset, bytes, entry }]) => ({
+    first: height,
+    last: height,
+    bytes,
+    read: () => {
+      const content = spools.read(file, offset, bytes + entry);
+      return { pages: content.subarray(0, bytes), entries: [content.toString('utf8', bytes)] };
+    },
+  }));
+}
+
+/** Returns the pieces of the last build: whole segments where nothing changed, else single blocks. */
+async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive | undefined): Promise<Source[]> {
+  if (old === undefined) return [];
+  const heights = [...replaced].sort((a, b) => a - b);
+  const pieces: Source[] = [];
+  const parts = new Map<number, Segment[]>();
+  for (const segment of old.root.segments) {
+    const { first, last, part } = segment;
+    await yieldNow();
+    const ofBlock = parts.get(first);
+    if (part !== undefined && ofBlock !== undefined) ofBlock.push(segment);
+    else if (part !== undefined) parts.set(first, [segment]);
+    else if (last <= tip && !hasBetween(heights, first, last)) pieces.push(wholeSegment(segment, old));
+    else for (const piece of blocksOf(segment, replaced, old)) pieces.push(piece);
+  }
+  for (const [height, segments] of parts) if (!replaced.has(height)) pieces.push(splitBlock(height, segments));
+  return pieces;
+}
+
+/** Whether any of these ascending heights is from `first` to `last`. */
+const hasBetween = (heights: readonly number[], first: number, last: number): boolean =>
+  (heights[countBefore(heights.length, (i) => (heights[i] ?? 0) < first)] ?? Number.POSITIVE_INFINITY) <= last;
+
+const wholeSegment = (segment: Segment, old: StoredArchive): Source => ({
+  first: segment.first,
+  last: segment.last,
+  bytes: segment.bytes - segment.directory,
+  kept: [segment],
+  read: () => {
+    const { pages, blocks } = old.segment(segment);
+    return { pages, entries: [...blocks.values()].map(renderEntry) };
+  },
+});
+
+function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredArchive): Generator<Source> {
+  for (const block of old.segment(segment).blocks.values()) {
+    if (replaced.has(block.height)) continue;
+    const begin = block.offsets[0] ?? 0;
+    const bytes = block.pages.reduce((sum, length) => sum + length, 0);
+    // Reads the segment again: a change in every segment must not keep all of them in memory.
+    const read = () => ({ pages: old.segment(segment).pages.subarray(begin, begin + bytes), entries: [renderEntry(block)] });
+    yield { first: block.height, last: block.height, bytes, read };
+  }
+}
+
+/** A block whose pages are in several segments. It stays as it is, because nothing else is in these segments. */
+const splitBlock = (height: number, segments: readonly Segment[]): Source => ({
+  first: height,
+  last: height,
+  bytes: segments.reduce((sum, { bytes, directory }) => sum + bytes - directory, 0),
+  kept: segments,
+  read: () => {
+    throw new Error(`block ${height} is larger than a segment, so it cannot be joined with others`);
+  },
+});
+
+/** Writes a file with these pages, and the directory with these lines. */
+function writeSegment(
+  range: Pick<Segment, 'first' | 'last'> & Partial<Pick<Segment, 'part'>>,
+  pages: Uint8Array,
+  entries: readonly string[],
+  put: PutFile,
+): Segment {
+  const directory = gzipMember(Buffer.from(`${entries.join('\n')}\n`));
+  const content = Buffer.concat([pages, directory]);
+  const { first, last, part } = range;
+  return { first, last, file: put(content), bytes: content.length, directory: directory.length, ...(part === undefined ? {} : { part }) };
+}
+
+/** Cuts a block that is larger than an object into several files of whole pages. */
+function writeParts(height: number, pages: Uint8Array, line: string, objectSize: number, put: PutFile): Segment[] {
+  const entry = JSON.parse(line) as DirectoryEntry;
+  const segments: Segment[] = [];
+  let [page, offset] = [0, 0];
+  while (page < entry.pages.length) {
+    let [end, bytes] = [page, 0];
+    while (end < entry.pages.length && (end === page || bytes + (entry.pages[end] ?? 0) <= objectSize)) {
+      bytes += entry.pages[end] ?? 0;
+      end += 1;
+    }
+    const counts = Object.entries(entry.operations).map(([operation, all]) => [operation, all.slice(page, end)] as const);
+    const here = counts.filter(([, all]) => all.some((count) => count > 0));
+    const operations = Object.fromEntries(here.map(([operation, all]) => [operation, all.reduce((sum, count) => sum + count, 0)]));
+    const part = renderEntry({ ...entry, page, pages: entry.pages.slice(page, end), operations: Object.fromEntries(here) });
+    const isWhole = page === 0 && end === entry.pages.length;
+    const range = { first: height, last: height, ...(isWhole ? {} : { part: { page, operations } }) };
+    segments.push(writeSegment(range, pages.subarray(offset, offset + bytes), [part], put));
+    page = end;
+    offset += bytes;
+  }
+  return segments;
+}

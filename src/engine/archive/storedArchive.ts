@@ -1,0 +1,156 @@
+/**
+ * The archive in an output folder. A build copies blocks that did not change from it, and merges its tables with new
+ * entries; `verify` reads all of it.
+ */
+import { createHash } from 'node:crypto';
+import { closeSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { NotAFileError, openRegularFile, readRegularFile } from '../../disk/regularFile.ts';
+import { codeOf, isAbsence } from '../../errors.ts';
+import { ArchiveError } from '../../format/archiveError.ts';
+import type { RootName } from '../../format/archiveReader.ts';
+import { FormatError } from '../../format/formatVersion.ts';
+import { parseRoot, type Root } from '../../format/root.ts';
+import { type PlacedBlock, parseDirectory, type Segment } from '../../format/segmentDirectory.ts';
+import { BLOCK_BYTES, checkBlocks } from '../../format/sortedTable.ts';
+import { exceeds, LIMITS, type WorkLimits } from '../../limits.ts';
+import { archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
+import { siteOf } from '../../pages/mirrorOptions.ts';
+import { inflate } from '../render/compress.ts';
+
+/** A file of the archive was changed since the last build, or has another format, so an incremental build cannot copy from it. */
+export class ChangedArchiveError extends Error {
+  override readonly name = 'ChangedArchiveError';
+}
+
+/** Returns the name of a file with this content. */
+export const nameOf = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex').slice(0, 32);
+
+/** Runs `read`. Throws a ChangedArchiveError for files of another format version. */
+function ofThisFormat<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof FormatError ? new ChangedArchiveError(error.message) : error;
+  }
+}
+
+interface OpenedSegment {
+  readonly pages: Buffer;
+  readonly blocks: Map<number, PlacedBlock>;
+}
+
+/** An opened file of the archive. */
+export interface StoredFile {
+  /** Reads a part. `check` throws an ArchiveError when it is damaged. Throws a ChangedArchiveError then, and for a file that is too short. */
+  readonly read: (offset: number, length: number, check?: (part: Uint8Array) => void) => Buffer;
+  readonly close: () => void;
+}
+
+type TableLimits = Pick<WorkLimits, 'tableBlocksAtOnce'>;
+
+export class StoredArchive {
+  readonly #out: string;
+  readonly #limits: TableLimits;
+  readonly name: RootName;
+  readonly root: Root;
+  #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
+
+  /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when there is none. */
+  static in(out: string, limits: TableLimits = LIMITS): StoredArchive {
+    const archive = StoredArchive.find(out, limits);
+    if (archive === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
+    return archive;
+  }
+
+  /**
+   * Opens the archive that the manifest in an output folder names; undefined if it names none. Throws a ChangedArchiveError
+   * when its root is damaged.
+   */
+  static find(out: string, limits: TableLimits = LIMITS): StoredArchive | undefined {
+    const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString())));
+    return listRoot && new StoredArchive(out, listRoot, limits);
+  }
+
+  /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */
+  constructor(out: string, name: RootName, limits: TableLimits = LIMITS) {
+    this.#out = out;
+    this.#limits = limits;
+    this.name = name;
+    const content = this.read(name.root);
+    this.root = this.#orChanged(name.root, () => ofThisFormat(() => parseRoot(inflate(content))));
+  }
+
+  /** Reads a whole file, and compares its content with its name. */
+  read(file: string): Buffer {
+    return this.#orChanged(file, () => {
+      const content = readRegularFile(this.#pathOf(file));
+      if (nameOf(content) !== file) throw new ArchiveError('does not have the content that its name says');
+      return content;
+    });
+  }
+
+  /** Returns the pages and the directory of a segment. The last one is kept, because its blocks are read one by one. */
+  segment(segment: Segment): OpenedSegment {
+    if (this.#last?.segment !== segment) this.#last = { segment, opened: this.#open(segment) };
+    return this.#last.opened;
+  }
+
+  #open(segment: Segment): OpenedSegment {
+    const content = this.read(segment.file);
+    return this.#orChanged(segment.file, () => {
+      const end = segment.bytes - segment.directory;
+      const text = inflate(content.subarray(end));
+      return { pages: content.subarray(0, end), blocks: parseDirectory(text, segment) };
+    });
+  }
+
+  /** Opens a file for reading in parts. The caller closes it. */
+  open(file: string): StoredFile {
+    const handle = this.#orChanged(file, () => openRegularFile(this.#pathOf(file)));
+    let isOpen = true;
+    return {
+      read: (offset, length, check) =>
+        this.#orChanged(file, () => {
+          const part = Buffer.allocUnsafeSlow(length);
+          if (readSync(handle, part, 0, length, offset) !== length) throw new ArchiveError('is too short');
+          check?.(part);
+          return part;
+        }),
+      close: () => {
+        if (isOpen) closeSync(handle);
+        isOpen = false;
+      },
+    };
+  }
+
+  /** Yields the blocks of a table's file of `size` bytes, some at once. Throws a ChangedArchiveError when one is damaged. */
+  *blocksOf(file: string, size: number): Generator<Buffer> {
+    const content = this.open(file);
+    const isLong = exceeds(this.#limits, 'tableBlocksAtOnce', size / BLOCK_BYTES);
+    const most = isLong ? this.#limits.tableBlocksAtOnce * BLOCK_BYTES : size;
+    try {
+      for (let offset = 0; offset < size; offset += most) yield content.read(offset, Math.min(most, size - offset), checkBlocks);
+    } finally {
+      content.close();
+    }
+  }
+
+  #pathOf(file: string): string {
+    return join(this.#out, archivePath(file));
+  }
+
+  /** Runs `read`. Throws a ChangedArchiveError for a file that is missing, damaged, or not a file. */
+  #orChanged<Result>(file: string, read: () => Result): Result {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof ChangedArchiveError) throw error;
+      const code = codeOf(error);
+      const isDamage =
+        error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');
+      if (!isDamage && !isAbsence(error)) throw error;
+      throw new ChangedArchiveError(`${this.#pathOf(file)} was changed since the last build`);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Writes and reads the blocks of tables (format/sortedTable.ts), which have entries of one size.
+ */
+import { crc32 } from '../../format/crc32.ts';
+import { BLOCK_BYTES, blocksPerFile, entriesPerBlock, entryOffset, fileBytes, type Level, totalOf } from '../../format/sortedTable.ts';
+import type { PutFile } from './segmentWriter.ts';
+import type { StoredArchive } from './storedArchive.ts';
+
+/** Packs entries into files of blocks. */
+export class BlockWriter {
+  /** The current file. */
+  readonly view: DataView;
+  total = 0;
+  readonly #content: Buffer;
+  readonly #entryBytes: number;
+  readonly #unused: number;
+  readonly #perFile: number;
+  readonly #put: PutFile;
+  readonly #files: string[] = [];
+  /** Entries in the current file. */
+  #entries = 0;
+
+  /** `entryBytes` is the size of an entry, `unused` the value of the bytes of unused entries. */
+  constructor(objectSize: number, entryBytes: number, unused: number, put: PutFile) {
+    const blocks = blocksPerFile(objectSize);
+    this.#content = Buffer.alloc(blocks * BLOCK_BYTES);
+    this.view = new DataView(this.#content.buffer, this.#content.byteOffset, this.#content.length);
+    this.#entryBytes = entryBytes;
+    this.#unused = unused;
+    this.#perFile = blocks * entriesPerBlock(entryBytes);
+    this.#put = put;
+  }
+
+  /** Returns where the caller writes the next entry into `view`. */
+  next(): number {
+    if (this.#entries === this.#perFile) this.#endFile();
+    const at = entryOffset(this.#entries, this.#entryBytes);
+    this.#entries += 1;
+    this.total += 1;
+    return at;
+  }
+
+  #endFile(): void {
+    const perBlock = entriesPerBlock(this.#entryBytes);
+    const used = entryOffset(this.#entries - 1, this.#entryBytes) + this.#entryBytes;
+    const bytes = Math.ceil(used / BLOCK_BYTES) * BLOCK_BYTES;
+    this.#content.fill(this.#unused, used, bytes - BLOCK_BYTES + perBlock * this.#entryBytes);
+    for (let at = 0; at < bytes; at += BLOCK_BYTES) {
+      const sum = at + BLOCK_BYTES - 4;
+      this.view.setUint32(sum, crc32(this.#content, at, sum));
+    }
+    this.#files.push(this.#put(this.#content.subarray(0, bytes)));
+    this.#entries = 0;
+  }
+
+  /** Writes the last file. Returns the names of all files. */
+  finish(): readonly string[] {
+    if (this.#entries > 0) this.#endFile();
+    return this.#files;
+  }
+}
+
+/** Yields the entries of a table of the last build. `read` reads an entry of `entryBytes` bytes. */
+export function* storedEntries<Entry>(
+  old: StoredArchive,
+  level: Level,
+  entryBytes: number,
+  read: (view: DataView, at: number) => Entry,
+): Generator<Entry> {
+  const perBlock = entriesPerBlock(entryBytes);
+  let left = totalOf(level);
+  for (const [index, file] of level.files.entries()) {
+    for (const blocks of old.blocksOf(file, fileBytes(level, index, old.root.objectSize, perBlock))) {
+      const view = new DataView(blocks.buffer, blocks.byteOffset, blocks.length);
+      const count = Math.min((blocks.length / BLOCK_BYTES) * perBlock, left);
+      for (let i = 0; i < count; i += 1) yield read(view, entryOffset(i, entryBytes));
+      left -= count;
+    }
+  }
+}

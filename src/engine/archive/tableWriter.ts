@@ -1,0 +1,205 @@
+/**
+ * Writes and reads the sorted tables of an archive (format/sortedTable.ts), and tables of pointers. A level whose range or blocks changed is merged from
+ * the levels of the last build and the entries of new blocks; the other levels stay as they are.
+ */
+
+import { readDoubles } from '../../duckdb/columns.ts';
+import type { Store } from '../../duckdb/store.ts';
+import { BuildError } from '../../errors.ts';
+import { type LevelRange, levelRanges } from '../../format/levels.ts';
+import {
+  countsFor,
+  ENTRIES_PER_BLOCK,
+  ENTRY_BYTES,
+  FINEST_BITS,
+  foldCounts,
+  type Level,
+  readEntry,
+  type TableEntry,
+  totalOf,
+  writeEntry,
+} from '../../format/sortedTable.ts';
+import { countCrossing, type PublishedLimits } from '../../limits.ts';
+import { POINTER_BYTES, type Pointer, readPointer, writePointer } from '../../lists/activity.ts';
+import { yieldNow } from '../../yieldNow.ts';
+import { Cursor } from './cursor.ts';
+import { type ArchiveSources, hasAny } from './listedRecords.ts';
+import { makeLevels } from './makeLevels.ts';
+import type { ArchivedBlocks, PutFile } from './segmentWriter.ts';
+import type { StoredArchive } from './storedArchive.ts';
+import { BlockWriter, storedEntries } from './tableBlocks.ts';
+
+/** Writes the levels of the table of ids. */
+export async function writeIds(
+  blocks: ArchivedBlocks,
+  { changes }: ArchiveSources,
+  old: StoredArchive | undefined,
+  put: PutFile,
+  store: Store,
+): Promise<Level[]> {
+  const before = old?.root.ids ?? [];
+  const ranges = levelRanges(blocks.tip, blocks.limits.tableLevels);
+  if (ranges.length > blocks.limits.tableLevels.steps.length) countCrossing('tableLevels');
+  const plans = ranges.map((range) => {
+    const reused = hasAny(blocks.replaced, range) ? [] : before.filter(({ first, last }) => first === range.first && last === range.last);
+    return { ...range, reused, isSame: reused.length > 0 };
+  });
+  const levels = await makeLevels(plans, before, async (range) => {
+    const writer = new TableWriter(blocks.objectSize, blocks.limits, put);
+    const isKept = (height: number) => height >= range.first && height <= range.last && !blocks.replaced.has(height);
+    const sources: Source[] = [new ChunkedEntries(entryChunks(newEntries(range, changes), store))];
+    for (const level of before) {
+      if (old !== undefined && level.first <= range.last && level.last >= range.first)
+        sources.push(new Cursor(keptEntries(old, level, isKept)));
+    }
+    await merge(sources, writer);
+    return writer.finish(range);
+  });
+  return levels.sort((a, b) => totalOf(b) - totalOf(a) || a.first - b.first);
+}
+
+/** A sorted sequence of entries. */
+interface Source {
+  /** The current entry; undefined after the last. */
+  readonly current: TableEntry | undefined;
+  /** Moves to the next entry, which may have to be read first. */
+  next(): Promise<void> | void;
+  close(): Promise<void> | void;
+}
+
+const compareEntries = (a: TableEntry, b: TableEntry): number =>
+  a.key - b.key || a.height - b.height || a.first - b.first || a.count - b.count;
+
+async function merge(sources: readonly Source[], writer: TableWriter): Promise<void> {
+  try {
+    for (const source of sources) await source.next();
+    for (let merged = 0; ; merged += 1) {
+      if (merged % ENTRIES_PER_BLOCK === 0) await yieldNow();
+      let least: Source | undefined;
+      for (const source of sources) {
+        if (source.current === undefined) continue;
+        if (least?.current === undefined || compareEntries(source.current, least.current) < 0) least = source;
+      }
+      if (least?.current === undefined) return;
+      writer.add(least.current);
+      const waiting = least.next();
+      if (waiting !== undefined) await waiting;
+    }
+  } finally {
+    for (const source of sources) await source.close();
+  }
+}
+
+/** Yields the rows of a query as entries, in chunks. Its columns are DOUBLEs: key, height, first, count. */
+export async function* entryChunks(sql: string, store: Store): AsyncGenerator<TableEntry[]> {
+  for await (const chunk of store.stream(sql)) {
+    const [keys = [], heights, firsts, counts] = [0, 1, 2, 3].map((column) => readDoubles(chunk, column));
+    yield Array.from(keys, (key, i) => ({ key, height: heights?.[i] ?? 0, first: firsts?.[i] ?? 0, count: counts?.[i] ?? 0 }));
+  }
+}
+
+/** Returns SQL of the entries of the blocks that this build wrote, ascending. The entry of a block has a count of 0. */
+function newEntries({ first, last }: LevelRange, { transactions, written }: ArchiveSources['changes']): string {
+  const isInRange = `block_height BETWEEN ${first} AND ${last}`;
+  const keyOf = (id: string) => `('0x' || right(${id}, 12))::UBIGINT::DOUBLE`;
+  return `SELECT ${keyOf('tx_id')} AS key, block_height::DOUBLE AS height, first::DOUBLE AS first, records::DOUBLE AS count
+      FROM ${transactions} WHERE ${isInRange}
+    UNION ALL SELECT ${keyOf('block_hash')}, block_height::DOUBLE, 0::DOUBLE, 0::DOUBLE FROM ${written} WHERE ${isInRange}
+    ORDER BY key, height, first, count`;
+}
+
+class ChunkedEntries implements Source {
+  current: TableEntry | undefined;
+  readonly #chunks: AsyncGenerator<TableEntry[]>;
+  #chunk: readonly TableEntry[] = [];
+  #at = 0;
+
+  constructor(chunks: AsyncGenerator<TableEntry[]>) {
+    this.#chunks = chunks;
+  }
+
+  next(): Promise<void> | void {
+    this.#at += 1;
+    this.current = this.#chunk[this.#at];
+    if (this.current === undefined) return this.#nextChunk();
+  }
+
+  async #nextChunk(): Promise<void> {
+    const { value, done } = await this.#chunks.next();
+    this.#chunk = done === true ? [] : value;
+    this.#at = 0;
+    this.current = this.#chunk[0];
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return(undefined);
+  }
+}
+
+/** Yields the entries of a level of the last build that are of some heights. */
+function* keptEntries(old: StoredArchive, level: Level, isKept: (height: number) => boolean): Generator<TableEntry> {
+  for (const entry of entriesOf(old, level)) if (isKept(entry.height)) yield entry;
+}
+
+/** Yields the entries of a level of the last build. */
+export const entriesOf = (old: StoredArchive, level: Level): Generator<TableEntry> => storedEntries(old, level, ENTRY_BYTES, readEntry);
+
+const KEYS_PER_FINEST = 2 ** (48 - FINEST_BITS);
+
+/** Packs ascending entries into files. Unused bytes of the last file are ones. */
+export class TableWriter {
+  readonly #limits: Pick<PublishedLimits, 'entriesPerCount'>;
+  readonly #blocks: BlockWriter;
+  readonly #counts = new Float64Array(2 ** FINEST_BITS);
+
+  constructor(objectSize: number, limits: Pick<PublishedLimits, 'entriesPerCount'>, put: PutFile) {
+    this.#limits = limits;
+    this.#blocks = new BlockWriter(objectSize, ENTRY_BYTES, 0xff, put);
+  }
+
+  add(entry: TableEntry): void {
+    writeEntry(this.#blocks.view, this.#blocks.next(), entry);
+    const finest = Math.floor(entry.key / KEYS_PER_FINEST);
+    this.#counts[finest] = (this.#counts[finest] ?? 0) + 1;
+  }
+
+  /** Writes the last file. Returns undefined without entries. */
+  finish({ first, last }: LevelRange): Level | undefined {
+    const { total } = this.#blocks;
+    if (total === 0) return undefined;
+    const counts = countsFor(total, this.#limits.entriesPerCount);
+    if (counts > 1) countCrossing('entriesPerCount');
+    return { first, last, counts: foldCounts(this.#counts, counts), files: this.#blocks.finish() };
+  }
+}
+
+/** Packs pointers into files. */
+export class PointerWriter {
+  readonly #blocks: BlockWriter;
+
+  constructor(objectSize: number, put: PutFile) {
+    this.#blocks = new BlockWriter(objectSize, POINTER_BYTES, 0, put);
+  }
+
+  get total(): number {
+    return this.#blocks.total;
+  }
+
+  /** Throws a BuildError when a level has more pointers than heads can name. */
+  add(position: number, length: number, record: number): void {
+    writePointer(this.#blocks.view, this.#blocks.next(), position, length, record);
+    if (this.total > MOST_POINTERS) {
+      throw new BuildError('the lists by rune and address are too long', ['Build without them: with --no-lists, or without --lists.']);
+    }
+  }
+
+  finish({ first, last }: LevelRange): Level {
+    return { first, last, counts: [this.total], files: this.#blocks.finish() };
+  }
+}
+
+/** Positions have 4 bytes. */
+const MOST_POINTERS = 2 ** 32;
+
+/** Yields the pointers of a level of the last build. */
+export const pointersOf = (old: StoredArchive, level: Level): Generator<Pointer> => storedEntries(old, level, POINTER_BYTES, readPointer);

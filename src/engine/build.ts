@@ -1,0 +1,173 @@
+/**
+ * The build, in the order of its steps:
+ *
+ * 1. Attach the state of the last build, and load and check the input that has changed since.
+ * 2. Stop here when the output already matches.
+ * 3. Lock the output and mark it as unfinished.
+ * 4. Render the loaded blocks, and write the pages of those that differ from the state (writePages.ts).
+ * 5. Write the other files and the manifest, remove outdated files, commit the state, and mark the output as finished
+ *    (finishBuild.ts).
+ */
+import { join } from 'node:path';
+import type { Log } from '../cli/log.ts';
+import { Progress } from '../cli/progress.ts';
+import { Stopwatch } from '../cli/stopwatch.ts';
+import type { Manifest } from '../contract/schemas.ts';
+import { explainFiles } from '../disk/fileErrors.ts';
+import { hasBytes } from '../disk/replaceFile.ts';
+import { withScratch } from '../disk/scratchFolder.ts';
+import { DUCKDB_VERSION, Store } from '../duckdb/store.ts';
+import { findKnownInState } from '../input/checkConsistency.ts';
+import { ReadProgress } from '../input/inputProgress.ts';
+import { checkInput, type Loaded, readInput } from '../input/loadInput.ts';
+import { publishedLimits } from '../limits.ts';
+import { Changes } from '../output/changeLists.ts';
+import { ownFiles } from '../output/filesOfManifest.ts';
+import { manifestFile, manifestOf } from '../output/manifest.ts';
+import { claimOutput, digestOf, inspectOutput, releaseOutput } from '../output/outputFolder.ts';
+import { ChangedRangeError, checkRanges } from '../rows/writeParquetRanges.ts';
+import { siteAssets } from '../site/assets.ts';
+import { ChangedArchiveError, StoredArchive } from './archive/storedArchive.ts';
+import { archivesPages, type BuildOptions, type FixedOptions } from './buildOptions.ts';
+import { rangeOf } from './buildRange.ts';
+import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './buildReport.ts';
+import { inputsOf, refuseSample } from './chooseInput.ts';
+import { finishBuild, finishDryRun } from './finishBuild.ts';
+import { findKnown } from './knownTransactions.ts';
+import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
+import { listEtchings } from './state/etchings.ts';
+import { damageOf, State, setAside } from './state/state.ts';
+import { updateInputs } from './state/updateState.ts';
+import { checkFits, describe } from './writeArchive.ts';
+import { openWriters, writePages } from './writePages.ts';
+
+/**
+ * Runs a build. Repeats it as a full build when the cache is damaged, or when a Parquet file or the
+ * archive was changed.
+ *
+ * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects
+ * with a BuildError when writing fails. Files written by then stay, and the next build completes the output.
+ */
+export async function build(given: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
+  const chosen = { ...given, inputs: inputsOf(given, log) };
+  const options = { ...chosen, blocks: await rangeOf(chosen) };
+  try {
+    return await buildOnce(options, log, progress);
+  } catch (error) {
+    const whyFull = reasonToRebuild(error, options);
+    if (whyFull === undefined) throw error;
+    log.notice(`${whyFull}; everything is built again`);
+    return await buildOnce({ ...options, full: true }, log, progress, whyFull);
+  } finally {
+    progress.end();
+  }
+}
+
+/** Returns the reason to repeat a failed build in full, if that may help. Moves a damaged cache aside. */
+function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
+  if (error instanceof ChangedRangeError || error instanceof ChangedArchiveError) return error.message;
+  const damage = damageOf(error, cache);
+  return damage === undefined ? undefined : `the cache is damaged (${damage}) and was moved to ${setAside(cache)}`;
+}
+
+/** Runs the steps of a build once, and closes everything it opened. */
+function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
+  const { out, cache, site, threads, memoryLimit, full, dryRun } = options;
+  const output = inspectOutput(out);
+  return withScratch(cache, async (scratch) => {
+    const clock = new Stopwatch();
+    const store = await Store.open({ memoryLimit, threads, scratch });
+    const changes = new Changes(cache);
+    const pool = openWriters(options, output, changes, scratch);
+    let state: State | undefined;
+    let isClaimed = false;
+    try {
+      // Step 1: attach the state and load the input.
+      state = await State.attach(store, dryRun ? undefined : cache, settingsOf(options), output.manifest, full ? whyFull : undefined);
+      const findArchive = archivesPages(options) ? StoredArchive.in : StoredArchive.find;
+      const old = state.whyFull === undefined ? findArchive(out, options.limits) : undefined;
+      const build: OpenBuild = { options, output, store, state, old, pool, changes, progress, scratch, log };
+      const loaded = await load(build, clock);
+
+      // Step 2: stop when nothing changed.
+      const unchanged = await findUnchanged(build, loaded);
+      if (unchanged !== undefined) return reportUnchanged(options, unchanged, clock, log);
+
+      // Step 3: lock the output.
+      if (!dryRun) {
+        if (site.parquet) await checkRanges(out, loaded.affected, state, store);
+        await claimOutput(out, output, store);
+        isClaimed = true;
+        await explainFiles(async () => changes.begin(wasUnfinished(output)));
+      }
+
+      // Step 4: write the pages.
+      const rendered = await writePages(build, loaded).catch(blameChangedInput(loaded));
+      clock.lap('write');
+
+      // Step 5: write everything else.
+      const finish = dryRun ? finishDryRun(build, loaded, rendered) : finishBuild(build, loaded, rendered).catch(blameChangedInput(loaded));
+      const result = await finish;
+      clock.lap('finish');
+      progress.end();
+      reportBuilt(options, result, clock, log);
+      return result;
+    } finally {
+      await pool.close();
+      await state?.close();
+      if (isClaimed) await releaseOutput(out, store);
+      store.close();
+    }
+  });
+}
+
+/** Returns the settings that the files of a build depend on. Other settings than those of the state make a full build. */
+function settingsOf({ site, blocks, objectSize, lists, limits }: FixedOptions): object {
+  const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };
+  return { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...compressor };
+}
+
+/** Reads the input, asks for its transactions in unchanged blocks, and checks it. Reports what was read. */
+async function load({ options, output, store, state, old, progress, scratch, log }: OpenBuild, clock: Stopwatch): Promise<Loaded> {
+  const { inputs, out, cache, site, blocks, lists, limits } = options;
+  const measure = new ReadProgress();
+  progress.watch('load', () => measure.at(store.share));
+  const reading = { known: state.known, range: blocks, limits, scratch, store, progress: measure };
+  const read = await readInput(inputs, [out, cache], reading);
+  const hasIds = site.layout === 'archive' && old !== undefined;
+  const elsewhere = await (hasIds ? findKnown(old, read, limits, store) : findKnownInState(read, state.known, store));
+  const loaded = await checkInput(read, elsewhere);
+  progress.end();
+  if (archivesPages(options)) await checkFits(loaded, site.layout, lists, store);
+  reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
+  if (output.hasData) await refuseSample(out, loaded.blocks, store);
+  return loaded;
+}
+
+/**
+ * Returns the manifest of the output if neither input, options nor program have changed. Updates the list of inputs when
+ * only the times of files changed.
+ */
+async function findUnchanged({ options, output, store, state, old }: OpenBuild, loaded: Loaded): Promise<Manifest | undefined> {
+  if (state.whyFull !== undefined || loaded.hasChanges) return undefined;
+  const archive = old && describe(old.name, old.root);
+  const etchings = await listEtchings(state, store);
+  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, etchings, state, store);
+  const digest = digestOf(manifestFile(manifest)[1]);
+  if (digest !== output.manifest) return undefined;
+  if (!ownFiles(manifest, siteAssets()).every(([path, content]) => hasBytes(join(options.out, path), content))) return undefined;
+  if (loaded.isListStale) {
+    await state.begin();
+    await updateInputs(loaded, state, store);
+    await state.commit(digest);
+  }
+  return manifest;
+}
+
+/** Handles any error of a step: reports a changed input file instead, because that may have caused the error. */
+const blameChangedInput =
+  (loaded: Loaded) =>
+  (error: unknown): never => {
+    throwIfChanged(loaded);
+    throw error;
+  };

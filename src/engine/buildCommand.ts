@@ -1,0 +1,179 @@
+/**
+ * The flags of the build command and their conversion to options.
+ */
+import { availableParallelism } from 'node:os';
+import { resolve, sep } from 'node:path';
+import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
+import { MAX_INTEGER } from '../contract/fields.ts';
+import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
+import { UsageError } from '../errors.ts';
+import type { BlockRange } from '../input/blockRange.ts';
+import { LIMITS } from '../limits.ts';
+import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/mirrorOptions.ts';
+import { program } from '../program.ts';
+import type { BuildOptions, LastBlocks } from './buildOptions.ts';
+
+export const BUILD_COMMAND: Command = {
+  call: program.callOf('build'),
+  about: 'Turns rune activity records into a static JSON API: every page of every list as a file.',
+  flags: [
+    {
+      heading: 'Input',
+      name: 'input',
+      value: 'PATH',
+      repeatable: true,
+      byDefault: 'input',
+      about: 'A folder, a file or a glob with activity data.',
+    },
+    {
+      name: 'blocks',
+      value: 'RANGE',
+      byDefault: 'all',
+      about: 'Builds only some heights: A..B, A.., ..B, or -N.. for the last N, which reads the input twice.',
+    },
+    { heading: 'Folders', name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
+    { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'The cache folder: state for the next build, and temporary files.' },
+    {
+      heading: 'Output',
+      name: 'layout',
+      value: 'NAME',
+      byDefault: 'files',
+      about: 'files: one file per page; archive: each record once, compressed, in few files.',
+    },
+    { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'Spelling of responses: contract or hiro.' },
+    {
+      name: 'page-sizes',
+      value: 'LIST',
+      byDefault: '20,60',
+      about: 'Page sizes, ascending; the first is the default limit, the last the maximum.',
+    },
+    {
+      name: 'compress',
+      value: 'LIST',
+      byDefault: 'none',
+      about: 'gz, br or gz,br: adds compressed files beside the pages, for nginx and Caddy.',
+    },
+    {
+      name: 'object-size',
+      value: 'SIZE',
+      byDefault: '8MB',
+      about: 'Largest size of the files of layout archive, 4KB to 1GB. Up to 1MB, readers need no ranges.',
+    },
+    {
+      name: 'no-lists',
+      about: 'Omits all lists but etchings from layout archive: activity by rune and by address, balances, holders, outputs.',
+    },
+    { name: 'lists', about: 'Adds these lists to layout files.' },
+    { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
+    { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
+    { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for links in its feed and error page.' },
+    { heading: 'Resources and runs', ...MEMORY_LIMIT },
+    { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Number of threads.' },
+    { name: 'full', about: 'Ignores the cache: builds everything and compares every file.' },
+    { name: 'no-sync', about: 'Does not wait until the pages are on the disk. After a power cut, build with --full.' },
+    { name: 'dry-run', about: 'Validates, renders and counts, but writes nothing.' },
+    LOG,
+    HELP,
+  ],
+  examples: [
+    { args: '', about: 'Builds input/ into dist/. Later runs write only what changed.' },
+    { args: '--blocks 840000..849999 --layout archive', about: 'Builds ten thousand blocks into few files.' },
+    { args: '--input data --out site --dry-run', about: 'Checks the files in data/ and reports what would be written.' },
+  ],
+  exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
+};
+
+/** Size of the files of lists in layout `files`, in bytes: hosts of these often have no ranges, so readers fetch whole files. */
+const LIST_OBJECT = 128 * 1024;
+
+/** Converts flags to options. Throws a UsageError for an invalid value. */
+export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
+  const memoryLimit = memoryLimitOf(flags);
+  const inputs = flags.all('input');
+  if (inputs.includes('')) throw new UsageError('--input has no value');
+  const [out, cache] = [flags.one('out') ?? 'dist', flags.one('cache') ?? '.cache'];
+  if (`${resolve(cache)}${sep}`.startsWith(`${resolve(out)}${sep}`)) {
+    throw new UsageError(`--cache ${cache} is in the output folder ${out}, and would be published with it`);
+  }
+  const blocks = flags.one('blocks');
+  const layout = flags.choice('layout', LAYOUTS);
+  const compress = parseEncodings(flags.one('compress'));
+  if (layout === 'archive' && compress.length > 0)
+    throw new UsageError('--compress is for layout files; layout archive is always compressed');
+  if (layout === 'archive' && flags.has('no-operation-pages'))
+    throw new UsageError('--no-operation-pages is for layout files; in layout archive these lists take no space');
+  if (layout === 'files' && flags.has('object-size')) throw new UsageError('--object-size is for layout archive');
+  if (layout === 'files' && flags.has('no-lists'))
+    throw new UsageError('--no-lists is for layout archive; layout files has lists only with --lists');
+  if (layout === 'archive' && flags.has('lists')) throw new UsageError('--lists is for layout files; layout archive has lists');
+  return {
+    blocks: blocks === undefined ? undefined : parseRange(blocks),
+    inputs,
+    out,
+    cache,
+    site: {
+      layout,
+      dialect: flags.choice('dialect', DIALECTS),
+      pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),
+      operationPages: !flags.has('no-operation-pages'),
+      compress,
+      parquet: flags.has('parquet'),
+    },
+    objectSize: layout === 'files' ? LIST_OBJECT : parseObjectSize(flags.one('object-size') ?? '8MB'),
+    lists: layout === 'archive' ? !flags.has('no-lists') : flags.has('lists'),
+    siteUrl: siteUrlOf(flags.one('site-url')),
+    memoryLimit,
+    threads: flags.integer('threads', availableParallelism(), 1, 256),
+    full: flags.has('full'),
+    dryRun: flags.has('dry-run'),
+    sync: !flags.has('no-sync'),
+    limits,
+  };
+}
+
+/** Parses a size from 4 KB to 1 GB. KB, MB and GB are powers of 1,024. */
+function parseObjectSize(text: string): number {
+  const [, number, unit = ''] = /^([0-9]{1,6})([KMG])B$/.exec(text) ?? [];
+  const bytes = Number(number) * 1024 ** ('KMG'.indexOf(unit) + 1);
+  if (bytes >= 4096 && bytes <= 1024 ** 3) return bytes;
+  throw new UsageError(`--object-size ${JSON.stringify(text)} must be a size from 4KB to 1GB, such as 256KB or 8MB`);
+}
+
+function siteUrlOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = parseSiteUrl(text);
+  if (url === undefined) throw new UsageError(`--site-url ${JSON.stringify(text)} ${SITE_URL_RULE}`);
+  return url;
+}
+
+function parseRange(text: string): BlockRange | LastBlocks {
+  const last = Number(/^-([0-9]{1,15})[.][.]$/.exec(text)?.[1] ?? 0);
+  if (last > 0) return { last };
+  const [, from = '', to = ''] = /^([0-9]{1,15})?[.][.]([0-9]{1,15})?$/.exec(text) ?? [];
+  const range = { from: from === '' ? 0 : Number(from), to: to === '' ? MAX_INTEGER : Number(to) };
+  if ((from === '' && to === '') || range.from > range.to) {
+    throw new UsageError(
+      `--blocks ${JSON.stringify(text)} must be a range of heights, such as 840000..849999, 840000.. or ..849999, or -2016.. for the last 2016`,
+    );
+  }
+  return range;
+}
+
+function parseEncodings(text: string | undefined): readonly Encoding[] {
+  if (text === undefined || text === 'none') return [];
+  const given = text.split(',');
+  const encodings = ENCODINGS.filter((encoding) => given.includes(encoding));
+  if (encodings.length !== given.length) throw new UsageError(`--compress ${JSON.stringify(text)} must be gz, br, gz,br or none`);
+  return encodings;
+}
+
+function parsePageSizes(text: string): readonly number[] {
+  const sizes = text.split(',').map((size) => (/^[0-9]{1,6}$/.test(size) ? Number(size) : Number.NaN));
+  if (!arePageSizes(sizes)) {
+    throw new UsageError(
+      `--page-sizes ${JSON.stringify(text)} must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000`,
+    );
+  }
+  return sizes;
+}

@@ -1,0 +1,133 @@
+/**
+ * Reports of a build: text for people, fields for programs (`--log json`).
+ */
+import { count, type Log, type SummaryRow } from '../cli/log.ts';
+import { costRows, peakMegabytes, type Stopwatch } from '../cli/stopwatch.ts';
+import type { Manifest } from '../contract/schemas.ts';
+import { describeSources } from '../contract/sources.ts';
+import { printable } from '../duckdb/duckdbErrors.ts';
+import type { Loaded } from '../input/loadInput.ts';
+import type { BuildOptions } from './buildOptions.ts';
+import type { BlockChanges } from './state/updateState.ts';
+
+/** Result of a build. */
+export interface BuildResult {
+  readonly manifest: Manifest;
+  /** Files that the manifest counts and that already had the same bytes. The build wrote all others. */
+  readonly kept: number;
+  /** Written files that are not pages: index, digests, stats, site, manifest. */
+  readonly othersWritten: number;
+  /** Removed files of earlier builds, of all kinds. */
+  readonly removed: number;
+  readonly blocks: BlockChanges['counts'];
+  /** True for a full build, false when only changed blocks were built. */
+  readonly wasFull: boolean;
+}
+
+/** Returns the number of files that the manifest counts and that were created or replaced. */
+const writtenOf = ({ manifest, kept }: BuildResult): number => manifest.files - kept;
+
+/** Reports what was read. `whyFull` is the reason for a full build, undefined for an incremental one. */
+export function reportLoaded(loaded: Loaded, whyFull: string | undefined, seconds: number, log: Log): void {
+  for (const notice of loaded.notices) log.notice(notice);
+  const { files, filesRead } = loaded;
+  const { records, blocks, transactions } = loaded.counts;
+  log.info(
+    'loaded',
+    `Read ${count(records, 'record')} of ${count(blocks, 'block')} from ${files === filesRead ? '' : `${filesRead} of `}${count(files, 'file')} in ${seconds} s.`,
+    { records, blocks, transactions, files, filesRead, full: whyFull ?? false },
+  );
+}
+
+/** Reports a build that had nothing to do. Returns its result. */
+export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock: Stopwatch, log: Log): BuildResult {
+  const result = { manifest, kept: manifest.files, othersWritten: 0, removed: 0, blocks: { written: 0, gone: 0 }, wasFull: false };
+  log.info('built', `The input has not changed; ${options.out} is up to date (${clock.total} s).`, fieldsOf(result, clock));
+  log.summary([
+    ['covers', `${count(manifest.records, 'record')} of ${coverage(manifest)}`],
+    ['dialect', manifest.dialect],
+    ...leftOutRows(manifest),
+    ...unbalancedRows(manifest),
+    ...sourceRows(manifest),
+  ]);
+  return result;
+}
+
+/** Reports a finished build or dry run. */
+export function reportBuilt(options: BuildOptions, result: BuildResult, clock: Stopwatch, log: Log): void {
+  log.info(options.dryRun ? 'dry-run' : 'built', message(options, result, clock.total), fieldsOf(result, clock));
+  log.summary([...contentRows(options, result), ...costRows(clock)]);
+}
+
+function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[] {
+  const { manifest, kept, othersWritten, removed, blocks } = result;
+  const number = (n: number) => n.toLocaleString('en-US');
+  const rows = (changedBlocks: string, changedPages: string): SummaryRow[] => [
+    ['records', number(manifest.records)],
+    ['transactions', number(manifest.transactions)],
+    ['blocks', `${number(manifest.blocks)}${changedBlocks}`],
+    ['dialect', manifest.dialect],
+    [manifest.archive === undefined && manifest.list_root === undefined ? 'pages' : 'files', `${number(manifest.files)}${changedPages}`],
+    ['bytes', number(manifest.bytes)],
+    ...leftOutRows(manifest),
+    ...unbalancedRows(manifest),
+    ...sourceRows(manifest),
+  ];
+  if (dryRun) return rows('', '');
+  return [
+    ...rows(
+      `: ${number(blocks.written)} written, ${number(blocks.gone)} removed`,
+      `: ${number(writtenOf(result))} written, ${number(kept)} kept`,
+    ),
+    ['other files', `${number(othersWritten)} written`],
+    ['removed', count(removed, 'file')],
+  ];
+}
+
+function leftOutRows({ left_out: leftOut }: Manifest): SummaryRow[] {
+  if (leftOut === undefined) return [];
+  return [['left out', `${count(leftOut.rows, 'ledger row')} whose rune is not in the runes table: ${runesText(leftOut)}`]];
+}
+
+function unbalancedRows({ lists }: Manifest): SummaryRow[] {
+  const unbalanced = lists?.balances?.unbalanced;
+  if (unbalanced === undefined) return [];
+  const runes = count(unbalanced.runes.length + unbalanced.more_runes, 'rune');
+  return [['unbalanced', `${runes} with a balance below zero, which is left out: ${runesText(unbalanced)}`]];
+}
+
+function runesText({ runes, more_runes: more }: { readonly runes: readonly string[]; readonly more_runes: number }): string {
+  return `${printable(runes.join(', '))}${more === 0 ? '' : ` and ${more.toLocaleString('en-US')} more`}`;
+}
+
+const sourceRows = ({ sources }: Manifest): SummaryRow[] => (sources === undefined ? [] : [['source', describeSources(sources)]]);
+
+const coverage = ({ transactions, blocks }: Manifest): string => `${count(transactions, 'transaction')} and ${count(blocks, 'block')}`;
+
+function message({ dryRun, out }: BuildOptions, result: BuildResult, seconds: number): string {
+  const { manifest, kept, removed, blocks, wasFull } = result;
+  const megabytes = (manifest.bytes / 1e6).toFixed(1);
+  const what = `${count(manifest.files, 'file')} (${megabytes} MB) of ${coverage(manifest)}`;
+  if (dryRun) return `Dry run: would write ${what} to ${out}. Nothing was written.`;
+  const removals = removed === 0 ? '' : ` ${count(removed, 'old file')} removed.`;
+  if (!wasFull)
+    return `Updated ${out}: ${count(blocks.written, 'block')} written, ${blocks.gone} removed; it now has ${what}, in ${seconds} s.${removals}`;
+  const [some, rest] = kept === 0 ? ['', ''] : [`${writtenOf(result).toLocaleString('en-US')} of `, ` ${count(kept, 'file')} unchanged.`];
+  return `Wrote ${some}${what} to ${out} in ${seconds} s.${rest}${removals}`;
+}
+
+/** Returns the fields of a report for programs. */
+const fieldsOf = (result: BuildResult, clock: Stopwatch) => ({
+  ...result.manifest,
+  written: writtenOf(result),
+  kept: result.kept,
+  others_written: result.othersWritten,
+  removed: result.removed,
+  blocks_written: result.blocks.written,
+  blocks_gone: result.blocks.gone,
+  full: result.wasFull,
+  seconds: clock.seconds,
+  cpu_seconds: clock.cpuSeconds,
+  total_seconds: clock.total,
+  peak_rss_mb: peakMegabytes(),
+});

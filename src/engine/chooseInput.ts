@@ -1,0 +1,44 @@
+/**
+ * Chooses the input of a build, and keeps the sample away from real mirrors.
+ */
+import { existsSync } from 'node:fs';
+import type { Log } from '../cli/log.ts';
+import { int, type Store } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
+import { InputError } from '../errors.ts';
+import { hasDataFiles } from '../input/discover.ts';
+import { IS_INVENTED } from '../input/sample/sampleMarks.ts';
+import { plainCall } from '../program.ts';
+import type { BuildOptions } from './buildOptions.ts';
+
+const INPUT = 'input';
+/** Exists after every pull, even after one that failed. */
+const PULLED = 'input/pulled';
+const SAMPLE = 'sample';
+
+/**
+ * Returns the inputs of a build. Without `--input` and `--blocks`, a build reads the sample while `input` has no data
+ * and nobody has pulled into it.
+ */
+export function inputsOf({ inputs, blocks }: BuildOptions, log: Log): readonly string[] {
+  if (inputs.length > 0) return inputs;
+  if (!existsSync(INPUT) && !existsSync(SAMPLE)) {
+    throw new InputError(`input not found: ${INPUT}`, [
+      `Name your data with --input, fetch blocks with ${plainCall('pull')}, or write sample data with ${plainCall('sample')}.`,
+    ]);
+  }
+  const mayUseSample = blocks === undefined && !existsSync(PULLED) && !hasDataFiles(INPUT);
+  if (!mayUseSample || !hasDataFiles(SAMPLE)) return [INPUT];
+  log.notice(`${INPUT} has no data files, so this build uses the sample in ${SAMPLE}: invented runes, to try the program`);
+  return [SAMPLE];
+}
+
+/** Throws an InputError when the loaded blocks are of the sample. Call it when the output has other data. */
+export async function refuseSample(out: string, blocks: TableWith<'block_hash'>, store: Store): Promise<void> {
+  const { invented } = await store.row(`SELECT count(*) AS invented FROM ${blocks} WHERE ${IS_INVENTED}`, { invented: int });
+  if (invented === 0) return;
+  throw new InputError(
+    `the input has invented blocks of the sample, and the output ${out} is a mirror of other data; nothing was changed`,
+    ['Give your data with --input, or build the sample into another folder with --out.'],
+  );
+}

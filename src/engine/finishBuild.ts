@@ -1,0 +1,165 @@
+/**
+ * The end of a build: updates the state, writes all files but pages, removes outdated files, and marks the output as
+ * finished.
+ */
+import { dirname, join } from 'node:path';
+import type { Log } from '../cli/log.ts';
+import { explainFiles } from '../disk/fileErrors.ts';
+import { PathList } from '../disk/pathList.ts';
+import { syncFile, syncFileSystem, syncFolder } from '../disk/sync.ts';
+import { int } from '../duckdb/store.ts';
+import type { Loaded } from '../input/loadInput.ts';
+import type { EtchingChange } from '../lists/etchings.sql.ts';
+import { writeSearchFiles } from '../lists/searchFiles.sql.ts';
+import { writeDigests } from '../output/digests.ts';
+import { ownFiles } from '../output/filesOfManifest.ts';
+import { manifestFile, manifestOf } from '../output/manifest.ts';
+import { digestOf, finishOutput } from '../output/outputFolder.ts';
+import { statsDocuments } from '../output/stats/statsDocuments.ts';
+import { readStats, writeStats } from '../output/stats/statsFiles.ts';
+import { MANIFEST_PATH } from '../pages/filePaths.ts';
+import { writeRanges } from '../rows/writeParquetRanges.ts';
+import { siteAssets } from '../site/assets.ts';
+import type { BuildOptions } from './buildOptions.ts';
+import type { BuildResult } from './buildReport.ts';
+import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
+import { removeOutdated, sweep } from './removeOutdated.ts';
+import { DiskSink } from './render/fileSinks.ts';
+import { listEtchings } from './state/etchings.ts';
+import { type BlockChanges, updateBlocks, updateInputs } from './state/updateState.ts';
+import { type ArchiveSink, outdatedFiles, type WrittenArchive, writeArchive } from './writeArchive.ts';
+import type { Rendered } from './writePages.ts';
+
+/** The changes of a build, in its new state. */
+interface Updated {
+  readonly blocks: BlockChanges;
+  readonly etchings: EtchingChange;
+}
+
+/** Begins the state's transaction, and updates its tables. */
+async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
+  await state.begin();
+  const before = await listEtchings(state, store);
+  const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, state, store);
+  await updateInputs(loaded, state, store);
+  return { blocks, etchings: { before, now: await listEtchings(state, store) } };
+}
+
+/** Ends a dry run: updates a state in memory, only to count. */
+export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
+  const { options, state, store } = build;
+  const updated = await updateState(build, loaded, rendered);
+  const archive = await archiveOf(build, loaded, rendered, updated, () => undefined);
+  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, updated.etchings.now, state, store);
+  return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks: updated.blocks.counts, wasFull: true };
+}
+
+/**
+ * Does everything after the pages. The order matters to readers and to the build after a killed one: other files,
+ * manifest, removals, state, lists of changes, marker. A reader that misses a removed file already sees the new
+ * manifest.
+ *
+ * Each part is on the disk before the next begins, so a power cut is no worse than a kill. DuckDB syncs the state.
+ */
+export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
+  const { options, output, store, state, changes, progress, log } = build;
+  const { out, site, siteUrl } = options;
+  const removedList = changes.removedList();
+  const addedList = new PathList(changes.addedPart(Number.MAX_SAFE_INTEGER));
+  const sink = new DiskSink(out, addedList, wasUnfinished(output));
+  const { totals } = sink;
+  progress.watch('finish', () => (totals.files === 0 ? 'updating the state' : { done: totals.files, what: 'other files' }));
+  try {
+    return await explainFiles(async () => {
+      const updated = await updateState(build, loaded, rendered);
+      const { blocks, etchings } = updated;
+      const outdated = await writeDataFiles(build, loaded, blocks, sink);
+      const outdatedSearch = await writeSearchFiles(out, etchings.before, etchings.now, state.blockRunes, sink, store);
+      // The manifest counts the archive's files.
+      const othersBefore = totals.files - totals.kept;
+      const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
+      const archiveWritten = totals.files - totals.kept - othersBefore;
+      const manifest = await manifestOf(site, siteUrl, loaded.sources, archive, etchings.now, state, store);
+      const outdatedArchive = outdatedFiles(out, archive);
+      throwIfChanged(loaded);
+      for (const [path, content] of ownFiles(manifest, siteAssets())) {
+        // The manifest is the last file. Sync first, so that it never describes pages that a power cut can lose.
+        if (path === MANIFEST_PATH) await syncPages(options, log);
+        sink.file(path, content);
+      }
+      syncFile(join(out, MANIFEST_PATH));
+      syncFolder(dirname(join(out, MANIFEST_PATH)));
+
+      let removed = 0;
+      const removal = { root: out, site, limits: options.limits, removed: removedList, store };
+      if (state.whyFull === undefined)
+        removed = await removeOutdated(removal, [...outdated, ...outdatedSearch, ...outdatedArchive], blocks, loaded.transactions);
+      else if (output.kind === 'ours') removed = await sweep(removal, [...outdatedSearch, ...outdatedArchive], state);
+      if (removed > 0) await syncPages(options, undefined);
+
+      await state.commit(digestOf(manifestFile(manifest)[1]));
+
+      // Both lists exist after every build, even when empty.
+      for (const list of [removedList, addedList]) list.flush();
+      await changes.finish(out);
+      finishOutput(out);
+
+      const pages = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
+      const written = pages + archiveWritten;
+      const wasFull = state.whyFull !== undefined;
+      return {
+        manifest,
+        kept: manifest.files - written,
+        othersWritten: totals.files - totals.kept - archiveWritten,
+        removed,
+        blocks: blocks.counts,
+        wasFull,
+      };
+    });
+  } finally {
+    for (const list of [removedList, addedList]) list.close();
+  }
+}
+
+/** Syncs the file system of the output, unless `--no-sync` is given. Logs a notice when it cannot be synced. */
+async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Promise<void> {
+  const problem = sync ? await syncFileSystem(out) : undefined;
+  if (problem !== undefined)
+    log?.notice(`the pages cannot be synced to the disk (${problem}); after a power cut within the next minute, build with --full`);
+}
+
+/**
+ * Writes digests, index, stats and Parquet files of the blocks at these heights. Returns the paths of files that are no
+ * longer needed. A full build ignores them, because it sweeps the folders.
+ */
+async function writeDataFiles(build: OpenBuild, { kept }: Loaded, blocks: BlockChanges, sink: DiskSink): Promise<string[]> {
+  const { options, state, store, scratch } = build;
+  const { out, site, siteUrl } = options;
+  const digests = await writeDigests(blocks.heights, state, sink, store);
+  const stats = await writeStats(site.dialect, state, blocks.replaced, sink, store);
+  for (const [path, content] of statsDocuments(await readStats(site.dialect, state, store), siteUrl)) sink.file(path, content);
+  const ranges = site.parquet ? await writeRanges(out, kept, blocks, state, scratch, sink, options.limits, store) : [];
+  return [digests, stats, ranges].flat();
+}
+
+/** Makes the archive of all blocks, and passes its new files to `sink`. */
+async function archiveOf(
+  { options, state, store, old, scratch }: OpenBuild,
+  input: Loaded,
+  { blocks }: Rendered,
+  { blocks: changes, etchings }: Updated,
+  sink: ArchiveSink,
+): Promise<WrittenArchive | undefined> {
+  const { tip, first } = await store.row(
+    `SELECT coalesce((SELECT block_height FROM ${state.tip}), -1) AS tip, coalesce(min(block_height), 0) AS first FROM ${state.blocks}`,
+    { tip: int, first: int },
+  );
+  const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
+  const replaced = new Set(changes.heights);
+  // A window of layout `files` may lose its lowest block with every new one.
+  const { site, lists: hasActivity, objectSize, limits } = options;
+  const lowest = site.layout === 'files' && hasActivity ? first : undefined;
+  const form = { site, hasActivity, scratch };
+  const archived = { spooled, replaced, tip, lowest, objectSize, limits };
+  return writeArchive(form, archived, { state, input, changes }, etchings, old, sink, store);
+}

@@ -1,0 +1,126 @@
+/**
+ * Finds transactions of the input that an unchanged block of the last build has too. The archive's table of ids tells
+ * which block may have one, and its page whether it has. Each page is read once, in order: ids may be made to end alike.
+ */
+import { gunzipSync } from 'node:zlib';
+import { int, type Store } from '../duckdb/store.ts';
+import { messageOf } from '../errors.ts';
+import { ArchiveError } from '../format/archiveError.ts';
+import { Archive, type ArchiveFiles } from '../format/archiveReader.ts';
+import { PartCache } from '../format/partCache.ts';
+import { ENTRIES_PER_BLOCK, keyOf, type TableEntry, totalOf } from '../format/sortedTable.ts';
+import type { InputTransactions, KnownTransaction } from '../input/checkConsistency.ts';
+import { exceeds, type WorkLimits } from '../limits.ts';
+import { txIdOf } from '../pages/envelope.ts';
+import { firstRecords } from '../pages/windowFromArchive.ts';
+import { yieldNow } from '../yieldNow.ts';
+import { Cursor } from './archive/cursor.ts';
+import { ChangedArchiveError, type StoredArchive } from './archive/storedArchive.ts';
+import { entriesOf } from './archive/tableWriter.ts';
+
+/**
+ * Finds them among the transactions of `input`. Time grows with the transactions of the input plus the entries of the
+ * last build, even if all ids end alike. `inflate` inflates a member of the archive. Rejects with a ChangedArchiveError
+ * when the archive is damaged.
+ */
+export const findKnown = (
+  old: StoredArchive,
+  input: InputTransactions,
+  limits: Pick<WorkLimits, 'entriesPerLookUp'>,
+  store: Store,
+  inflate = inflateLocally,
+): Promise<KnownTransaction[]> =>
+  find(old, input, limits, store, inflate).catch((error: unknown) => {
+    if (!(error instanceof ArchiveError)) throw error;
+    throw new ChangedArchiveError(`the archive was changed since the last build: ${messageOf(error)}`);
+  });
+
+async function find(
+  old: StoredArchive,
+  input: InputTransactions,
+  limits: Pick<WorkLimits, 'entriesPerLookUp'>,
+  store: Store,
+  inflate: ArchiveFiles['inflate'],
+): Promise<KnownTransaction[]> {
+  const rows = await store.rows(`SELECT block_height FROM ${input.affected}`, { block_height: int });
+  const affected = new Set(rows.map((row) => row.block_height));
+  const { transactions } = await store.row(`SELECT count(*) AS transactions FROM ${input.transactions}`, { transactions: int });
+  const entries = old.root.ids.reduce((sum, level) => sum + totalOf(level), 0);
+  const archive = await openLocally(old, inflate);
+  const isKept = ({ height, count }: TableEntry) => count > 0 && !affected.has(height);
+  const levels = old.root.ids.map((level) => new Cursor(entriesOf(old, level)));
+  const inOrder = async (key: number) => (await Promise.all(levels.map((level) => entriesWith(key, level)))).flat();
+  const areFew = transactions > 0 && exceeds(limits, 'entriesPerLookUp', entries / transactions);
+  const entriesAt = areFew ? (key: number) => archive.find(old.root.ids, key) : inOrder;
+  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), input, store).finally(() => {
+    for (const level of levels) level.close();
+  });
+  const known: KnownTransaction[] = [];
+  for await (const [entry, record] of firstRecords(suspects.entries, archive)) {
+    const txId = txIdOf(record)?.slice(-ID_LENGTH) ?? '';
+    const height = suspects.heights.get(txId);
+    if (height !== undefined) known.push({ txId, height, other: entry.height });
+    await yieldNow();
+  }
+  return known;
+}
+
+/** Hex digits of an id without its prefix. */
+const ID_LENGTH = 64;
+
+/** Entries of the last build, and the heights of the input's transactions whose ids end like the id of one of them. */
+interface Suspects {
+  readonly heights: ReadonlyMap<string, number>;
+  readonly entries: readonly TableEntry[];
+}
+
+/** Finds the suspects. `entriesAt` returns the entries of a key, and is called once for each key, in ascending order. */
+async function findSuspects(
+  entriesAt: (key: number) => Promise<readonly TableEntry[]>,
+  { transactions }: InputTransactions,
+  store: Store,
+): Promise<Suspects> {
+  const suspects = { heights: new Map<string, number>(), entries: [] as TableEntry[] };
+  let [key, areKnown] = [-1, false];
+  for await (const chunk of store.stream(`SELECT tx_id, block_height FROM ${transactions} ORDER BY right(tx_id, 12)`)) {
+    for (const [id, height] of chunk.getRows()) {
+      const txId = String(id);
+      if (keyOf(txId) !== key) {
+        key = keyOf(txId);
+        const found = await entriesAt(key);
+        areKnown = found.length > 0;
+        for (const entry of found) suspects.entries.push(entry);
+        await yieldNow();
+      }
+      if (areKnown) suspects.heights.set(txId, Number(height));
+    }
+  }
+  return suspects;
+}
+
+/** Returns all entries with a key. Keys ascend from call to call. */
+async function entriesWith(key: number, entries: Cursor<TableEntry>): Promise<readonly TableEntry[]> {
+  const found: TableEntry[] = [];
+  if (entries.current === undefined) entries.next();
+  for (let read = 0; entries.current !== undefined && entries.current.key <= key; read += 1) {
+    if (entries.current.key === key) found.push(entries.current);
+    entries.next();
+    if (read % ENTRIES_PER_BLOCK === 0) await yieldNow();
+  }
+  return found;
+}
+
+const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString('latin1');
+
+/** Opens the archive for reading from the disk. Its errors become a ChangedArchiveError. */
+function openLocally(old: StoredArchive, inflate: ArchiveFiles['inflate']): Promise<Archive> {
+  const read: ArchiveFiles['read'] = async (file, offset, length) => {
+    const content = old.open(file);
+    try {
+      return content.read(offset, length);
+    } finally {
+      content.close();
+    }
+  };
+  return Archive.open(old.name, { read, inflate }, new PartCache());
+}

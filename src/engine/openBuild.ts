@@ -1,0 +1,44 @@
+/**
+ * What the steps of a build share while it runs.
+ */
+
+import type { Log } from '../cli/log.ts';
+import type { Progress } from '../cli/progress.ts';
+import type { Store } from '../duckdb/store.ts';
+import { BuildError } from '../errors.ts';
+import type { Loaded } from '../input/loadInput.ts';
+import type { Changes } from '../output/changeLists.ts';
+import type { OutputState } from '../output/outputFolder.ts';
+import type { StoredArchive } from './archive/storedArchive.ts';
+import type { FixedOptions } from './buildOptions.ts';
+import type { WriterPool } from './render/writerPool.ts';
+import type { State } from './state/state.ts';
+
+export interface OpenBuild {
+  readonly options: FixedOptions;
+  readonly output: OutputState;
+  readonly store: Store;
+  readonly state: State;
+  /** The archive of the last build, which an incremental build continues. */
+  readonly old: StoredArchive | undefined;
+  readonly pool: WriterPool;
+  readonly changes: Changes;
+  readonly progress: Progress;
+  readonly scratch: string;
+  readonly log: Log;
+}
+
+/**
+ * True when the last build did not finish. Its files are correct but were never listed as changed, so this build lists
+ * them.
+ */
+export const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' && output.manifest === undefined;
+
+/** Throws a BuildError when an input file changed after it was checked. */
+export function throwIfChanged(loaded: Loaded): void {
+  const changed = loaded.changedFile();
+  if (changed === undefined) return;
+  throw new BuildError(`${changed} changed while the build was reading it; the output is not finished`, [
+    'Build again when nothing writes to the input.',
+  ]);
+}

@@ -1,0 +1,288 @@
+/**
+ * Removes files that no longer belong to the output. After an incremental build, these follow from the old and the new
+ * state. After a full build, they are found by listing the folders of the output.
+ */
+import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { PathList } from '../disk/pathList.ts';
+import { int, literal, nullable, type Store, text, type Values } from '../duckdb/store.ts';
+import { columns } from '../duckdb/table.ts';
+import { codeOf, emptyIfMissing } from '../errors.ts';
+import type { Loaded } from '../input/loadInput.ts';
+import { exceeds, type WorkLimits } from '../limits.ts';
+import { OPERATIONS, type Operation } from '../pages/blockAndTransactionLists.ts';
+import {
+  ACTIVITY_FOLDER,
+  BLOCKS_FOLDER,
+  blockStem,
+  DIGESTS_FOLDER,
+  digestsPath,
+  encodingsOf,
+  idName,
+  isRangeFile,
+  LEAST_RECORDS_TO_COMPRESS,
+  LIST_FOLDERS,
+  PAGE_ENDING,
+  pagePath,
+  pagesOf,
+  RANGES_PATH,
+  rangePath,
+  STATS_FOLDER,
+  statsFilePath,
+  TRANSACTIONS_FOLDER,
+  withoutEnding,
+  withSidecars,
+} from '../pages/filePaths.ts';
+import { spellHex } from '../pages/ids.ts';
+import { defaultLimit, type Site } from '../pages/mirrorOptions.ts';
+import { yieldNow } from '../yieldNow.ts';
+import type { StateTables } from './state/state.ts';
+import type { BlockChanges } from './state/updateState.ts';
+
+type RemovalLimits = Pick<WorkLimits, 'removedAtOnce'>;
+
+/** Lists the names in a folder. Returns none when the folder does not exist. */
+const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(folder));
+
+/**
+ * Removes files, and folders that become empty. Lists each path before it removes the file. Never follows a link: a
+ * link in the place of a folder is itself removed. Call `flush` at the end.
+ */
+class Remover {
+  readonly #root: string;
+  readonly #limits: RemovalLimits;
+  readonly #removed: PathList;
+  #pending: string[] = [];
+  /** Paths that are known to be real folders, with all their parents. */
+  readonly #folders = new Set<string>(['.']);
+  /** Number of files passed to `remove` so far. */
+  count = 0;
+
+  constructor(root: string, limits: RemovalLimits, removed: PathList) {
+    this.#root = root;
+    this.#limits = limits;
+    this.#removed = removed;
+  }
+
+  /** Removes files. Those that do not exist are no error. */
+  remove(paths: readonly string[]): void {
+    for (const path of paths) this.#pending.push(path);
+    this.count += paths.length;
+    if (exceeds(this.#limits, 'removedAtOnce', this.#pending.length)) this.flush();
+  }
+
+  /** Removes the pending files. */
+  flush(): void {
+    if (this.#pending.length === 0) return;
+    for (const path of this.#pending) this.#removed.add(path);
+    this.#removed.sync();
+    for (const path of this.#pending) {
+      if (!this.#isInside(dirname(path))) continue;
+      rmSync(join(this.#root, path), { force: true, recursive: true });
+      this.#removeEmpty(dirname(path));
+    }
+    this.#pending = [];
+  }
+
+  /** True when this path and its parents are real folders. Removes a link or a file that is in the place of one. */
+  #isInside(folder: string): boolean {
+    if (this.#folders.has(folder)) return true;
+    if (!this.#isInside(dirname(folder))) return false;
+    const stats = lstatSync(join(this.#root, folder), { throwIfNoEntry: false });
+    if (stats?.isDirectory() === true) {
+      this.#folders.add(folder);
+      return true;
+    }
+    if (stats !== undefined) rmSync(join(this.#root, folder));
+    return false;
+  }
+
+  /** Removes all files at or below `path` that are not in `expected`. */
+  removeUnexpected(path: string, expected: ReadonlySet<string>): void {
+    if (!lstatSync(join(this.#root, path)).isDirectory()) {
+      if (!expected.has(path)) this.remove([path]);
+      return;
+    }
+    for (const entry of readdirSync(join(this.#root, path))) this.removeUnexpected(`${path}/${entry}`, expected);
+    this.#removeEmpty(path);
+  }
+
+  #removeEmpty(folder: string): void {
+    if (LIST_FOLDERS.includes(folder)) return;
+    try {
+      rmdirSync(join(this.#root, folder));
+    } catch (error) {
+      if (['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return;
+      throw error;
+    }
+    this.#folders.delete(folder);
+    this.#removeEmpty(dirname(folder));
+  }
+}
+
+/** Columns of a block from which its file paths follow. */
+const BLOCK = { block_height: int, block_hash: text, records: int, operations: text, digest: text } as const;
+type BlockRow = Values<typeof BLOCK>;
+
+/** Returns the total of each list of a block. The key `undefined` is the list of all records. */
+function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined, total: number][] {
+  const counts = block.operations.split(',').map(Number);
+  const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, counts[code] ?? 0]);
+  return [[undefined, block.records], ...(site.operationPages ? byOperation.filter(([, count]) => count > 0) : [])];
+}
+
+const pagePaths = (stem: string, total: number, site: Site): string[] =>
+  pagesOf(total, site).flatMap((page) => withSidecars(pagePath(stem, page, site), page, total, site));
+
+/** Returns the files of a block, grouped by the name in the blocks folder that they are at or below. */
+function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
+  const [height, hash] = [String(block.block_height), idName(block.block_hash, site.dialect)];
+  const lists = listsOf(block, site);
+  return new Map(
+    [height, hash].map((name) => [name, lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site))]),
+  );
+}
+
+/** From where files are removed. `removed` lists them. */
+interface Removal {
+  readonly root: string;
+  readonly site: Site;
+  readonly limits: RemovalLimits;
+  readonly removed: PathList;
+  readonly store: Store;
+}
+
+/**
+ * Removes pages that only the last build had, and the files in `others`. Returns the number of removed files.
+ * `transactions` are all that were read.
+ */
+export async function removeOutdated(
+  { root, site, limits, removed, store }: Removal,
+  others: readonly string[],
+  { old, written }: BlockChanges,
+  transactions: Loaded['transactions'],
+): Promise<number> {
+  const remover = new Remover(root, limits, removed);
+  const now = new Map<string, string[]>();
+  if (site.layout === 'files') {
+    for (const block of await store.rows(`SELECT * FROM ${written}`, BLOCK))
+      for (const [name, paths] of filesOfBlock(block, site)) now.set(name, paths);
+    for (const block of await store.rows(`SELECT * FROM ${old.blocks} ORDER BY block_height`, BLOCK)) {
+      await yieldNow();
+      for (const [name, paths] of filesOfBlock(block, site)) {
+        const present = new Set(now.get(name));
+        remover.remove(paths.filter((path) => !present.has(path)));
+      }
+    }
+    await removeTransactions(old.transactions, transactions, site, remover, store);
+  }
+  remover.remove(others);
+  remover.flush();
+  return remover.count;
+}
+
+async function removeTransactions(
+  old: BlockChanges['old']['transactions'],
+  present: Loaded['transactions'],
+  site: Site,
+  remover: Remover,
+  store: Store,
+): Promise<void> {
+  for (const row of await store.rows(
+    `SELECT o.tx_id, o.records, t.records AS present FROM ${old} o LEFT JOIN ${present} t USING (tx_id)
+       WHERE t.records IS NULL OR t.records < o.records`,
+    { tx_id: text, records: int, present: nullable(int) },
+  )) {
+    await yieldNow();
+    const stem = `${TRANSACTIONS_FOLDER}/${idName(row.tx_id, site.dialect)}`;
+    const paths = row.present === undefined ? [] : pagePaths(stem, row.present, site);
+    remover.remove(pagePaths(stem, row.records, site).filter((path) => !paths.includes(path)));
+  }
+}
+
+/**
+ * Removes every file in the folders of lists that does not follow from the state, and the files in `others`. Returns the
+ * number of removed files.
+ */
+export async function sweep(
+  { root, site, limits, removed, store }: Removal,
+  others: readonly string[],
+  state: StateTables,
+): Promise<number> {
+  const remover = new Remover(root, limits, removed);
+  if (site.layout === 'files') await sweepTransactions(root, site, state, remover, store);
+  else {
+    for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) {
+      await yieldNow();
+      remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
+    }
+    remover.flush();
+    // Hosts without code recognise layout archive by this.
+    rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
+  }
+  await sweepBlocks(root, site, state, remover, store);
+  for (const path of others) {
+    await yieldNow();
+    remover.removeUnexpected(path, new Set());
+  }
+  await sweepRanges(root, site, state, remover, store);
+  remover.flush();
+  return remover.count;
+}
+
+/** Compares names in DuckDB, because `transactions/` may have millions of entries. */
+async function sweepTransactions(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
+  const present = await store.append(
+    'present',
+    columns('name VARCHAR'),
+    namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]),
+  );
+  const encodings = encodingsOf({ limit: defaultLimit(site), offset: 0 }, Number.POSITIVE_INFINITY, site);
+  const isSidecar = encodings.map(
+    (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
+  );
+  // Selects names without a transaction, compressed files of short pages, and folders. Their pages are checked one by
+  // one.
+  const suspects = await store.rows(
+    `SELECT name, t.records FROM ${present} LEFT JOIN ${state.transactions} t
+       ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
+     WHERE t.tx_id IS NULL OR NOT (${["ends_with(name, '.json')", ...isSidecar].join(' OR ')})`,
+    { name: text, records: nullable(int) },
+  );
+  for (const row of suspects) {
+    await yieldNow();
+    const path = `${TRANSACTIONS_FOLDER}/${row.name}`;
+    const expected = row.records === undefined ? [] : pagePaths(withoutEnding(path), row.records, site);
+    remover.removeUnexpected(path, new Set(expected));
+  }
+}
+
+/** Removes the Parquet files of ranges that the state does not have. Other files in that folder stay. */
+async function sweepRanges(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
+  const rows = site.parquet ? await store.rows(`SELECT first FROM ${state.ranges}`, { first: int }) : [];
+  const expected = new Set(site.parquet ? [RANGES_PATH, ...rows.map(({ first }) => rangePath(first))] : []);
+  for (const name of namesIn(join(root, ACTIVITY_FOLDER))) {
+    const path = `${ACTIVITY_FOLDER}/${name}`;
+    if (isRangeFile(path)) remover.removeUnexpected(path, expected);
+  }
+}
+
+async function sweepBlocks(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
+  const blocks = new Map<string, BlockRow>();
+  const files = new Set<string>();
+  for (const block of await store.rows(`SELECT * FROM ${state.blocks}`, BLOCK)) {
+    await yieldNow();
+    if (site.layout === 'files') for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
+    for (const pathOf of [digestsPath, statsFilePath]) files.add(pathOf(block.block_height));
+  }
+  for (const entry of namesIn(join(root, BLOCKS_FOLDER))) {
+    await yieldNow();
+    const name = withoutEnding(entry);
+    const block = blocks.get(name);
+    const expected = block === undefined ? [] : (filesOfBlock(block, site).get(name) ?? []);
+    remover.removeUnexpected(`${BLOCKS_FOLDER}/${entry}`, new Set(expected));
+  }
+  for (const folder of [DIGESTS_FOLDER, STATS_FOLDER]) {
+    for (const entry of namesIn(join(root, folder))) remover.removeUnexpected(`${folder}/${entry}`, files);
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Compresses the pages of blocks for layout `archive`. Each writer thread appends them to its own file (the spool),
+ * because their segments are known only after all blocks are rendered (engine/archive/segmentWriter.ts).
+ *
+ * For each block, the spool has its pages and then its line of the directory.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+import { writeAll } from '../../disk/lineFile.ts';
+import { renderEntry } from '../../format/segmentDirectory.ts';
+import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
+import { envelopeHead } from '../../pages/envelope.ts';
+import { maximumLimit, type Site } from '../../pages/mirrorOptions.ts';
+import { gzipMember } from './compress.ts';
+import { PageBuffer } from './pageBuffer.ts';
+import { sliceRecords } from './recordBytes.ts';
+import type { Batch, BatchBlock } from './servedOrder.ts';
+
+/** Position of a block in a spool. All sizes are in bytes. */
+export interface SpooledBlock {
+  readonly file: string;
+  readonly offset: number;
+  /** Size of all pages. */
+  readonly bytes: number;
+  /** Size of the directory line, which follows the pages. */
+  readonly entry: number;
+}
+
+/** Counts the records of each operation in some pages of a block, in the order of OPERATIONS. Skips absent ones. */
+export function countOperations(
+  batch: Batch,
+  block: BatchBlock,
+  limit: number,
+  pages: { readonly from: number; readonly to: number },
+): Record<string, number[]> {
+  const counts = OPERATIONS.map(() => new Array<number>(pages.to - pages.from).fill(0));
+  for (let i = pages.from * limit; i < Math.min(pages.to * limit, block.records); i += 1) {
+    const ofOperation = counts[batch.operations[block.first + i] ?? -1];
+    if (ofOperation === undefined) throw new Error(`record ${i} of block ${block.height} has no operation`);
+    const page = Math.floor(i / limit) - pages.from;
+    ofOperation[page] = (ofOperation[page] ?? 0) + 1;
+  }
+  const named = OPERATIONS.map((operation, code) => [operation, counts[code] ?? []] as const);
+  return Object.fromEntries(named.filter(([, ofOperation]) => ofOperation.some((count) => count > 0)));
+}
+
+/** Appends blocks to a spool. */
+export class BlockSpool {
+  readonly #file: string;
+  readonly #handle: number;
+  #offset = 0;
+  readonly #page = new PageBuffer();
+
+  /** Creates the file. Throws system errors. */
+  constructor(file: string) {
+    this.#file = file;
+    this.#handle = openSync(file, 'wx');
+  }
+
+  /** Compresses and appends a block. Throws a BuildError for a page that is too large, and system errors. */
+  add(batch: Batch, block: BatchBlock, site: Site): SpooledBlock {
+    const limit = maximumLimit(site);
+    const members: Buffer[] = [];
+    for (let offset = 0; offset < block.records; offset += limit) {
+      const end = Math.min(offset + limit, block.records);
+      const head = envelopeHead({ limit, offset }, block.records);
+      members.push(gzipMember(this.#page.join(head, sliceRecords(batch, block.first + offset, block.first + end))));
+    }
+    const operations = countOperations(batch, block, limit, { from: 0, to: members.length });
+    const { height, hash, records } = block;
+    const entry = Buffer.from(renderEntry({ height, hash, records, pages: members.map(({ length }) => length), operations }));
+    const bytes = members.reduce((sum, { length }) => sum + length, 0);
+    const place = { file: this.#file, offset: this.#offset, bytes, entry: entry.length };
+    for (const member of members) this.#append(member);
+    this.#append(entry);
+    return place;
+  }
+
+  #append(content: Uint8Array): void {
+    writeAll(this.#handle, content);
+    this.#offset += content.length;
+  }
+
+  close(): void {
+    closeSync(this.#handle);
+  }
+}
+
+/** Reads parts of spools. Opens each file once. */
+export class SpoolReader {
+  readonly #handles = new Map<string, number>();
+
+  /** Throws system errors. */
+  read(file: string, offset: number, length: number): Buffer {
+    const handle = this.#handles.get(file) ?? openSync(file, 'r');
+    this.#handles.set(file, handle);
+    const content = Buffer.allocUnsafe(length);
+    for (let read = 0; read < length; ) {
+      const bytes = readSync(handle, content, read, length - read, offset + read);
+      if (bytes === 0) throw new Error(`${file} is too short`);
+      read += bytes;
+    }
+    return content;
+  }
+
+  close(): void {
+    for (const handle of this.#handles.values()) closeSync(handle);
+  }
+}

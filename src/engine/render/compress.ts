@@ -1,0 +1,48 @@
+/**
+ * Compresses pages: into `.gz` and `.br` files for hosts that send precompressed files, and into the gzip members of
+ * layout `archive`. The compressed bytes depend on the version of zlib, so verification compares the unpacked bytes.
+ */
+import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib';
+import { BuildError } from '../../errors.ts';
+import { MOST_INFLATED } from '../../format/root.ts';
+import type { Encoding } from '../../pages/mirrorOptions.ts';
+
+/** Quality 9 takes ten times as long as 6 and makes a page only 1 % smaller. */
+const BROTLI_QUALITY = 6;
+/** The best level costs little: 0.25 ms for a page of 60 records. */
+const SIDECAR_GZIP_LEVEL = 9;
+
+export function compress(bytes: Uint8Array, encoding: Encoding): Buffer {
+  if (encoding === 'gz') return gzipSync(bytes, { level: SIDECAR_GZIP_LEVEL });
+  const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+  return brotliCompressSync(bytes, { params });
+}
+
+/** Unpacks bytes. Throws if they are damaged or unpack to more than `length` bytes. */
+export const decompress = (bytes: Uint8Array, encoding: Encoding, length: number): Buffer =>
+  (encoding === 'gz' ? gunzipSync : brotliDecompressSync)(bytes, { maxOutputLength: length });
+
+/**
+ * Gzip level of archive pages. Level 3 takes the same time as level 1 and makes pages a fiftieth smaller. Level 6 makes
+ * them a twelfth smaller, in 1.7 times the time.
+ */
+const MEMBER_LEVEL = 3;
+/**
+ * Offset in a gzip header where zlib names the operating system. 255 means unknown, so all systems give equal bytes.
+ */
+const SYSTEM_AT = 9;
+
+/** Compresses bytes into one gzip member. The result depends on the version of zlib. */
+export function gzipMember(bytes: Uint8Array): Buffer {
+  if (bytes.length > MOST_INFLATED) {
+    throw new BuildError(`a page has ${bytes.length} bytes, more than the ${MOST_INFLATED} that layout archive allows`, [
+      'Use a smaller largest page size with --page-sizes, or layout files.',
+    ]);
+  }
+  const member = gzipSync(bytes, { level: MEMBER_LEVEL });
+  member[SYSTEM_AT] = 255;
+  return member;
+}
+
+/** Unpacks a gzip member of an archive into text. Throws if it is damaged or larger than a build allows. */
+export const inflate = (member: Uint8Array): string => gunzipSync(member, { maxOutputLength: MOST_INFLATED }).toString();

@@ -1,0 +1,184 @@
+/** The two implementations of FileSink. One writes files, the other only counts them. */
+import { rmSync } from 'node:fs';
+import { makeFolder } from '../../disk/makeFolder.ts';
+import type { PathList } from '../../disk/pathList.ts';
+import { readRegularFile } from '../../disk/regularFile.ts';
+import { hasBytes, isSameFile, moveFile, replaceFile, tryLink, writeNew } from '../../disk/replaceFile.ts';
+import { codeOf } from '../../errors.ts';
+import { ENVELOPE_TAIL } from '../../pages/envelope.ts';
+import { sidecarPath } from '../../pages/filePaths.ts';
+import type { Encoding } from '../../pages/mirrorOptions.ts';
+import { compress } from './compress.ts';
+import { PageBuffer } from './pageBuffer.ts';
+import type { FileSink } from './pageFiles.ts';
+
+/** Totals without compressed files. A linked file counts twice, because clients see two files. */
+export interface SinkTotals {
+  files: number;
+  bytes: number;
+  /** Number of files that already had the same bytes and were not touched. */
+  kept: number;
+}
+
+/** Counts files without writing them, for dry runs. */
+export class CountingSink implements FileSink {
+  readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
+
+  page(_path: string, head: string, records: Uint8Array): number {
+    const length = head.length + records.length + ENVELOPE_TAIL.length;
+    this.#add(length);
+    return length;
+  }
+
+  file(_path: string, bytes: Uint8Array): void {
+    this.#add(bytes.length);
+  }
+
+  link(_path: string, _target: string, length: number): void {
+    this.#add(length);
+  }
+
+  flush(): void {}
+
+  #add(bytes: number): void {
+    this.totals.files += 1;
+    this.totals.bytes += bytes;
+  }
+}
+
+/**
+ * Writes files below a folder. Calls are synchronous, because that is several times faster than promises.
+ *
+ * A new page is created in place. An existing file is compared first. If it differs, a rename replaces it, so that
+ * readers see either the old bytes or the new ones.
+ */
+export class DiskSink implements FileSink {
+  readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
+  readonly #root: string;
+  readonly #added: PathList | undefined;
+  readonly #listKept: boolean;
+  readonly #folders = new Set<string>();
+  #folder = '.';
+  readonly #page = new PageBuffer();
+
+  /** `added` lists new and replaced files. With `listKept`, it also lists unchanged files. */
+  constructor(root: string, added?: PathList, listKept = false) {
+    this.#root = root;
+    this.#added = added;
+    this.#listKept = listKept;
+  }
+
+  /** Writes the buffered part of the list of paths. */
+  flush(): void {
+    this.#added?.flush();
+  }
+
+  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number {
+    const bytes = this.#page.join(head, records);
+    this.#count(bytes, this.#put(path, bytes, true));
+    for (const encoding of encodings) this.#put(sidecarPath(path, encoding), compress(bytes, encoding), true);
+    return bytes.length;
+  }
+
+  /**
+   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames it into place, because
+   * readers could not detect a partial file.
+   */
+  file(path: string, bytes: Uint8Array): void {
+    this.#count(bytes, this.#put(path, bytes, false));
+  }
+
+  #count(bytes: Uint8Array, isWritten: boolean): void {
+    this.totals.files += 1;
+    this.totals.bytes += bytes.length;
+    if (!isWritten) this.totals.kept += 1;
+  }
+
+  /** Moves a finished file to `path`, unless `path` already has the same bytes. The totals do not count it. */
+  take(path: string, from: string): void {
+    const isPlaced = this.#place(
+      path,
+      false,
+      (target) => isSameFile(from, target),
+      (target) => moveFile(from, target),
+    );
+    if (!isPlaced) rmSync(from);
+  }
+
+  link(path: string, target: string, length: number, encodings: readonly Encoding[]): void {
+    this.totals.files += 1;
+    this.totals.bytes += length;
+    if (!this.#link(path, target)) this.totals.kept += 1;
+    for (const encoding of encodings) this.#link(sidecarPath(path, encoding), sidecarPath(target, encoding));
+  }
+
+  /** Writes a file. Returns false if it already has these bytes. */
+  #put(path: string, bytes: Uint8Array, isPage: boolean): boolean {
+    return this.#place(
+      path,
+      isPage,
+      (target) => hasBytes(target, bytes),
+      (target) => writeNew(target, bytes),
+    );
+  }
+
+  /** Links `path` to `target`. Returns false if both already have the same bytes. */
+  #link(path: string, target: string): boolean {
+    const from = `${this.#root}/${target}`;
+    return this.#place(
+      path,
+      true,
+      (to) => isSameFile(from, to),
+      (to) => linkOrCopy(from, to),
+    );
+  }
+
+  /**
+   * Creates a file with `make`. Returns false if the file is already the same. Creates a new page in place, because a
+   * rename per page would take most of the build's time. Renames any other file into place.
+   */
+  #place(path: string, isPage: boolean, isSame: (target: string) => boolean, make: (target: string) => void): boolean {
+    const target = this.#prepare(path);
+    const isMade = isPage && isNew(() => make(target));
+    const isKept = !isMade && isSame(target);
+    if (!isMade && !isKept) replaceFile(target, make);
+    if (!isKept || this.#listKept) this.#added?.add(path);
+    return !isKept;
+  }
+
+  /** Creates the folder of a path. Returns the path with the output folder in front. */
+  #prepare(path: string): string {
+    const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
+    if (folder !== this.#folder && !this.#folders.has(folder)) {
+      // Most folders belong to one list and are used only once, so forgetting them costs little.
+      if (this.#folders.size > 4096) this.#folders.clear();
+      this.#makeFolder(folder);
+    }
+    this.#folder = folder;
+    return `${this.#root}/${path}`;
+  }
+
+  /** Creates a folder and its parents. Replaces a symbolic link in place of a folder. */
+  #makeFolder(folder: string): void {
+    if (folder === '' || this.#folders.has(folder)) return;
+    this.#makeFolder(folder.slice(0, Math.max(folder.lastIndexOf('/'), 0)));
+    makeFolder(`${this.#root}/${folder}`);
+    this.#folders.add(folder);
+  }
+}
+
+/** Creates a file with `make`. Returns false if its path exists. */
+function isNew(make: () => void): boolean {
+  try {
+    make();
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    return false;
+  }
+}
+
+/** Creates a hard link, or a copy if the file system cannot link. */
+function linkOrCopy(from: string, to: string): void {
+  if (tryLink(from, to) !== undefined) writeNew(to, readRegularFile(from));
+}

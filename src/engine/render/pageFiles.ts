@@ -1,0 +1,88 @@
+/**
+ * Converts a batch of rendered records to the page files of its lists. Paths and page sizes come from the page map. The
+ * body of a page is a slice of the batch's bytes. Only lists by operation copy their records together first.
+ */
+
+import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
+import { envelopeHead } from '../../pages/envelope.ts';
+import { blockStem, encodingsOf, idName, pagePath, pagesOf, stemOf } from '../../pages/filePaths.ts';
+import type { Encoding, Site } from '../../pages/mirrorOptions.ts';
+import { RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
+import { type Batch, type BatchBlock, TX_ID_LENGTH } from './servedOrder.ts';
+
+/** Receives files, to write them or only to count them. Paths are relative to the output folder (pages/filePaths.ts). */
+export interface FileSink {
+  /**
+   * Receives a page and creates its compressed files. The page is `head`, `records` (joined by commas) and the
+   * envelope's tail. Returns its length in bytes.
+   */
+  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number;
+  /** Receives a file that is not a page. */
+  file(path: string, bytes: Uint8Array): void;
+  /** Makes a page of `length` bytes, and its compressed files, available under a second path. */
+  link(path: string, target: string, length: number, encodings: readonly Encoding[]): void;
+}
+
+/** Passes all files of a block and of its transactions to the sink. */
+export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: FileSink): void {
+  let first = block.first;
+  const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
+  for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
+    const start = first;
+    const records = batch.txRecords[i] ?? 0;
+    const txId = ids.toString('latin1', i * TX_ID_LENGTH, (i + 1) * TX_ID_LENGTH);
+    const stem = stemOf({ kind: 'transaction', txId }, site);
+    emitList(stem, { total: records, slice: (from, to) => sliceRecords(batch, start + from, start + to) }, site, sink);
+    first += records;
+  }
+  const [byHeight, byHash] = [String(block.height), idName(block.hash, site.dialect)];
+  for (const [operation, list] of listsOf(batch, block, site)) {
+    emitList(blockStem(byHeight, operation), list, site, sink, blockStem(byHash, operation));
+  }
+}
+
+interface List {
+  readonly total: number;
+  /** Returns records `from` to `to - 1` of the list, joined by commas. */
+  readonly slice: (from: number, to: number) => Uint8Array;
+}
+
+/** Yields the lists of a block: first all records (key `undefined`), then one list for each operation that occurs. */
+function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Operation | undefined, List]> {
+  const { first, records } = block;
+  yield [undefined, { total: records, slice: (from, to) => sliceRecords(batch, first + from, first + to) }];
+  if (!site.operationPages) return;
+  for (const [code, operation] of OPERATIONS.entries()) {
+    const total = block.operations[code] ?? 0;
+    if (total === 0) continue;
+    const gathered = gather(batch, block, code);
+    yield [operation, { total, slice: (from, to) => sliceRecords(gathered, from, to) }];
+  }
+}
+
+/** Passes all pages of a list to the sink, and again under `secondStem` if given. */
+function emitList(stem: string, { total, slice }: List, site: Site, sink: FileSink, secondStem?: string): void {
+  for (const page of pagesOf(total, site)) {
+    const path = pagePath(stem, page, site);
+    const encodings = encodingsOf(page, total, site);
+    const records = slice(page.offset, Math.min(page.offset + page.limit, total));
+    const length = sink.page(path, envelopeHead(page, total), records, encodings);
+    if (secondStem !== undefined) sink.link(pagePath(secondStem, page, site), path, length, encodings);
+  }
+}
+
+/** Buffer of `gather`, reused because allocating memory costs more than copying the records. */
+const gathered = new RecordBytes(0, 0);
+
+/** Copies the records of one operation of a block into one buffer. The next call overwrites the result. */
+function gather(batch: Batch, block: BatchBlock, code: number): RecordSlices {
+  gathered.clear();
+  const end = block.first + block.records;
+  for (let i = block.first; i < end; ) {
+    let last = i;
+    while (last < end && batch.operations[last] === code) last += 1;
+    if (last > i) gathered.addFrom(batch, i, last);
+    i = last + 1;
+  }
+  return gathered;
+}

@@ -1,0 +1,90 @@
+/**
+ * Rendered records in one growing buffer.
+ */
+import type { Blobs } from '../../duckdb/columns.ts';
+
+const COMMA = 0x2c;
+
+/** JSON of records, each followed by a comma, so that consecutive records are one slice. */
+export interface RecordSlices {
+  readonly bytes: Uint8Array;
+  /**
+   * Record i is bytes[offsets[i], offsets[i + 1] - 1). At least one entry more than there are records; the rest is
+   * unused.
+   */
+  readonly offsets: Uint32Array;
+}
+
+/** RecordSlices that can grow. */
+export class RecordBytes implements RecordSlices {
+  bytes: Uint8Array<ArrayBuffer>;
+  offsets: Uint32Array<ArrayBuffer>;
+  count = 0;
+
+  constructor(records: number, bytes: number) {
+    this.bytes = new Uint8Array(bytes);
+    this.offsets = new Uint32Array(records + 1);
+  }
+
+  /** Number of used bytes. */
+  get length(): number {
+    return this.offsets[this.count] ?? 0;
+  }
+
+  /** Adds one record, without a comma. */
+  add(record: Uint8Array): void {
+    const start = this.length;
+    const end = start + record.length + 1;
+    this.#makeRoom(1, end);
+    this.bytes.set(record, start);
+    this.bytes[end - 1] = COMMA;
+    this.count += 1;
+    this.offsets[this.count] = end;
+  }
+
+  /** Adds rows `from` to `to - 1`, which already end with a comma. */
+  addAll(records: Blobs, from: number, to: number): void {
+    const shift = this.length - (records.offsets[from] ?? 0);
+    this.#makeRoom(to - from, shift + (records.offsets[to] ?? 0));
+    records.copyTo(this.bytes, this.length, from, to);
+    for (let row = from; row < to; row += 1) {
+      this.count += 1;
+      this.offsets[this.count] = shift + (records.offsets[row + 1] ?? 0);
+    }
+  }
+
+  /** Adds records `from` to `to - 1` of other slices. */
+  addFrom(records: RecordSlices, from: number, to: number): void {
+    const start = records.offsets[from] ?? 0;
+    const shift = this.length - start;
+    const end = records.offsets[to] ?? 0;
+    this.#makeRoom(to - from, shift + end);
+    this.bytes.set(records.bytes.subarray(start, end), this.length);
+    for (let i = from; i < to; i += 1) {
+      this.count += 1;
+      this.offsets[this.count] = shift + (records.offsets[i + 1] ?? 0);
+    }
+  }
+
+  /** Removes all records. The buffers stay allocated. */
+  clear(): void {
+    this.count = 0;
+  }
+
+  #makeRoom(records: number, bytes: number): void {
+    if (bytes > this.bytes.length) this.bytes = enlarged(this.bytes, bytes, (length) => new Uint8Array(length));
+    const needed = this.count + records + 1;
+    if (needed > this.offsets.length) this.offsets = enlarged(this.offsets, needed, (length) => new Uint32Array(length));
+  }
+}
+
+/** Copies an array into one of at least `length` elements and at least twice its size. */
+export function enlarged<T extends Uint8Array | Uint32Array | Float64Array>(array: T, length: number, make: (length: number) => T): T {
+  const larger = make(Math.max(length, array.length * 2));
+  larger.set(array);
+  return larger;
+}
+
+/** Returns the bytes of records `from` to `to - 1`, without the last comma. */
+export const sliceRecords = ({ bytes, offsets }: RecordSlices, from: number, to: number): Uint8Array =>
+  bytes.subarray(offsets[from], Math.max((offsets[to] ?? 0) - 1, offsets[from] ?? 0));

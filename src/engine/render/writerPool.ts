@@ -1,0 +1,131 @@
+/**
+ * Writes batches in writer threads, so that rendering and writing overlap. Rendering waits while all threads are busy.
+ * The main thread writes the first records of a build, because starting a thread would take longer than writing them.
+ */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { writeFailure } from '../../disk/fileErrors.ts';
+import { type BuildError, codeOf, messageOf } from '../../errors.ts';
+import { exceeds, type WorkLimits } from '../../limits.ts';
+import type { Site } from '../../pages/mirrorOptions.ts';
+import { program } from '../../program.ts';
+import { BatchWriter, type WriterTarget, type WrittenBatch, type WrittenBlock } from './batchWriter.ts';
+import type { Batch } from './servedOrder.ts';
+import type { WriterData, WriterReply } from './writer.ts';
+
+interface Writer {
+  readonly worker: Worker;
+  /** Settles when the current batch is written. Undefined while the thread is idle. */
+  busy: Promise<void> | undefined;
+}
+
+/** Result of a pool: pages on disk, by height of their block. */
+export interface Written {
+  readonly blocks: Map<number, WrittenBlock>;
+  /** Number of files that already had the same bytes. */
+  readonly kept: number;
+}
+
+export class WriterPool {
+  readonly #site: Site;
+  readonly #limits: Pick<WorkLimits, 'batchRecords'>;
+  readonly #targets: readonly [WriterTarget, ...WriterTarget[]];
+  #own: BatchWriter | undefined;
+  readonly #writers: Writer[] = [];
+  readonly #blocks = new Map<number, WrittenBlock>();
+  #kept = 0;
+  #submitted = 0;
+  /** Number of records whose pages are written. */
+  records = 0;
+  /** Set if a thread ended by itself. */
+  #failure: BuildError | undefined;
+
+  /** Starts threads on demand, at most one per target. With one target, writes everything in the main thread. */
+  constructor(site: Site, targets: readonly [WriterTarget, ...WriterTarget[]], limits: Pick<WorkLimits, 'batchRecords'>) {
+    this.#site = site;
+    this.#limits = limits;
+    this.#targets = targets;
+  }
+
+  /**
+   * Writes a batch, or passes it to a thread. The thread takes over the batch's buffers, so the caller must not use
+   * them again. Rejects with a BuildError if writing this batch or an earlier one failed.
+   */
+  async submit(batch: Batch): Promise<void> {
+    for (const { records } of batch.blocks) this.#submitted += records;
+    if (this.#targets.length === 1 || !exceeds(this.#limits, 'batchRecords', this.#submitted)) {
+      this.#writeHere(batch);
+      return;
+    }
+    const writer = await this.#idleWriter();
+    writer.busy = this.#write(writer, batch);
+    // A failure surfaces in the next submit() or finish(). Without this handler, Node would end the process.
+    writer.busy.catch(() => undefined);
+  }
+
+  #writeHere(batch: Batch): void {
+    const [target] = this.#targets;
+    // The first thread has the same target, but needs its own spool.
+    this.#own ??= new BatchWriter(this.#site, { ...target, spool: target.spool && `${target.spool}-first` });
+    try {
+      this.#count(batch, this.#own.write(batch));
+    } catch (error) {
+      throw writeFailure({ message: messageOf(error), code: codeOf(error) });
+    }
+  }
+
+  /** Returns an idle thread. Starts one if all are busy, or waits if there are enough. */
+  async #idleWriter(): Promise<Writer> {
+    for (;;) {
+      const idle = this.#writers.find((w) => w.busy === undefined);
+      if (idle !== undefined) return idle;
+      const target = this.#targets[this.#writers.length];
+      if (target !== undefined) return this.#start(target);
+      await Promise.race(this.#writers.map((w) => w.busy));
+    }
+  }
+
+  #start(target: WriterTarget): Writer {
+    const data: WriterData = { site: this.#site, target };
+    const worker = new Worker(program.writerThread, { workerData: data });
+    worker.on('error', (error) => {
+      this.#failure ??= writeFailure({ message: `a writer thread ended: ${messageOf(error)}`, code: codeOf(error) });
+    });
+    const writer: Writer = { worker, busy: undefined };
+    this.#writers.push(writer);
+    return writer;
+  }
+
+  async #write(writer: Writer, batch: Batch): Promise<void> {
+    const { worker } = writer;
+    if (this.#failure !== undefined) throw this.#failure;
+    worker.postMessage(
+      batch,
+      [batch.bytes, batch.offsets, batch.operations, batch.txIds].map((array) => array.buffer as ArrayBuffer),
+    );
+    const [reply] = (await once(worker, 'message').catch((error: unknown) => {
+      throw this.#failure ?? error;
+    })) as [WriterReply];
+    if (reply.kind === 'failed') throw writeFailure(reply);
+    this.#count(batch, reply);
+    writer.busy = undefined;
+  }
+
+  #count(batch: Batch, { blocks, kept }: WrittenBatch): void {
+    for (const block of blocks) this.#blocks.set(block.height, block);
+    this.#kept += kept;
+    for (const { records } of batch.blocks) this.records += records;
+  }
+
+  /** Waits until all batches are written. Rejects with a BuildError if one failed. */
+  async finish(): Promise<Written> {
+    await Promise.all(this.#writers.map((w) => w.busy));
+    return { blocks: this.#blocks, kept: this.#kept };
+  }
+
+  /** Closes the list of the main thread and ends all writer threads. */
+  async close(): Promise<void> {
+    this.#own?.close();
+    await Promise.all(this.#writers.map(({ worker }) => worker.terminate()));
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * The state of the last build: the input files that it read, and the blocks and transactions that it wrote. It is a
+ * DuckDB file in the cache folder, attached to the store as `state`. It has no records, so its size is a few percent of
+ * the output.
+ *
+ * Its tables change in one transaction, from `begin` to `commit`, so a killed build does not change them.
+ */
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { removeIfPossible, unusableCache } from '../../disk/scratchFolder.ts';
+import { attachDatabase } from '../../duckdb/attachDatabase.ts';
+import { firstLineOf, isDamage, isDuckDBError, isFileError } from '../../duckdb/duckdbErrors.ts';
+import { literal, type Store, text } from '../../duckdb/store.ts';
+import { type ColumnTypes, columns, definitionOf, Table } from '../../duckdb/table.ts';
+import { BuildError } from '../../errors.ts';
+import { FILES } from '../../input/changedFiles.ts';
+import { HELD, LEFT_OUT } from '../../input/inputReader.ts';
+import { RUNES } from '../../input/joinRunes.ts';
+import { SPENT } from '../../input/makeActivity.ts';
+import { VERSION } from '../../version.ts';
+import { BLOCK_RUNES } from './countBlocks.ts';
+
+const FILE = 'state.duckdb';
+
+/**
+ * Version of these tables, and of the files that builds write beside the pages. A state with another version is not
+ * used.
+ */
+const FORMAT = 11;
+
+const program = `${VERSION} ${FORMAT}`;
+
+class DamagedStateError extends Error {
+  override readonly name = 'DamagedStateError';
+}
+
+/**
+ * Columns of blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with
+ * commas. `files` and `bytes`: those of the block's pages and its transactions'; 0 in layout `archive`. `packed`: bytes of
+ * the compressed pages in the archive; 0 without one. `digest` is the published digest of the records, and
+ * `spent_digest` that of the outputs that the block spends, which are not in records; empty if the input does not say.
+ */
+export const WRITTEN = {
+  ...columns('block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR'),
+  ...columns('digest VARCHAR, spent_digest VARCHAR, files BIGINT, bytes BIGINT, packed BIGINT'),
+} as const;
+
+/** `timestamp`: seconds since 1970. */
+export const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
+
+/** `first`: the number of the transaction's first record in its block. */
+export const TRANSACTIONS = columns('tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT');
+
+/** Names tables in a database or schema. */
+class Place {
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  protected table<Columns extends ColumnTypes>(name: string, columns: Columns): Table<Columns> {
+    return new Table(`${this.#name}.${name}`, columns);
+  }
+}
+
+export class StateTables extends Place {
+  /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
+  readonly basis = this.table('basis', columns('program VARCHAR, settings VARCHAR, manifest VARCHAR'));
+  readonly files = this.table('files', FILES);
+  /** Ranges of heights that the sources of the input have read, also without records. Empty if the input does not say. */
+  readonly readBlocks = this.table('read_blocks', columns('first BIGINT, last BIGINT'));
+  /** One row: the last block that was read, also if it has no records. None without blocks. */
+  readonly tip = this.table('tip', columns('block_height BIGINT, block_hash VARCHAR'));
+  /** The blocks of each input file. */
+  readonly held = this.table('held', HELD);
+  readonly leftOut = this.table('left_out', LEFT_OUT);
+  readonly runes = this.table('runes', RUNES);
+  readonly blocks = this.table('blocks', BLOCKS);
+  readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
+  /** Empty in layout `archive`, which has a table of ids. */
+  readonly transactions = this.table('transactions', TRANSACTIONS);
+  /** Parquet files by the first height of their range; `digest` is the SHA-256 of the content. */
+  readonly ranges = this.table('ranges', columns('first BIGINT, bytes BIGINT, digest VARCHAR'));
+  /** Outputs spent in the newest blocks, as far as files from a node say (lists/unspentOutputs.sql.ts). */
+  readonly spent = this.table('spent', SPENT);
+  /** One row: from which height on `spent` is complete. None if a build had no outputs. */
+  readonly spentFrom = this.table('spent_from', columns('first BIGINT'));
+}
+
+export class State extends StateTables {
+  readonly #store: Store;
+  readonly #cache: string | undefined;
+  readonly #settings: object;
+  /** The tables of the last build up to `begin`, all empty in a full build. */
+  readonly known: StateTables;
+  /** The reason for a full build; undefined for an incremental build. */
+  readonly whyFull: string | undefined;
+  /** True when this build created the file and has not committed anything to it. */
+  #isBlank: boolean;
+  #inTransaction = false;
+
+  private constructor(store: Store, cache: string | undefined, settings: object, whyFull: string | undefined, isBlank: boolean) {
+    super('state');
+    this.known = whyFull === undefined ? this : NOTHING;
+    this.#store = store;
+    this.#cache = cache;
+    this.#settings = settings;
+    this.whyFull = whyFull;
+    this.#isBlank = isBlank;
+  }
+
+  /**
+   * Attaches the state of a cache folder that exists, and locks it until the store is closed. A dry run has no cache
+   * folder and gets an empty state in memory.
+   *
+   * The build is incremental if the state has the same `settings` and `manifest`. `manifest` is the SHA-256 of the
+   * output's manifest, undefined when the output is incomplete. `whyFull` forces a full build.
+   *
+   * Throws a LockedError when another build is using the folder, and a DamagedStateError when the file is damaged.
+   */
+  static async attach(
+    store: Store,
+    cache: string | undefined,
+    settings: object,
+    manifest: string | undefined,
+    whyFull?: string,
+  ): Promise<State> {
+    await store.run('CREATE SCHEMA IF NOT EXISTS nothing');
+    await createTables(NOTHING, store);
+    if (cache === undefined) {
+      await store.run("ATTACH ':memory:' AS state");
+      return new State(store, cache, settings, 'a dry run has no cache', false);
+    }
+    const isBlank = !existsSync(join(cache, FILE));
+    try {
+      await attachFile(store, cache);
+      const mismatch = await whyNot(store, JSON.stringify(settings), manifest);
+      return new State(store, cache, settings, whyFull ?? mismatch, isBlank);
+    } catch (error) {
+      // The queries above use only this file, so any DuckDB error is about it.
+      if (isDuckDBError(error)) throw new DamagedStateError(firstLineOf(error));
+      throw error;
+    }
+  }
+
+  /** Begins the transaction. A full build empties all tables first. */
+  async begin(): Promise<void> {
+    await this.#store.run('BEGIN TRANSACTION');
+    this.#inTransaction = true;
+    if (this.whyFull !== undefined) await createTables(TABLES, this.#store);
+  }
+
+  /** Commits the transaction. The state then describes the output with this manifest. */
+  async commit(manifest: string): Promise<void> {
+    const basis = [program, JSON.stringify(this.#settings), manifest].map(literal).join(', ');
+    await this.#store.run(`DELETE FROM ${this.basis}; INSERT INTO ${this.basis} VALUES (${basis}); COMMIT`);
+    this.#inTransaction = false;
+    this.#isBlank = false;
+  }
+
+  /** Rolls back an open transaction, and removes a state file that has no content. */
+  async close(): Promise<void> {
+    if (this.#inTransaction) await this.#store.run('ROLLBACK').catch(() => undefined);
+    if (this.#isBlank && this.#cache !== undefined) for (const path of filesIn(this.#cache)) removeIfPossible(path);
+  }
+}
+
+/** Returns the paths of the state file and of DuckDB's write-ahead log. */
+const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
+
+/** Empties all tables, and creates those that are missing. */
+const createTables = (tables: StateTables, store: Store): Promise<void> =>
+  store.run(
+    Object.values({ ...tables })
+      .map((table) => `CREATE OR REPLACE TABLE ${table} (${definitionOf(table.columns)})`)
+      .join('; '),
+  );
+
+const TABLES = new StateTables('state');
+
+/** Tables in memory, for a build that continues nothing. */
+const NOTHING = new StateTables('nothing');
+
+/** Returns why a build cannot use the state; undefined when it can. */
+async function whyNot(store: Store, settings: string, manifest: string | undefined): Promise<string | undefined> {
+  const [basis] = await store.rows(`SELECT * FROM ${TABLES.basis}`, { program: text, settings: text, manifest: text });
+  if (basis === undefined) return 'there is no cache of an earlier build';
+  if (basis.manifest !== manifest) return 'the output does not match the cache';
+  if (basis.program !== program) return `the cache was written by version ${basis.program}`;
+  if (basis.settings !== settings)
+    return 'the layout, the dialect, the page sizes, the lists, the compressed files, the Parquet files or the range of blocks changed';
+  return undefined;
+}
+
+async function attachFile(store: Store, cache: string): Promise<void> {
+  const path = join(cache, FILE);
+  if (resolve(path).includes('?')) {
+    throw new BuildError(`the cache folder ${resolve(cache)} has a question mark in its path, which DuckDB does not support`, [
+      'Use another folder with --cache.',
+    ]);
+  }
+  await attachDatabase(store, { path, name: 'state', what: `the cache folder ${cache}`, flag: '--cache' });
+  await store.run(`CREATE TABLE IF NOT EXISTS ${TABLES.basis} (${definitionOf(TABLES.basis.columns)})`);
+}
+
+/** Returns the message of an error that a damaged state caused; undefined for any other error. */
+export function damageOf(error: unknown, cache: string): string | undefined {
+  if (error instanceof DamagedStateError) return error.message;
+  const message = firstLineOf(error);
+  const namesState = isFileError(message) && filesIn(resolve(cache)).some((path) => message.includes(path));
+  return isDuckDBError(error) && (isDamage(message) || namesState) ? message : undefined;
+}
+
+/** Renames a damaged state file, so that the next build is a full one. Returns the new path. */
+export function setAside(cache: string): string {
+  const aside = join(cache, `${FILE}.damaged`);
+  try {
+    for (const [path, to] of filesIn(cache).map((from, i) => [from, i === 0 ? aside : `${aside}.wal`] as const)) {
+      rmSync(to, { recursive: true, force: true });
+      if (existsSync(path)) renameSync(path, to);
+    }
+  } catch (error) {
+    throw unusableCache(cache, error);
+  }
+  return aside;
+}

@@ -1,0 +1,116 @@
+/**
+ * Updates the state's tables with the input that was read and the blocks that were written. Runs between `begin` and
+ * `commit` of a State.
+ */
+
+import { int, literal, type Store } from '../../duckdb/store.ts';
+import { type Columns, columns, type Table } from '../../duckdb/table.ts';
+import type { Loaded } from '../../input/loadInput.ts';
+import type { Layout } from '../../pages/mirrorOptions.ts';
+import type { WrittenBlock } from '../render/batchWriter.ts';
+import type { BatchBlock } from '../render/servedOrder.ts';
+import { countWritten } from './countBlocks.ts';
+import { BLOCKS, type StateTables, TRANSACTIONS, WRITTEN } from './state.ts';
+
+/** A block whose pages this build wrote. */
+export interface NewBlock extends Pick<BatchBlock, 'hash' | 'records' | 'transactions' | 'operations' | 'digest'>, WrittenBlock {
+  /** Digest of the outputs that the block spends; empty if the input does not say. */
+  readonly spentDigest: string;
+}
+
+/** The blocks that changed in a build. */
+export interface BlockChanges {
+  /** Heights of the blocks that were written or removed. */
+  readonly heights: readonly number[];
+  /** Numbers of blocks. */
+  readonly counts: { readonly written: number; readonly gone: number };
+  /** Blocks that this build wrote. */
+  readonly written: Table<typeof WRITTEN>;
+  /** Blocks whose rows in the state change, because they were written or removed. */
+  readonly replaced: Table<Columns<'block_height BIGINT'>>;
+  /** Rows of replaced blocks from the state of the last build. */
+  readonly old: { readonly blocks: Table<typeof BLOCKS>; readonly transactions: Table<typeof TRANSACTIONS> };
+  /** The transactions of the blocks in `written`. */
+  readonly transactions: Table<typeof TRANSACTIONS>;
+}
+
+/** Replaces the rows of written blocks, and removes the rows of blocks that no input has any more. */
+export async function updateBlocks(
+  newBlocks: readonly NewBlock[],
+  { affected, blocks, transactions, kept }: Pick<Loaded, 'affected' | 'blocks' | 'transactions' | 'kept'>,
+  layout: Layout,
+  state: StateTables,
+  store: Store,
+): Promise<BlockChanges> {
+  const rows = newBlocks.map((b) => [
+    ...[b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.spentDigest, b.files, b.bytes],
+    b.spooled?.bytes ?? 0,
+  ]);
+  const written = await store.append('written', WRITTEN, rows);
+  const replaced = await store.table(
+    'replaced',
+    columns('block_height BIGINT'),
+    `SELECT block_height FROM ${written}
+     UNION SELECT block_height FROM ${affected} WHERE block_height NOT IN (SELECT block_height FROM ${blocks})`,
+  );
+  const isReplaced = `block_height IN (SELECT block_height FROM ${replaced})`;
+  const old = {
+    blocks: await store.table('old_blocks', BLOCKS, `SELECT * FROM ${state.blocks} WHERE ${isReplaced}`),
+    transactions: await store.table('old_transactions', TRANSACTIONS, `SELECT * FROM ${state.transactions} WHERE ${isReplaced}`),
+  };
+  await store.run(
+    [state.blocks, state.transactions, state.blockRunes].map((table) => `DELETE FROM ${table} WHERE ${isReplaced}`).join('; '),
+  );
+  const { counted, times } = await countWritten(kept, written, store);
+  await store.run(`INSERT INTO ${state.blocks} SELECT w.*, "timestamp" FROM ${written} AS w JOIN ${times} USING (block_height);
+    INSERT INTO ${state.blockRunes} SELECT * EXCLUDE ("timestamp") FROM ${counted}`);
+  const placed = await store.view(
+    'placed_transactions',
+    TRANSACTIONS,
+    `SELECT tx_id, block_height, records,
+       -- The last transaction of a block is served first.
+       (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT AS first
+     FROM ${transactions} WHERE ${isReplaced}`,
+  );
+  // An archive has a table of all transactions, so the state needs none.
+  if (layout === 'files') await store.run(`INSERT INTO ${state.transactions} SELECT * FROM ${placed}`);
+  const heights = await store.rows(`SELECT block_height FROM ${replaced} ORDER BY block_height`, { block_height: int });
+  const { gone } = await store.row(
+    `SELECT count(*) AS gone FROM ${old.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${written})`,
+    { gone: int },
+  );
+  const counts = { written: rows.length, gone };
+  return { heights: heights.map((row) => row.block_height), counts, written, replaced, old, transactions: placed };
+}
+
+/** SQL of the last block: the highest of the state, or one without records that the input says was read. */
+function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
+  const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}, false`;
+  // The records of a block decide about its hash.
+  return `SELECT block_height, block_hash FROM (SELECT block_height, block_hash, true AS has_records FROM ${state.blocks} ${read})
+    ORDER BY block_height DESC, has_records DESC LIMIT 1`;
+}
+
+/** Updates the tables of input files, of their blocks and of runes. Call it after `updateBlocks`. */
+export async function updateInputs(loaded: Loaded, state: StateTables, store: Store): Promise<void> {
+  const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
+  const present = await store.append('present_files', state.files.columns, rows);
+  // The blocks of an unchanged ledger may change with the runes.
+  const outdated = loaded.outdated.join(', ') || 'NULL';
+  await store.run(`DELETE FROM ${state.files};
+    INSERT INTO ${state.files} SELECT * FROM ${present};
+    DELETE FROM ${state.held} WHERE source IN (${outdated});
+    INSERT INTO ${state.held} SELECT * FROM ${loaded.holds};
+    DELETE FROM ${state.leftOut} WHERE source IN (${outdated});
+    INSERT INTO ${state.leftOut} SELECT * FROM ${loaded.leftOut}`);
+  const read = loaded.sources.flatMap(({ blocks }) => blocks.map(([first, last]) => `(${first}, ${last})`));
+  await store.run(
+    `DELETE FROM ${state.readBlocks}; ${read.length === 0 ? '' : `INSERT INTO ${state.readBlocks} VALUES ${read.join(', ')}`}`,
+  );
+  await store.run(`DELETE FROM ${state.tip}; INSERT INTO ${state.tip} ${tipOf(loaded, state)}`);
+  if (loaded.runes === undefined) return;
+  // EXCEPT treats NULLs as equal.
+  const added = await store.table('new_runes', state.runes.columns, `FROM ${loaded.runes} EXCEPT FROM ${state.runes}`);
+  await store.run(`DELETE FROM ${state.runes} WHERE id NOT IN (SELECT id FROM ${loaded.runes}) OR id IN (SELECT id FROM ${added});
+    INSERT INTO ${state.runes} FROM ${added}`);
+}

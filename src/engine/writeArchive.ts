@@ -1,0 +1,131 @@
+/**
+ * Writes the archive of a build: segments, tables and root. In layout `files`, the archive has etchings and, with
+ * `--lists`, the other lists with the segments that these need. Files are named by their content, so nothing that a
+ * reader of the last build needs is changed. The manifest switches readers to the new root, and only then the files
+ * that it does not name are removed.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { int, type Store, text } from '../duckdb/store.ts';
+import { emptyIfMissing, InputError } from '../errors.ts';
+import type { RootName } from '../format/archiveReader.ts';
+import { filesOfLists, type ListTables } from '../format/listTables.ts';
+import { HIGHEST_HEIGHT, type Root, renderRoot } from '../format/root.ts';
+import { fileBytes, type Level } from '../format/sortedTable.ts';
+import type { ReadInput } from '../input/loadInput.ts';
+import { POINTERS_PER_BLOCK } from '../lists/activity.ts';
+import type { EtchingChange } from '../lists/etchings.sql.ts';
+import { isRuneId } from '../lists/nameTable.sql.ts';
+import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/filePaths.ts';
+import { type Layout, maximumLimit } from '../pages/mirrorOptions.ts';
+import type { ArchiveSources } from './archive/listedRecords.ts';
+import { type ArchivedBlocks, writeSegments } from './archive/segmentWriter.ts';
+import { nameOf, type StoredArchive } from './archive/storedArchive.ts';
+import { writeIds } from './archive/tableWriter.ts';
+import { gzipMember } from './render/compress.ts';
+import { type ListForm, writeLists } from './writeLists.ts';
+
+export interface WrittenArchive {
+  readonly name: RootName;
+  /** Number and total size of its files, in bytes. */
+  readonly files: number;
+  readonly bytes: number;
+  readonly paths: ReadonlySet<string>;
+  readonly lists: ListTables | undefined;
+}
+
+/** Receives the files of an archive by their paths. */
+export type ArchiveSink = (path: string, content: Uint8Array) => void;
+
+/**
+ * Throws an InputError when the tables of an archive cannot have a block, a transaction or a rune of the input.
+ */
+export async function checkFits(
+  { blocks, transactions, kept }: Pick<ReadInput, 'blocks' | 'transactions' | 'kept'>,
+  layout: Layout,
+  hasActivity: boolean,
+  store: Store,
+): Promise<void> {
+  const { tip, records } = await store.row(
+    `SELECT coalesce((SELECT max(block_height) FROM ${blocks}), 0) AS tip, coalesce((SELECT max(records) FROM ${transactions}), 0) AS records`,
+    { tip: int, records: int },
+  );
+  const [what, other] = layout === 'archive' ? ['layout archive', 'with --layout files'] : ['--lists', 'without --lists'];
+  const advice = [`Build ${other}, or leave the block out with --blocks.`];
+  if (tip > HIGHEST_HEIGHT) throw new InputError(`block ${tip} is too high for ${what}, whose highest block is ${HIGHEST_HEIGHT}`, advice);
+  if (layout === 'archive' && records > MOST_RECORDS) {
+    throw new InputError(`a transaction has ${records} records, more than the ${MOST_RECORDS} that layout archive allows`, advice);
+  }
+  if (!hasActivity) return;
+  const [wrong] = await store.rows(
+    `SELECT rune_id FROM (SELECT DISTINCT rune_id FROM ${kept}) WHERE NOT ${isRuneId('rune_id')} ORDER BY rune_id LIMIT 1`,
+    { rune_id: text },
+  );
+  if (wrong === undefined) return;
+  throw new InputError(
+    `the rune id ${JSON.stringify(wrong.rune_id.slice(0, 64))} is not height:index, as in 840000:3, which lists by rune need`,
+    [`Correct the input, or build ${layout === 'archive' ? 'with --no-lists' : 'without --lists'}.`],
+  );
+}
+
+/** The tables have 3 bytes for the number of records of a transaction. */
+const MOST_RECORDS = 2 ** 24 - 1;
+
+/**
+ * Writes the files that the last build does not have. Returns undefined if there are none: in layout `files` without
+ * etchings and lists of activity.
+ */
+export async function writeArchive(
+  form: ListForm,
+  blocks: ArchivedBlocks,
+  sources: ArchiveSources,
+  etchings: EtchingChange,
+  old: StoredArchive | undefined,
+  sink: ArchiveSink,
+  store: Store,
+): Promise<WrittenArchive | undefined> {
+  const put = (content: Uint8Array): string => {
+    const name = nameOf(content);
+    sink(archivePath(name), content);
+    return name;
+  };
+  const { site } = form;
+  const segments = await writeSegments(blocks, old, put);
+  const ids = site.layout === 'archive' ? await writeIds(blocks, sources, old, put, store) : [];
+  const lists = await writeLists(form, blocks, sources, etchings, old, put, store);
+  if (site.layout === 'files' && lists === undefined) return undefined;
+  const { objectSize, limits } = blocks;
+  const { segmentBlocks, tableLevels } = limits;
+  const root: Root = { pageSize: maximumLimit(site), objectSize, segmentBlocks, ...tableLevels, segments, ids, lists };
+  const content = gzipMember(Buffer.from(renderRoot(root)));
+  return describe({ root: put(content), bytes: content.length }, root);
+}
+
+export function describe(name: RootName, root: Root): WrittenArchive {
+  const sizes = sizesOf(name, root);
+  return {
+    name,
+    files: sizes.size,
+    bytes: [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0),
+    paths: new Set([...sizes.keys()].map(archivePath)),
+    lists: root.lists,
+  };
+}
+
+/** Returns the files that a root names, and itself, with their sizes. */
+function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
+  const sizes = (levels: readonly Level[], perBlock?: number) =>
+    levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));
+  const activity = lists?.activity ?? [];
+  const heads = activity.map((level) => level.heads);
+  const pointers = activity.map((level) => level.pointers);
+  const tables = [...sizes([...ids, ...(lists?.names ?? []), ...heads]), ...sizes(pointers, POINTERS_PER_BLOCK)];
+  const others = [...segments, ...filesOfLists(lists)].map(({ file, bytes }) => [file, bytes] as const);
+  return new Map([[name.root, name.bytes], ...others, ...tables]);
+}
+
+/** Lists the files of archives in an output folder that this archive does not have. Without one, lists all. */
+export const outdatedFiles = (out: string, archive: WrittenArchive | undefined): string[] =>
+  emptyIfMissing(() => readdirSync(join(out, ARCHIVE_FOLDER)))
+    .map((name) => `${ARCHIVE_FOLDER}/${name}`)
+    .filter((path) => isArchivePath(path) && archive?.paths.has(path) !== true);

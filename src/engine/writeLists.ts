@@ -1,0 +1,79 @@
+/**
+ * Writes the lists of an archive.
+ */
+
+import type { Store } from '../duckdb/store.ts';
+import { BuildError } from '../errors.ts';
+import type { ListTables } from '../format/listTables.ts';
+import { writeActivity } from '../lists/activity.sql.ts';
+import { writeBalances } from '../lists/balances.sql.ts';
+import { type EtchingChange, lowestChange, writeEtchings } from '../lists/etchings.sql.ts';
+import { MOST_ETCHINGS, writeNames } from '../lists/nameTable.sql.ts';
+import { forgetSpent, knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
+import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
+import { DocumentWriter } from './archive/documentWriter.ts';
+import { type ArchiveSources, listRecords, planLevels } from './archive/listedRecords.ts';
+import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
+import type { StoredArchive } from './archive/storedArchive.ts';
+import { TableWriter } from './archive/tableWriter.ts';
+
+export interface ListForm {
+  readonly site: Site;
+  /** False for nothing but etchings and names. */
+  readonly hasActivity: boolean;
+  /** Folder for temporary files. */
+  readonly scratch: string;
+}
+
+/** Writes the levels that the last build does not have. Returns undefined without any list. */
+export async function writeLists(
+  { site, hasActivity, scratch }: ListForm,
+  blocks: ArchivedBlocks,
+  sources: ArchiveSources,
+  { before, now }: EtchingChange,
+  old: StoredArchive | undefined,
+  put: PutFile,
+  store: Store,
+): Promise<ListTables | undefined> {
+  if (!hasActivity && now === undefined) return undefined;
+  if (now !== undefined && now.total > MOST_ETCHINGS)
+    throw new BuildError(`the table of names cannot have more than ${MOST_ETCHINGS} etchings`);
+  const { tip, lowest, objectSize, limits } = blocks;
+  const { state } = sources;
+  const { listPage: page } = limits;
+  const hasBalances = hasActivity && now?.hasCounts === true;
+  const hasOutputs = hasBalances && (await knowsSpent(state, store));
+  const tables = old?.root.lists;
+  // Rankings and counts depend on all blocks below, and documents on the rows of their runes. Activity depends on its own blocks.
+  let changed = now === undefined || before === undefined ? Number.POSITIVE_INFINITY : await lowestChange(before, now, store);
+  if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
+
+  const hadEtchings = tables?.etchings !== undefined && before?.hasCounts === now?.hasCounts;
+  // Etchings are those of all history, also in a window of blocks.
+  const etchingPlans = planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed);
+  // A build that could not tell balances or outputs has no level of them to continue.
+  const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
+  const plans = planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined);
+
+  const writer = () => new DocumentWriter(objectSize, limits, put);
+  const etchingForm = now && { etchings: now.table, state, dialect: site.dialect, hasCounts: now.hasCounts, limits };
+  const etchings = etchingForm && {
+    total: now.total,
+    levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], etchingForm, writer, store),
+  };
+  // Without etchings, names are those of the records. So a build that lost its etchings has no level to continue.
+  const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
+  const names = await writeNames(namePlans, tables?.names ?? [], now?.table, state, () => new TableWriter(objectSize, limits, put), store);
+  const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
+  if (!hasActivity) return common;
+
+  const listed = await listRecords(plans, blocks, old, maximumLimit(site), scratch, sources, store);
+  const { records } = listed;
+  const activity = await writeActivity(plans, old, { blocks: state.blocks, records, objectSize, limits, scratch }, put, store);
+  const levels = { limits, old, writer, scratch };
+  const form = { ...levels, tip, records, runes: state.runes };
+  const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;
+  if (hasOutputs) return { ...common, activity, balances, outputs: await writeOutputs(plans, { ...levels, ...sources, listed }, store) };
+  await forgetSpent(state, store);
+  return { ...common, activity, balances };
+}

@@ -1,0 +1,309 @@
+/**
+ * Reads blocks, pages and tables of an archive. Uses no platform API: the host reads parts of files and inflates them.
+ *
+ * The list of a block or transaction takes at most three rounds of reads: table, directory, pages. Reads of one round
+ * run at the same time.
+ */
+import { exceeds, READER_LIMITS } from '../limits.ts';
+import { ArchiveError, isArchiveError } from './archiveError.ts';
+import { countBefore } from './binarySearch.ts';
+import { isFileName } from './fileName.ts';
+import { overlapping } from './overlap.ts';
+import { PartCache } from './partCache.ts';
+import { MOST_INFLATED, parseRoot, type Root } from './root.ts';
+import { type PlacedBlock, parseDirectory, type Segment } from './segmentDirectory.ts';
+import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type Level, type TableEntry } from './sortedTable.ts';
+
+export interface ArchiveFiles {
+  /**
+   * Reads `length` bytes of a file from `offset` on. `isWhole` means that this is the complete file, so that the host
+   * needs no range request. Resolves to undefined when the file is missing or shorter. Rejects for any other failure.
+   */
+  read(file: string, offset: number, length: number, isWhole: boolean): Promise<Uint8Array | undefined>;
+  /**
+   * Inflates one gzip member, and decodes it as the host decodes pages (pages/fileAccess.ts). Rejects for bytes that are not
+   * gzip, for a wrong checksum, and for content of more than `most` bytes.
+   */
+  inflate(member: Uint8Array, most: number): Promise<string>;
+}
+
+/** Name and size of the root's file, which the manifest has. */
+export interface RootName {
+  readonly root: string;
+  /** Size in bytes. */
+  readonly bytes: number;
+}
+
+/** A page of a segment: the text of a complete response, and its gzip member. */
+export interface StoredPage {
+  readonly text: string;
+  readonly gzip: Uint8Array;
+}
+
+/** Position of a page in its segment, in bytes. */
+export interface PagePlace {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** A file with a directory at its end. `bytes` and `directory` are sizes. */
+type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
+
+export class Archive {
+  readonly root: Root;
+  readonly #files: ArchiveFiles;
+  readonly #cache: PartCache;
+
+  private constructor(root: Root, files: ArchiveFiles, cache: PartCache) {
+    this.root = root;
+    this.#files = files;
+    this.#cache = cache;
+  }
+
+  /** Opens an archive. Archives of a mirror share a cache. Rejects with an ArchiveError if the root is unreadable. */
+  static async open({ root: name, bytes }: RootName, files: ArchiveFiles, cache = new PartCache()): Promise<Archive> {
+    const root = await cache.root(name, async () => parseRoot(await inflate(await read(name, 0, bytes, true, files), files)));
+    return new Archive(root, files, cache);
+  }
+
+  /**
+   * Returns a block; undefined when the archive does not have it. `page` is the index of a page that the caller will
+   * read. If the block is in several segments, this reads the directory of the segment with that page.
+   */
+  async block(height: number, page = 0): Promise<ArchivedBlock | undefined> {
+    const segments = this.#segmentsAt(height);
+    if (segments.length === 0) return undefined;
+    const opened = segmentOf(page, segments);
+    const block = opened && (await this.directory(opened)).get(height);
+    return block && new ArchivedBlock(this, segments, block);
+  }
+
+  /** Returns the entries of all ids that have the key of this id (64 hex digits). The caller must compare the ids. */
+  entries(id: string): Promise<TableEntry[]> {
+    return this.find(this.root.ids, keyOf(id));
+  }
+
+  /** Returns the entries with this key from all levels of a table. */
+  async find(levels: readonly Level[], key: number): Promise<TableEntry[]> {
+    const readBlocks = (level: Level, from: number, to: number) => this.tableBlocks(level, from, to);
+    const found = await Promise.all(levels.map((level) => findEntries(level, key, readBlocks)));
+    return found.flat();
+  }
+
+  /** Reads the directory of a segment. Returns the blocks by height. */
+  directory(segment: Segment): Promise<Map<number, PlacedBlock>> {
+    return this.tail(segment, (text) => parseDirectory(text, segment));
+  }
+
+  /** Reads and parses the directory at the end of a file. */
+  tail<Value>({ file, bytes, directory }: WithDirectory, parse: (text: string) => Value): Promise<Value> {
+    return this.#cache.get(`${file} directory`, () =>
+      this.forgetIfDamaged(file, async () => {
+        const text = await inflate(await this.part(file, bytes, bytes - directory, directory), this.#files);
+        return { value: parse(text), bytes: text.length * 4 };
+      }),
+    );
+  }
+
+  /** Reads a part of a file of `size` bytes. In an archive of small files, reads and keeps complete files. */
+  async part(file: string, size: number, offset: number, length: number): Promise<Uint8Array> {
+    if (exceeds(READER_LIMITS, 'readWhole', this.root.objectSize)) return read(file, offset, length, length === size, this.#files);
+    const whole = await this.#cache.get(file, async () => ({ value: await read(file, 0, size, true, this.#files), bytes: size }));
+    return whole.subarray(offset, offset + length);
+  }
+
+  /** Reads pages of a segment. `places` must ascend. Reads pages that are near to each other together. */
+  async pagesAt({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
+    const reads: { begin: number; end: number; places: PagePlace[] }[] = [];
+    for (const place of places) {
+      const last = reads.at(-1);
+      if (last !== undefined && !exceeds(READER_LIMITS, 'nearBytes', place.offset - last.end)) {
+        last.end = place.offset + place.length;
+        last.places.push(place);
+      } else {
+        reads.push({ begin: place.offset, end: place.offset + place.length, places: [place] });
+      }
+    }
+    const pages = await Promise.all(
+      reads.map(({ begin, end, places: wanted }) =>
+        this.forgetIfDamaged(file, async () => {
+          const bytes = await this.part(file, size, begin, end - begin);
+          return Promise.all(
+            wanted.map(async ({ offset, length }) => {
+              const gzip = bytes.subarray(offset - begin, offset - begin + length);
+              return { text: await this.page(gzip), gzip };
+            }),
+          );
+        }),
+      ),
+    );
+    return pages.flat();
+  }
+
+  /** Inflates a page. Rejects with an ArchiveError when it is damaged. */
+  page(gzip: Uint8Array): Promise<string> {
+    return inflate(gzip, this.#files);
+  }
+
+  /** Returns the segments whose ranges include this height: more than one only for a block in several segments. */
+  #segmentsAt(height: number): Segment[] {
+    const { segments } = this.root;
+    let low = countBefore(segments.length, (i) => (segments[i]?.last ?? 0) < height);
+    const found: Segment[] = [];
+    for (let segment = segments[low]; segment !== undefined && segment.first <= height; segment = segments[low]) {
+      found.push(segment);
+      low += 1;
+    }
+    return found;
+  }
+
+  /** Reads the blocks (of 4,096 bytes) `from` to `to - 1` of a level's table, and compares their checksums. */
+  async tableBlocks(level: Level, from: number, to: number, perBlock?: number): Promise<Uint8Array> {
+    const perFile = blocksPerFile(this.root.objectSize);
+    const parts: Promise<Uint8Array>[] = [];
+    for (let at = from; at < to; ) {
+      const index = Math.floor(at / perFile);
+      const end = Math.min((index + 1) * perFile, to);
+      const file = level.files[index];
+      if (file === undefined) throw new ArchiveError('the root of the archive is damaged');
+      const [offset, length] = [(at - index * perFile) * BLOCK_BYTES, (end - at) * BLOCK_BYTES];
+      parts.push(this.#checkedBlocks(file, fileBytes(level, index, this.root.objectSize, perBlock), offset, length));
+      at = end;
+    }
+    return joined(await Promise.all(parts));
+  }
+
+  #checkedBlocks(file: string, size: number, offset: number, length: number): Promise<Uint8Array> {
+    return this.#cache.get(`${file} ${offset} ${length}`, () =>
+      this.forgetIfDamaged(file, async () => {
+        const value = await this.part(file, size, offset, length);
+        checkBlocks(value);
+        return { value, bytes: length };
+      }),
+    );
+  }
+
+  /** Runs `read`. After an ArchiveError, forgets the cached file, so that the next attempt reads it again. */
+  async forgetIfDamaged<Result>(file: string, read: () => Promise<Result>): Promise<Result> {
+    try {
+      return await read();
+    } catch (error) {
+      if (isArchiveError(error)) this.#cache.forget(file);
+      throw error;
+    }
+  }
+}
+
+export class ArchivedBlock {
+  readonly #archive: Archive;
+  readonly #segments: readonly Segment[];
+  readonly #block: PlacedBlock;
+
+  constructor(archive: Archive, segments: readonly Segment[], block: PlacedBlock) {
+    this.#archive = archive;
+    this.#segments = segments;
+    this.#block = block;
+  }
+
+  get height(): number {
+    return this.#block.height;
+  }
+
+  /** 64 hex digits, no prefix. */
+  get hash(): string {
+    return this.#block.hash;
+  }
+
+  get records(): number {
+    return this.#block.records;
+  }
+
+  total(operation: string): number {
+    return sum(this.#segments.map((segment) => this.#countIn(segment, operation)));
+  }
+
+  /** Returns the block's number of records of an operation in one of its segments. */
+  #countIn({ part }: Segment, operation: string): number {
+    return this.#segments.length === 1 ? sum(this.#block.operations[operation] ?? []) : (part?.operations[operation] ?? 0);
+  }
+
+  /** Reads the pages with these indexes, which must ascend. Rejects with an ArchiveError if one is unreadable. */
+  async pages(numbers: readonly number[]): Promise<StoredPage[]> {
+    const pages = await Promise.all(
+      this.#segments.map(async (segment) => {
+        const here = numbers.filter((number) => segmentOf(number, this.#segments) === segment);
+        return here.length === 0 ? [] : this.#archive.pagesAt(segment, placesOf(await this.#placed(segment), here));
+      }),
+    );
+    return pages.flat();
+  }
+
+  /**
+   * Returns the indexes of the pages that have the records `from` to `to - 1` of an operation. `before` is the number
+   * of the operation's records in earlier pages.
+   */
+  async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
+    // Selects segments by their counts first, so that only directories of the window are read.
+    const segments = overlapping(this.#segments, (segment) => this.#countIn(segment, operation), from, to);
+    const pages = await Promise.all(
+      segments.map(async ({ item, before }) => {
+        const { operations, page = 0 } = await this.#placed(item);
+        const here = overlapping(operations[operation] ?? [], (count) => count, from - before, to - before);
+        return here.map((one) => ({ number: page + one.index, before: before + one.before }));
+      }),
+    );
+    const found = pages.flat();
+    return { numbers: found.map(({ number }) => number), before: found[0]?.before ?? 0 };
+  }
+
+  async #placed(segment: Segment): Promise<PlacedBlock> {
+    const block = (await this.#archive.directory(segment)).get(this.height);
+    if (block?.hash !== this.hash) throw new ArchiveError(`${segment.file} does not have block ${this.height}`);
+    return block;
+  }
+}
+
+function placesOf({ height, page = 0, offsets, pages }: PlacedBlock, numbers: readonly number[]): PagePlace[] {
+  return numbers.map((number) => {
+    const [offset, length] = [offsets[number - page], pages[number - page]];
+    if (offset === undefined || length === undefined) throw new ArchiveError(`block ${height} has no page ${number}`);
+    return { offset, length };
+  });
+}
+
+/** Returns the segment of a block that has this page; the last segment for a page past the end. */
+const segmentOf = (page: number, segments: readonly Segment[]): Segment | undefined =>
+  segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
+
+/** Reads a part of a file. Checks the arguments first, because they come from files of the archive. */
+async function read(file: string, offset: number, length: number, isWhole: boolean, files: ArchiveFiles): Promise<Uint8Array> {
+  if (!isFileName(file) || !(offset >= 0 && length >= 0 && length <= MOST_INFLATED && Number.isSafeInteger(offset + length)))
+    throw new ArchiveError('the root or a directory of the archive is damaged');
+  const bytes = await files.read(file, offset, length, isWhole);
+  if (bytes?.length !== length) throw new ArchiveError(`the archive's file ${file} is missing or too short`);
+  return bytes;
+}
+
+/** Inflates a member. Rejects with an ArchiveError for any failure, except when the host aborted the answer. */
+async function inflate(member: Uint8Array, files: ArchiveFiles): Promise<string> {
+  try {
+    return await files.inflate(member, MOST_INFLATED);
+  } catch (error) {
+    if (error instanceof Error && error.name === 'AbortError') throw error;
+    throw new ArchiveError(`a file of the archive is damaged (${error instanceof Error ? error.message : String(error)})`);
+  }
+}
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return only;
+  const all = new Uint8Array(sum(parts.map((part) => part.length)));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

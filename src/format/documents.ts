@@ -1,0 +1,149 @@
+/**
+ * Documents: small texts by key, in levels. Etchings, balances, holders and outputs are stored as documents.
+ *
+ * A document is a line: a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of them form a
+ * gzip member. A file has members and, at its end, the directory: a gzip member with JSON, which has a lower bound of
+ * the keys and the length in bytes of each member. So a lookup takes two rounds of reads: directory, member.
+ */
+
+import { ArchiveError } from './archiveError.ts';
+import type { Archive } from './archiveReader.ts';
+import { countBefore } from './binarySearch.ts';
+import type { DocumentFile, DocumentLevel } from './levels.ts';
+
+/** Position of a member in its file, in bytes, and a lower bound of its keys (`from`). */
+export interface PlacedMember {
+  readonly from: string;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/**
+ * Returns the key of an address: its percent-encoding, because hosts may decode characters beyond ASCII in different
+ * ways. The key of a real Bitcoin address is the address itself. Undefined for text that is not valid Unicode.
+ */
+export function keyOfAddress(address: string): string | undefined {
+  try {
+    // Builds make keys with DuckDB's url_encode, which also encodes these five characters.
+    return encodeURIComponent(address).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns the key of a page of a list. `key` is the key of the list, and pages are counted from 0. The pages sort
+ * directly after `key`, because keys of lists have no space, and a space sorts before all of their characters.
+ */
+export const pageKey = (key: string, page: number): string => `${key} ${String(page).padStart(8, '0')}`;
+
+/** Returns the shortest prefix of `key` that sorts after the key `before`. Keys are ASCII. */
+export function separatorOf(before: string, key: string): string {
+  let length = 1;
+  while (key.slice(0, length) <= before) length += 1;
+  return key.slice(0, length);
+}
+
+/** Renders a directory. `members` are in the order of the file. */
+export const renderMembers = (members: readonly (readonly [from: string, length: number])[]): string => `${JSON.stringify(members)}\n`;
+
+/** Parses the directory of a file. Throws an ArchiveError when the directory does not fit the file. */
+export function parseMembers(text: string, { from, bytes, directory }: DocumentFile): PlacedMember[] {
+  const members: PlacedMember[] = [];
+  let offset = 0;
+  try {
+    for (const [start, length] of JSON.parse(text) as readonly (readonly [string, number])[]) {
+      const before = members.at(-1)?.from;
+      const isAfter = before === undefined ? start === from : start > before;
+      if (!isAfter || !Number.isSafeInteger(length) || length <= 0) throw new Error('not a member');
+      members.push({ from: start, offset, length });
+      offset += length;
+    }
+  } catch {
+    throw new ArchiveError('a directory of documents is damaged');
+  }
+  if (offset !== bytes - directory) throw new ArchiveError('a directory of documents does not fit its file');
+  return members;
+}
+
+/** Finds a document in the text of a member, and returns its values. Undefined if the member lacks the document. */
+function documentIn(text: string, key: string): readonly string[] | undefined {
+  const start = `${key}\t`;
+  const at = text.startsWith(start) ? 0 : text.indexOf(`\n${start}`) + 1;
+  if (at === 0 && !text.startsWith(start)) return undefined;
+  const end = text.indexOf('\n', at);
+  return text.slice(at + start.length, end < 0 ? undefined : end).split('\t');
+}
+
+/**
+ * Finds documents of a level. Returns their values in the order of `keys`, and undefined for each key without a
+ * document. Rejects with an ArchiveError when a file is missing or damaged.
+ */
+export async function findDocuments(
+  archive: Archive,
+  { files }: DocumentLevel,
+  keys: readonly string[],
+): Promise<(readonly string[] | undefined)[]> {
+  // Reads each member once, because keys near to each other are often in the same member.
+  const members = new Map<string, Promise<string>>();
+  const find = async (key: string) => {
+    const file = files[lastUpTo(files, key)];
+    const placed = file && (await membersOf(archive, file));
+    const member = placed?.[lastUpTo(placed, key)];
+    if (file === undefined || member === undefined) return undefined;
+    const place = `${file.file} ${member.offset}`;
+    const text = members.get(place) ?? readMember(archive, file, member);
+    members.set(place, text);
+    return documentIn(await text, key);
+  };
+  return Promise.all(keys.map(find));
+}
+
+export interface FoundDocument {
+  readonly level: DocumentLevel;
+  readonly values: readonly string[];
+}
+
+/**
+ * Finds the documents of a key in all levels, in the order of `levels`. Also reads the directories of files that begin
+ * with pages of the key, so that a page of a long list takes one more round of reads only. Rejects like `findDocuments`.
+ */
+export async function findInLevels(archive: Archive, levels: readonly DocumentLevel[], key: string): Promise<FoundDocument[]> {
+  const found = await Promise.all(
+    levels.map(async (level) => {
+      const [[values]] = await Promise.all([findDocuments(archive, level, [key]), readAhead(archive, level, key)]);
+      return { level, values };
+    }),
+  );
+  return found.flatMap(({ level, values }) => (values === undefined ? [] : [{ level, values }]));
+}
+
+/** Even a list of a million entries begins fewer files. */
+const MOST_AHEAD = 2;
+
+/** Reads the directories of files that begin with pages of a key. An error is left to the reader that needs the file. */
+async function readAhead(archive: Archive, { files }: DocumentLevel, key: string): Promise<void> {
+  const next = lastUpTo(files, key) + 1;
+  const ahead = files.slice(next, next + MOST_AHEAD).filter(({ from }) => from.startsWith(`${key} `));
+  await Promise.allSettled(ahead.map((file) => membersOf(archive, file)));
+}
+
+const membersOf = (archive: Archive, file: DocumentFile): Promise<PlacedMember[]> => archive.tail(file, (text) => parseMembers(text, file));
+
+const readMember = (archive: Archive, { file, bytes }: DocumentFile, { offset, length }: PlacedMember): Promise<string> =>
+  archive.forgetIfDamaged(file, async () => archive.page(await archive.part(file, bytes, offset, length)));
+
+/** Returns the index of the last item whose `from` does not sort after `key`; -1 if there is none. `items` ascend. */
+export const lastUpTo = (items: readonly { readonly from: string }[], key: string): number =>
+  countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
+
+/** Runs `parse` on a value whose checksum was right. Throws an ArchiveError if it fails: the writer was faulty. */
+export function orDamaged<Value>(parse: () => Value): Value {
+  try {
+    return parse();
+  } catch {
+    throw damaged();
+  }
+}
+
+export const damaged = (): ArchiveError => new ArchiveError('a document of the archive is damaged');

@@ -1,0 +1,79 @@
+/** The lists of an archive. The levels (levels.ts) of all lists end at the same heights. */
+import type { DocumentFile, DocumentLevel, LevelSteps } from './levels.ts';
+import type { Level } from './sortedTable.ts';
+
+/** The etchings (lists/etchings.ts). */
+export interface EtchingTables {
+  readonly total: number;
+  /** Ascending by height. */
+  readonly levels: readonly DocumentLevel[];
+}
+
+/** A level of the lists of activity. Both tables have the same range of heights. */
+export interface ActivityLevel {
+  /** Size of the pages of all blocks below the level, in bytes. */
+  readonly begin: number;
+  readonly heads: Level;
+  /** `counts` has a single number: the count of all pointers. */
+  readonly pointers: Level;
+}
+
+/** Runes with a balance below zero, which only wrong data has. */
+export interface Unbalanced {
+  /** Ids of some of these runes, the oldest first. */
+  readonly runes: readonly string[];
+  /** Number of the other runes. */
+  readonly more: number;
+}
+
+/** A level of holders. */
+export interface HolderLevel extends DocumentLevel {
+  /** Changes of a rune's number of balances below zero in the level. Left out if there are none. */
+  readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
+}
+
+export interface BalanceTables {
+  /** Documents of balances by address, ascending by height. */
+  readonly addresses: readonly DocumentLevel[];
+  /** Documents of holders by rune, ascending by height. */
+  readonly holders: readonly HolderLevel[];
+  /** Left out if there are none. */
+  readonly unbalanced?: Unbalanced | undefined;
+}
+
+export interface OutputTables {
+  /** Hash of the highest block: 64 hex digits, no prefix. */
+  readonly tipHash: string;
+  /** Documents by outpoint, ascending by height. */
+  readonly outputs: readonly DocumentLevel[];
+  /** Documents by address, ascending by height. */
+  readonly addresses: readonly DocumentLevel[];
+  /** Documents of starts (lists/unspentOutputs.ts), ascending by height. Levels without pages are left out. */
+  readonly starts: readonly DocumentLevel[];
+}
+
+export interface ListTables extends LevelSteps {
+  /** The highest block; -1 without blocks. The ranges of the levels depend on it. */
+  readonly tip: number;
+  /** The lowest block, only in layout `files`. The ranges of the levels depend on it too. */
+  readonly lowest?: number | undefined;
+  /** Most entries in a document. A longer list has pages of this size. */
+  readonly page: number;
+  /** Undefined if the data does not have all etchings. Levels of etchings begin at height 0. */
+  readonly etchings?: EtchingTables | undefined;
+  /** The table of names. A level has the runes etched in its blocks or, without etchings, the runes of its records. */
+  readonly names: readonly Level[];
+  /** Activity by rune and by address, ascending by height. Undefined in a mirror without these lists. */
+  readonly activity?: readonly ActivityLevel[] | undefined;
+  /** Undefined if the data lacks older blocks. */
+  readonly balances?: BalanceTables | undefined;
+  /** Undefined if the data is not from a node. */
+  readonly outputs?: OutputTables | undefined;
+}
+
+/** Returns the files of all documents. */
+export function filesOfLists(tables: ListTables | undefined): readonly DocumentFile[] {
+  const { etchings, balances, outputs } = tables ?? {};
+  const levels = [etchings?.levels, balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts];
+  return levels.flatMap((one = []) => one).flatMap(({ files }) => files);
+}

@@ -1,0 +1,65 @@
+/**
+ * The root of an archive, which names all other files. docs/archive.md describes the format.
+ *
+ * Every file is named by its content and never changes. The manifest names the root, and the root names the files of
+ * segments, tables and documents. So a reader with a root sees a single build, even while the host replaces files.
+ */
+
+import { ArchiveError } from './archiveError.ts';
+import { checkFormat, FORMAT, FormatError } from './formatVersion.ts';
+import { areLevelSteps, type LevelSteps } from './levels.ts';
+import type { ListTables } from './listTables.ts';
+import type { Segment } from './segmentDirectory.ts';
+import type { Level } from './sortedTable.ts';
+
+export interface Root extends LevelSteps {
+  /** Most records in a page. */
+  readonly pageSize: number;
+  /** Most bytes of pages in a segment, and bytes of a table's file. A single page may be larger. */
+  readonly objectSize: number;
+  /** Most heights of a segment. */
+  readonly segmentBlocks: number;
+  /** Ascending by height and page. */
+  readonly segments: readonly Segment[];
+  /** The table of transaction ids and block hashes. The level with the most entries comes first. */
+  readonly ids: readonly Level[];
+  /** Undefined in a mirror without etchings and other lists. */
+  readonly lists?: ListTables | undefined;
+}
+
+/** Heights have 3 bytes in the tables, and the largest value marks unused space. */
+export const HIGHEST_HEIGHT = 2 ** 24 - 2;
+
+/** Largest size of an inflated page, directory or root, in bytes. Limits the memory that a damaged file can take. */
+export const MOST_INFLATED = 64 * 1024 * 1024;
+
+/** Renders the root as JSON. */
+export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: Root): string {
+  const { steps, unsettled, segments, ids, lists } = tables;
+  const sizes = { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks };
+  return `${JSON.stringify({ format: FORMAT, ...sizes, steps, unsettled, segments, ids, lists })}\n`;
+}
+
+/**
+ * Parses a root. Checks only the format version, sizes and steps, because a root is named by its content. Names and
+ * offsets are checked before each read. Throws a FormatError for a root of another version, and an ArchiveError for any
+ * other text.
+ */
+export function parseRoot(text: string): Root {
+  try {
+    const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    checkFormat(fields['format']);
+    const { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks, ...tables } = fields;
+    const { steps, unsettled, segments, ids, lists } = tables;
+    const further = lists === undefined ? {} : { lists };
+    const areRight = [pageSize, objectSize, segmentBlocks].every(isCount) && [fields, lists ?? fields].every(areLevelSteps);
+    if (areRight && Array.isArray(segments) && Array.isArray(ids))
+      return { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids, ...further } as unknown as Root;
+  } catch (error) {
+    if (error instanceof FormatError) throw error;
+    // Not JSON: throws the same error as for another form.
+  }
+  throw new ArchiveError('the root of the archive is damaged');
+}
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0;

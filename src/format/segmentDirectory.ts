@@ -1,0 +1,81 @@
+/**
+ * The directory of a segment: the lengths of its pages, and the operations in them. It is a gzip member at the end of
+ * the segment, with a line of JSON for each block:
+ *
+ *     {"height":840000,"hash":"0000…","records":95,"pages":[2210,1312],"operations":{"mint":[60,31],"send":[0,4]}}
+ *
+ * `pages` are the lengths of the block's pages in bytes. The pages are in the same order, without gaps. `operations`
+ * counts the records of each operation in each page. If the pages of a block are in several segments, each segment has
+ * a line for the block, and `page` is the index of the segment's first page in the block.
+ */
+import { ArchiveError } from './archiveError.ts';
+
+/** A file with the pages of the blocks from height `first` to `last`, and at its end the directory of these pages. */
+export interface Segment {
+  readonly first: number;
+  readonly last: number;
+  readonly file: string;
+  /** Size of the file, in bytes. */
+  readonly bytes: number;
+  /** Size of the directory, in bytes. */
+  readonly directory: number;
+  /**
+   * Set when the pages of a block are in several segments: the index of this segment's first page in the block, and
+   * this segment's number of records by operation.
+   */
+  readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
+}
+
+/** A line of a directory. */
+export interface DirectoryEntry {
+  readonly height: number;
+  /** 64 hex digits, no prefix. */
+  readonly hash: string;
+  /** Number of records of the block, in all of its segments. */
+  readonly records: number;
+  /** Index in the block of this segment's first page; left out if it is 0. */
+  readonly page?: number;
+  /** Length of each of the block's pages in this segment, in bytes. */
+  readonly pages: readonly number[];
+  /** Number of records in each of these pages, by operation. Operations without records are left out. */
+  readonly operations: Readonly<Record<string, readonly number[]>>;
+}
+
+/** A line of a directory, with the offsets of its pages. */
+export interface PlacedBlock extends DirectoryEntry {
+  /** Offset of each page in the segment, in bytes. */
+  readonly offsets: readonly number[];
+}
+
+/** Renders the line of a block, without a line feed. */
+export const renderEntry = ({ height, hash, records, page = 0, pages, operations }: DirectoryEntry): string =>
+  JSON.stringify({ height, hash, records, ...(page === 0 ? {} : { page }), pages, operations });
+
+/** Parses a directory into blocks by height. Throws an ArchiveError if its pages do not add up to the segment. */
+export function parseDirectory(text: string, segment: Segment): Map<number, PlacedBlock> {
+  const blocks = new Map<number, PlacedBlock>();
+  let offset = 0;
+  for (const line of text.split('\n')) {
+    if (line === '') continue;
+    const entry = entryOf(line);
+    const offsets: number[] = [];
+    for (const length of entry.pages) {
+      offsets.push(offset);
+      offset += length;
+    }
+    blocks.set(entry.height, { ...entry, offsets });
+  }
+  if (offset !== segment.bytes - segment.directory) throw new ArchiveError(`the directory of ${segment.file} is damaged`);
+  return blocks;
+}
+
+/** Parses a line. Throws an ArchiveError for another form. The checksum was right, so the writer was faulty. */
+function entryOf(line: string): DirectoryEntry {
+  try {
+    const entry = JSON.parse(line) as DirectoryEntry;
+    if (Array.isArray(entry.pages) && typeof entry.operations === 'object') return entry;
+  } catch {
+    // Not JSON: throws the same error as for another form.
+  }
+  throw new ArchiveError('a directory of the archive is damaged');
+}

@@ -1,0 +1,202 @@
+/**
+ * Sorted tables in levels, as in an LSM tree: entries of 16 bytes, ascending by key. A lookup searches all levels at
+ * the same time.
+ *
+ * A file is a sequence of blocks of 4,096 bytes. A block has 255 entries, 12 zero bytes, and the CRC-32 of all bytes
+ * before. An entry has the key (6 bytes), height (3), first (4) and count (3), all big-endian. Unused entries at the
+ * end of the last file are filled with `ff`.
+ *
+ * Keys are parts of hashes, which are evenly distributed. So a reader computes the position of a key from the counts of
+ * the level, and one read of a few blocks almost always has the key. Ids made to have equal keys only take more reads.
+ */
+
+import { ArchiveError } from './archiveError.ts';
+import { crc32 } from './crc32.ts';
+import type { LevelRange } from './levels.ts';
+
+/** An entry. In the table of ids: height of the block, and first record and number of records of the transaction. */
+export interface TableEntry {
+  /** A number of 48 bits. */
+  readonly key: number;
+  readonly height: number;
+  readonly first: number;
+  readonly count: number;
+}
+
+/** A level of a sorted table: the entries that come from the blocks of its range. */
+export interface Level extends LevelRange {
+  /** Numbers of entries, by the first bits of the key. The length is a power of two. */
+  readonly counts: readonly number[];
+  /** All files have the same number of entries, except the last. */
+  readonly files: readonly string[];
+}
+
+export const ENTRY_BYTES = 16;
+export const BLOCK_BYTES = 4096;
+export const ENTRIES_PER_BLOCK = 255;
+const KEY_BITS = 48;
+
+/** Returns the number of entries of `entryBytes` bytes in a block. The last 4 bytes of a block are its checksum. */
+export const entriesPerBlock = (entryBytes: number): number => Math.floor((BLOCK_BYTES - 4) / entryBytes);
+
+/** Returns the offset in bytes of an entry in consecutive blocks. `position` is the index of the entry. */
+export function entryOffset(position: number, entryBytes: number): number {
+  const perBlock = entriesPerBlock(entryBytes);
+  return Math.floor(position / perBlock) * BLOCK_BYTES + (position % perBlock) * entryBytes;
+}
+
+/** Returns the key of an id of 64 hex digits: its last 12. Block hashes begin with zeros, so the end is used. */
+export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
+
+/** Returns the number of blocks in a file of a table. `objectSize` is the size of the file in bytes. */
+export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1);
+
+/** Returns the number of entries in a file of a table. */
+export const entriesPerFile = (objectSize: number): number => blocksPerFile(objectSize) * ENTRIES_PER_BLOCK;
+
+/** Bits of the finest counts. Writers count entries by this many first bits of the key until they know the total. */
+export const FINEST_BITS = 16;
+
+/** Returns how many counts a level needs so that their average is at most `perCount`. At most 2^FINEST_BITS. */
+export function countsFor(entries: number, perCount: number): number {
+  let counts = 1;
+  while (entries > perCount * counts && counts < 2 ** FINEST_BITS) counts *= 2;
+  return counts;
+}
+
+/** Sums the finest counts to `length` counts. */
+export function foldCounts(finest: ArrayLike<number>, length: number): number[] {
+  const counts = Array.from({ length }, () => 0);
+  for (let i = 0; i < finest.length; i += 1) {
+    const at = Math.floor((i * counts.length) / finest.length);
+    counts[at] = (counts[at] ?? 0) + (finest[i] ?? 0);
+  }
+  return counts;
+}
+
+/** True when the counts of a level are sums of the finest counts, and their number is a power of two. */
+export const hasCounts = ({ counts }: Level, finest: ArrayLike<number>): boolean =>
+  Number.isInteger(Math.log2(counts.length)) && JSON.stringify(counts) === JSON.stringify(foldCounts(finest, counts.length));
+
+export const totalOf = ({ counts }: Level): number => counts.reduce((sum, count) => sum + count, 0);
+
+/** Returns the size in bytes of the level's file with this index. `perBlock` is the number of entries in a block. */
+export function fileBytes(level: Level, index: number, objectSize: number, perBlock = ENTRIES_PER_BLOCK): number {
+  const each = blocksPerFile(objectSize);
+  return Math.min(Math.ceil(totalOf(level) / perBlock) - index * each, each) * BLOCK_BYTES;
+}
+
+/** Reads and checks the blocks `from` to `to - 1` of a level, counted over all of its files. */
+export type ReadBlocks = (level: Level, from: number, to: number) => Promise<Uint8Array>;
+
+/** Margin of a computed position, per square root of the number of entries: five standard deviations of at most 0.5. */
+const SPREAD = 2.5;
+
+/** Finds all entries of a level with this key. Rejects when blocks cannot be read. */
+export async function findEntries(level: Level, key: number, readBlocks: ReadBlocks): Promise<TableEntry[]> {
+  const bits = Math.log2(level.counts.length);
+  const width = 2 ** (KEY_BITS - bits);
+  const bucket = Math.floor(key / width);
+  // All entries before position `low` have a smaller key. The entries from `high` on have an equal or larger key.
+  let low = 0;
+  for (let i = 0; i < bucket; i += 1) low += level.counts[i] ?? 0;
+  const end = low + (level.counts[bucket] ?? 0);
+  let high = end;
+  let [lowKey, highKey] = [bucket * width, (bucket + 1) * width];
+  for (let round = 0; low < high; round += 1) {
+    // Later rounds halve the range instead of computing a position, because these keys are not evenly distributed.
+    const share = round < 2 ? (key - lowKey) / Math.max(highKey - lowKey, 1) : 0.5;
+    const guess = low + share * (high - low);
+    const margin = SPREAD * Math.sqrt(high - low) + 1;
+    const from = Math.floor(Math.max(guess - margin, low) / ENTRIES_PER_BLOCK);
+    const to = Math.ceil(Math.min(guess + margin, high) / ENTRIES_PER_BLOCK);
+    const read = new Entries(await readBlocks(level, from, to), from * ENTRIES_PER_BLOCK);
+    const [begin, stop] = [Math.max(read.begin, low), Math.min(read.end, high)];
+    if (begin > low && read.keyAt(begin) >= key) {
+      [high, highKey] = [begin, read.keyAt(begin)];
+    } else if (stop < high && read.keyAt(stop - 1) < key) {
+      [low, lowKey] = [stop, read.keyAt(stop - 1)];
+    } else {
+      let at = begin;
+      while (at < stop && read.keyAt(at) < key) at += 1;
+      return entriesFrom(level, at, end, key, read, readBlocks);
+    }
+  }
+  return entriesFrom(level, high, end, key, undefined, readBlocks);
+}
+
+/** Returns the entries with this key. `at` is the position of the first one, if the level has the key. */
+async function entriesFrom(
+  level: Level,
+  at: number,
+  end: number,
+  key: number,
+  known: Entries | undefined,
+  readBlocks: ReadBlocks,
+): Promise<TableEntry[]> {
+  const found: TableEntry[] = [];
+  let entries = known;
+  for (let i = at; i < end; i += 1) {
+    if (entries === undefined || i >= entries.end) {
+      const block = Math.floor(i / ENTRIES_PER_BLOCK);
+      entries = new Entries(await readBlocks(level, block, block + 1), block * ENTRIES_PER_BLOCK);
+    }
+    const entry = entries.at(i);
+    if (entry.key !== key) break;
+    found.push(entry);
+  }
+  return found;
+}
+
+/** Entries of some consecutive blocks. */
+export class Entries {
+  readonly #view: DataView;
+  /** Positions in the level: `begin` of the first entry, `end` after the last entry. */
+  readonly begin: number;
+  readonly end: number;
+
+  /** `blocks` must have passed `checkBlocks`. */
+  constructor(blocks: Uint8Array, begin: number) {
+    this.#view = new DataView(blocks.buffer, blocks.byteOffset, blocks.byteLength);
+    this.begin = begin;
+    this.end = begin + (blocks.length / BLOCK_BYTES) * ENTRIES_PER_BLOCK;
+  }
+
+  keyAt(position: number): number {
+    return readKey(this.#view, entryOffset(position - this.begin, ENTRY_BYTES));
+  }
+
+  at(position: number): TableEntry {
+    return readEntry(this.#view, entryOffset(position - this.begin, ENTRY_BYTES));
+  }
+}
+
+/** Reads a key of 48 bits from a view. */
+export const readKey = (view: DataView, at: number): number => view.getUint32(at) * 0x10000 + view.getUint16(at + 4);
+
+export const readEntry = (view: DataView, at: number): TableEntry => ({
+  key: readKey(view, at),
+  height: view.getUint16(at + 6) * 0x100 + view.getUint8(at + 8),
+  first: view.getUint32(at + 9),
+  count: view.getUint16(at + 13) * 0x100 + view.getUint8(at + 15),
+});
+
+/** Throws an ArchiveError unless these bytes are complete blocks with the right checksums. */
+export function checkBlocks(blocks: Uint8Array): void {
+  const view = new DataView(blocks.buffer, blocks.byteOffset, blocks.byteLength);
+  for (let at = 0; at < blocks.length; at += BLOCK_BYTES) {
+    const sum = at + BLOCK_BYTES - 4;
+    if (sum + 4 > blocks.length || view.getUint32(sum) !== crc32(blocks, at, sum))
+      throw new ArchiveError('a table of the archive is damaged');
+  }
+}
+
+export function writeEntry(view: DataView, at: number, { key, height, first, count }: TableEntry): void {
+  view.setUint32(at, Math.floor(key / 0x10000));
+  view.setUint16(at + 4, key % 0x10000);
+  view.setUint16(at + 6, height >>> 8);
+  view.setUint8(at + 8, height & 0xff);
+  view.setUint32(at + 9, first);
+  view.setUint16(at + 13, count >>> 8);
+  view.setUint8(at + 15, count & 0xff);
+}

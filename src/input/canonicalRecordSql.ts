@@ -1,0 +1,76 @@
+/**
+ * SQL of whole records: whether all their fields are valid, their canonical columns, and their blocks.
+ */
+import { ACTIVITY_FIELDS, EVENT_INDEX } from '../contract/fields.ts';
+import { identifier } from '../duckdb/store.ts';
+import { columnsOf, type Table } from '../duckdb/table.ts';
+import { type BlockRange, isInRange } from './blockRange.ts';
+import { canonicalValue, isOutpoint, isValid, outpointIndex, outputHex } from './cellSql.ts';
+import type { RawSource } from './rawSource.ts';
+
+/**
+ * Columns of canonical records: one row each, whatever the form of the input (contract/fields.ts has the fields). Within
+ * a transaction, records are served by descending `ord`.
+ */
+export const RECORDS = { source: 'INTEGER', ...columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]), ord: 'BIGINT' } as const;
+export type Records = Table<typeof RECORDS>;
+
+const CANONICAL_COLUMNS = Object.keys(RECORDS);
+
+/** The columns that clients see, quoted. The others only tell where a record is in the input. */
+export const SERVED_COLUMNS = ACTIVITY_FIELDS.map(({ column }) => identifier(column));
+
+/** The order of served records: blocks ascending, and within a block the last transaction and event first. */
+export const SERVED_ORDER = 'block_height, tx_index DESC, ord DESC';
+
+/** Returns SQL that is true when every field of a record is valid. */
+export function validity(source: RawSource): string {
+  const rules = source.columns.map(isValid).filter((rule) => rule !== 'true');
+  const output = source.columns.find((c) => c.field.kind === 'output');
+  const vout = source.columns.find((c) => c.field.column === 'vout');
+  if (output !== undefined && vout !== undefined) {
+    // The index of an outpoint must be equal to `vout`.
+    rules.push(`CASE WHEN contains("output", ':') THEN coalesce(${outpointIndex(output)} = TRY_CAST(vout AS BIGINT), true) ELSE true END`);
+  }
+  return rules.join(' AND ');
+}
+
+/** Returns SQL of a column's canonical value. Throws when the source lacks the column. */
+export function canonicalCell(source: RawSource, name: string): string {
+  const column = source.columns.find((c) => c.field.column === name);
+  if (column === undefined) throw new Error(`the source has no column ${name}`);
+  return canonicalValue(column);
+}
+
+/**
+ * Returns SQL of the blocks of a source: source, height, hash, records. Only rows for which `isCounted` is true count
+ * as records, so a block may have 0 records.
+ */
+export function blocksSelect(source: RawSource, range: BlockRange | undefined, isCounted = 'true'): string {
+  const [height, hash] = [canonicalCell(source, 'block_height'), canonicalCell(source, 'block_hash')];
+  return `SELECT source, ${height} AS height, ${hash} AS hash, count(*) FILTER (${isCounted}) FROM ${source.relation}
+    WHERE ${isInRange(height, range)} GROUP BY ALL`;
+}
+
+/** Returns SQL of the canonical records of an activity, envelope or flat source, with the further columns `more`. */
+export function canonicalSelect(source: RawSource, more: readonly string[] = []): string {
+  const columns = new Map(source.columns.map((c) => [c.field.column, c]));
+  const value = (name: string) => {
+    const column = columns.get(name);
+    return column === undefined ? 'NULL::BIGINT' : canonicalValue(column);
+  };
+  const output = columns.get('output');
+  const selected = ACTIVITY_FIELDS.map(({ column }) => {
+    if (column === 'output' && output !== undefined) return outputHex(output);
+    if (column === 'vout' && output !== undefined) {
+      return `CASE WHEN ${isOutpoint(output)} THEN coalesce(${value('vout')}, ${outpointIndex(output)}) ELSE ${value('vout')} END`;
+    }
+    return value(column);
+  });
+  const eventIndex = value(EVENT_INDEX.column);
+  return selectAs(['source', ...selected, eventIndex, `coalesce(${eventIndex}, -${source.order})`], source.relation, more);
+}
+
+/** Returns a query for canonical columns: one expression for each column of RECORDS, in that order. */
+export const selectAs = (expressions: readonly string[], from: string, more: readonly string[] = []): string =>
+  `SELECT ${[...expressions.map((e, i) => `${e} AS ${identifier(CANONICAL_COLUMNS[i] ?? '')}`), ...more].join(', ')} FROM ${from}`;

@@ -1,0 +1,305 @@
+/**
+ * Checks rules across records, blocks and files.
+ */
+import { int, joinedText, type Store, text } from '../duckdb/store.ts';
+import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
+import { RECORDS, type Records, SERVED_COLUMNS } from './canonicalRecordSql.ts';
+import { Report } from './inputFindings.ts';
+import { HELD, type InputReader } from './inputReader.ts';
+import type { Activity } from './makeActivity.ts';
+import type { KnownInput } from './rawSource.ts';
+
+/**
+ * Columns of transactions. `numbered`: records with an event_index; `event_bits`: which event indexes they have;
+ * `is_scattered`: whether other transactions' records stand between its own.
+ */
+const TRANSACTIONS = {
+  ...columns('block_height BIGINT, tx_index BIGINT, tx_id VARCHAR'),
+  ...columns('records BIGINT, numbered BIGINT, is_scattered BOOLEAN, event_bits BIGINT'),
+} as const;
+
+/** The affected blocks, each from one file. */
+export interface KeptBlocks {
+  readonly kept: Records;
+  /** The blocks of `kept`. */
+  readonly blocks: Table<Columns<'block_height BIGINT, block_hash VARCHAR, records BIGINT'>>;
+  /** The transactions of `kept`. Valid input has one row per transaction. */
+  readonly transactions: Table<typeof TRANSACTIONS>;
+  /** The blocks of every input file. */
+  readonly allHolds: Table<typeof HELD>;
+  /** Of `kept`. */
+  readonly counts: Readonly<Record<'records' | 'blocks' | 'transactions', number>>;
+  /** Number of blocks that several files have with the same records. One copy of each is used. */
+  readonly copiedBlocks: number;
+}
+
+type Kept = Pick<KeptBlocks, 'kept' | 'transactions' | 'allHolds'>;
+
+/** A transaction of the input that an unchanged block of the last build has too. */
+export interface KnownTransaction {
+  readonly txId: string;
+  /** Height of its block in the input. */
+  readonly height: number;
+  /** Height of the unchanged block. */
+  readonly other: number;
+}
+
+/** Transactions of the input, and the blocks that it may change. */
+export interface InputTransactions {
+  readonly transactions: TableWith<'tx_id' | 'block_height'>;
+  readonly affected: TableWith<'block_height'>;
+}
+
+/** Finds transactions of the input in the state. An archive has them in its table of ids (engine/knownTransactions.ts). */
+export const findKnownInState = (
+  { transactions, affected }: InputTransactions,
+  known: Pick<KnownInput, 'transactions'>,
+  store: Store,
+): Promise<KnownTransaction[]> =>
+  store.rows(
+    `SELECT t.tx_id AS "txId", t.block_height AS height, k.block_height AS other
+     FROM ${transactions} t JOIN ${known.transactions} k ON k.tx_id = t.tx_id
+     WHERE k.block_height NOT IN (SELECT block_height FROM ${affected})`,
+    { txId: text, height: int, other: int },
+  );
+
+/**
+ * Keeps each affected block from one file. Throws an InputError when files contradict each other about a block.
+ * `reader.names` has all files.
+ */
+export async function keepBlocks(reader: InputReader, activity: Activity): Promise<KeptBlocks> {
+  const { names, holds } = reader;
+  const { known, store } = reader.reading;
+  const { records, held } = activity;
+  const summary = (count: number) => `the input contradicts itself about ${count} block(s)`;
+  const allHolds = await store.view(
+    'all_holds',
+    HELD,
+    `SELECT * FROM ${holds}
+     UNION ALL SELECT * FROM ${known.held} WHERE source IN (SELECT * FROM unnest([${[...names.keys()].join(', ')}]::INTEGER[]))
+       AND source NOT IN (SELECT source FROM ${holds})`,
+  );
+  const reporting = reportOf(reader, allHolds);
+  const { report } = reporting;
+  await reportHashes(allHolds, reporting);
+  report.throwIfAny(summary);
+  const { several } = await store.row(`SELECT count(*) - count(DISTINCT block_height) AS several FROM ${held}`, { several: int });
+  if (several > 0) {
+    await reportDifferingCopies(activity, reporting);
+    report.throwIfAny(summary);
+  }
+  // The mirror has no blocks without records. They are removed only now, because their copies had to be compared.
+  await store.run(`DELETE FROM ${held} WHERE records = 0`);
+  const copied = several > 0 ? await listCopies(held, store) : undefined;
+  const filter = copied === undefined ? '' : `WHERE (source, block_height) NOT IN (SELECT (source, block_height) FROM ${copied.table})`;
+  const kept = await store.view('kept', RECORDS, `SELECT * FROM ${records} ${filter}`);
+  const blocks = await store.table(
+    'blocks',
+    columns('block_height BIGINT, block_hash VARCHAR, records BIGINT'),
+    `SELECT block_height, any_value(block_hash) AS block_hash, any_value(records) AS records FROM ${held} GROUP BY block_height ORDER BY block_height`,
+  );
+  const transactions = await store.table(
+    'transactions',
+    TRANSACTIONS,
+    `SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
+       max(ord) - min(ord) + 1 <> count(*) AS is_scattered,
+       bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
+     FROM ${kept} GROUP BY block_height, tx_index, tx_id`,
+  );
+  const counts = await store.row(
+    `SELECT (SELECT coalesce(sum(records), 0) FROM ${blocks}) AS records,
+    (SELECT count(*) FROM ${blocks}) AS blocks, (SELECT count(*) FROM ${transactions}) AS transactions`,
+    { records: int, blocks: int, transactions: int },
+  );
+  return { kept, blocks, transactions, allHolds, counts, copiedBlocks: copied?.blocks ?? 0 };
+}
+
+/** Begins a report. `nameOf` returns the name of a file, and `holdersOf` those of the files that have some blocks. */
+function reportOf({ names, reading: { store } }: InputReader, allHolds: KeptBlocks['allHolds']) {
+  const nameOf = (source: number): string => names.get(source) ?? 'the input';
+  const holdersOf = async (heights: readonly number[]): Promise<string> => {
+    const holders = `SELECT DISTINCT source FROM ${allHolds} WHERE block_height IN (${heights.join(', ')}) ORDER BY source`;
+    return [...new Set((await store.rows(holders, { source: int })).map((row) => nameOf(row.source)))].join(', ');
+  };
+  return { report: new Report(), nameOf, holdersOf, store };
+}
+type Reporting = ReturnType<typeof reportOf>;
+
+async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, store }: Reporting): Promise<void> {
+  // One query tells that there is nothing to report, which is the usual case.
+  const { heights, hashes, pairs } = await store.row(
+    `SELECT count(DISTINCT block_height) AS heights, count(DISTINCT block_hash) AS hashes, count(*) AS pairs
+     FROM (SELECT DISTINCT block_height, block_hash FROM ${allHolds})`,
+    { heights: int, hashes: int, pairs: int },
+  );
+  if (heights === pairs && hashes === pairs) return;
+  for (const row of await store.rows(
+    `SELECT block_height, min(block_hash) AS a, max(block_hash) AS b, arg_min(source, block_hash) AS in_a, arg_max(source, block_hash) AS in_b
+     FROM ${allHolds} GROUP BY block_height HAVING count(DISTINCT block_hash) > 1 ORDER BY block_height`,
+    { block_height: int, a: text, b: text, in_a: int, in_b: int },
+  )) {
+    const [inA, inB] = [nameOf(row.in_a), nameOf(row.in_b)];
+    report.add([`block height ${row.block_height} has two hashes: ${row.a} (${inA}) and ${row.b} (${inB})`]);
+  }
+  for (const row of await store.rows(
+    `SELECT block_hash, min(block_height) AS a, max(block_height) AS b, arg_min(source, block_height) AS in_a, arg_max(source, block_height) AS in_b
+     FROM ${allHolds} GROUP BY block_hash HAVING count(DISTINCT block_height) > 1 ORDER BY block_hash`,
+    { block_hash: text, a: int, b: int, in_a: int, in_b: int },
+  )) {
+    const [inA, inB] = [nameOf(row.in_a), nameOf(row.in_b)];
+    report.add([`block hash ${row.block_hash} is at two heights: ${row.a} (${inA}) and ${row.b} (${inB})`]);
+  }
+}
+
+/** Lists all copies of a block but the first, and counts blocks with several. */
+async function listCopies(held: Table<typeof HELD>, store: Store) {
+  const table = await store.table(
+    'copied',
+    columns('source INTEGER, block_height BIGINT'),
+    `SELECT source, block_height FROM ${held} QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) > 1`,
+  );
+  return { table, ...(await store.row(`SELECT count(DISTINCT block_height) AS blocks FROM ${table}`, { blocks: int })) };
+}
+
+async function reportDifferingCopies({ records, held }: Activity, { report, nameOf, store }: Reporting): Promise<void> {
+  const several = `SELECT block_height FROM ${held} GROUP BY block_height HAVING count(DISTINCT source) > 1`;
+  // The digest of a block in a file combines the position and content of all its records into 128 bits.
+  for (const row of await store.rows(
+    `WITH digests AS (
+       SELECT block_height, source, bit_xor(md5_number(${joinedText(['position', ...SERVED_COLUMNS])})) AS digest
+       FROM (SELECT *, row_number() OVER (PARTITION BY source, block_height ORDER BY tx_index DESC, ord DESC) AS position
+             FROM ${records} WHERE block_height IN (${several}))
+       GROUP BY ALL),
+     copies AS (SELECT block_height, source, records, digest FROM ${held} LEFT JOIN digests USING (block_height, source))
+     SELECT a.block_height, a.source AS in_a, b.source AS in_b, a.records AS a, b.records AS b
+     FROM copies a JOIN (SELECT * FROM copies QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) = 1) b USING (block_height)
+     WHERE a.digest <> b.digest OR a.records <> b.records ORDER BY a.block_height, a.source`,
+    { block_height: int, in_a: int, in_b: int, a: int, b: int },
+  )) {
+    const [fileA, fileB] = [nameOf(row.in_b), nameOf(row.in_a)];
+    report.add([
+      `block ${row.block_height} differs between ${fileA} (${row.b} records) and ${fileB} (${row.a} records); one file must have all records of a block`,
+    ]);
+  }
+}
+
+/** Event indexes up to this number are tracked as bits of a BIGINT. */
+const MOST_BITS = 62;
+
+/** SQL condition for rows of `transactions` without event indexes, whose records are not consecutive. */
+const SCATTERED = 'numbered = 0 AND is_scattered';
+/** SQL condition for rows of `transactions` with some records that have an event index and some without. */
+const PARTLY_NUMBERED = 'numbered NOT IN (0, records)';
+/** SQL condition for rows of `transactions` that may have an event index twice: with as many bits as records none is. */
+const UNSURE = 'numbered > 0 AND bit_count(event_bits) <> records';
+
+/**
+ * Throws an InputError that lists contradictions about transactions. `elsewhere` are those that an unchanged block of the
+ * last build has too.
+ */
+export async function checkTransactions(reader: InputReader, kept: Kept, elsewhere: readonly KnownTransaction[]): Promise<void> {
+  const reporting = reportOf(reader, kept.allHolds);
+  const { report, store } = reporting;
+  const { transactions } = kept;
+  // Comparing hashes is faster than comparing ids. Two ids with the same hash only cause one more query. The filters
+  // tell which of the checks below have nothing to report.
+  const counts = await store.row(
+    `SELECT count(*) AS transactions, count(DISTINCT hash(tx_id)) AS ids,
+       count(*) FILTER (${SCATTERED}) AS scattered, count(*) FILTER (${PARTLY_NUMBERED}) AS partly, count(*) FILTER (${UNSURE}) AS unsure,
+       (SELECT count(*) FROM (SELECT DISTINCT block_height, tx_index FROM ${transactions})) AS places FROM ${transactions}`,
+    { transactions: int, ids: int, scattered: int, partly: int, unsure: int, places: int },
+  );
+  const arePlacesUnique = counts.places === counts.transactions;
+  if (counts.ids !== counts.transactions) await reportTwoPlaces(kept, reporting);
+  await reportKnownElsewhere(elsewhere, reporting);
+  if (!arePlacesUnique) await reportSharedPlaces(kept, reporting);
+  if (counts.scattered > 0) await reportScattered(kept, reporting);
+  if (counts.partly > 0) await reportPartlyNumbered(kept, reporting);
+  if (counts.unsure > 0) await reportRepeatedIndexes(arePlacesUnique, kept, reporting);
+  report.throwIfAny((count) => `the input contradicts itself about ${count} transaction(s)`);
+}
+
+async function reportTwoPlaces({ transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
+  for (const row of await store.rows(
+    `SELECT tx_id, min(block_height) AS height, max(block_height) AS last, min(tx_index) AS place, max(tx_index) AS last_place
+     FROM ${transactions} GROUP BY tx_id HAVING count(*) > 1 ORDER BY height, tx_id`,
+    { tx_id: text, height: int, last: int, place: int, last_place: int },
+  )) {
+    const { tx_id: tx, height, last } = row;
+    const files = await holdersOf([height, last]);
+    if (height !== last) report.add([`tx_id ${tx} is in two blocks: ${height} and ${last} (${files})`]);
+    else report.add([`tx_id ${tx} has two values of tx_index in block ${height}: ${row.place} and ${row.last_place} (${files})`]);
+  }
+}
+
+/** Reports transactions that an unchanged block has too. */
+async function reportKnownElsewhere(elsewhere: readonly KnownTransaction[], { report, holdersOf }: Reporting): Promise<void> {
+  const known = elsewhere.map(({ txId, height, other }) => ({ txId, heights: [Math.min(height, other), Math.max(height, other)] }));
+  known.sort((a, b) => (a.heights[0] ?? 0) - (b.heights[0] ?? 0) || (a.txId < b.txId ? -1 : 1));
+  for (const { txId, heights } of known) {
+    report.add([`tx_id ${txId} is in two blocks: ${heights.join(' and ')} (${await holdersOf(heights)})`]);
+  }
+}
+
+async function reportSharedPlaces({ transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
+  for (const row of await store.rows(
+    `SELECT block_height, tx_index, min(tx_id) AS a, max(tx_id) AS b FROM ${transactions}
+     GROUP BY block_height, tx_index HAVING count(*) > 1 ORDER BY block_height, tx_index`,
+    { block_height: int, tx_index: int, a: text, b: text },
+  )) {
+    const files = await holdersOf([row.block_height]);
+    report.add([`block ${row.block_height} has two transactions at tx_index ${row.tx_index}: ${row.a} and ${row.b} (${files})`]);
+  }
+}
+
+/**
+ * Reports transactions that were duplicated, such as by appending a file to itself. Without event_index, records keep
+ * the order of the input, and records of several transactions may alternate. A transaction counts as duplicated when
+ * its records are not consecutive and each is in the file at least twice.
+ */
+async function reportScattered({ kept, transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
+  const scattered = `SELECT block_height, tx_id FROM ${transactions} WHERE ${SCATTERED}`;
+  for (const row of await store.rows(
+    `SELECT block_height AS height, tx_id, min(times) AS times FROM (
+       SELECT block_height, tx_id, count(*) AS times FROM ${kept} SEMI JOIN (${scattered}) USING (block_height, tx_id)
+       GROUP BY block_height, tx_id, ${joinedText(SERVED_COLUMNS)})
+     GROUP BY ALL HAVING min(times) > 1 ORDER BY height, tx_id`,
+    { height: int, tx_id: text, times: int },
+  )) {
+    const files = await holdersOf([row.height]);
+    report.add([`tx_id ${row.tx_id} has every record ${row.times} times in block ${row.height}; is it in the file twice? (${files})`]);
+  }
+}
+
+async function reportPartlyNumbered({ transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
+  for (const row of await store.rows(`SELECT * FROM ${transactions} WHERE ${PARTLY_NUMBERED} ORDER BY block_height, tx_id`, {
+    block_height: int,
+    tx_id: text,
+    numbered: int,
+    records: int,
+  })) {
+    const files = await holdersOf([row.block_height]);
+    report.add([
+      `tx_id ${row.tx_id}: ${row.numbered} of its ${row.records} records have an event_index; all or none must have one (${files})`,
+    ]);
+  }
+}
+
+/**
+ * Reports repeated event indexes. `arePlacesUnique` is true when no two transactions share a height and tx_index, which
+ * are then compared instead of the slower tx_id.
+ */
+async function reportRepeatedIndexes(arePlacesUnique: boolean, { kept, transactions }: Kept, reporting: Reporting): Promise<void> {
+  const { report, holdersOf, store } = reporting;
+  const key = arePlacesUnique ? 'block_height, tx_index' : 'tx_id';
+  for (const row of await store.rows(
+    `SELECT tx_id, event_index, times, t.block_height AS height FROM (
+       SELECT ${key}, event_index, count(*) AS times FROM ${kept} SEMI JOIN (SELECT ${key} FROM ${transactions} WHERE ${UNSURE}) USING (${key})
+       WHERE event_index IS NOT NULL GROUP BY ALL HAVING count(*) > 1)
+     JOIN ${transactions} t USING (${key}) ORDER BY height, tx_id, event_index`,
+    { tx_id: text, event_index: int, times: int, height: int },
+  )) {
+    const files = await holdersOf([row.height]);
+    report.add([`tx_id ${row.tx_id} has ${row.times} records with event_index ${row.event_index} (${files})`]);
+  }
+}

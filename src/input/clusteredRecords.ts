@@ -1,0 +1,38 @@
+/**
+ * Tells whether the records of a block lie close together. Every batch of blocks scans its source, so a large source
+ * with scattered blocks is sorted once instead.
+ */
+
+import { readParquetGroups } from '../duckdb/readFilesSql.ts';
+import { int, nullable } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
+import { exceeds } from '../limits.ts';
+import { pathsOf, type RawSource, type Reading } from './rawSource.ts';
+
+/** Sorting is cheaper when a height is, on average, in more row groups than this. */
+const MOST_OVERLAP = 3;
+
+/** True when batches of blocks can be read from these Parquet files directly, by the statistics of their row groups. */
+export async function isClustered(source: RawSource, { limits, store }: Reading): Promise<boolean> {
+  const groups = await store.row(
+    `SELECT coalesce(sum(rows), 0) AS rows, count(*) FILTER (low IS NULL) AS unknown,
+       (sum(high - low + 1) > ${MOST_OVERLAP} * (max(high) - min(low) + 1))::INTEGER AS overlap
+     FROM (SELECT row_group_num_rows AS rows, TRY_CAST(stats_min_value AS DOUBLE) AS low, TRY_CAST(stats_max_value AS DOUBLE) AS high
+           FROM ${readParquetGroups(pathsOf(source.members))} WHERE path_in_schema = 'block_height')`,
+    { rows: int, unknown: int, overlap: nullable(int) },
+  );
+  if (!exceeds(limits, 'unsortedRecords', groups.rows)) return true;
+  return groups.unknown === 0 && groups.overlap !== 1;
+}
+
+/** True when the rows of most blocks in a canonical table lie together. */
+export async function isTableClustered(table: TableWith<'block_height'>, { limits, store }: Reading): Promise<boolean> {
+  const { n } = await store.row(`SELECT count(*) AS n FROM ${table}`, { n: int });
+  if (!exceeds(limits, 'unsortedRecords', n)) return true;
+  const counts = await store.row(
+    `SELECT count(*) FILTER (WHERE height IS DISTINCT FROM before) AS runs, approx_count_distinct(height) AS heights
+     FROM (SELECT block_height AS height, lag(block_height) OVER () AS before FROM ${table})`,
+    { runs: int, heights: int },
+  );
+  return counts.runs <= 2 * counts.heights + 16;
+}

@@ -1,0 +1,203 @@
+/**
+ * Joins ledger exports with the runes tables. All runes tables of the input become one table, which all ledgers share.
+ */
+import { ACTIVITY_FIELDS, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
+import { int, literal, type Store, text } from '../duckdb/store.ts';
+import { columnsOf, definitionOf, type Table, type TableWith } from '../duckdb/table.ts';
+import { InputError } from '../errors.ts';
+import { type BlockRange, isInRange } from './blockRange.ts';
+import { canonicalCell, selectAs } from './canonicalRecordSql.ts';
+import { canonicalValue } from './cellSql.ts';
+import { Report, shorten } from './inputFindings.ts';
+import type { KnownInput, RawSource } from './rawSource.ts';
+
+/** The columns of a runes table that inputs may have. */
+const FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
+const COLUMNS: readonly string[] = FIELDS.map(({ column }) => column);
+
+/**
+ * Columns of the runes tables of all inputs, a row for each rune. `premine` and terms are integers of up to 128 bits as
+ * text: cast them to UHUGEINT. A term is NULL and `symbol` is `¤` if the rune has none. If `is_complete` is false, any
+ * column after `divisibility` may be NULL because no input has it.
+ */
+export const RUNES = { ...columnsOf(FIELDS), is_complete: 'BOOLEAN' } as const;
+export type Runes = Table<typeof RUNES>;
+
+/** The columns that etchings need. Whether a rune is of a cenotaph is in no answer. */
+const ETCHING_COLUMNS = COLUMNS.filter((column) => column !== 'cenotaph');
+
+/** Columns that are NULL or empty for a rune without such a value. In the others NULL is unknown. */
+const mayBeEmpty = (column: string): boolean => column === 'tx_id' || column === 'symbol' || isTerm(column);
+const isTerm = (column: string): boolean => column.startsWith('terms_');
+
+/** The tx_id of a rune that the protocol itself etched, such as 1:0. */
+const NO_TRANSACTION = '0'.repeat(64);
+
+/**
+ * Makes one runes table of all. `ledger` is the name of a ledger that needs it, if any. Throws an InputError when two rows
+ * differ about a rune, or when there is a ledger but no runes file. A value that a row lacks is taken from another.
+ */
+export async function loadRunes(runes: readonly RawSource[], ledger: string | undefined, store: Store): Promise<Runes> {
+  if (ledger !== undefined && runes.length === 0) {
+    throw new InputError(`${ledger} is a ledger export, but the input has no runes table`, [
+      'A ledger has only the ids of runes. Put the export of the runes table (runes.csv or runes.parquet) beside it,',
+      'or add it with another --input.',
+    ]);
+  }
+  await store.run(`CREATE OR REPLACE TEMP TABLE all_runes (source INTEGER, ${definitionOf(columnsOf(FIELDS))})`);
+  for (const source of runes) await store.run(`INSERT INTO all_runes BY NAME ${runesSelect(source)}`);
+  const names = new Map(runes.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
+  const report = new Report();
+  await reportDivisibility(names, report, store);
+  const { several } = await store.row('SELECT count(*) - count(DISTINCT id) AS several FROM all_runes', { several: int });
+  if (several > 0) await reportDifferingRunes(names, report, store);
+  report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
+  // Usually each rune has one row. Then skip GROUP BY, which is slow.
+  const anyValues = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
+  const rows = several > 0 ? `(SELECT ${anyValues} FROM all_runes GROUP BY id)` : 'all_runes';
+  const values = COLUMNS.map((column) => (isTerm(column) ? `nullif(${column}, '') AS ${column}` : `"${column}"`)).join(', ');
+  const isComplete = ETCHING_COLUMNS.map((column) => `"${column}" IS NOT NULL`).join(' AND ');
+  const merged = await store.table('runes', RUNES, `SELECT ${values}, ${isComplete} AS is_complete FROM ${rows}`);
+  await store.run('DROP TABLE all_runes');
+  return merged;
+}
+
+/** The symbol of a rune that has none. An empty symbol is a value, as that of a cenotaph. */
+const NO_SYMBOL = '¤';
+
+/**
+ * Returns SQL of the rows of a runes table. Columns that it lacks are left out. A term that a rune does not have is
+ * `''`, to tell it from one that is unknown: rows without a premine come from tables that had only the required columns.
+ */
+function runesSelect(source: RawSource): string {
+  const columns = new Map(source.columns.map((column) => [column.field.column, canonicalValue(column)]));
+  const empty = (column: string) => {
+    const value = column === 'symbol' ? literal(NO_SYMBOL) : `''`;
+    return columns.has('premine') ? `CASE WHEN premine IS NOT NULL THEN ${value} END` : value;
+  };
+  const cells = [...columns].map(
+    ([column, value]) => `${mayBeEmpty(column) ? `coalesce(${value}, ${empty(column)})` : value} AS "${column}"`,
+  );
+  const known = `SELECT source, ${cells.join(', ')} FROM ${source.relation}`;
+  if (!columns.has('tx_id')) return known;
+  // For 1:0, bitcoin-indexer has no tx_id and turbo false. By ord's rules, it is turbo.
+  const turbo = columns.has('turbo') ? `, turbo OR coalesce(tx_id IN ('', '${NO_TRANSACTION}'), false) AS turbo` : '';
+  return `SELECT * REPLACE (lpad(tx_id, 64, '0') AS tx_id${turbo}) FROM (${known})`;
+}
+
+type Names = ReadonlyMap<number, string>;
+
+async function reportDivisibility(names: Names, report: Report, store: Store): Promise<void> {
+  for (const row of await store.rows(
+    `SELECT id, divisibility, source FROM all_runes WHERE divisibility > ${MAX_DIVISIBILITY} ORDER BY source, id`,
+    { id: text, divisibility: int, source: int },
+  )) {
+    report.add([
+      `${names.get(row.source)}: divisibility of rune ${shorten(row.id)} is ${row.divisibility}, must be at most ${MAX_DIVISIBILITY}`,
+    ]);
+  }
+}
+
+/** Reports runes with two values of a column, and the files that have them. */
+async function reportDifferingRunes(names: Names, report: Report, store: Store): Promise<void> {
+  const others = COLUMNS.filter((column) => column !== 'id');
+  const when = (result: (column: string) => string) =>
+    others.map((column) => `CASE WHEN min("${column}") <> max("${column}") THEN ${result(column)} END`).join(', ');
+  for (const row of await store.rows(
+    `SELECT id, concat_ws(', ', ${when((column) => `'${column}'`)}) AS columns,
+       coalesce(${when((column) => `arg_min(source, "${column}")`)}) AS a, coalesce(${when((column) => `arg_max(source, "${column}")`)}) AS b
+     FROM all_runes GROUP BY id HAVING columns <> '' ORDER BY id`,
+    { id: text, columns: text, a: int, b: int },
+  )) {
+    const files = [...new Set([row.a, row.b].sort((a, b) => a - b).map((source) => names.get(source)))].join(' and ');
+    report.add([`${files}: rune ${row.id} has two rows with different values of ${row.columns}`]);
+  }
+}
+
+/**
+ * Returns the unchanged ledgers whose records change with the runes: `all` when number, names or divisibility
+ * of a rune changed, or a rune was removed. Records have no other column. Otherwise the file numbers of ledgers with
+ * rows that were left out for a rune which the table has now.
+ */
+export async function ledgersToReadAgain(
+  runes: Runes,
+  known: Pick<KnownInput, 'runes' | 'leftOut'>,
+  store: Store,
+): Promise<'all' | ReadonlySet<number>> {
+  const { changed } = await store.row(
+    `SELECT count(*) AS changed FROM ${known.runes} k LEFT JOIN ${runes} r ON r.id = k.id
+     WHERE (r.number, r.name, r.spaced_name, r.divisibility) IS DISTINCT FROM (k.number, k.name, k.spaced_name, k.divisibility)`,
+    { changed: int },
+  );
+  if (changed > 0) return 'all';
+  const rows = await store.rows(`SELECT DISTINCT source FROM ${known.leftOut} WHERE rune_id IN (SELECT id FROM ${runes})`, {
+    source: int,
+  });
+  return new Set(rows.map((row) => row.source));
+}
+
+/**
+ * Returns SQL of the ledger rows in the range whose rune is not in `runes`: source, height, rune_id, records.
+ * Builds leave these rows out, as the original API server did. Databases of bitcoin-indexer v3.0 have such rows: of
+ * etchings whose name was taken, and of the rune `0:0`.
+ */
+export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange | undefined): string {
+  const height = canonicalCell(ledger, 'block_height');
+  return `SELECT source, ${height} AS height, rune_id, count(*) FROM ${ledger.relation}
+    WHERE rune_id NOT IN (SELECT id FROM ${runes}) AND ${isInRange(height, range)} GROUP BY ALL`;
+}
+
+/**
+ * Throws an InputError when every ledger row was left out, because then ledgers and runes are from different databases.
+ * `ledgers` has the names of all ledgers by file number, also of ledgers that were not read.
+ */
+export async function checkRunesAreKnown(
+  ledgers: ReadonlyMap<number, string>,
+  { holds, allHolds, leftOut }: Record<'holds' | 'allHolds', TableWith<'source' | 'records'>> & Pick<KnownInput, 'leftOut'>,
+  known: Pick<KnownInput, 'leftOut'>,
+  store: Store,
+): Promise<void> {
+  if (ledgers.size === 0) return;
+  const isLedger = `source IN (${[...ledgers.keys()].join(', ')})`;
+  const { taken } = await store.row(`SELECT coalesce(sum(records), 0) AS taken FROM ${allHolds} WHERE ${isLedger}`, { taken: int });
+  if (taken > 0) return;
+  const [row] = await store.rows(
+    `SELECT source, rune_id FROM (FROM ${leftOut} UNION ALL FROM ${known.leftOut} WHERE source NOT IN (SELECT source FROM ${holds}))
+     WHERE ${isLedger} ORDER BY source, block_height, rune_id LIMIT 1`,
+    { source: int, rune_id: text },
+  );
+  if (row === undefined) return;
+  throw new InputError(`the runes table has none of the runes of ${ledgers.get(row.source)}, such as ${shorten(row.rune_id)}`, [
+    'Export ledger and runes from the same database, with all rows of runes.',
+  ]);
+}
+
+/**
+ * SQL macro: `shift_decimals('18300', 2)` is `183.00`. Writes smallest units with as many decimals as the rune's
+ * divisibility. It works on text, because no number type can represent 2^128 - 1 with 38 decimals.
+ */
+export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units, decimals) AS
+  CASE WHEN decimals = 0 THEN units
+       ELSE left(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'),
+                 (greatest(length(units), decimals + 1) - decimals)::INTEGER)
+            || '.' || right(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'), decimals::INTEGER) END`;
+
+/**
+ * Returns SQL of the canonical records of a ledger export. Rows whose rune is not in `runes` are left out.
+ */
+export function ledgerSelect(source: RawSource, runes: Runes): string {
+  const value = (name: string) => canonicalCell(source, name);
+  const expressions = new Map<string, string>([
+    ['rune_number', 'r.number'],
+    ['rune_name', 'r.name'],
+    ['rune_spaced_name', 'r.spaced_name'],
+    ['amount', 'shift_decimals(amount, r.divisibility)'],
+    ['vout', value('output')],
+    ['output', `CASE WHEN "output" IS NOT NULL THEN ${value('tx_id')} END`],
+  ]);
+  const selected = ACTIVITY_FIELDS.map(({ column }) => expressions.get(column) ?? value(column));
+  const eventIndex = value('event_index');
+  // Not all columns of `runes`: some such as tx_id are in both tables.
+  const names = `(SELECT id, number, name, spaced_name, divisibility FROM ${runes})`;
+  return selectAs(['source', ...selected, eventIndex, eventIndex], `${source.relation} JOIN ${names} r ON r.id = rune_id`);
+}

@@ -1,0 +1,135 @@
+/**
+ * Loads the input into the store, in two steps. `readInput` finds files, selects the changed ones, recognises and reads
+ * them, checks every record, and converts records to canonical form. `checkInput` compares records with each other and
+ * with unchanged blocks. Both write only to the scratch folder. Invalid input throws an InputError.
+ *
+ * Unchanged files are not read again, unless they share a block with a changed file. A block is always assembled and
+ * compared from all files that have it.
+ */
+
+import { int } from '../duckdb/store.ts';
+import { type Columns, columns, type Table } from '../duckdb/table.ts';
+import { InputError } from '../errors.ts';
+import { describeRange } from './blockRange.ts';
+import { type BlocksRead, readBlocksFiles } from './blocksRead.ts';
+import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
+import { checkTransactions, type KeptBlocks, type KnownTransaction, keepBlocks } from './checkConsistency.ts';
+import { discover, type InputFile } from './discover.ts';
+import { InputReader } from './inputReader.ts';
+import { checkRunesAreKnown, SHIFT_DECIMALS } from './joinRunes.ts';
+import { type Activity, makeActivity } from './makeActivity.ts';
+import type { Reading } from './rawSource.ts';
+
+/** Input that was read, of which the transactions are not checked yet. */
+export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent'> {
+  /** Blocks that a changed, new or removed file has. */
+  readonly affected: Table<Columns<'block_height BIGINT'>>;
+  readonly found: readonly InputFile[];
+  readonly selection: Selection;
+  readonly reader: InputReader;
+  readonly allHolds: KeptBlocks['allHolds'];
+  readonly notices: readonly string[];
+}
+
+export interface Loaded
+  extends Pick<ReadInput, 'affected' | 'kept' | 'blocks' | 'transactions' | 'counts' | 'spent' | 'notices'>,
+    BlocksRead {
+  readonly files: number;
+  readonly filesRead: number;
+  /** True when a block may have changed. */
+  readonly hasChanges: boolean;
+  /** True when the state's list of files must be updated, even if only names or times changed. */
+  readonly isListStale: boolean;
+  /** Numbers of the files whose rows in the state are outdated: removed, changed, or read by this build. */
+  readonly outdated: readonly number[];
+  readonly holds: InputReader['holds'];
+  readonly leftOut: InputReader['leftOut'];
+  readonly runes: InputReader['runes'];
+  fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
+  /** Returns the name of a Parquet file that changed after its records were checked. Rendering reads these files again. */
+  changedFile(): string | undefined;
+}
+
+/**
+ * Reads the input that changed since the last build (`reading.known`), which is all input if that is empty. `own` are the
+ * build's own folders, which are never input.
+ */
+export async function readInput(inputs: readonly string[], own: readonly string[], reading: Reading): Promise<ReadInput> {
+  const { known, store } = reading;
+  const found = await discover(inputs, own);
+  const selection = await selectFiles(found, known.files, store);
+  const reader = await InputReader.begin(selection.unchanged, reading);
+  return orChanged(selection, reader, async () => {
+    await store.run(SHIFT_DECIMALS);
+    await reader.readTouched(selection.touched);
+    const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;
+    const affected = await store.table(
+      'affected',
+      columns('block_height BIGINT'),
+      `SELECT block_height FROM ${reader.holds} UNION SELECT block_height FROM ${known.held} WHERE source IN ${gone}`,
+    );
+    await reader.readRelated(affected);
+    const activity = await makeActivity(reader, affected);
+    const { copiedBlocks, ...kept } = await keepBlocks(reader, activity);
+    const copies = `${copiedBlocks} block(s) are in several files with the same records; one copy of each is used`;
+    const notices = [...reader.notices, ...activity.notices, ...(copiedBlocks > 0 ? [copies] : [])];
+    return { ...kept, spent: activity.spent, affected, found, selection, reader, notices };
+  });
+}
+
+/** Checks input that was read. `elsewhere` are its transactions that an unchanged block of the last build has too. */
+export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction[]): Promise<Loaded> {
+  const { affected, kept, blocks, transactions, counts, spent, notices, found, selection, reader } = read;
+  const { range, known, store } = reader.reading;
+  return orChanged(selection, reader, async () => {
+    await checkTransactions(reader, read, elsewhere);
+    const { holds, leftOut, runes, views } = reader;
+    await checkRunesAreKnown(reader.ledgers, { holds, leftOut, allHolds: read.allHolds }, known, store);
+    const blocksRead = readBlocksFiles(found, range);
+    if (counts.records === 0 && blocksRead.sources.length === 0 && !(await hasOtherBlocks(affected, reader.reading))) {
+      const shown = found.slice(0, 10).map((f) => f.name);
+      throw new InputError(`the input has no activity records${describeRange(range)}`, [
+        `Read: ${shown.join(', ')}.`,
+        'An empty mirror would answer every request with an empty list, so it is not built.',
+      ]);
+    }
+    throwIfChanged(selection, reader);
+    await selection.checkDigests();
+    const outdated = [...selection.gone, ...reader.read.keys()];
+    return {
+      ...blocksRead,
+      ...{ affected, kept, blocks, transactions, counts, spent, notices, holds, leftOut, runes, outdated },
+      files: found.length,
+      filesRead: reader.read.size,
+      hasChanges: outdated.length > 0,
+      isListStale: selection.isListStale,
+      fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reader.formOf(row.id) })),
+      changedFile: () => selection.changed(views)?.name,
+    };
+  });
+}
+
+/** Runs a step. If a file changed while it was read, that is the likely cause of any error. */
+async function orChanged<Result>(selection: Selection, reader: InputReader, step: () => Promise<Result>): Promise<Result> {
+  try {
+    return await step();
+  } catch (error) {
+    throwIfChanged(selection, reader);
+    throw error;
+  }
+}
+
+function throwIfChanged(selection: Selection, reader: InputReader): void {
+  const changed = selection.changed(reader.read.values());
+  if (changed === undefined) return;
+  throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
+}
+
+/** True when the output has blocks that this build does not change. */
+async function hasOtherBlocks(affected: ReadInput['affected'], { known, store }: Reading): Promise<boolean> {
+  const { rest } = await store.row(
+    `SELECT count(*) AS rest FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`,
+    { rest: int },
+  );
+  return rest > 0;
+}

@@ -1,0 +1,33 @@
+/** The sample command: writes the sample as two CSV files. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Command, type Flags, HELP, LOG } from '../../cli/flags.ts';
+import type { Log } from '../../cli/log.ts';
+import { BuildError, messageOf } from '../../errors.ts';
+import { program } from '../../program.ts';
+import { sampleTables } from './sample.ts';
+
+export const SAMPLE_COMMAND: Command = {
+  call: program.callOf('sample'),
+  about: 'Writes sample data to try the mirror: two real etchings, and invented records. Every run writes the same bytes.',
+  flags: [{ name: 'to', value: 'DIR', byDefault: 'sample', about: 'The folder for the files; existing ones are replaced.' }, LOG, HELP],
+  examples: [{ args: '--to elsewhere', about: 'Writes into the folder elsewhere.' }],
+  exits: ['done', 'usage', 'buildFailed'],
+};
+
+/** Runs the command. Rejects with a BuildError if a file cannot be written. */
+export async function writeSample(flags: Flags, log: Log): Promise<void> {
+  flags.choice('log', ['text', 'json']);
+  const to = flags.one('to') ?? 'sample';
+  for (const [name, text] of Object.entries(sampleTables())) {
+    const path = join(to, `${name}.csv`);
+    try {
+      mkdirSync(to, { recursive: true });
+      writeFileSync(path, text);
+    } catch (error) {
+      throw new BuildError(`the sample cannot be written: ${messageOf(error)}`, ['Choose another folder with --to.']);
+    }
+    const bytes = Buffer.byteLength(text);
+    log.info('written', `${path}  ${bytes} bytes`, { path, bytes });
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * Writes the lists of activity of an archive (activity.ts). A level is made from rows, one for each record and each list
+ * that has the record. The listed records (engine/archive/listedRecords.ts) give new rows. Levels of the last build that
+ * belong to the level are merged with them, list by list.
+ */
+
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { readDoubles } from '../duckdb/columns.ts';
+import { readFiles, writePartitioned } from '../duckdb/readFilesSql.ts';
+import { int, literal, type Store } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
+import { Cursor } from '../engine/archive/cursor.ts';
+import type { LevelPlan } from '../engine/archive/listedRecords.ts';
+import { reusedLevels } from '../engine/archive/makeLevels.ts';
+import type { PutFile } from '../engine/archive/segmentWriter.ts';
+import { ChangedArchiveError, type StoredArchive } from '../engine/archive/storedArchive.ts';
+import { entriesOf, PointerWriter, pointersOf, TableWriter } from '../engine/archive/tableWriter.ts';
+import type { LevelRange } from '../format/levels.ts';
+import type { ActivityLevel } from '../format/listTables.ts';
+import type { TableEntry } from '../format/sortedTable.ts';
+import { countCrossing, type Limits, type WorkLimits } from '../limits.ts';
+import { yieldNow } from '../yieldNow.ts';
+import { headEntries, LISTED, POINTERS_PER_BLOCK, type Pointer } from './activity.ts';
+
+interface ActivityForm extends RowsForm {
+  readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce'>;
+  /** Size that files do not exceed, in bytes. */
+  readonly objectSize: number;
+}
+
+/** Writes the levels that the last build does not have. */
+export async function writeActivity(
+  plans: readonly LevelPlan[],
+  old: StoredArchive | undefined,
+  form: ActivityForm,
+  put: PutFile,
+  store: Store,
+): Promise<ActivityLevel[]> {
+  const { objectSize } = form;
+  const levels: ActivityLevel[] = [];
+  for (const plan of plans) {
+    const begin = await bytesBelow(plan.first, form.blocks, store);
+    const reused = (old?.root.lists?.activity ?? []).filter(({ heads }) => reusedLevels(plan, [heads]).length > 0);
+    if (plan.isSame) {
+      for (const level of reused) levels.push({ ...level, begin });
+      continue;
+    }
+    const parts: OldLists[] = [];
+    const rows = new ActivityRows(plan, form, store);
+    const heads = new TableWriter(objectSize, form.limits, put);
+    const pointers = new PointerWriter(objectSize, put);
+    try {
+      for (const level of reused) {
+        if (old !== undefined) parts.push(new OldLists(old, level, (await bytesBelow(level.heads.first, form.blocks, store)) - begin));
+      }
+      await merge(rows, parts, heads, pointers);
+    } finally {
+      await rows.close();
+      for (const part of parts) part.close();
+    }
+    const table = heads.finish(plan);
+    if (table !== undefined) levels.push({ begin, heads: table, pointers: pointers.finish(plan) });
+  }
+  return levels;
+}
+
+/** Merges rows and old levels, the lowest first, into a level. */
+async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: TableWriter, pointers: PointerWriter): Promise<void> {
+  await rows.next();
+  for (;;) {
+    await yieldNow();
+    let [upper, lower] = rows.isAtRow ? [rows.at(UPPER), rows.at(LOWER)] : [Number.POSITIVE_INFINITY, 0];
+    for (const { entry } of parts) {
+      if (entry !== undefined && (entry.key < upper || (entry.key === upper && entry.height < lower)))
+        [upper, lower] = [entry.key, entry.height];
+    }
+    if (upper === Number.POSITIVE_INFINITY) return;
+    const position = pointers.total;
+    for (let below = parts.length; below >= 0; below -= 1) {
+      const last = parts[below - 1]?.last ?? -1;
+      // Rows descend by height, so these are above the part.
+      while (rows.at(UPPER) === upper && rows.at(LOWER) === lower && rows.at(HEIGHT) > last) {
+        pointers.add(rows.at(POSITION), rows.at(LENGTH), rows.at(IN_PAGE));
+        const waiting = rows.next();
+        if (waiting !== undefined) await waiting;
+      }
+      await parts[below - 1]?.copy(upper, lower, pointers);
+    }
+    for (const entry of headEntries({ upper, lower }, { position, count: pointers.total - position })) heads.add(entry);
+  }
+}
+
+/** The lists of a level of the last build, ascending by key. */
+class OldLists {
+  readonly #entries: Cursor<TableEntry>;
+  readonly #pointers: Cursor<Pointer>;
+  /** The highest block of the level. */
+  readonly last: number;
+  /** Size of the pages of the new level that are below the old one, in bytes. */
+  readonly #shift: number;
+  #position = 0;
+
+  constructor(old: StoredArchive, { heads, pointers }: ActivityLevel, shift: number) {
+    this.#entries = new Cursor(entriesOf(old, heads));
+    this.#pointers = new Cursor(pointersOf(old, pointers));
+    this.last = heads.last;
+    this.#shift = shift;
+    this.#entries.next();
+  }
+
+  /** The current entry of the heads; undefined after the last. */
+  get entry(): TableEntry | undefined {
+    return this.#entries.current;
+  }
+
+  /** Copies the pointers of a list, if the level has it. */
+  async copy(upper: number, lower: number, to: PointerWriter): Promise<void> {
+    for (; this.entry?.key === upper && this.entry.height === lower; this.#entries.next()) {
+      const { first, count } = this.entry;
+      if (first !== this.#position) throw new ChangedArchiveError('a list of the archive was changed since the last build');
+      for (let i = 0; i < count; i += 1) {
+        if (i % POINTERS_PER_BLOCK === 0) await yieldNow();
+        this.#pointers.next();
+        const pointer = this.#pointers.current;
+        if (pointer === undefined) throw new ChangedArchiveError('a list of the archive was changed since the last build');
+        to.add(pointer.position + this.#shift, pointer.length, pointer.record);
+      }
+      this.#position += count;
+    }
+  }
+
+  close(): void {
+    this.#entries.close();
+    this.#pointers.close();
+  }
+}
+
+/** Returns SQL of one of the texts. Names of columns have no colon, which separates the parts of texts. */
+function textOf(text: string): string {
+  const columns = ['rune_id', 'address'];
+  return text
+    .split(/(:)/)
+    .map((part) => (columns.includes(part) ? part : literal(part)))
+    .join(' || ');
+}
+
+/** Returns the size of the pages of all blocks below a height, in bytes. */
+async function bytesBelow(height: number, blocks: PackedBlocks, store: Store): Promise<number> {
+  const { bytes } = await store.row(`SELECT coalesce(sum(packed), 0)::BIGINT AS bytes FROM ${blocks} WHERE block_height < ${height}`, {
+    bytes: int,
+  });
+  return bytes;
+}
+
+/** All blocks, with the sizes of their pages in the archive. */
+type PackedBlocks = TableWith<'block_height' | 'packed'>;
+
+interface RowsForm {
+  readonly blocks: PackedBlocks;
+  readonly records: TableWith<'block_height' | 'record' | 'rune_id' | 'address' | 'page_offset' | 'page_bytes' | 'in_page'>;
+  readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
+  /** Folder for temporary files. */
+  readonly scratch: string;
+}
+
+/** Columns of a row. The first two are the key. */
+const [UPPER, LOWER, HEIGHT, POSITION, LENGTH, IN_PAGE] = [0, 1, 2, 3, 4, 5] as const;
+const COLUMNS = ['upper', 'lower', 'height', '"position"', 'length', 'in_page'];
+
+/**
+ * The rows of a level, ascending by key. Those of a list are its listed records, newest first.
+ */
+class ActivityRows {
+  readonly #chunks: AsyncGenerator<readonly Float64Array[]>;
+  #columns: readonly Float64Array[] = [];
+  #row = 0;
+
+  constructor(range: LevelRange, form: RowsForm, store: Store) {
+    this.#chunks = chunksOf(range, form, store);
+  }
+
+  /** False after the last row. Valid after the first `next`. */
+  get isAtRow(): boolean {
+    return this.#row < (this.#columns[UPPER]?.length ?? 0);
+  }
+
+  /** Returns a column of the current row; -1 after the last. */
+  at(column: number): number {
+    return this.#columns[column]?.[this.#row] ?? -1;
+  }
+
+  /** Moves to the next row, which may have to be read first. */
+  next(): Promise<void> | void {
+    this.#row += 1;
+    if (!this.isAtRow) return this.#nextChunk();
+  }
+
+  async #nextChunk(): Promise<void> {
+    const { value, done } = await this.#chunks.next();
+    this.#columns = done === true ? [] : value;
+    this.#row = 0;
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return(undefined);
+  }
+}
+
+/** Bytes that DuckDB needs to sort a pointer: about twice its columns. */
+const SORTED_BYTES = 128;
+
+/** Yields the rows of a level. Sorts them in parts of the keys, because DuckDB needs a part of what it sorts in memory. */
+async function* chunksOf(
+  { first, last }: LevelRange,
+  { blocks, records, limits, scratch }: RowsForm,
+  store: Store,
+): AsyncGenerator<readonly Float64Array[]> {
+  const isIn = `block_height BETWEEN ${first} AND ${last}`;
+  const hashOf = (text: string) => `sha256(${textOf(text)})`;
+  // The hash of a text without an address is NULL. One pass over the records makes all pointers.
+  const hashes = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')].map(hashOf).join(', ');
+  const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),
+      pointers AS NOT MATERIALIZED (SELECT unnest([${hashes}]) AS hash, block_height AS height, record::INTEGER AS record,
+        (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length, in_page::INTEGER AS in_page
+        FROM ${records} JOIN starts USING (block_height) WHERE ${isIn})
+    SELECT ('0x' || left(hash, 12))::UBIGINT AS upper, ('0x' || substr(hash, 13, 6))::UINTEGER AS lower, * EXCLUDE (hash)
+    FROM pointers WHERE hash IS NOT NULL`;
+  const { count } = await store.row(`SELECT count(*) AS count FROM ${records} WHERE ${isIn}`, { count: int });
+  const most = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
+  if (3 * count <= most) {
+    yield* sorted(keyed, store);
+    return;
+  }
+  countCrossing('sortedAtOnce');
+  const parts = Math.ceil((3 * count) / most);
+  const folder = join(scratch, 'pointers');
+  // Keys are evenly distributed, so each part has about as many pointers.
+  await store.run(writePartitioned(`SELECT *, upper // ${Math.ceil(2 ** 48 / parts)} AS part FROM (${keyed})`, folder, 'part'));
+  for (let part = 0; part < parts; part += 1) {
+    const own = join(folder, `part=${part}`);
+    if (existsSync(own))
+      yield* sorted(
+        `FROM ${readFiles(
+          'parquet',
+          readdirSync(own).map((name) => join(own, name)),
+        )}`,
+        store,
+      );
+  }
+  rmSync(folder, { recursive: true });
+}
+
+/** Yields the rows of a query in the order of lists. */
+async function* sorted(keyed: string, store: Store): AsyncGenerator<readonly Float64Array[]> {
+  const columns = COLUMNS.map((name) => `${name}::DOUBLE`).join(', ');
+  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM (${keyed}) ORDER BY upper, lower, height DESC, record)`))
+    yield COLUMNS.map((_, column) => readDoubles(chunk, column));
+}

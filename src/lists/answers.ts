@@ -1,0 +1,15 @@
+/** Answers requests for lists of an archive. A module of its own, because the client loads it only on demand. */
+
+import type { AnswerFromLists } from '../pages/listEndpoints.ts';
+import { answerActivity } from './activity.ts';
+import { answerBalances } from './balances.ts';
+import { answerEtchings } from './etchings.ts';
+import { answerOutputs } from './unspentOutputs.ts';
+
+export const answerFromLists: AnswerFromLists = async (request, dialect, archive) => {
+  const { part, window } = request;
+  if (part === 'etchings') return answerEtchings(request, archive);
+  if (part === 'balances' || part === 'holders') return answerBalances(request, archive);
+  if (part === 'outputs') return answerOutputs(request, dialect, archive);
+  return window && answerActivity(request, window, archive);
+};

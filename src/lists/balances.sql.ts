@@ -1,0 +1,405 @@
+/**
+ * Writes balances of addresses and holders of runes (balances.ts). A level is made from rows in tables of the store, one
+ * for each pair of an address and a rune: the balance after the level, and the balance before the level.
+ */
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
+import { writeLines } from '../disk/lineFile.ts';
+import { readLines } from '../duckdb/readFilesSql.ts';
+import type { UnsortedRows } from '../duckdb/sortedRows.ts';
+import { int, type Store, text } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
+import { documentsOf, findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
+import type { LevelPlan } from '../engine/archive/listedRecords.ts';
+import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
+import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
+import { countCrossing } from '../limits.ts';
+import { yieldNow } from '../yieldNow.ts';
+import { type Changes, changesIn, digitsOf, joinedParts, partsOf } from './balanceChanges.sql.ts';
+import { isPairKey, pairKey, parseHoldersHead, parseTotal } from './balances.ts';
+import { runeKey } from './etchings.ts';
+
+export interface BalanceForm extends LevelForm<'addresses' | 'holders'>, RowForm {
+  /** The highest block. */
+  readonly tip: number;
+}
+
+/** Writes the levels that the last build does not have. */
+export async function writeBalances(plans: readonly LevelPlan[], form: BalanceForm, store: Store): Promise<BalanceTables> {
+  const lists = form.old?.root.lists;
+  const before = lists?.balances;
+  const ranked = lastRanked(form.tip, form.limits.listLevels);
+  const wasRanked = lastRanked(lists?.tip ?? -1, form.limits.listLevels);
+  const addresses: DocumentLevel[] = [];
+  const holders: HolderLevel[] = [];
+  const rows = new BalanceRows(form, store);
+  await rows.begin();
+  const write = (kind: 'addresses' | 'holders', plan: LevelPlan, unsorted: UnsortedRows) =>
+    writeDocuments(form.writer(kind, plan), plan, documentsIn(unsorted, form.limits, store));
+  let isSame = true;
+  for (const plan of plans) {
+    // A newest level may become a ranked one, whose long lists are whole. Levels above one that is made again are, too.
+    isSame &&= plan.isSame && plan.last <= ranked === plan.last <= wasRanked;
+    const known = reusedLevels(plan, before?.addresses);
+    let level: KnownLevel = { addresses: known[0], holders: reusedLevels(plan, before?.holders)[0] };
+    if (isSame) rows.keep(level);
+    else {
+      await rows.add(plan, known, plan.last <= ranked);
+      const byAddress = await write('addresses', plan, await rows.addressRows());
+      const byRune = await write('holders', plan, await rows.holderRows());
+      const belowZero = await rows.belowZero();
+      level = { addresses: byAddress, holders: byRune && belowZero.length > 0 ? { ...byRune, belowZero } : byRune };
+    }
+    if (level.addresses !== undefined) addresses.push(level.addresses);
+    if (level.holders !== undefined) holders.push(level.holders);
+  }
+  await rows.end();
+  const unbalanced = await findUnbalanced(holders, form, store);
+  return { addresses, holders, ...(unbalanced === undefined ? {} : { unbalanced }) };
+}
+
+/** Finds runes with a balance below zero after the highest block. */
+async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowForm, store: Store): Promise<Unbalanced | undefined> {
+  const sums = new Map<number, number>();
+  for (const { belowZero = [] } of levels) for (const [ordinal, change] of belowZero) sums.set(ordinal, (sums.get(ordinal) ?? 0) + change);
+  const all = [...sums].filter(([, balances]) => balances > 0).map(([ordinal]) => ordinal);
+  if (all.length === 0) return undefined;
+  const named = all.sort((a, b) => a - b).slice(0, MOST_RUNES_NAMED);
+  const rows = await store.rows(`SELECT id FROM ${etchings} WHERE ordinal IN (${named.join()}) ORDER BY ordinal`, { id: text });
+  return { runes: rows.map(({ id }) => id), more: all.length - rows.length };
+}
+
+/** From what balances are made, and how. */
+interface RowForm extends Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>, Changes {
+  readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
+  readonly etchings: TableWith<'ordinal' | 'id'>;
+}
+
+/** The levels of a range of heights in the last build, undefined without documents. */
+interface KnownLevel {
+  readonly addresses: DocumentLevel | undefined;
+  readonly holders: HolderLevel | undefined;
+}
+
+/** SQL of the start of an entry of an address, and of the first value of a rune's document, without the bracket at the end. */
+const listStart = (...columns: readonly string[]): string =>
+  `left(to_json([${columns.map((column) => `to_json(${column})`).join(', ')}])::VARCHAR, -1)`;
+const BALANCE = listStart('ordinal', 'id', 'number', 'name', 'spaced_name', 'divisibility');
+const HEAD = listStart('id', 'number', 'name', 'divisibility');
+
+/** SQL of the end of an entry. */
+const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || before || '"]' END`;
+
+/** Columns of tables of pairs. */
+const PAIRS = '(level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)';
+
+/** SQL of a number with 8 digits, as in keys. */
+const padded = (number: string): string => `lpad((${number})::VARCHAR, ${runeKey(0).length}, '0')`;
+
+/** Decimal digits above zero sort after this text, and those below zero before it. */
+const isAbove = (units: string): string => `(${units} > '0')`;
+const isBelow = (units: string): string => `starts_with(${units}, '-')`;
+
+/**
+ * Returns SQL of the newest or oldest row of each pair. `rows` is SQL of rows of pairs. DuckDB can join more rows than fit
+ * into memory, but not aggregate so many texts.
+ */
+const extreme = (which: 'newest' | 'oldest', rows: string): string => {
+  // The lowest level replaces no other, and has most rows.
+  const [others, compare] = which === 'newest' ? [`FROM (${rows}) WHERE level > 0`, '>'] : [rows, '<'];
+  return `FROM (${rows}) AS r ANTI JOIN (${others}) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level ${compare} r.level`;
+};
+
+/**
+ * Makes rows of levels, the lowest level first: `keep` takes over a level of the last build, `add` makes another one. All
+ * levels after an added one must be added.
+ */
+class BalanceRows {
+  readonly #form: RowForm;
+  readonly #store: Store;
+  /** By the number of the level, from the lowest on; undefined for added levels. */
+  readonly #levels: (KnownLevel | undefined)[] = [];
+
+  constructor(form: RowForm, store: Store) {
+    this.#form = form;
+    this.#store = store;
+  }
+
+  /** Creates the tables. */
+  begin(): Promise<void> {
+    const { etchings, runes } = this.#form;
+    return this.#store.run(`
+      CREATE OR REPLACE TEMP TABLE balance_runes AS SELECT ordinal, ${BALANCE} AS balance, ${HEAD} AS head FROM ${etchings} JOIN ${runes} USING (id);
+      CREATE OR REPLACE TEMP TABLE level_pairs ${PAIRS};
+      CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
+  }
+
+  /** Frees the memory of the tables. */
+  end(): Promise<void> {
+    const tables = [
+      'balance_runes',
+      'level_pairs',
+      'level_runes',
+      'listed_changes',
+      'pair_parts',
+      'pairs_below',
+      'list_parts',
+      'whole_lists',
+    ];
+    return this.#store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
+  }
+
+  keep(level: KnownLevel): void {
+    this.#levels.push(level);
+  }
+
+  get #level(): number {
+    return this.#levels.length - 1;
+  }
+
+  /**
+   * Adds a level: the pairs of levels of the last build, and then those of listed records in the range. `isRanked` is false
+   * for a level that is written with every few blocks.
+   */
+  async add(range: LevelRange, reused: readonly DocumentLevel[], isRanked: boolean): Promise<void> {
+    const { listPage: page } = this.#form.limits;
+    this.#levels.push(undefined);
+    const level = this.#level;
+    await this.#addPairs(range, reused);
+    await this.#store.run(`
+      INSERT INTO level_runes SELECT level, ordinal, count(*), sum(${isAbove('units')}::INT - ${isAbove('before')}::INT),
+        sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM level_pairs WHERE level = ${level} AND units <> before GROUP BY level, ordinal;
+      CREATE OR REPLACE TEMP TABLE long_addresses AS
+        SELECT address FROM level_pairs WHERE level = ${level} GROUP BY address HAVING count(*) > ${page}`);
+    if (!isRanked) await this.#markRunes();
+    await this.#store.run(`CREATE OR REPLACE TEMP TABLE long_runes AS
+      SELECT ordinal FROM level_runes WHERE level = ${level} AND entries > ${page} AND NOT is_marked`);
+    const { long } = await this.#store.row('SELECT (SELECT count(*) FROM long_addresses) + (SELECT count(*) FROM long_runes) AS long', {
+      long: int,
+    });
+    if (long > 0) countCrossing('listPage');
+  }
+
+  async #addPairs({ first, last }: LevelRange, reused: readonly DocumentLevel[]): Promise<void> {
+    const level = this.#level;
+    await this.#store.run(`
+      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last, this.#form)}) JOIN ${this.#form.etchings} USING (id);
+      CREATE OR REPLACE TEMP TABLE pair_parts ${PAIRS};
+      CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
+    await this.#load('pair_parts', 'address', this.#reusedPairs(reused));
+    await this.#load(
+      'pairs_below',
+      'address',
+      this.#balancesBelow(() => this.#listedPairs()),
+    );
+    const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
+    // Parts are above all other levels, and the listed changes above all parts.
+    await this.#store.run(`INSERT INTO ${reused.length === 0 ? 'level_pairs' : 'pair_parts'}
+      SELECT ${level + reused.length}, address, ordinal, ${digitsOf('upper', 'lower')}, before FROM (
+        SELECT address, ordinal, coalesce(b.units, '0') AS before,
+          ${joinedParts('(c.upper + coalesce(b.upper, 0))', '(c.lower + coalesce(b.lower, 0))')}
+        FROM listed_changes AS c LEFT JOIN (
+          SELECT address, ordinal, units, ${partsOf('units')} FROM (${extreme('newest', known)})) AS b USING (address, ordinal))`);
+    if (reused.length === 0) return;
+    await this.#store.run(`INSERT INTO level_pairs SELECT ${level}, address, ordinal, newest.units, oldest.before
+      FROM (${extreme('newest', 'FROM pair_parts')}) AS newest JOIN (${extreme('oldest', 'FROM pair_parts')}) AS oldest USING (address, ordinal)`);
+  }
+
+  /** Yields the documents of addresses in levels of the last build. */
+  async *#reusedPairs(reused: readonly DocumentLevel[]): AsyncGenerator<Loaded> {
+    const { old } = this.#form;
+    if (old === undefined) return;
+    for (const [i, known] of reused.entries())
+      for (const document of documentsOf(old, known)) {
+        await yieldNow();
+        yield { level: this.#level + i, ...balancesIn(document) };
+      }
+  }
+
+  /** Yields the entries of addresses below the level. */
+  async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
+    for (const { level, found } of this.#findBelow('addresses', ranges))
+      for await (const document of found) yield { level, ...balancesIn(document) };
+  }
+
+  /** Yields the keys that may have a pair of `listed_changes`. */
+  async *#listedPairs(): AsyncGenerator<KeyRange> {
+    let last: string | undefined;
+    for await (const [text, ordinal] of this.#rowsOf(
+      'SELECT url_encode(address) AS key, ordinal FROM listed_changes ORDER BY key, ordinal',
+    )) {
+      const key = String(text);
+      if (key !== last) yield onlyKey(key);
+      last = key;
+      yield onlyKey(pairKey(key, Number(ordinal)));
+    }
+  }
+
+  /** Yields the balances of long runes below the level: for each, the newest whole list and what is above it. */
+  async *#holdersBelow(): AsyncGenerator<Loaded> {
+    const done = new Set<string>();
+    const sql = `SELECT ${padded('ordinal')} FROM long_runes ORDER BY ordinal`;
+    for (const { level, found } of this.#findBelow('holders', () => this.#keyRanges(sql, done)).reverse()) {
+      const whole: string[] = [];
+      for await (const { key, values } of found) {
+        const [rune = ''] = key.split(' ');
+        const isHead = key === rune;
+        const isWhole = isHead && parseHoldersHead(values[0] ?? '').total !== undefined;
+        if (isWhole) whole.push(rune);
+        else yield { level, subject: Number(rune), entries: isHead ? values.slice(1) : values };
+      }
+      for (const rune of whole) done.add(rune);
+    }
+  }
+
+  async *#keyRanges(sql: string, done?: ReadonlySet<string>): AsyncGenerator<KeyRange> {
+    for await (const [key] of this.#rowsOf(sql)) if (done?.has(String(key)) !== true) yield withPages(String(key));
+  }
+
+  /** Looks for documents in the levels of the last build that were taken over, ascending. */
+  #findBelow(kind: keyof KnownLevel, ranges: () => AsyncIterable<KeyRange>): { level: number; found: AsyncIterable<StoredDocument> }[] {
+    const { old } = this.#form;
+    return this.#levels.flatMap((known, level) => {
+      const documents = known?.[kind];
+      return old === undefined || documents === undefined ? [] : [{ level, found: findRanges(old, documents, ranges()) }];
+    });
+  }
+
+  async *#rowsOf(sql: string): AsyncGenerator<readonly unknown[]> {
+    for await (const chunk of this.#store.stream(sql)) yield* chunk.getRows();
+  }
+
+  /** Inserts entries into a table of pairs. `subject` says of what they are. */
+  async #load(
+    table: 'pair_parts' | 'pairs_below' | 'list_parts',
+    subject: 'address' | 'ordinal',
+    rows: AsyncIterable<Loaded>,
+  ): Promise<void> {
+    const lines = await writeLines(join(this.#form.scratch, 'entries.ndjson'), async (to) => {
+      for await (const { level, subject: name, entries } of rows)
+        if (entries.length > 0) to.add(`{"level":${level},"subject":${JSON.stringify(name)},"entries":[${entries.join()}]}`);
+    });
+    const columns =
+      subject === 'address'
+        ? `subject, entry[1]::BIGINT, entry[7], coalesce(entry[8], '0')`
+        : `entry[1], subject::BIGINT, entry[2], coalesce(entry[3], '0')`;
+    if (lines.count > 0) {
+      await this.#store.run(`INSERT INTO ${table} SELECT level, ${columns} FROM (
+        SELECT level, subject, unnest(entries) AS entry FROM ${readLines(lines.file, `level: 'INTEGER', subject: 'VARCHAR', entries: 'VARCHAR[][]'`)})`);
+    }
+    rmSync(lines.file);
+  }
+
+  /** Marks the runes with too many entries whose list was long before the level, or cannot be made, because a level below has a mark. */
+  async #markRunes(): Promise<void> {
+    const { listPage: page } = this.#form.limits;
+    const level = this.#level;
+    const rows = await this.#store.rows(
+      `SELECT a.ordinal, coalesce(sum(b.change), 0)::BIGINT AS total, count(*) FILTER (b.is_marked) AS marks
+       FROM level_runes AS a LEFT JOIN level_runes AS b ON b.ordinal = a.ordinal AND b.level < a.level
+       WHERE a.level = ${level} AND a.entries > ${page} GROUP BY a.ordinal ORDER BY a.ordinal`,
+      { ordinal: int, total: int, marks: int },
+    );
+    const below = new Map(rows.map(({ ordinal, total, marks }) => [runeKey(ordinal), { ordinal, total, isMarked: marks > 0 }]));
+    const ranges = async function* () {
+      for (const key of below.keys()) yield onlyKey(key);
+    };
+    for (const { found } of this.#findBelow('holders', ranges)) {
+      for await (const { key, values } of found) {
+        const { change, total } = parseHoldersHead(values[0] ?? '');
+        const rune = below.get(key);
+        if (rune === undefined) continue;
+        rune.total += change;
+        if (total === null) rune.isMarked = true;
+      }
+    }
+    const marked = [...below.values()].filter(({ total, isMarked }) => isMarked || total > page).map(({ ordinal }) => ordinal);
+    if (marked.length > 0)
+      await this.#store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
+  }
+
+  /** Makes the whole lists of the long addresses or runes of the level. */
+  async #makeLists(subject: 'address' | 'ordinal', below: AsyncIterable<Loaded>): Promise<void> {
+    const [long, key, other, entry] =
+      subject === 'address'
+        ? ['long_addresses', 'url_encode(address)', 'ordinal', 'balance']
+        : ['long_runes', padded('ordinal'), 'address', `'[' || to_json(address)`];
+    await this.#store.run(`CREATE OR REPLACE TEMP TABLE list_parts ${PAIRS}`);
+    await this.#load('list_parts', subject, below);
+    // The number of a row in the table is its place in the order.
+    await this.#store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
+      SELECT ${key} AS key, ${entry} || ',"' || units || '"]' AS value
+      FROM (${extreme('newest', `FROM level_pairs SEMI JOIN ${long} USING (${subject}) UNION ALL FROM list_parts`)}) JOIN balance_runes USING (ordinal) WHERE ${isAbove('units')} ORDER BY key, strlen(units) DESC, units DESC, ${other};
+      CREATE OR REPLACE TEMP TABLE list_starts AS SELECT key, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY key`);
+  }
+
+  /** SQL of the values of whole lists without heads: key, place, value. */
+  get #lists(): string {
+    const { listPage: page } = this.#form.limits;
+    const placed = 'SELECT key, w.rowid - start AS place, value FROM whole_lists AS w JOIN list_starts USING (key)';
+    return `SELECT key, place, '' AS other, value FROM (${placed}) WHERE place % ${page} = 0
+      UNION ALL SELECT key || ' ' || ${padded(`place // ${page}`)}, place, '', value FROM (${placed})`;
+  }
+
+  /** Returns the documents of addresses of the level: keys and values. */
+  async addressRows(): Promise<UnsortedRows> {
+    const keys = 'SELECT url_encode(address) AS key FROM long_addresses ORDER BY key';
+    await this.#makeLists(
+      'address',
+      this.#balancesBelow(() => this.#keyRanges(keys)),
+    );
+    return inOrder(`
+        SELECT url_encode(address) || CASE WHEN l.address IS NULL THEN '' ELSE ' r' || ${padded('ordinal')} END AS key, ordinal AS place, '' AS other,
+          balance || ${UNITS} AS value
+        FROM level_pairs JOIN balance_runes USING (ordinal) LEFT JOIN long_addresses AS l USING (address) WHERE level = ${this.#level}
+        UNION ALL SELECT url_encode(address), -1, '', coalesce(total, 0)::VARCHAR FROM long_addresses LEFT JOIN list_starts ON key = url_encode(address)
+        UNION ALL ${this.#lists}`);
+  }
+
+  /** Returns the documents of runes of the level: keys and values. */
+  async holderRows(): Promise<UnsortedRows> {
+    const level = this.#level;
+    await this.#makeLists('ordinal', this.#holdersBelow());
+    return inOrder(`
+        SELECT ${padded('ordinal')} AS key, -1 AS place, '' AS other,
+          head || ',' || change || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.#form.limits.listPage} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS value
+        FROM level_runes JOIN balance_runes USING (ordinal) LEFT JOIN list_starts ON key = ${padded('ordinal')} WHERE level = ${level}
+        UNION ALL SELECT ${padded('ordinal')}, 0, address, '[' || to_json(address) || ${UNITS}
+        FROM level_pairs JOIN level_runes USING (level, ordinal) WHERE level = ${level} AND units <> before AND entries <= ${this.#form.limits.listPage}
+        UNION ALL ${this.#lists}`);
+  }
+
+  /** Returns how many more balances are below zero after the level than before it, by the ordinals of runes. */
+  async belowZero(): Promise<(readonly [ordinal: number, change: number])[]> {
+    const rows = await this.#store.rows(
+      `SELECT ordinal, below_zero FROM level_runes WHERE level = ${this.#level} AND below_zero <> 0 ORDER BY ordinal`,
+      { ordinal: int, below_zero: int },
+    );
+    return rows.map((row) => [row.ordinal, row.below_zero] as const);
+  }
+}
+
+const inOrder = (rows: string): UnsortedRows => ({
+  rows: `SELECT key, value, place, other FROM (${rows})`,
+  key: 'key',
+  within: 'place, other',
+});
+
+/** Entries from a document of the last build. */
+interface Loaded {
+  /** A higher one is newer. */
+  readonly level: number;
+  /** An address, or the ordinal of a rune. */
+  readonly subject: string | number;
+  readonly entries: readonly string[];
+}
+
+/** Returns the address of a document and its entries; none for pages of whole lists, because pairs have documents of their own there. */
+function balancesIn({ key, values }: StoredDocument): Pick<Loaded, 'subject' | 'entries'> {
+  const [address = ''] = key.split(' ');
+  const hasEntries = key === address ? parseTotal(values[0] ?? '') === undefined : isPairKey(key);
+  return { subject: decodeURIComponent(address), entries: hasEntries ? values : [] };
+}

@@ -1,0 +1,236 @@
+/**
+ * Balances of addresses and holders of runes: two kinds of documents (format/documents.ts).
+ *
+ * An **entry** has the balance of an address in a rune: after the last block of a level, and before its first block. If
+ * several levels have an entry for the pair, the newest level is right. In the order of the API, a change removes the
+ * entry at the position of the old balance, and inserts it at the position of the new balance.
+ *
+ * **Balances** have a document for each address with records in the blocks of a level, with an entry for each rune. If
+ * these are more entries than a page has, the level has a document for each of these runes and the whole list instead.
+ *
+ * **Holders** have a document for each rune whose balances changed in the level, with an entry for each address. If
+ * these are more entries than a page has, the level has the whole list instead. In the newest two levels, a rune whose
+ * list was long before has only a mark, because its whole list would be written with every block. Answers then have the
+ * list as of an older block.
+ *
+ * **A whole list** has all balances above zero after the last block of the level, in the order of the API. The document
+ * of the key has the length of the list and the first entry of each page. Its pages are documents of their own. A
+ * reader joins the newest whole list with the entries of the levels above, at most a page of entries for each level.
+ */
+import { ArchiveError } from '../format/archiveError.ts';
+import type { Archive } from '../format/archiveReader.ts';
+import { type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../format/documents.ts';
+import { type DocumentLevel, lastRanked } from '../format/levels.ts';
+import type { BalanceTables, ListTables } from '../format/listTables.ts';
+import { shiftDecimals } from '../pages/decimalAmounts.ts';
+import { renderEnvelope } from '../pages/envelope.ts';
+import type { FurtherRequest } from '../pages/listEndpoints.ts';
+import type { Window } from '../pages/parseQuery.ts';
+import { isNamed, runeKey } from './etchings.ts';
+import { lookUpName } from './nameTable.ts';
+import { type Entry, findWindow, type WholeList } from './rankedWindow.ts';
+
+/** Returns the key of a rune at an address with a whole list. The key sorts after the pages of the list with `key`. */
+export const pairKey = (key: string, ordinal: number): string => `${key} r${runeKey(ordinal)}`;
+
+/** True for a key that `pairKey` made. */
+export const isPairKey = (key: string): boolean => key.includes(' r');
+
+/** Balance of a rune in the list of an address. `other` is the ordinal of the rune. */
+interface Balance extends Entry {
+  readonly other: number;
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+  readonly spacedName: string;
+  readonly divisibility: number;
+}
+
+/** Parses an entry of an address's list. Throws for other text. */
+function parseBalance(text: string): Balance {
+  const [other, id, number, name, spacedName, divisibility, units, before = '0'] = JSON.parse(text) as [
+    ...[ordinal: number, id: string, number: number, name: string, spacedName: string, divisibility: number],
+    ...[units: string, before?: string],
+  ];
+  return { other, id, number, name, spacedName, divisibility, units: BigInt(units), before: BigInt(before) };
+}
+
+/** Returns the prefix by which the entry of a rune is found in the list of an address. */
+const balanceStart = (ordinal: number): string => `[${ordinal},`;
+
+/** Parses an address's first value: the length of its whole list, or undefined for an entry. Throws for other text. */
+export function parseTotal(text: string): number | undefined {
+  const value = JSON.parse(text) as number | unknown[];
+  return typeof value === 'number' ? value : undefined;
+}
+
+/** The first value of a rune's document. */
+export interface HoldersHead {
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+  readonly divisibility: number;
+  /** Number of holders after the level, minus the number before it. */
+  readonly change: number;
+  /** Length of the whole list; null for a mark; undefined if the document has entries. */
+  readonly total: number | null | undefined;
+}
+
+/** Parses the first value of a rune's document. Throws for other text. */
+export function parseHoldersHead(text: string): HoldersHead {
+  const [id, number, name, divisibility, change, total] = JSON.parse(text) as [string, number, string, number, number, (number | null)?];
+  return { id, number, name, divisibility, change, total };
+}
+
+/** Balance of a holder in the list of a rune. `other` is the address. */
+interface Holder extends Entry {
+  readonly other: string;
+}
+
+/** Parses an entry of a rune's list. Throws for other text. */
+function parseHolder(text: string): Holder {
+  const [other, units, before = '0'] = JSON.parse(text) as [string, string, string?];
+  return { other, units: BigInt(units), before: BigInt(before) };
+}
+
+/** Compares addresses by their UTF-8 bytes. `<` compares UTF-16 units, so it orders characters above U+FFFF wrongly. */
+export function compareAddresses(a: string, b: string): number {
+  for (let i = 0; i < a.length && i < b.length; i += 1) {
+    if (a[i] === b[i]) continue;
+    const [x = 0, y = 0] = [a.charCodeAt(i), b.charCodeAt(i)];
+    const [isHighX, isHighY] = [x >= 0xd800 && x < 0xe000, y >= 0xd800 && y < 0xe000];
+    return isHighX === isHighY ? x - y : isHighX ? 1 : -1;
+  }
+  return a.length - b.length;
+}
+
+type Lists = ListTables & { readonly balances: BalanceTables };
+
+/** Returns the body of an answer; undefined for an unknown holder. Rejects with an ArchiveError for damaged files. */
+export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | undefined> {
+  const { lists } = archive.root;
+  if (lists?.balances === undefined) throw new ArchiveError('the root of the archive has no balances');
+  const { rune, address, window } = request;
+  const known = { ...lists, balances: lists.balances };
+  if (rune === undefined) return window && balancesOf(address ?? '', window, known, archive);
+  if (address !== undefined) return holderOf(rune, address, known, archive);
+  return window && holdersOf(rune, window, known, archive);
+}
+
+/** The document of a list in a level. */
+interface ListDocument<Item extends Entry> {
+  readonly level: DocumentLevel;
+  /** The length of the whole list, if the document has one. */
+  readonly total: number | undefined;
+  /** The entries or, with a whole list, the first entry of each page. */
+  readonly items: readonly Item[];
+}
+
+/** Finds a window of the newest whole list, joined with entries of the levels above. `documents` ascend by height. */
+function windowOf<Item extends Entry>(
+  window: Window,
+  key: string,
+  documents: readonly ListDocument<Item>[],
+  pageSize: number,
+  [parse, compare]: readonly [parse: (text: string) => Item, compare: (a: Item, b: Item) => number],
+  archive: Archive,
+): ReturnType<typeof findWindow<Item>> {
+  const at = documents.map(({ total }) => total !== undefined).lastIndexOf(true);
+  const { level, total = 0, items: firsts = [] } = documents[at] ?? {};
+  const read: WholeList<Item>['read'] = async (pages) => {
+    const keys = pages.map((page) => pageKey(key, page));
+    const found = level === undefined ? [] : await findDocuments(archive, level, keys);
+    return found.map((values = []) => orDamaged(() => values.map(parse)));
+  };
+  const whole = at < 0 ? { total: 0, firsts: [], read } : { total, firsts, read };
+  const entries = documents.slice(at + 1).map(({ items }) => items);
+  return findWindow(window, whole, entries, pageSize, compare);
+}
+
+async function balancesOf(address: string, window: Window, { balances, page }: Lists, archive: Archive): Promise<string> {
+  const key = keyOfAddress(address);
+  if (key === undefined) return renderEnvelope(window, 0, []);
+  const documents = (await findInLevels(archive, balances.addresses, key)).map(({ level, values }) =>
+    orDamaged(() => {
+      const total = parseTotal(values[0] ?? '');
+      return { level, total, items: (total === undefined ? values : values.slice(1)).map(parseBalance) };
+    }),
+  );
+  const form = [parseBalance, (a: Balance, b: Balance) => a.other - b.other] as const;
+  const { total, items } = await windowOf(window, key, documents, page, form, archive);
+  const results = items.map(
+    ({ id, number, name, spacedName, divisibility, units }) =>
+      `{"rune":${JSON.stringify({ id, number, name, spaced_name: spacedName })},"balance":"${shiftDecimals(units, divisibility)}","address":${ascii(address)}}`,
+  );
+  return renderEnvelope(window, total, results);
+}
+
+/** Writes a text as JSON without characters beyond ASCII, which hosts may encode in different ways. */
+const ascii = (text: string): string =>
+  JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+async function holderOf(rune: string, address: string, { balances, names }: Lists, archive: Archive): Promise<string | undefined> {
+  const key = keyOfAddress(address);
+  const ordinals = (await lookUpName(archive, names, rune)).map(({ ordinal }) => ordinal);
+  if (key === undefined || ordinals.length === 0) return undefined;
+  const starts = ordinals.map(balanceStart);
+  // A level has all runes of an address in one document, or each rune in a document of its own.
+  const keys = [key, ...ordinals.map((ordinal) => pairKey(key, ordinal))];
+  const levels = await Promise.all(balances.addresses.map((level) => findDocuments(archive, level, keys)));
+  for (const documents of levels.reverse()) {
+    for (const values of documents) {
+      if (values === undefined) continue;
+      const hasEntries = orDamaged(() => parseTotal(values[0] ?? '') === undefined);
+      const wanted = hasEntries ? values.filter((value) => starts.some((start) => value.startsWith(start))) : [];
+      const balance = orDamaged(() => wanted.map(parseBalance)).find((one) => isNamed(one, rune));
+      if (balance === undefined) continue;
+      // Only wrong data has balances below zero.
+      const units = balance.units > 0n ? balance.units : 0n;
+      return `{"balance":"${shiftDecimals(units, balance.divisibility)}","address":${ascii(address)}}`;
+    }
+  }
+  return undefined;
+}
+
+interface RuneDocument extends ListDocument<Holder> {
+  readonly head: HoldersHead;
+}
+
+async function holdersOf(rune: string, window: Window, lists: Lists, archive: Archive): Promise<string> {
+  const { balances, names, page, tip } = lists;
+  for (const { ordinal } of await lookUpName(archive, names, rune)) {
+    const key = runeKey(ordinal);
+    const found = await findInLevels(archive, balances.holders, key);
+    const documents = found.map(runeDocument).filter(({ head }) => isNamed(head, rune));
+    const divisibility = documents[0]?.head.divisibility;
+    if (divisibility === undefined) continue;
+    const { height, used } = exactDocuments(documents, page, lastRanked(tip, lists));
+    const form = [parseHolder, (a: Holder, b: Holder) => compareAddresses(a.other, b.other)] as const;
+    const { total, items } = await windowOf(window, key, used, page, form, archive);
+    const results = items.map(
+      ({ other, units }) => `{"balance":"${shiftDecimals(units, divisibility)}","address":${JSON.stringify(other)}}`,
+    );
+    const body = renderEnvelope(window, total, results);
+    return height === undefined ? body : body.replace('{', `{"block_height":${height},`);
+  }
+  return renderEnvelope(window, 0, []);
+}
+
+const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
+  orDamaged(() => {
+    const head = parseHoldersHead(values[0] ?? '');
+    return { level, head, total: head.total ?? undefined, items: values.slice(1).map(parseHolder) };
+  });
+
+/**
+ * Returns the documents to use: all, or only those below a mark. With a mark, the list is as of block `height`. This is
+ * block `ranked` if the list was long there, so that the list changes only once a day.
+ */
+function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
+  const mark = documents.find(({ head }) => head.total === null);
+  if (mark === undefined) return { height: undefined, used: documents };
+  const upTo = (height: number) => documents.filter(({ level }) => level.last <= height);
+  const before = upTo(ranked).reduce((sum, { head }) => sum + head.change, 0);
+  const height = before > page ? ranked : mark.level.first - 1;
+  return { height, used: upTo(height) };
+}

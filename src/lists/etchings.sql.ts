@@ -1,0 +1,155 @@
+/**
+ * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed, and renders them. A level has
+ * the etchings that changed in its blocks, as of its last block. So the level depends only on the blocks up to its end: a
+ * new block writes the newest level, and an incremental build produces the files of a full build. Ordinals are stable,
+ * because etchings are only added at the end.
+ */
+
+import { sortedRows } from '../duckdb/sortedRows.ts';
+import { int, type Store, text } from '../duckdb/store.ts';
+import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
+import type { LevelPlan } from '../engine/archive/listedRecords.ts';
+import { makeLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
+import type { Etchings, EtchingTable } from '../engine/state/etchings.ts';
+import type { StateTables } from '../engine/state/state.ts';
+import type { DocumentLevel } from '../format/levels.ts';
+import type { WorkLimits } from '../limits.ts';
+import type { Dialect } from '../pages/mirrorOptions.ts';
+import { type Etching, renderEtching } from './etchings.ts';
+
+/** The etchings of the last build and of this one; undefined without etchings. */
+export interface EtchingChange {
+  readonly before: Etchings | undefined;
+  readonly now: Etchings | undefined;
+}
+
+/** Writes the levels that the last build, whose levels are `old`, does not have. */
+export const writeEtchings = (
+  plans: readonly LevelPlan[],
+  old: readonly DocumentLevel[],
+  form: EtchingForm,
+  writer: () => DocumentWriter,
+  store: Store,
+): Promise<DocumentLevel[]> =>
+  makeLevels(plans, old, (plan) => writeDocuments(writer(), plan, renderEtchings(changedIn(plan, form), plan.last, form, store)));
+
+/** Returns SQL of the ordinals of etchings that changed in a range of heights. */
+function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {
+  const isIn = `block_height BETWEEN ${first} AND ${last}`;
+  const moved = `SELECT rune_id FROM ${state.blockRunes} WHERE ${isIn} AND ${HAS_COUNTS} UNION SELECT id FROM ${state.runes} WHERE ${windowMoves(first, last)}`;
+  return `SELECT ordinal FROM ${etchings} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
+}
+
+/** How etchings are rendered, and from what. */
+export interface EtchingForm {
+  readonly etchings: EtchingTable;
+  readonly state: Pick<StateTables, 'runes' | 'blockRunes'>;
+  readonly dialect: Dialect;
+  /** True when the supply has the counts of mints and burns. */
+  readonly hasCounts: boolean;
+  readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
+}
+
+/** A row of the query below, as JSON. Large integers are texts, and what a rune does not have is null. */
+interface Row extends Omit<Etching, 'counts'> {
+  readonly mints: number;
+  readonly burns: number;
+  readonly minted_upper: string;
+  readonly minted_lower: string;
+  readonly burned_upper: string;
+  readonly burned_lower: string;
+  /** False when the mints and burns of the rune cannot be summed. */
+  readonly is_counted: boolean;
+}
+
+const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as const;
+
+/** Bytes that DuckDB needs to sort the JSON of a row. */
+const ROW_BYTES = 6000;
+
+/**
+ * Yields the documents (lists/etchings.ts) of etchings as they are after the block `tip`, ascending. `ordinals` is SQL
+ * that selects the ordinals of etchings up to `tip`. No other query may run before the last one.
+ */
+async function* renderEtchings(
+  ordinals: string,
+  tip: number,
+  { etchings, state, hasCounts, dialect, limits }: EtchingForm,
+  store: Store,
+): AsyncGenerator<{ readonly key: string; readonly values: readonly [json: string] }> {
+  const wanted = `(SELECT ordinal, id FROM ${etchings} WHERE ordinal IN (${ordinals}))`;
+  const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
+      ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
+    FROM ${state.blockRunes} WHERE ${hasCounts} AND block_height <= ${tip} AND rune_id IN (SELECT id FROM ${wanted}) GROUP BY rune_id)`;
+  // Amounts with other decimals than the rune has cannot be summed, so such a rune has no counts.
+  const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
+  const columns = [
+    'ordinal, id, name, spaced_name, number, divisibility, symbol, turbo, premine, block_hash, block_height, tx_id, tx_index, "timestamp"',
+    `coalesce(mints, 0) AS mints, coalesce(burns, 0) AS burns, ${isCounted} AS is_counted`,
+    'terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end',
+    ...SUMS.map((name) => `coalesce(${name}, 0)::VARCHAR AS ${name}`),
+  ];
+  // One JSON text for each row: the store takes ten times as long to convert two dozen cells.
+  const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
+    FROM (SELECT ${columns.join(', ')} FROM ${wanted} JOIN ${state.runes} USING (id) LEFT JOIN ${sums} ON rune_id = id) AS e`;
+  for await (const chunk of sortedRows({ rows, key: 'key', within: 'key', rowBytes: ROW_BYTES }, limits, store)) {
+    for (const [key, json] of chunk.getRows())
+      yield { key: String(key), values: [renderEtching(etchingOf(JSON.parse(String(json)) as Row), dialect, tip)] };
+  }
+}
+
+function etchingOf(row: Row): Etching {
+  const joined = (upper: string, lower: string) => BigInt(upper) * 10n ** BigInt(LOWER_DIGITS) + BigInt(lower);
+  const { mints, burns, minted_upper, minted_lower, burned_upper, burned_lower, is_counted } = row;
+  const [minted, burned] = [joined(minted_upper, minted_lower), joined(burned_upper, burned_lower)];
+  return { ...row, counts: is_counted ? { mints, burns, minted, burned } : undefined };
+}
+
+/** SQL that is true for rows of counts that change an etching. Sends and receipts do not. */
+const HAS_COUNTS = 'mint + burn > 0';
+
+/** The height where a mint window opens or closes, in SQL. NULL if it never does: no tip has so many digits. */
+const boundary = (term: string, isOffset: boolean): string =>
+  `CASE WHEN length(${term}) <= 15 THEN ${term}::BIGINT ${isOffset ? '+ block_height' : ''} END`;
+
+const BOUNDARIES: readonly string[] = [
+  boundary('terms_height_start', false),
+  boundary('terms_height_end', false),
+  boundary('terms_offset_start', true),
+  boundary('terms_offset_end', true),
+];
+
+/**
+ * Returns SQL that is true for rows of the runes table whose mint window opens or closes after one of the blocks from height `first`
+ * to `last`. `mintable` is about the block after the tip.
+ */
+const windowMoves = (first: number, last: number): string =>
+  `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;
+
+/** SQL of etchings that a build added, or whose row in the runes table it changed. */
+const rowsOnlyIn = (one: Etchings, other: Etchings): string => `SELECT * FROM ${one.table} EXCEPT SELECT * FROM ${other.table}`;
+
+/** Returns the lowest height whose etchings changed; infinity if none did. */
+export async function lowestChange(before: Etchings, now: Etchings, store: Store): Promise<number> {
+  const { lowest } = await store.row(
+    `SELECT coalesce(min(block_height), -1) AS lowest
+     FROM (SELECT block_height FROM (${rowsOnlyIn(now, before)}) UNION ALL SELECT block_height FROM (${rowsOnlyIn(before, now)}))`,
+    { lowest: int },
+  );
+  return lowest < 0 ? Number.POSITIVE_INFINITY : lowest;
+}
+
+/**
+ * Returns the first letters of the names of added etchings: of those that the protocol may have, only letters. Undefined
+ * if an etching was lost or its row changed, so that others than these may have changed.
+ */
+export async function newFirstLetters(count: number, before: Etchings, now: Etchings, store: Store): Promise<string[] | undefined> {
+  const { lost } = await store.row(`SELECT count(*) AS lost FROM (${rowsOnlyIn(before, now)})`, { lost: int });
+  if (lost > 0) return undefined;
+  const rows = await store.rows(
+    `SELECT DISTINCT left(name, ${count}) AS letters FROM ${now.runes} WHERE id IN (SELECT id FROM (${rowsOnlyIn(now, before)})) AND regexp_full_match(name, '[A-Z]+')`,
+    { letters: text },
+  );
+  return rows.map(({ letters }) => letters);
+}

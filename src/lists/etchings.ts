@@ -1,0 +1,148 @@
+/**
+ * Etchings, as documents. The key is the ordinal of a rune, and the only value is the JSON of the etching. A level has
+ * the etchings that changed in its blocks, as of its last block. So if several levels have an etching, the newest level
+ * is right.
+ *
+ * Everything in an etching but the supply comes from the runes table. The rules are those of ord and of the recorded
+ * server (docs/api.md, "Etchings"). Verification parses the JSON again (parseEtching.ts).
+ */
+import { ArchiveError } from '../format/archiveError.ts';
+import type { Archive } from '../format/archiveReader.ts';
+import { findDocuments } from '../format/documents.ts';
+import type { EtchingTables } from '../format/listTables.ts';
+import { shiftDecimals } from '../pages/decimalAmounts.ts';
+import { renderEnvelope } from '../pages/envelope.ts';
+import { spellHex } from '../pages/ids.ts';
+import type { FurtherRequest } from '../pages/listEndpoints.ts';
+import type { Dialect } from '../pages/mirrorOptions.ts';
+import { isMintOpen, mintWindow } from '../runes/mintTerms.ts';
+import { lookUpName } from './nameTable.ts';
+
+/** Returns the key of a rune's document. The ordinal is the rune's position in the order of etchings, from 0 on. */
+export const runeKey = (ordinal: number): string => String(ordinal).padStart(8, '0');
+
+/** Reads the etchings with ordinals `from` to `to - 1`, as JSON. Rejects with an ArchiveError if one is unreadable. */
+async function readEtchings(archive: Archive, { levels }: EtchingTables, from: number, to: number): Promise<string[]> {
+  const keys = Array.from({ length: to - from }, (_, i) => runeKey(from + i));
+  const found = await Promise.all(levels.map((level) => findDocuments(archive, level, keys)));
+  return keys.map((key, i) => {
+    const [json] = found.flatMap((documents) => documents[i] ?? []).slice(-1);
+    if (json === undefined) throw new ArchiveError(`the archive does not have the etching ${key}`);
+    return json;
+  });
+}
+
+/** Returns the body of an answer; undefined for an unknown rune. Rejects with an ArchiveError for damaged files. */
+export async function answerEtchings({ rune = '', window }: FurtherRequest, archive: Archive): Promise<string | undefined> {
+  const { etchings, names = [] } = archive.root.lists ?? {};
+  if (etchings === undefined) throw new ArchiveError('the root of the archive has no etchings');
+  if (window !== undefined) {
+    // The list begins with the newest etching.
+    const end = Math.max(etchings.total - window.offset, 0);
+    const found = await readEtchings(archive, etchings, Math.max(end - window.limit, 0), end);
+    return renderEnvelope(window, etchings.total, found.reverse());
+  }
+  for (const { ordinal } of await lookUpName(archive, names, rune)) {
+    const [json = '{}'] = await readEtchings(archive, etchings, ordinal, ordinal + 1);
+    if (isNamed(JSON.parse(json) as Readonly<Record<string, unknown>>, rune)) return json;
+  }
+  return undefined;
+}
+
+/** True when `rune` is the id, number or name of this etching. */
+export const isNamed = (
+  { id, number, name }: { readonly id?: unknown; readonly number?: unknown; readonly name?: unknown },
+  rune: string,
+) => id === rune || String(number) === rune || name === rune;
+
+/** The mints and burns of a rune up to a block. Amounts are in smallest units. */
+export interface Counts {
+  readonly mints: number;
+  readonly burns: number;
+  readonly minted: bigint;
+  readonly burned: bigint;
+}
+
+/** A term is an integer of up to 128 bits in decimal digits; null if the rune has none. */
+export type Term = string | null;
+
+export interface Etching {
+  readonly id: string;
+  readonly name: string;
+  readonly spaced_name: string;
+  readonly number: number;
+  readonly divisibility: number;
+  readonly symbol: string;
+  readonly turbo: boolean;
+  /** In smallest units. */
+  readonly terms_amount: Term;
+  /** A number of mints. */
+  readonly terms_cap: Term;
+  readonly terms_height_start: Term;
+  readonly terms_height_end: Term;
+  readonly terms_offset_start: Term;
+  readonly terms_offset_end: Term;
+  /** In smallest units, in decimal digits. */
+  readonly premine: string;
+  /** 64 hex digits without prefix, as the transaction id. */
+  readonly block_hash: string;
+  readonly block_height: number;
+  readonly tx_id: string;
+  readonly tx_index: number;
+  /** Seconds since 1970. */
+  readonly timestamp: number;
+  /** Undefined when the mirror does not know all mints and burns. */
+  readonly counts: Counts | undefined;
+}
+
+/** Renders an etching as it is after the block `tip`, as compact JSON. */
+export function renderEtching(etching: Etching, dialect: Dialect, tip: number): string {
+  const { divisibility, turbo, block_height, tx_index, timestamp } = etching;
+  const hex = (text: string) => `"${spellHex(text, dialect)}"`;
+  const text = JSON.stringify;
+  const amount = (term: Term, decimals = divisibility) => (term === null ? 'null' : `"${shiftDecimals(BigInt(term), decimals)}"`);
+  const terms = [
+    `"amount":${amount(etching.terms_amount)}`,
+    // A cap is a number of mints. Clients of the recorded server expect it shifted like an amount, and shift it back.
+    `"cap":${amount(etching.terms_cap, dialect === 'hiro' ? divisibility : 0)}`,
+    `"height_start":${etching.terms_height_start ?? 'null'}`,
+    `"height_end":${etching.terms_height_end ?? 'null'}`,
+    `"offset_start":${etching.terms_offset_start ?? 'null'}`,
+    `"offset_end":${etching.terms_offset_end ?? 'null'}`,
+  ];
+  return (
+    `{"id":${text(etching.id)},"name":${text(etching.name)},"spaced_name":${text(etching.spaced_name)},"number":${etching.number},` +
+    `"divisibility":${divisibility},"symbol":${text(etching.symbol)},"turbo":${turbo},` +
+    `"mint_terms":{${terms.join(',')}},"supply":{${supplyOf(etching, tip)}},` +
+    `"location":{"block_hash":${hex(etching.block_hash)},"block_height":${block_height},"tx_id":${hex(etching.tx_id)},` +
+    `"tx_index":${tx_index},"timestamp":${timestamp}}}`
+  );
+}
+
+function supplyOf(etching: Etching, tip: number): string {
+  const { counts, divisibility } = etching;
+  const amount = (units: bigint) => `"${shiftDecimals(units, divisibility)}"`;
+  const premine = BigInt(etching.premine);
+  if (counts === undefined) return `"premine":${amount(premine)}`;
+  const { block_height, terms_height_start, terms_offset_start, terms_height_end, terms_offset_end } = etching;
+  const mint = mintWindow(block_height, [terms_height_start, terms_offset_start], [terms_height_end, terms_offset_end]);
+  return [
+    `"current":${amount(premine + counts.minted - counts.burned)}`,
+    `"minted":${amount(counts.minted)}`,
+    `"total_mints":"${counts.mints}"`,
+    `"mint_percentage":"${percentageOf(BigInt(counts.mints), BigInt(etching.terms_cap ?? 0))}"`,
+    `"mintable":${isMintOpen(mint, tip + 1, counts.mints, etching.terms_cap)}`,
+    `"burned":${amount(counts.burned)}`,
+    `"total_burns":"${counts.burns}"`,
+    `"premine":${amount(premine)}`,
+  ].join(',');
+}
+
+/** The recorded server divides to 20 places, then shows a percentage with 4; both times halves are rounded up. */
+const PLACES = 10n ** 20n;
+const SHOWN = 10n ** 14n;
+
+function percentageOf(mints: bigint, cap: bigint): string {
+  const share = cap === 0n ? 0n : (2n * mints * PLACES + cap) / (2n * cap);
+  return shiftDecimals((share + SHOWN / 2n) / SHOWN, 4);
+}

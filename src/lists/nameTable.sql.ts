@@ -1,0 +1,60 @@
+/**
+ * Writes the table of names of an archive (lists/nameTable.ts).
+ */
+
+import type { Store } from '../duckdb/store.ts';
+import type { LevelPlan } from '../engine/archive/listedRecords.ts';
+import { makeLevels } from '../engine/archive/makeLevels.ts';
+import { entryChunks, type TableWriter } from '../engine/archive/tableWriter.ts';
+import type { EtchingTable } from '../engine/state/etchings.ts';
+import type { StateTables } from '../engine/state/state.ts';
+import type { LevelRange } from '../format/levels.ts';
+import type { Level } from '../format/sortedTable.ts';
+import { yieldNow } from '../yieldNow.ts';
+import { NAME_PREFIX } from './nameTable.ts';
+
+/** Ordinals have 3 bytes in the table. */
+export const MOST_ETCHINGS = 2 ** 24;
+
+const numberIn = (id: string, part: 1 | 2): string => `try_cast(split_part(${id}, ':', ${part}) AS BIGINT)`;
+
+/** Returns SQL that is true for a rune id that the table can have: two numbers of at most 3 and 4 bytes. `id` is SQL. */
+export const isRuneId = (id: string): string =>
+  `coalesce(regexp_full_match(${id}, '(0|[1-9][0-9]*):(0|[1-9][0-9]*)') AND ${numberIn(id, 1)} < ${2 ** 24} AND ${numberIn(id, 2)} < ${2 ** 32}, false)`;
+
+type RuneTables = Pick<StateTables, 'runes' | 'blockRunes'>;
+
+/**
+ * Writes the levels that the last build, whose levels are `old`, does not have. `etchings` is undefined in a mirror
+ * without them.
+ */
+export const writeNames = (
+  plans: readonly LevelPlan[],
+  old: readonly Level[],
+  etchings: EtchingTable | undefined,
+  state: RuneTables,
+  writer: () => TableWriter,
+  store: Store,
+): Promise<Level[]> => makeLevels(plans, old, (plan) => writeLevel(plan, runesOf(plan, etchings, state), writer(), store));
+
+/** Returns SQL of the runes of a level: `id`, `number`, `name`, `ordinal`. */
+function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined, state: RuneTables): string {
+  const isIn = `block_height BETWEEN ${first} AND ${last}`;
+  return etchings === undefined
+    ? `SELECT DISTINCT rune_id AS id, number, name, 0 AS ordinal FROM ${state.blockRunes} WHERE ${isIn}`
+    : `SELECT id, number, name, ordinal FROM (FROM ${etchings} WHERE ${isIn}) JOIN (SELECT id, number, name FROM ${state.runes}) USING (id)`;
+}
+
+async function writeLevel(range: LevelRange, runes: string, writer: TableWriter, store: Store): Promise<Level | undefined> {
+  // Requests have no names of other forms. A rune with another id is only found by its ordinal.
+  const part = (number: 1 | 2) => `CASE WHEN ${isRuneId('id')} THEN ${numberIn('id', number)} ELSE 0 END`;
+  const sql = `SELECT DISTINCT ('0x' || left(sha256('${NAME_PREFIX}' || rune_name), 12))::UBIGINT::DOUBLE AS key, height, first, count
+    FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, ${part(1)}::DOUBLE AS height, ${part(2)}::DOUBLE AS first, ordinal::DOUBLE AS count
+      FROM (${runes}))
+    WHERE regexp_full_match(rune_name, '[0-9]+(:[0-9]+)?|[A-Z]+') ORDER BY key, height, first, count`;
+  for await (const entries of entryChunks(sql, store)) {
+    for (const entry of entries) writer.add(entry);
+    await yieldNow();
+  }
+  return writer.finish(range);
+}

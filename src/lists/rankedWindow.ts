@@ -1,0 +1,96 @@
+/**
+ * Finds a window of a list that is stored as a whole list and changed entries in the levels above
+ * (lists/balances.ts). The first entry of each page tells which pages a change affects. So the lengths of all
+ * pages are known, and only the pages of the window are read.
+ */
+
+import { ArchiveError } from '../format/archiveError.ts';
+import { countBefore } from '../format/binarySearch.ts';
+import { overlapping } from '../format/overlap.ts';
+import type { Window } from '../pages/parseQuery.ts';
+
+/** An entry of a list. Balances are in smallest units. */
+export interface Entry {
+  /** The ordinal of the rune in the list of an address, or the address in the list of a rune. */
+  readonly other: string | number;
+  /** Balance after the last block of the level. */
+  readonly units: bigint;
+  /** Balance before the first block of the level; 0 in a whole list. */
+  readonly before: bigint;
+}
+
+/** A whole list, before the changes. */
+export interface WholeList<Item extends Entry> {
+  readonly total: number;
+  /** The first entry of each page. */
+  readonly firsts: readonly Item[];
+  readonly read: (pages: readonly number[]) => Promise<readonly (readonly Item[])[]>;
+}
+
+export interface FoundWindow<Item extends Entry> {
+  readonly total: number;
+  readonly items: readonly Item[];
+}
+
+/** A page of the whole list, with its changes. */
+interface ChangedPage<Item> {
+  readonly size: number;
+  readonly removed: Set<string | number>;
+  readonly inserted: Item[];
+}
+
+/**
+ * Finds a window. `levels` has the entries of each level above the whole list, ascending by height. `pageSize` is the
+ * number of entries in a page. `compare` orders entries with equal balances. Rejects with an ArchiveError for a damaged
+ * list.
+ */
+export async function findWindow<Item extends Entry>(
+  { offset, limit }: Window,
+  whole: WholeList<Item>,
+  levels: readonly (readonly Item[])[],
+  pageSize: number,
+  compare: (a: Item, b: Item) => number,
+): Promise<FoundWindow<Item>> {
+  const { firsts } = whole;
+  if (firsts.length !== Math.ceil(whole.total / pageSize))
+    throw new ArchiveError('a list of the archive has another number of pages than its length needs');
+  const order = (a: Item, b: Item): number => (a.units === b.units ? compare(a, b) : a.units > b.units ? -1 : 1);
+  const pages: ChangedPage<Item>[] = firsts.map((_, i) => ({
+    size: Math.min(pageSize, whole.total - i * pageSize),
+    removed: new Set(),
+    inserted: [],
+  }));
+  // Changes of an empty list need a page, too.
+  if (pages.length === 0) pages.push({ size: 0, removed: new Set(), inserted: [] });
+  const pageOf = (item: Item): ChangedPage<Item> | undefined =>
+    pages[Math.max(countBefore(firsts.length, (i) => order(firsts[i] ?? item, item) <= 0) - 1, 0)];
+  for (const { item, before } of changesIn(levels)) {
+    if (before > 0n) pageOf({ ...item, units: before })?.removed.add(item.other);
+    if (item.units > 0n) pageOf(item)?.inserted.push(item);
+  }
+
+  const lengths = pages.map(({ size, removed, inserted }) => size - removed.size + inserted.length);
+  if (lengths.some((length) => length < 0))
+    throw new ArchiveError('the changes of a list of the archive remove more entries than a page has');
+  const total = lengths.reduce((sum, length) => sum + length, 0);
+  const wanted = overlapping(lengths, (length) => length, offset, offset + limit);
+  const first = wanted[0]?.before ?? 0;
+  const stored = wanted.map(({ index }) => index).filter((i) => (pages[i]?.size ?? 0) > 0);
+  const read = new Map((await whole.read(stored)).map((items, i) => [stored[i], items]));
+  const items = wanted.flatMap(({ index }) => {
+    const { size = 0, removed, inserted = [] } = pages[index] ?? {};
+    const page = read.get(index) ?? [];
+    const kept = page.filter(({ other }) => removed?.has(other) !== true);
+    if (page.length !== size || kept.length !== size - (removed?.size ?? 0))
+      throw new ArchiveError('a page of the archive does not have the entries that its list expects');
+    return [...kept, ...inserted].sort(order);
+  });
+  return { total, items: items.slice(offset - first, offset - first + limit) };
+}
+
+/** Returns entries whose balance after the newest level differs from `before`, the balance before the oldest level. */
+function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {
+  const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();
+  for (const item of levels.flat()) changes.set(item.other, { item, before: changes.get(item.other)?.before ?? item.before });
+  return [...changes.values()].filter(({ item, before }) => item.units !== before);
+}

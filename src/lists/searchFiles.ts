@@ -1,0 +1,149 @@
+/**
+ * Search files find runes by the first letters of their names. `runes/v1/search/do.json` has the runes whose names
+ * begin with DO, oldest first. If they are too many for one file, the runes of some third letters get files of their
+ * own, such as `runes/v1/search/do/g.json`. `more` lists these letters. Of their runes, `do.json` keeps only the oldest
+ * ones.
+ *
+ * The files depend only on the set of runes, so a new rune changes only the files of its first letters.
+ */
+import { utf8Of } from '../format/sha256.ts';
+import { searchPath } from '../pages/filePaths.ts';
+
+/** A rune in a search file. `symbol` is left out if it is unknown, or if the rune has only the default symbol. */
+export type FoundRune = readonly [spacedName: string, id: string, number: number, symbol?: string];
+
+export interface SearchFile {
+  readonly runes: readonly FoundRune[];
+  /** The next letters with a file of their own, without separator. */
+  readonly more: string;
+}
+
+export interface NamedRune {
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+  readonly spaced_name: string;
+  readonly symbol?: string | undefined;
+}
+
+/** Number of letters in the names of the top files. */
+export const FIRST_LETTERS = 2;
+/** Most letters of a name in the protocol. */
+const MOST_LETTERS = 28;
+/** Most bytes of a file. The limit is low, because a search loads a file for a single typed letter. */
+export const MOST_BYTES = 32_000;
+/** Number of the oldest runes that a file always has, even those whose letter has its own file. */
+const MOST_OF_MANY = 60;
+
+const NAME = /^[A-Z]+$/;
+const ID = /^[0-9]{1,15}:[0-9]{1,15}$/;
+const NO_SYMBOL = '¤';
+
+/** Returns the letters of a typed name in upper case, without spacers and spaces. Undefined if it is not a name. */
+export function lettersOf(text: string): string | undefined {
+  const letters = text.replace(/[•.·\s]/g, '').toUpperCase();
+  return NAME.test(letters) && letters.length <= MOST_LETTERS ? letters : undefined;
+}
+
+/** A rune with its name, and the JSON of its entry. */
+interface Row {
+  readonly name: string;
+  readonly json: string;
+  readonly bytes: number;
+}
+
+/** Yields the search files. Leaves out runes with names or ids that the protocol forbids, which only wrong data has. */
+export function* searchFiles(runes: Iterable<NamedRune>): Generator<[path: string, text: string]> {
+  const groups = new Map<string, NamedRune[]>();
+  for (const rune of runes) {
+    if (lettersOf(rune.name) !== rune.name || !ID.test(rune.id)) continue;
+    const first = rune.name.slice(0, FIRST_LETTERS);
+    const group = groups.get(first);
+    if (group === undefined) groups.set(first, [rune]);
+    else group.push(rune);
+  }
+  for (const [first, group] of groups) {
+    group.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
+    yield* filesOf(first, group.map(rowOf));
+  }
+}
+
+function rowOf({ name, spaced_name, id, number, symbol }: NamedRune): Row {
+  const entry: FoundRune = [spaced_name.replaceAll('•', '') === name ? spaced_name : name, id, number];
+  const hasSymbol = symbol !== undefined && symbol !== NO_SYMBOL && [...symbol].length === 1;
+  const json = JSON.stringify(hasSymbol ? [...entry, symbol] : entry);
+  return { name, json, bytes: utf8Of(json).length };
+}
+
+/**
+ * Yields the file of these letters and the files below it. `rows` are all runes whose names begin with these letters,
+ * oldest first. As long as the file is too large, the next letter with the most bytes gets a file of its own.
+ */
+function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: string, text: string]> {
+  const next = new Map<string, Row[]>();
+  for (const row of rows) {
+    const letter = row.name.charAt(letters.length);
+    const same = next.get(letter);
+    if (same === undefined) next.set(letter, [row]);
+    else same.push(row);
+  }
+  // Only wrong data has several runes with exactly this name.
+  const exact = next.get('')?.slice(0, MOST_OF_MANY) ?? [];
+  next.delete('');
+  const oldest = new Set(rows.slice(0, MOST_OF_MANY));
+  const letterSizes = [...next].map(([letter, same]) => ({
+    letter,
+    all: bytesOf(same),
+    few: bytesOf(same.filter((row) => oldest.has(row))),
+  }));
+  letterSizes.sort((a, b) => b.all - a.all || (a.letter < b.letter ? -1 : 1));
+  let bytes = EMPTY_BYTES + bytesOf(exact) + letterSizes.reduce((sum, { all }) => sum + all, 0);
+  const more = new Set<string>();
+  for (const { letter, all, few } of letterSizes) {
+    if (bytes <= MOST_BYTES) break;
+    more.add(letter);
+    bytes += few - all;
+  }
+  const isExact = new Set(exact);
+  const here = rows.filter((row) => {
+    const letter = row.name.charAt(letters.length);
+    return letter === '' ? isExact.has(row) : oldest.has(row) || !more.has(letter);
+  });
+  const below = [...more].sort();
+  yield fileOf(letters, here, below.join(''));
+  for (const letter of below) yield* filesOf(letters + letter, next.get(letter) ?? []);
+}
+
+/** Sums the bytes of entries. Each entry also needs a separator of 2 bytes, and may need a letter in `more`. */
+const bytesOf = (rows: readonly Row[]): number => rows.reduce((sum, { bytes }) => sum + bytes + 3, 0);
+
+const fileOf = (letters: string, rows: readonly Row[], more: string): [path: string, text: string] => [
+  searchPath(letters),
+  `{"runes":[\n${rows.map(({ json }) => json).join(',\n')}\n],"more":"${more}"}\n`,
+];
+const EMPTY_BYTES = fileOf('A', [], '')[1].length;
+
+/** Parses a search file. Returns undefined for other text. */
+export function readSearchFile(text: string): SearchFile | undefined {
+  try {
+    const { runes, more } = Object(JSON.parse(text)) as Partial<SearchFile>;
+    const isRune = (rune: unknown) => Array.isArray(rune) && typeof rune[0] === 'string' && typeof rune[1] === 'string';
+    return Array.isArray(runes) && typeof more === 'string' && runes.every(isRune) ? { runes, more } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Finds runes whose names begin with these letters, oldest first: all if they fit into a file, otherwise the oldest
+ * ones. `read` resolves to undefined if the file does not exist. Reads files one by one, from the first two letters on.
+ */
+export async function findRunes(letters: string, read: (path: string) => Promise<SearchFile | undefined>): Promise<FoundRune[]> {
+  let known = letters.slice(0, FIRST_LETTERS);
+  let file = await read(searchPath(known));
+  while (file !== undefined && known.length < letters.length && file.more.includes(letters.charAt(known.length))) {
+    known = letters.slice(0, known.length + 1);
+    file = await read(searchPath(known));
+  }
+  return (file?.runes ?? []).filter(([spacedName]) => spacedName.replaceAll('•', '').startsWith(letters));
+}

@@ -1,0 +1,198 @@
+/**
+ * Writes unspent outputs (lists/unspentOutputs.ts), from `receive` records and the outputs that files from a node say
+ * are spent. Pages do not have the latter, so the state keeps those of the newest blocks.
+ */
+import { join } from 'node:path';
+import { type LineFile, writeLines } from '../disk/lineFile.ts';
+import { readLines } from '../duckdb/readFilesSql.ts';
+import { int, type Store, text } from '../duckdb/store.ts';
+import { documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from '../engine/archive/documentWriter.ts';
+import { type ArchiveSources, type LevelPlan, type ListedRecords, recalledPages } from '../engine/archive/listedRecords.ts';
+import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
+import type { StateTables } from '../engine/state/state.ts';
+import { keyOfAddress } from '../format/documents.ts';
+import type { DocumentLevel } from '../format/levels.ts';
+import type { OutputTables } from '../format/listTables.ts';
+import { countCrossing, type Limits } from '../limits.ts';
+import { unitsOf } from './balanceChanges.sql.ts';
+import { AddressOutputs, type LevelRows, runesOf, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
+import { parseOutput, SPENT } from './unspentOutputs.ts';
+
+/** True when the input says for every record which outputs were spent, because all of it is from a node. */
+export async function knowsSpent({ files }: StateTables, store: Store): Promise<boolean> {
+  const { others, nodes } = await store.row(
+    `SELECT count(*) FILTER (form NOT IN ('node-ledger', 'runes', 'no-records')) AS others, count(*) FILTER (form = 'node-ledger') AS nodes
+     FROM ${files}`,
+    { others: int, nodes: int },
+  );
+  return nodes > 0 && others === 0;
+}
+
+/** Kinds of documents of outputs. */
+const KINDS = ['outputs', 'addresses', 'starts'] as const;
+type OutputKind = (typeof KINDS)[number];
+
+interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
+  readonly listed: ListedRecords;
+}
+
+/**
+ * Writes the levels that the last build does not have, and updates the spent outputs in the state. Throws a
+ * ChangedArchiveError when a level has to be made of blocks whose spent outputs are no longer known.
+ */
+export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm, store: Store): Promise<OutputTables> {
+  const { old, scratch, limits, writer, state } = form;
+  const before = old?.root.lists?.outputs;
+  await listSpent(form, store);
+  await listReceived(form, store);
+  const known = plans.flatMap((plan) => reusedLevels(plan, before?.outputs));
+  const lists = await AddressOutputs.begin(
+    { old, known, writer, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
+    store,
+  );
+  const levels: Record<OutputKind, DocumentLevel[]> = { outputs: [], addresses: [], starts: [] };
+  for (const plan of plans) {
+    const reused = (kind: OutputKind) => reusedLevels(plan, before?.[kind]);
+    let level: Record<OutputKind, DocumentLevel | undefined>;
+    if (plan.isSame) {
+      level = { outputs: reused('outputs')[0], addresses: reused('addresses')[0], starts: reused('starts')[0] };
+      await lists.reuse(level.starts);
+    } else {
+      await selectOutputs(plan, store);
+      let outputs: DocumentLevel | undefined;
+      const cancelled = await writeLines(join(scratch, 'cancelled-outputs.ndjson'), async (lines) => {
+        const stored = old === undefined ? [] : reused('outputs').map((one) => documentsOf(old, one));
+        const joined = mergeDocuments([newOutputs(limits, state, store), ...stored], joinOutput(lines));
+        outputs = await writeDocuments(writer('outputs', plan), plan, joined);
+      });
+      const byAddress = reused('addresses');
+      level = { outputs, ...(await lists.write(plan, byAddress, await rowsOf(plan, plan === plans[0], cancelled, byAddress, form))) };
+    }
+    for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
+  }
+  const { hash } = await store.row(`SELECT block_hash AS hash FROM ${state.tip}`, { hash: text });
+  return { tipHash: hash, ...levels };
+}
+
+/** Makes the table of outputs that listed blocks spend, and updates the state. */
+async function listSpent({ old, limits: { spentBlocks }, listed, state, input, changes }: OutputForm, store: Store): Promise<void> {
+  const { written, replaced } = changes;
+  const recalled = `SELECT DISTINCT block_height FROM ${listed.pages} ANTI JOIN ${written} USING (block_height)`;
+  const spent = `SELECT * FROM ${input.spent} SEMI JOIN ${written} USING (block_height)`;
+  const { oldest, lost } = await store.row(
+    `SELECT coalesce((SELECT block_height FROM ${state.tip}), 0) - ${spentBlocks} AS oldest,
+       (SELECT count(*) FROM (${recalled}) WHERE NOT coalesce(block_height >= (SELECT first FROM ${state.spentFrom}), false)) AS lost`,
+    { oldest: int, lost: int },
+  );
+  // Older ones are forgotten.
+  if (oldest > 0) countCrossing('spentBlocks');
+  if (lost > 0) throw new ChangedArchiveError('a block has changed above which the spent outputs are not all known any more');
+  const from = old !== undefined ? `greatest(${oldest}, coalesce((SELECT first FROM ${state.spentFrom}), ${oldest}))` : oldest;
+  await store.run(`DELETE FROM ${state.spent} WHERE block_height IN (SELECT block_height FROM ${replaced});
+    CREATE OR REPLACE TEMP TABLE listed_spent AS ${spent} UNION ALL SELECT * FROM ${state.spent} SEMI JOIN (${recalled}) USING (block_height);
+    CREATE OR REPLACE TEMP TABLE kept_from AS SELECT ${from}::BIGINT AS first;
+    DELETE FROM ${state.spentFrom};
+    INSERT INTO ${state.spentFrom} FROM kept_from;
+    INSERT INTO ${state.spent} ${spent};
+    DELETE FROM ${state.spent} WHERE block_height < (SELECT first FROM kept_from)`);
+}
+
+/** Forgets the spent outputs, because a build without outputs does not keep them up to date. */
+export const forgetSpent = ({ spent, spentFrom }: StateTables, store: Store): Promise<void> =>
+  store.run(`DELETE FROM ${spent}; DELETE FROM ${spentFrom}`);
+
+/** Creates the view `received` of what outputs of listed blocks received, whether they are spent or not. */
+async function listReceived({ listed: { recalled }, input, changes }: OutputForm, store: Store): Promise<void> {
+  const columns = 'block_height, tx_id, vout, tx_index, "timestamp", address, rune_id, amount';
+  const written = `SELECT ${columns} FROM ${input.kept} SEMI JOIN ${changes.written} USING (block_height) WHERE operation = 'receive'`;
+  const location = 'STRUCT(block_height BIGINT, tx_id VARCHAR, tx_index BIGINT, "timestamp" BIGINT, vout BIGINT)';
+  const record = `STRUCT(rune STRUCT(id VARCHAR), address VARCHAR, operation VARCHAR, amount VARCHAR, location ${location})`;
+  const at = (name: string) => `record.location.${name} AS ${name}`;
+  const recalledRows = (
+    file: string,
+  ) => `SELECT ${at('block_height')}, right(record.location.tx_id, 64) AS tx_id, ${at('vout')}, ${at('tx_index')},
+      record.location."timestamp" AS "timestamp", record.address AS address, record.rune.id AS rune_id, record.amount AS amount
+    FROM (SELECT unnest(results) AS record FROM ${recalledPages(file, `results: '${record}[]'`)}) WHERE record.operation = 'receive'`;
+  const all = recalled === undefined ? written : `${written} UNION ALL ${recalledRows(recalled)}`;
+  await store.run(`CREATE OR REPLACE TEMP VIEW received AS
+    SELECT * EXCLUDE (tx_id, vout), tx_id || ':' || vout AS "output" FROM (${all}) WHERE vout IS NOT NULL`);
+}
+
+/**
+ * Makes the tables of a level: outputs that its listed blocks make and do not spend, and outputs of other blocks that
+ * they spend.
+ */
+async function selectOutputs({ first, last }: LevelPlan, store: Store): Promise<void> {
+  const inRange = (table: string) => `(SELECT * FROM ${table} WHERE block_height BETWEEN ${first} AND ${last})`;
+  await store.run(`CREATE OR REPLACE TEMP TABLE made_outputs AS SELECT * FROM ${inRange('received')} ANTI JOIN ${inRange('listed_spent')} USING ("output");
+    CREATE OR REPLACE TEMP TABLE spent_below AS SELECT "output", address FROM ${inRange('listed_spent')} ANTI JOIN ${inRange('received')} USING ("output")`);
+}
+
+/** SQL of a rune of an output, up to the balance. */
+const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json(spaced_name), to_json(divisibility)])::VARCHAR, -1)`;
+
+/**
+ * SQL of the records of made outputs: output, address, height, place as JSON without brackets, number and id of the rune,
+ * the rune as JSON, and units as text. It has no aggregates, because those of many outputs need much memory: rows are
+ * sorted, and `runesOf` joins those of an output.
+ */
+const recordsOf = ({ blocks, runes }: StateTables): string => `SELECT "output", address, block_height AS height,
+    block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
+    number, id, ${RUNE} AS rune, coalesce(${unitsOf('amount', 'divisibility')}, '0') AS units
+  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
+    JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
+
+/** Yields the documents by outpoint of the blocks of a level. */
+function newOutputs(limits: Limits, state: StateTables, store: Store): AsyncGenerator<StoredDocument> {
+  const rows = `SELECT "output", head, rune, units, number, id FROM (
+      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(state)})
+      UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)`;
+  return documentsIn({ rows, key: '"output"', within: 'number, id' }, limits, store, (group) => [
+    String(group[0]?.[1]),
+    ...runesOf(group.map(([, , rune, units]) => [rune, units])),
+  ]);
+}
+
+/**
+ * Returns what `AddressOutputs` needs for a level. The lowest level removes no outputs. `cancelled` has the outputs that
+ * the level both makes and spends, if a reused level has one of both.
+ */
+async function rowsOf(
+  plan: LevelPlan,
+  isLowest: boolean,
+  cancelled: LineFile,
+  reused: readonly DocumentLevel[],
+  { old, scratch, limits, state }: OutputForm,
+): Promise<LevelRows> {
+  const removed = await writeLines(join(scratch, 'removed-outputs.ndjson'), (lines) => {
+    if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, lines);
+  });
+  const columns = `key: 'VARCHAR', "output": 'VARCHAR'`;
+  const both = cancelled.count === 0 ? undefined : readLines(cancelled.file, `${columns}, height: 'BIGINT'`);
+  const others = both === undefined ? '' : `ANTI JOIN (FROM ${both}) USING ("output")`;
+  const isReused = plan.reused.map(({ first, last }) => `height BETWEEN ${first} AND ${last}`).join(' OR ') || 'false';
+  const removedRows = removed.count === 0 ? '' : `UNION FROM ${readLines(removed.file, `${columns}, first: 'BIGINT', page: 'BIGINT'`)}`;
+  return {
+    made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, place, number, id, rune, units
+      FROM (${recordsOf(state)}) ${others} WHERE address IS NOT NULL`,
+    removed: `SELECT * FROM (
+      SELECT DISTINCT url_encode(address) AS key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM spent_below
+      WHERE address IS NOT NULL AND ${!isLowest} ${removedRows}) ${others}`,
+    cancelled: both && `SELECT key, "output", ${sortKeySql('height', '"output"')} AS sort FROM ${both} WHERE ${isReused}`,
+  };
+}
+
+/**
+ * An output has one document where it is made, and one where it is spent. Both together are nothing; `cancelled` gets a
+ * line about them.
+ */
+const joinOutput =
+  (cancelled: LineFile): JoinValues =>
+  (documents, output) => {
+    const made = documents.find(([first]) => first !== SPENT);
+    const { address, place = [0] } = (made && parseOutput(output, made)) ?? {};
+    const key = address === undefined ? undefined : keyOfAddress(address);
+    if (key !== undefined) cancelled.add(JSON.stringify({ key, output, height: place[0] }));
+    return [];
+  };

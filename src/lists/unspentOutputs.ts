@@ -1,0 +1,262 @@
+/**
+ * Unspent outputs with runes: three kinds of documents (format/documents.ts).
+ *
+ * **By outpoint**, `txid:vout`. The first value is a JSON list with the location of the output: block height, block
+ * hash, tx index, timestamp, and address or null. Each other value is a JSON list with a rune: id, number, name, spaced
+ * name, divisibility, and balance in smallest units as text. If a level spends an output of a lower level, its document
+ * has only the value `"spent"`.
+ *
+ * **By address**. A level has the outputs that its blocks made and that are unspent after its last block, newest first.
+ * Each value is a JSON list: outpoint, location without address, and a list for each rune. A value with only an
+ * outpoint removes this output from a lower level.
+ *
+ * A list of more than `page` outputs has pages, which are documents of their own (`pageKey`). If a level removes
+ * outputs from pages of a lower level, or removes more than `page` outputs, the removed outpoints are in documents by
+ * page (`removalKey`). Then the address's document begins with a head: the number of outputs that the level made, and
+ * how many outputs it removes from each page of lower levels. So the heads tell a reader which pages a window needs.
+ *
+ * **Starts** are for builds only. For each list with pages, they have a lower bound of the sort keys of each page.
+ *
+ * An output that is made and spent in the blocks of one level is in no document of the level.
+ *
+ * Every answer names the highest block of the mirror, because a wallet may ask for a newer output.
+ */
+import { ArchiveError } from '../format/archiveError.ts';
+import type { Archive } from '../format/archiveReader.ts';
+import { damaged, type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../format/documents.ts';
+import type { DocumentLevel } from '../format/levels.ts';
+import type { OutputTables } from '../format/listTables.ts';
+import { overlapping } from '../format/overlap.ts';
+import { shiftDecimals } from '../pages/decimalAmounts.ts';
+import { spellHex } from '../pages/ids.ts';
+import type { FurtherRequest } from '../pages/listEndpoints.ts';
+import type { Dialect } from '../pages/mirrorOptions.ts';
+import type { Window } from '../pages/parseQuery.ts';
+
+/** The only value of a spent output. */
+export const SPENT = '"spent"';
+
+/** A rune in an output, with its balance in smallest units. */
+type OutputRune = readonly [id: string, number: number, name: string, spacedName: string, divisibility: number, units: string];
+
+/** Location in the chain where an output was made. Hashes have 64 hex digits and no prefix. */
+type OutputPlace = readonly [height: number, blockHash: string, txIndex: number, timestamp: number];
+
+export interface UnspentOutput {
+  /** `txid:vout`. */
+  readonly output: string;
+  readonly place: OutputPlace;
+  readonly address: string | undefined;
+  readonly runes: readonly OutputRune[];
+}
+
+/** Parses the values of an outpoint's document. Undefined if the output is spent. Throws for other text. */
+export function parseOutput(output: string, [first = '', ...runes]: readonly string[]): UnspentOutput | undefined {
+  if (first === SPENT) return undefined;
+  const [height, hash, txIndex, timestamp, address] = JSON.parse(first) as readonly [...OutputPlace, address: string | null];
+  return {
+    output,
+    place: [height, hash, txIndex, timestamp],
+    address: address ?? undefined,
+    runes: runes.map((rune) => JSON.parse(rune) as OutputRune),
+  };
+}
+
+/** Parses a value of an address's list. Throws for other text. */
+function parseAddressOutput(value: string, address: string): UnspentOutput {
+  const [output, height, hash, txIndex, timestamp, ...runes] = JSON.parse(value) as [string, ...OutputPlace, ...OutputRune[]];
+  return { output, place: [height, hash, txIndex, timestamp], address, runes };
+}
+
+/** Returns the outpoint at the beginning of a value of an address's list. */
+export const outpointOf = (value: string): string => value.slice(2, value.indexOf('"', 2));
+
+/** Sort keys begin with this number minus the height, in 8 digits, so that higher blocks come first. */
+export const ABOVE_HEIGHTS = 99_999_999;
+
+/** Returns the key by which values of an address's list ascend: height (the highest first), then txid, then vout. */
+export function sortKeyOf(value: string): string {
+  const output = outpointOf(value);
+  const at = output.indexOf(':');
+  const height = ABOVE_HEIGHTS - Number.parseInt(value.slice(output.length + 4), 10);
+  return `${String(height).padStart(8, '0')}${output.slice(0, at)}${output.slice(at + 1).padStart(10, '0')}`;
+}
+
+/** Returns the outpoint of a sort key. */
+export const outpointOfSortKey = (sort: string): string => `${sort.slice(8, -10)}:${Number(sort.slice(-10))}`;
+
+/** Returns the key of the outpoints removed from a page of an address, in the lower level that begins at `first`. */
+export const removalKey = (key: string, first: number, page: number): string =>
+  `${key} ~${String(first).padStart(8, '0')}.${String(page).padStart(8, '0')}`;
+
+/** Outputs removed from the level that begins at height `first`: index of a page, count, index of the next page, ... */
+export type Removals = readonly [first: number, ...pages: readonly number[]];
+
+export interface AddressDocument {
+  /** Number of outputs that the level's blocks made. */
+  readonly made: number;
+  /** Counts of the removed outpoints that are in documents by page (`removalKey`). */
+  readonly removals: readonly Removals[];
+  /** Values of the made outputs; undefined if they are in pages. */
+  readonly outputs: readonly string[] | undefined;
+  /** Removed outpoints in this document. */
+  readonly removed: readonly string[];
+}
+
+/** Renders the head of an address's document. */
+export const renderAddressHead = (made: number, removals: readonly Removals[]): string => JSON.stringify([made, removals]);
+
+/** Parses the document of an address. Throws for other text. */
+export function parseAddress(values: readonly string[], page: number): AddressDocument {
+  const [first = ''] = values;
+  // All values except a head begin with an outpoint.
+  const hasHead = !first.startsWith('["');
+  const [outputs, removed]: [string[], string[]] = [[], []];
+  for (const value of hasHead ? values.slice(1) : values) {
+    // A value with only an outpoint removes an output.
+    if (value.endsWith('"]') && !value.includes(',')) removed.push(outpointOf(value));
+    else outputs.push(value);
+  }
+  if (!hasHead) return { made: outputs.length, removals: [], outputs, removed };
+  const [made, removals] = JSON.parse(first) as [number, Removals[]];
+  return { made, removals, outputs: made > page ? undefined : outputs, removed };
+}
+
+/** Returns the body of an answer. Rejects with an ArchiveError for damaged files. */
+export async function answerOutputs({ output, address, window }: FurtherRequest, dialect: Dialect, archive: Archive): Promise<string> {
+  const { outputs: tables, tip = 0, page = 1 } = archive.root.lists ?? {};
+  if (tables === undefined) throw new ArchiveError('the root of the archive has no outputs');
+  const asOf = `"block_height":${tip},"block_hash":"${spellHex(tables.tipHash, dialect)}"`;
+  if (output !== undefined) {
+    const found = await findOutput(output, tables, archive);
+    return `{${asOf},${found === undefined ? `"output":"${spellOutput(output, dialect)}","runes":[]` : render(found, dialect)}}`;
+  }
+  const { limit = 0, offset = 0 } = window ?? {};
+  const { total, outputs } = await outputsOf(address ?? '', { limit, offset }, tables, page, archive);
+  const results = outputs.map((one) => `{${render(one, dialect)}}`);
+  return `{${asOf},"limit":${limit},"offset":${offset},"total":${total},"results":[${results.join(',')}]}`;
+}
+
+async function findOutput(output: string, { outputs }: OutputTables, archive: Archive): Promise<UnspentOutput | undefined> {
+  const newest = (await findInLevels(archive, outputs, output)).at(-1);
+  return newest && orDamaged(() => parseOutput(output, newest.values));
+}
+
+/** The list of an address in a level. */
+interface LevelList extends AddressDocument {
+  readonly level: DocumentLevel;
+  /** Number of unspent outputs in each page. */
+  readonly counts: number[];
+}
+
+/** A page of a list, and the number of its unspent outputs. */
+interface LevelPage {
+  readonly list: LevelList;
+  readonly page: number;
+  readonly count: number;
+}
+
+/**
+ * Reads unspent outputs of an address in the order of the API: the lists of all levels, the newest level first, without
+ * the outputs that newer levels remove. The documents of the address tell which pages the window needs.
+ */
+async function outputsOf(
+  address: string,
+  { limit, offset }: Window,
+  { addresses }: OutputTables,
+  page: number,
+  archive: Archive,
+): Promise<{ total: number; outputs: UnspentOutput[] }> {
+  const key = keyOfAddress(address);
+  if (key === undefined) return { total: 0, outputs: [] };
+  const lists = (await findInLevels(archive, addresses, key)).map((found) => orDamaged(() => listOf(found, page))).reverse();
+  const removed = new Set(lists.flatMap((list) => list.removed));
+  for (const list of lists) {
+    if (list.outputs !== undefined) list.counts[0] = list.outputs.filter((value) => !removed.has(outpointOf(value))).length;
+    for (const newer of lists) subtract(newer.removals, list);
+  }
+  const pages = lists.flatMap((list) => list.counts.map((count, number) => ({ list, page: number, count })));
+  if (!pages.every(({ count }) => count >= 0)) throw damaged();
+  const total = pages.reduce((sum, { count }) => sum + count, 0);
+  const wanted = overlapping(pages, ({ count }) => count, offset, offset + limit);
+  const outputs = await readPages(
+    key,
+    wanted.map(({ item }) => item),
+    lists,
+    removed,
+    archive,
+  );
+  const from = offset - (wanted[0]?.before ?? 0);
+  const values = outputs.flat().slice(from, from + limit);
+  return { total, outputs: values.map((value) => orDamaged(() => parseAddressOutput(value, address))) };
+}
+
+function listOf({ level, values }: FoundDocument, page: number): LevelList {
+  const document = parseAddress(values, page);
+  const counts = Array.from({ length: Math.ceil(document.made / page) }, (_, i) => Math.min(document.made - i * page, page));
+  return { ...document, level, counts };
+}
+
+/** Subtracts the outputs that a newer level removes from the counts of a list's pages. */
+function subtract(removals: readonly Removals[], { level, counts }: LevelList): void {
+  for (const [first, ...pages] of removals) {
+    if (first !== level.first) continue;
+    for (let i = 0; i < pages.length; i += 2) {
+      const number = pages[i] ?? 0;
+      counts[number] = (counts[number] ?? Number.NaN) - (pages[i + 1] ?? 0);
+    }
+  }
+}
+
+/** Reads pages and omits removed outputs. Reads all documents of a level at the same time. */
+async function readPages(
+  key: string,
+  wanted: readonly LevelPage[],
+  lists: readonly LevelList[],
+  removed: ReadonlySet<string>,
+  archive: Archive,
+): Promise<string[][]> {
+  const keys = new Map(lists.map(({ level }) => [level, new Set<string>()]));
+  for (const { list, page } of wanted) {
+    if (list.outputs === undefined) keys.get(list.level)?.add(pageKey(key, page));
+    for (const newer of lists) if (removes(newer, list, page)) keys.get(newer.level)?.add(removalKey(key, list.level.first, page));
+  }
+  const found = new Map<string, readonly string[]>();
+  const read = [...keys].map(async ([level, sought]) => {
+    const documents = await findDocuments(archive, level, [...sought]);
+    for (const [i, one] of [...sought].entries()) found.set(`${level.first} ${one}`, documents[i] ?? []);
+  });
+  await Promise.all(read);
+  return wanted.map(({ list, page, count }) => {
+    const values = list.outputs ?? found.get(`${list.level.first} ${pageKey(key, page)}`) ?? [];
+    const gone = new Set(lists.flatMap(({ level }) => found.get(`${level.first} ${removalKey(key, list.level.first, page)}`) ?? []));
+    const left = values.filter((value) => !gone.has(outpointOf(value)) && !removed.has(outpointOf(value)));
+    if (left.length !== count) throw damaged();
+    return left;
+  });
+}
+
+const removes = ({ removals }: LevelList, { level }: LevelList, page: number): boolean =>
+  removals.some(([first, ...pages]) => first === level.first && pages.some((number, i) => i % 2 === 0 && number === page));
+
+function partsOf(output: string): [txId: string, vout: number] {
+  const at = output.indexOf(':');
+  return [output.slice(0, at), Number(output.slice(at + 1))];
+}
+
+/** Renders an output as JSON, without the outer braces. */
+function render({ output, place, address, runes }: UnspentOutput, dialect: Dialect): string {
+  const [height, hash, txIndex, timestamp] = place;
+  const hex = (text: string) => `"${spellHex(text, dialect)}"`;
+  const held = runes.map(
+    ([id, number, name, spacedName, divisibility, units]) =>
+      `{"rune":${JSON.stringify({ id, number, name, spaced_name: spacedName })},"balance":"${shiftDecimals(BigInt(units), divisibility)}"}`,
+  );
+  return (
+    `"output":"${spellOutput(output, dialect)}",${address === undefined ? '' : `"address":${JSON.stringify(address)},`}` +
+    `"location":{"block_hash":${hex(hash)},"block_height":${height},"tx_id":${hex(partsOf(output)[0])},"tx_index":${txIndex},"timestamp":${timestamp}},` +
+    `"runes":[${held.join(',')}]`
+  );
+}
+
+const spellOutput = (output: string, dialect: Dialect): string => spellHex(output, dialect);

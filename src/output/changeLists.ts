@@ -1,0 +1,131 @@
+/**
+ * Lists the changes of a build for uploaders: `changes/added.txt` and `changes/removed.txt` in the cache folder. Each
+ * line is a path relative to the output folder.
+ *
+ * A build writes the lists into `.part` files and renames them at its end. If a build is killed, the next build cannot
+ * see which files it removed, so it takes these paths from the unfinished list.
+ */
+import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeAll } from '../disk/lineFile.ts';
+import { makeFolder } from '../disk/makeFolder.ts';
+import { PathList } from '../disk/pathList.ts';
+import { NotAFileError, openRegularFile, readRegularFile } from '../disk/regularFile.ts';
+import { syncFile, syncFolder } from '../disk/sync.ts';
+import { codeOf } from '../errors.ts';
+import { yieldNow } from '../yieldNow.ts';
+
+const FOLDER = 'changes';
+const PART = '.part';
+
+/** Bytes per copy. A list may have millions of paths. */
+const PORTION = 1 << 20;
+
+/** Appends the content of a file to `handle`, in portions of the given buffer. */
+function append(handle: number, file: string, portion: Buffer): void {
+  const source = openRegularFile(file);
+  try {
+    for (let length = readSync(source, portion); length > 0; length = readSync(source, portion))
+      writeAll(handle, portion.subarray(0, length));
+  } finally {
+    closeSync(source);
+  }
+}
+
+/** Reads a list. Returns undefined if it does not exist. Removes a link or a pipe at its path. */
+function textOf(list: string): string | undefined {
+  try {
+    return readRegularFile(list).toString('latin1');
+  } catch (error) {
+    if (error instanceof NotAFileError) rmSync(list, { recursive: true });
+    else if (codeOf(error) !== 'ENOENT') throw error;
+    return undefined;
+  }
+}
+
+/** Reads the paths of a list. Ignores an incomplete last line, because the file of that path was not removed. */
+const pathsIn = (list: string): string[] => (textOf(list) ?? '').split('\n').slice(0, -1).filter(Boolean);
+
+/** Removes an incomplete last line, so that the next path starts a new line. */
+function dropHalfLine(list: string): void {
+  const text = textOf(list);
+  if (text !== undefined && !text.endsWith('\n')) truncateSync(list, text.lastIndexOf('\n') + 1);
+}
+
+export class Changes {
+  readonly #folder: string;
+  /** List of removed paths while the build runs. */
+  readonly #removed: string;
+  /** Paths that a killed build removed. Some of these files may exist again. */
+  #inherited: readonly string[] = [];
+
+  constructor(cache: string) {
+    this.#folder = join(cache, FOLDER);
+    this.#removed = join(this.#folder, `removed.txt${PART}`);
+  }
+
+  /**
+   * Starts the lists of a build that has locked cache and output. `lastBuildDied` is true if the last build did not
+   * finish. That build may already have renamed its lists, so the paths in `removed.txt` are taken over too. Throws
+   * system errors.
+   */
+  begin(lastBuildDied: boolean): void {
+    makeFolder(this.#folder);
+    const lists = [this.#removed, ...(lastBuildDied ? [join(this.#folder, 'removed.txt')] : [])];
+    this.#inherited = lists.flatMap(pathsIn);
+    dropHalfLine(this.#removed);
+    for (const path of readdirSync(this.#folder).map((name) => join(this.#folder, name))) {
+      if (path.endsWith(PART) && path !== this.#removed) rmSync(path, { recursive: true });
+    }
+  }
+
+  /** Returns the file in which writer number `writer` lists its paths. */
+  addedPart(writer: number): string {
+    return join(this.#folder, `added-${writer}${PART}`);
+  }
+
+  /** Returns the list of removed paths. Must be synced before a file is removed, or a power cut may lose the path. */
+  removedList(): PathList {
+    return new PathList(this.#removed);
+  }
+
+  /**
+   * Merges the lists and gives them their final names. Must be called after all writers have ended. `root` is the
+   * output folder.
+   */
+  async finish(root: string): Promise<void> {
+    const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
+    const added = join(this.#folder, `added.txt${PART}`);
+    const handle = openSync(added, 'w');
+    // Sorts by number. The part of the main thread comes last, so the manifest is the last line.
+    parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
+    try {
+      const portion = Buffer.allocUnsafeSlow(PORTION);
+      for (const part of parts) append(handle, join(this.#folder, part), portion);
+    } finally {
+      closeSync(handle);
+    }
+    const removed = this.#removed;
+    if (this.#inherited.length > 0) {
+      const all = new Set([...this.#inherited, ...pathsIn(removed)]);
+      for (const path of all) {
+        await yieldNow();
+        if (existsSync(join(root, path))) all.delete(path);
+      }
+      rmSync(removed);
+      const list = new PathList(removed);
+      for (const path of all) list.add(path);
+      list.flush();
+      list.close();
+    }
+    // A build without changes keeps the previous lists, because their files may not be uploaded yet.
+    if (statSync(added).size + statSync(removed).size > 0) {
+      for (const list of [added, removed]) syncFile(list);
+      renameSync(added, join(this.#folder, 'added.txt'));
+      renameSync(removed, join(this.#folder, 'removed.txt'));
+    }
+    for (const path of [added, removed]) rmSync(path, { force: true });
+    for (const part of parts) rmSync(join(this.#folder, part));
+    syncFolder(this.#folder);
+  }
+}

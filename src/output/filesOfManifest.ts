@@ -1,0 +1,27 @@
+/** Files of a build that depend only on the manifest and the program: site, API description, error page, status. */
+
+import type { Manifest } from '../contract/schemas.ts';
+import { NOT_FOUND_PATH, OPENAPI_PATH } from '../pages/fileKinds.ts';
+import { LANDING_PATH, STATUS_PATH } from '../pages/filePaths.ts';
+import { errorBody } from '../serve/http/errorBodies.ts';
+import type { OwnFile } from '../site/assets.ts';
+import { explorerPage } from '../site/explorerPage.ts';
+import { notFoundPage } from '../site/notFoundPage.ts';
+import { openapiText } from '../site/openapi.ts';
+import { serverVersion } from '../version.ts';
+import { manifestFile } from './manifest.ts';
+
+/** Returns paths and contents of these files. The manifest comes last. */
+export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
+  const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: manifest.tip?.height ?? 0 };
+  return [
+    ...assets,
+    [LANDING_PATH, Buffer.from(explorerPage(manifest))],
+    [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
+    // Static hosts send these files for unknown paths.
+    [NOT_FOUND_PATH, Buffer.from(notFoundPage(manifest))],
+    ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
+    [STATUS_PATH, Buffer.from(JSON.stringify(status))],
+    manifestFile(manifest),
+  ];
+}

@@ -1,0 +1,121 @@
+/** Checks that this program made the output folder, locks it, and marks whether its last build finished. */
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { explainFiles } from '../disk/fileErrors.ts';
+import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
+import { replaceDurably } from '../disk/replaceFile.ts';
+import { type DatabaseFile, lockFile, unlockFile } from '../duckdb/attachDatabase.ts';
+import type { Store } from '../duckdb/store.ts';
+import { BuildError, InputError, isAbsence, messageOf } from '../errors.ts';
+import { FOLDERS } from '../pages/fileKinds.ts';
+import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../pages/filePaths.ts';
+
+export const MARKER = MARKER_PATH;
+// A second line marks an unfinished build, because hosting/upload.sh counts lines instead of comparing words.
+const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. The next build completes the folder.\n`;
+
+/** Lock file of a running build. It is a database for the reason given at attachDatabase. */
+export const LOCK = `${MARKER}.lock`;
+
+export interface OutputState {
+  readonly kind: 'absent' | 'empty' | 'ours';
+  /** SHA-256 of the manifest. Undefined without a manifest or after an unfinished build. */
+  readonly manifest: string | undefined;
+  /** True if the folder has the manifest of a mirror whose data is not the sample. */
+  readonly hasData: boolean;
+}
+
+/** Inspects the output folder without changing it. Throws an InputError if this program did not make it. */
+export function inspectOutput(root: string): OutputState {
+  if (!existsSync(root)) return { kind: 'absent', manifest: undefined, hasData: false };
+  if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Choose a folder with --out.']);
+  // A build that was killed before its first file leaves only these two files.
+  const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
+  if (entries.length === 0) return { kind: 'empty', manifest: undefined, hasData: false };
+  for (const folder of FOLDERS) {
+    if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+      throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
+        'Replace it with a folder, or choose another output folder with --out.',
+      ]);
+    }
+  }
+  const manifest = readIfThere(join(root, MANIFEST_PATH));
+  const facts = factsOf(manifest);
+  const marker = readIfThere(join(root, MARKER));
+  if (marker === undefined && facts === undefined) {
+    throw new InputError(`the output folder ${root} contains files that this program did not make; nothing was changed`, [
+      'Choose another folder with --out, or empty this one yourself.',
+    ]);
+  }
+  const isFinished = marker?.toString() === FINISHED && manifest !== undefined;
+  return { kind: 'ours', manifest: isFinished ? digestOf(manifest) : undefined, hasData: facts?.isSample === false };
+}
+
+/** Returns the SHA-256 that identifies a manifest. */
+export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
+
+/** Reads a file. Returns undefined if it does not exist or is not a file. Throws a BuildError if it cannot be read. */
+function readIfThere(path: string): Buffer | undefined {
+  try {
+    return readRegularFile(path);
+  } catch (error) {
+    if (error instanceof NotAFileError || isAbsence(error)) return undefined;
+    throw new BuildError(`the output cannot be read: ${messageOf(error)}`, [
+      'Change its permissions, or choose another folder with --out.',
+    ]);
+  }
+}
+
+/** Returns whether a manifest is of the sample. Undefined for bytes that are not a manifest of this program. */
+function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean } | undefined {
+  try {
+    const manifest: unknown = JSON.parse(bytes?.toString() ?? '');
+    if (typeof manifest !== 'object' || manifest === null) return undefined;
+    if (!('generator' in manifest) || manifest.generator !== 'rune-activity-mirror') return undefined;
+    return { isSample: 'sample' in manifest && manifest.sample === true };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Creates the output folder, locks it and marks it as unfinished. `seen` is its state at the start of this build.
+ * Rejects with a BuildError if that fails, if another build is using the folder, or if another build has changed it
+ * since.
+ */
+export async function claimOutput(root: string, seen: OutputState, store: Store): Promise<void> {
+  await explainFiles(async () => {
+    mkdirSync(root, { recursive: true });
+    await lockFile(store, lockOf(root));
+  });
+  const now = inspectOutput(root);
+  if ((now.kind === 'ours') !== (seen.kind === 'ours') || now.manifest !== seen.manifest) {
+    await releaseOutput(root, store);
+    throw new BuildError(`another build changed the output folder ${root} while this one read its input`, ['Build again.']);
+  }
+  try {
+    await explainFiles(async () => mark(root, UNFINISHED));
+  } catch (error) {
+    await releaseOutput(root, store).catch(() => undefined);
+    throw error;
+  }
+}
+
+const lockOf = (root: string): DatabaseFile => ({
+  path: join(root, LOCK),
+  name: 'output_lock',
+  what: `the output folder ${root}`,
+  flag: '--out',
+});
+
+/** Marks the output as finished. Must be called after all files are synced, so that the mark is never false. */
+export const finishOutput = (root: string): void => mark(root, FINISHED);
+
+/** Unlocks the folder. Rejects with a BuildError if the lock cannot be removed. */
+export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
+
+/** Replaces the marker and syncs it, so that a power cut cannot hide an unfinished build. Throws system errors. */
+function mark(root: string, text: string): void {
+  replaceDurably(join(root, MARKER), text);
+}

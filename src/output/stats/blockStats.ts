@@ -1,0 +1,111 @@
+/**
+ * Stats of blocks and runes as objects, and functions to sum and order them. Builds count in SQL instead
+ * (engine/state/countBlocks.ts, output/stats/statsFiles.ts).
+ */
+import type { BlockStats, RuneStats } from '../../contract/statsSchemas.ts';
+import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
+
+export type Counts = Record<Operation, number>;
+
+/** Stats of a build, from which its documents are made. */
+export interface BuildStats {
+  /** Heights ascending. */
+  readonly blocks: readonly BlockStats[];
+  /** The most active runes, in the order of `mostActive`. */
+  readonly runes: readonly RuneStats[];
+}
+
+/** Picks the counts, with keys in the order of OPERATIONS. */
+export const countsOf = ({ etching, mint, burn, send, receive }: Readonly<Counts>): Counts => ({ etching, mint, burn, send, receive });
+
+/** Picks the stats of a block, with keys in the order of the stats files. */
+export const blockOf = ({ height, hash, timestamp, transactions, records, ...counts }: BlockStats): BlockStats => ({
+  height,
+  hash,
+  timestamp,
+  transactions,
+  records,
+  ...countsOf(counts),
+});
+
+/** Picks the stats of a rune, with keys in the order of the stats files. */
+export const runeOf = ({ id, number, name, spaced_name, records, ...counts }: RuneStats): RuneStats => ({
+  id,
+  number,
+  name,
+  spaced_name,
+  records,
+  ...countsOf(counts),
+});
+
+export function addCounts(sum: Counts, counts: Readonly<Counts>): void {
+  for (const operation of OPERATIONS) sum[operation] += counts[operation];
+}
+
+export const noCounts = (): Counts => ({ etching: 0, mint: 0, burn: 0, send: 0, receive: 0 });
+
+/** Most runes in `stats.json`. */
+export const MOST_ACTIVE = 20;
+
+/** Returns the MOST_ACTIVE runes with the most records. Sorts runes with equal records by id. */
+export const mostActive = (runes: Iterable<RuneStats>): RuneStats[] =>
+  [...runes].sort((a, b) => b.records - a.records || compareIds(keyOf(a.id), keyOf(b.id))).slice(0, MOST_ACTIVE);
+
+/** Sums up the stats of runes by id. */
+export class RuneTotals {
+  readonly #runes = new Map<string, RuneStats>();
+
+  /** Adds a rune. If a rune has two names, which only occurs in wrong data, keeps the smaller name, as the SQL does. */
+  add(rune: Readonly<RuneStats>): void {
+    const sum = this.#runes.get(rune.id);
+    if (sum === undefined) {
+      this.#runes.set(rune.id, { ...rune });
+      return;
+    }
+    sum.number = Math.min(sum.number, rune.number);
+    sum.name = smallerText(sum.name, rune.name);
+    sum.spaced_name = smallerText(sum.spaced_name, rune.spaced_name);
+    sum.records += rune.records;
+    addCounts(sum, rune);
+  }
+
+  /** Stats of all runes, in any order. */
+  get all(): Iterable<RuneStats> {
+    return this.#runes.values();
+  }
+
+  /** Stats of all runes, sorted by id. */
+  get sorted(): RuneStats[] {
+    return [...this.#runes.values()]
+      .map((rune) => ({ rune, key: keyOf(rune.id) }))
+      .sort((a, b) => compareIds(a.key, b.key))
+      .map(({ rune }) => rune);
+  }
+}
+
+/** Regular expression for rune ids of valid data, `block:tx`. The input may have any text as an id. */
+export const ID_FORM = '([0-9]{1,15}):([0-9]{1,15})';
+const id = new RegExp(`^${ID_FORM}$`);
+
+interface IdKey {
+  /** Height in the id; infinity if the id does not match ID_FORM. */
+  readonly block: number;
+  readonly tx: number;
+  readonly id: string;
+}
+
+function keyOf(text: string): IdKey {
+  const [, block, tx] = id.exec(text) ?? [];
+  return { block: block === undefined ? Number.POSITIVE_INFINITY : Number(block), tx: Number(tx ?? 0), id: text };
+}
+
+/** Compares by block and transaction as numbers, then by the bytes of the text. */
+function compareIds(a: IdKey, b: IdKey): number {
+  if (a.block !== b.block) return a.block < b.block ? -1 : 1;
+  return a.tx - b.tx || compareText(a.id, b.id);
+}
+
+const smallerText = (a: string, b: string): string => (a === b || compareText(a, b) < 0 ? a : b);
+
+/** Compares texts by their UTF-8 bytes, as databases do. */
+const compareText = (a: string, b: string): number => (a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b)));

@@ -1,0 +1,112 @@
+/**
+ * Every kind of file of a build, and which of them hosts send. `test/pages/siteFiles.test.ts` compares this table with the
+ * trees that builds write, verification, the documents, the API's description, netlify.toml and the recipes of nginx
+ * and Caddy. Content type and headers depend on the extension (serve/http/headers.ts). Clients revalidate every file.
+ */
+import {
+  ARCHIVE_FOLDER,
+  FEED_PATH,
+  LANDING_PATH,
+  LATEST_PATH,
+  LIST_FOLDERS,
+  MANIFEST_PATH,
+  MARKER_PATH,
+  RANGES_PATH,
+  STATS_PATH,
+  STATUS_PATH,
+} from './filePaths.ts';
+
+/** The OpenAPI description. It is in the root folder, because the server URL in it is relative. */
+export const OPENAPI_PATH = 'openapi.json';
+
+/** The page for a path that the mirror does not have. */
+export const NOT_FOUND_PATH = '404.html';
+
+export interface FileKind {
+  /** The path, or an example where a kind has many files. */
+  readonly path: string;
+  /** The paths of a kind that has many files. */
+  readonly pattern?: RegExp;
+  /**
+   * Layout or option of builds that write the file; left out if every build writes it. `archive` includes the archive
+   * beside the pages of layout `files`.
+   */
+  readonly when?: 'files' | 'archive' | 'parquet';
+  /** False when hosts do not send the file at its own path. */
+  readonly isSent?: false;
+}
+
+export const BUILD_FILES: readonly FileKind[] = [
+  { path: LANDING_PATH },
+  { path: 'explorer.js' },
+  { path: 'explorer.css' },
+  { path: 'charts.js' },
+  { path: 'details.js' },
+  { path: OPENAPI_PATH },
+  { path: 'docs/index.html' },
+  { path: 'docs/init.js' },
+  { path: 'docs/swagger-ui-bundle.js' },
+  { path: 'docs/swagger-ui.css' },
+  { path: 'docs/LICENSE.txt' },
+  { path: 'client.js' },
+  { path: 'lists.js' },
+  { path: 'client.d.ts' },
+  { path: NOT_FOUND_PATH, isSent: false },
+  { path: '404.json', isSent: false },
+  { path: MARKER_PATH, isSent: false },
+  { path: STATUS_PATH },
+  { path: MANIFEST_PATH },
+  { path: 'runes/v1/digests/840000.json', pattern: /^runes\/v1\/digests\/[0-9]+\.json$/ },
+  { path: STATS_PATH },
+  { path: 'runes/v1/stats/840000.json', pattern: /^runes\/v1\/stats\/[0-9]+\.json$/ },
+  { path: 'runes/v1/search/do.json', pattern: /^runes\/v1\/search\/[a-z]{1,2}(?:\/[a-z])*\.json$/ },
+  { path: LATEST_PATH },
+  { path: FEED_PATH },
+  { path: 'activity/840000.parquet', pattern: /^activity\/[0-9]+\.parquet$/, when: 'parquet' },
+  { path: RANGES_PATH, when: 'parquet' },
+  {
+    path: 'runes/v1/blocks/840000.json',
+    pattern: /^runes\/v1\/(?:blocks|transactions)\/[0-9a-z]+(?:\/[a-z]+)?(?:\/[0-9]+\/[0-9]+)?\.json$/,
+    when: 'files',
+  },
+  {
+    path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f0.bin',
+    pattern: /^archive\/[0-9a-f]{32}\.bin$/,
+    when: 'archive',
+  },
+];
+
+export const isOfKind = ({ path, pattern }: FileKind, file: string): boolean =>
+  pattern === undefined ? path === file : pattern.test(file);
+
+const FIXED = BUILD_FILES.filter(({ pattern }) => pattern === undefined).map(({ path }) => path);
+
+/** The folders of a build that do not depend on its data. */
+export const FOLDERS: readonly string[] = [
+  ...new Set([
+    ...FIXED.flatMap((path) =>
+      path
+        .split('/')
+        .slice(0, -1)
+        .map((_, i, names) => names.slice(0, i + 1).join('/')),
+    ),
+    ...LIST_FOLDERS,
+    ARCHIVE_FOLDER,
+  ]),
+];
+
+const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
+
+/** True for the path of a file that hosts send. A host that also has other files sends only these. */
+export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
+
+/**
+ * Returns the file of the HTML page for the path of a folder, which is `/` or `/docs/`. Undefined for any other path.
+ * Paths begin with a slash, as in requests.
+ */
+export const pageOfFolder = (pathname: string): string | undefined =>
+  pathname.endsWith('/') ? FIXED.find((path) => path.endsWith('.html') && `/${path}` === `${pathname}index.html`) : undefined;
+
+/** Returns the redirect that adds a missing slash, because relative links of a page need it: `/docs` to `docs/`. */
+export const redirectOf = (pathname: string): string | undefined =>
+  pageOfFolder(`${pathname}/`) === undefined ? undefined : `${pathname.slice(pathname.lastIndexOf('/') + 1)}/`;

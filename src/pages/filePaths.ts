@@ -1,0 +1,194 @@
+/**
+ * Names all files of a build. Paths are relative to the output folder and use forward slashes:
+ *
+ *     runes/v1/index.json                                  status
+ *     runes/v1/manifest.json                               options of the build and what it covers
+ *     runes/v1/digests/840000.json                         digests of the blocks from 840000 to 840999
+ *     runes/v1/stats/840000.json                           stats of the blocks from 840000 to 840099 and of their runes
+ *     runes/v1/stats.json                                  stats of all blocks, for charts
+ *     runes/v1/blocks.json, runes/v1/feed.json             the latest blocks, for polling clients and feed readers
+ *     runes/v1/search/do.json, .../do/g.json               runes by the first letters of their names (lists/searchFiles.ts)
+ *     runes/v1/blocks/840000.json                          first page of a list: default limit, offset 0
+ *     runes/v1/blocks/840000/20/20.json                    <limit>/<offset>.json, only for lists of more than one page
+ *     runes/v1/blocks/840000/mint.json, .../mint/60/0.json the block's list filtered by operation
+ *     runes/v1/transactions/0x<txid>.json                  ids in the dialect's spelling
+ *
+ * A page of three records or more may have compressed files beside it: `840000.json.br`, `840000.json.gz`.
+ *
+ * With Parquet files, a build also has:
+ *
+ *     activity/index.json                                  the list of the Parquet files
+ *     activity/840000.parquet                              the records of the blocks from 840000 to 840099
+ *
+ * Etchings and other lists are in an archive. In layout `archive`, it has all records too:
+ *
+ *     archive/3fa0….bin                                    a segment, a file of a table, or the root (src/format)
+ */
+import { FILE_NAME } from '../format/fileName.ts';
+import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
+import { isHeight, spellHex } from './ids.ts';
+import { type Dialect, defaultLimit, ENCODINGS, type Encoding, type Site } from './mirrorOptions.ts';
+
+/** The marker file of an output folder. A build writes it first, so that even an unfinished output is recognised. */
+export const MARKER_PATH = '.rune-activity-mirror';
+/** Text of the marker file after a build has finished. */
+export const FINISHED = 'This folder is made by rune-activity-mirror. Builds replace and remove files in it.\n';
+
+const API_ROOT = 'runes/v1';
+export const LANDING_PATH = 'index.html';
+export const STATUS_PATH = `${API_ROOT}/index.json`;
+export const MANIFEST_PATH = `${API_ROOT}/manifest.json`;
+export const DIGESTS_FOLDER = `${API_ROOT}/digests`;
+export const STATS_FOLDER = `${API_ROOT}/stats`;
+export const STATS_PATH = `${API_ROOT}/stats.json`;
+export const LATEST_PATH = `${API_ROOT}/blocks.json`;
+export const FEED_PATH = `${API_ROOT}/feed.json`;
+/** The files that are made of the stats of all blocks. */
+export const STATS_PATHS: readonly string[] = [STATS_PATH, LATEST_PATH, FEED_PATH];
+export const SEARCH_FOLDER = `${API_ROOT}/search`;
+export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
+export const TRANSACTIONS_FOLDER = `${API_ROOT}/transactions`;
+/** The files of archives. They are outside of `runes/`, because many hosts treat everything there as JSON. */
+export const ARCHIVE_FOLDER = 'archive';
+
+/** The folders that have only files of builds. */
+export const LIST_FOLDERS: readonly string[] = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER, STATS_FOLDER, SEARCH_FOLDER];
+
+export const DIGESTS_PER_FILE = 1000;
+
+/** Returns the digests file that covers this height. */
+export const digestsPath = (height: number): string => `${DIGESTS_FOLDER}/${height - (height % DIGESTS_PER_FILE)}.json`;
+
+export const STATS_PER_FILE = 100;
+
+/** Returns the stats file that covers this height. */
+export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
+
+/**
+ * Returns the search file of these letters, which are in upper case. CON becomes `co/n.json`, because Windows has no
+ * files named `con.json`.
+ */
+export const searchPath = (letters: string): string => {
+  const [first, ...rest] = [letters.slice(0, 2), ...letters.slice(2)].map((part) => matched(part, LETTERS).toLowerCase());
+  return `${SEARCH_FOLDER}/${[first, ...rest].join('/')}.json`;
+};
+
+export const ACTIVITY_FOLDER = 'activity';
+/** The list of the Parquet files. */
+export const RANGES_PATH = `${ACTIVITY_FOLDER}/index.json`;
+
+/** Number of heights in a Parquet file: some hundred thousand records and some ten megabytes. */
+export const HEIGHTS_PER_RANGE = 100;
+
+/** Returns the first height of the Parquet file that covers this height. */
+export const firstOfRange = (height: number): number => height - (height % HEIGHTS_PER_RANGE);
+
+/** Returns the Parquet file that begins at this height. */
+export const rangePath = (first: number): string => `${ACTIVITY_FOLDER}/${first}.parquet`;
+
+const RANGE_FILE = /^activity\/(?:index[.]json|[0-9]+[.]parquet)(?:[.]tmp)?$/;
+
+/** True for Parquet files and their list, also temporary ones. Other files in the folder are not from this program. */
+export const isRangeFile = (path: string): boolean => RANGE_FILE.test(path);
+
+/** A page: a window that has its own file. */
+export interface PageId {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/**
+ * Returns the path of a list without extension. `<stem>.json` is the first page, and `<stem>/` has the other pages.
+ * Throws unless the id is a hash or a height.
+ */
+export function stemOf(list: ActivityList, site: Site): string {
+  if (list.kind === 'transaction') return `${TRANSACTIONS_FOLDER}/${idName(list.txId, site.dialect)}`;
+  return blockStem(blockName(list.block, site.dialect), list.operation);
+}
+
+/** Returns the name of a requested block in paths: its height, or its hash in the dialect's spelling. */
+const blockName = (block: string, dialect: Dialect): string => (isHeight(block) ? matched(block, HEIGHT) : idName(block, dialect));
+
+/**
+ * Returns the name of a tx id or block hash in paths. Throws unless it has 64 lower-case hex digits, so that no other
+ * text becomes a path.
+ */
+export const idName = (id: string, dialect: Dialect): string => spellHex(matched(id, HASH), dialect);
+
+const HASH = /^[0-9a-f]{64}$/;
+const LETTERS = /^[A-Z]{1,2}$/;
+const HEIGHT = /^[0-9]+$/;
+
+/** Returns the text if it matches the rule; throws otherwise. */
+function matched(text: string, rule: RegExp): string {
+  if (!rule.test(text)) throw new Error(`${JSON.stringify(text.slice(0, 80))} cannot be part of a path: it does not match ${rule}`);
+  return text;
+}
+
+export const blockStem = (name: string, operation?: Operation): string =>
+  operation === undefined ? `${BLOCKS_FOLDER}/${name}` : `${BLOCKS_FOLDER}/${name}/${operation}`;
+
+/** Returns the file of a page, e.g. `runes/v1/blocks/840000/60/120.json`. */
+export const pagePath = (stem: string, page: PageId, site: Site): string =>
+  page.offset === 0 && page.limit === defaultLimit(site) ? `${stem}.json` : `${stem}/${page.limit}/${page.offset}.json`;
+
+/** True when a list has more than its first page, and therefore a folder. */
+const hasFolder = (total: number, site: Site): boolean => total > defaultLimit(site);
+
+/**
+ * Returns all pages of a list of `total` records, the first page first. A list that fits into its first page has no
+ * other pages. Any other list has pages of every size.
+ */
+export function pagesOf(total: number, site: Site): PageId[] {
+  const pages: PageId[] = [{ limit: defaultLimit(site), offset: 0 }];
+  if (!hasFolder(total, site)) return pages;
+  for (const limit of site.pageSizes) {
+    for (let offset = limit === defaultLimit(site) ? limit : 0; offset < total; offset += limit) {
+      pages.push({ limit, offset });
+    }
+  }
+  return pages;
+}
+
+/** Pages with fewer records are not compressed, because they fit into one network packet. */
+export const LEAST_RECORDS_TO_COMPRESS = 3;
+
+/** Returns the encodings in which a page has compressed files. `total` must be greater than the page's offset. */
+export const encodingsOf = (page: PageId, total: number, site: Site): readonly Encoding[] =>
+  Math.min(page.limit, total - page.offset) < LEAST_RECORDS_TO_COMPRESS ? [] : site.compress;
+
+/** Returns the path of a compressed file, e.g. `runes/v1/blocks/840000.json.gz`. */
+export const sidecarPath = (path: string, encoding: Encoding): string => `${path}.${encoding}`;
+
+/** Returns the file of a page and its compressed files. */
+export const withSidecars = (path: string, page: PageId, total: number, site: Site): string[] => [
+  path,
+  ...encodingsOf(page, total, site).map((encoding) => sidecarPath(path, encoding)),
+];
+
+const SIDECAR_ENDING = `[.](?:${ENCODINGS.join('|')})`;
+
+/** The extensions of a page's files, as a regular expression that works in both JavaScript and SQL. */
+export const PAGE_ENDING = `[.]json(?:${SIDECAR_ENDING})?`;
+
+const ENDS_AS_PAGE = new RegExp(`${PAGE_ENDING}$`);
+
+export const isPagePath = (path: string, site: Site): boolean =>
+  site.layout === 'files' && path.endsWith('.json') && [BLOCKS_FOLDER, TRANSACTIONS_FOLDER].some((folder) => path.startsWith(`${folder}/`));
+
+export const isSidecarPath = (path: string): boolean => ENDS_AS_PAGE.test(path) && !path.endsWith('.json');
+
+/** Removes the extensions from the file name of a first page or its compressed files. */
+export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE, '');
+
+export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matched(name, FILE_NAME)}.bin`;
+
+/** Returns the name in the path of an archive's file; undefined for other files. The path may be absolute. */
+export const archiveNameOf = (path: string): string | undefined => NAMED_BY_CONTENT.exec(path)?.[1];
+
+const NAMED_BY_CONTENT = new RegExp(`(?:^|[\\\\/])${ARCHIVE_FOLDER}[\\\\/]([0-9a-f]{32})[.]bin$`);
+
+const ARCHIVE_FILE = new RegExp(`^${ARCHIVE_FOLDER}/[0-9a-f]{32}[.]bin(?:[.]tmp)?$`);
+
+/** True for the path of an archive's file, finished or temporary. */
+export const isArchivePath = (path: string): boolean => ARCHIVE_FILE.test(path);

@@ -1,0 +1,138 @@
+/**
+ * Requests for the further parts of the API: etchings, holders, balances, outputs, and activity by rune and by address.
+ * The manifest names the parts of a mirror in `lists`. A request for any other part gets 501, even with invalid
+ * parameters. An empty list or a 404 would wrongly mean that the chain has no such data.
+ */
+import type { Archive } from '../format/archiveReader.ts';
+import { parseRune, withoutZeros } from './ids.ts';
+import type { BuiltSite, Dialect } from './mirrorOptions.ts';
+import { decode, decodeStrictly, parseQuery, type Window, windowIn } from './parseQuery.ts';
+
+/** The parts: the keys are their names in the manifest, and the values their names in messages. */
+const PARTS = {
+  etchings: 'etchings',
+  rune_activity: 'activity by rune',
+  address_activity: 'activity by address',
+  holders: 'holders of runes',
+  balances: 'balances of addresses',
+  outputs: 'unspent outputs',
+} as const;
+type FurtherPart = keyof typeof PARTS;
+
+/** A path of one of the parts. The values are decoded, but not checked. */
+export interface FurtherPath {
+  readonly kind: 'further';
+  readonly part: FurtherPart;
+  readonly rune?: string;
+  /** Undefined when its percent-encoding is malformed. */
+  readonly address?: string | undefined;
+  readonly output?: string;
+  /** True for a list, which has a window. */
+  readonly isList: boolean;
+}
+
+/** A valid request for one of the parts that the mirror has. */
+export interface FurtherRequest {
+  readonly kind: 'further';
+  readonly part: FurtherPart;
+  /** An id (`840000:3`), a number without leading zeros, or a name in upper case without spacers. */
+  readonly rune?: string;
+  /** Must equal the address in the data, byte by byte. */
+  readonly address?: string;
+  /** `txid:vout` in lower case, without `0x` and leading zeros. */
+  readonly output?: string;
+  /** Undefined for a single object, which ignores `limit` and `offset`. */
+  readonly window: Window | undefined;
+}
+
+/** Returns the body of an answer; undefined for an unknown object. Rejects with an ArchiveError for damaged files. */
+export type AnswerFromLists = (request: FurtherRequest, dialect: Dialect, archive: Archive) => Promise<string | undefined>;
+
+/** Parses the path segments below `/runes/v1`, still percent-encoded. Undefined for a path of no further part. */
+export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {
+  const [collection, id, action, last] = raw.map(decode);
+  const { length } = raw;
+  const address = (at: number) => ({ address: decodeStrictly(raw[at] ?? '') });
+  const path = (part: FurtherPart, isList: boolean, subject: Partial<FurtherPath> = {}): FurtherPath => ({
+    kind: 'further',
+    part,
+    isList,
+    ...subject,
+  });
+  if (collection === 'etchings') {
+    if (length === 1) return path('etchings', true);
+    const rune = { rune: id ?? '' };
+    if (length === 2) return path('etchings', false, rune);
+    const part = action === 'activity' ? 'rune_activity' : action === 'holders' ? 'holders' : undefined;
+    if (part === undefined || length > 4) return undefined;
+    if (last === undefined) return path(part, true, rune);
+    return path(part, part === 'rune_activity', { ...rune, ...address(3) });
+  }
+  if (collection === 'addresses' && length === 3) {
+    const part = ADDRESS_LISTS.get(action ?? '');
+    return part && path(part, true, address(1));
+  }
+  return collection === 'outputs' && length === 2 ? path('outputs', false, { output: id ?? '' }) : undefined;
+}
+
+const ADDRESS_LISTS: ReadonlyMap<string, FurtherPart> = new Map([
+  ['balances', 'balances'],
+  ['activity', 'address_activity'],
+  ['outputs', 'outputs'],
+]);
+
+// The message of the recorded server, which existing clients read. Mirrors also accept lower case and `.` as a spacer.
+const RUNE_RULE =
+  'params/etching must match pattern "^[0-9]+:[0-9]+$", params/etching must match pattern "^[0-9]+$", ' +
+  'params/etching must match pattern "^[A-Z]+$", params/etching must match pattern "^[A-Za-z]+(•[A-Za-z]+)+$", ' +
+  'params/etching must match a schema in anyOf';
+const OUTPUT_RULE = 'params/output must match pattern "^[a-fA-F0-9]{64}:[0-9]+$"';
+
+type Answer = FurtherRequest | { readonly kind: 'absent' | 'refusal'; readonly message: string };
+const refusal = (message: string): Answer => ({ kind: 'refusal', message });
+
+/** Checks a request. Reports the first fault in this order: part of the API, rune, address, output, offset, limit. */
+export function parseFurther(path: FurtherPath, query: string, site: BuiltSite): Answer {
+  const { part, isList } = path;
+  if (site.lists[part] === undefined) return absent(part, site);
+  const rune = path.rune === undefined ? undefined : parseRune(path.rune);
+  if (path.rune !== undefined && rune === undefined) return refusal(RUNE_RULE);
+  const address = 'address' in path ? parseAddress(path.address) : {};
+  if (address.rule !== undefined) return refusal(`params/address ${address.rule}`);
+  const output = path.output === undefined ? undefined : parseOutput(path.output);
+  if (path.output !== undefined && output === undefined) return refusal(OUTPUT_RULE);
+  const window = isList ? windowIn(parseQuery(query), site) : undefined;
+  if (typeof window === 'string') return refusal(window);
+  return {
+    kind: 'further',
+    part,
+    ...(rune === undefined ? {} : { rune }),
+    ...(address.value === undefined ? {} : { address: address.value }),
+    ...(output === undefined ? {} : { output }),
+    window,
+  };
+}
+
+/** Refuses a part of the API that the mirror lacks. The message names the parts that the mirror has. */
+function absent(part: FurtherPart, site: BuiltSite): Answer {
+  const others = (Object.keys(PARTS) as FurtherPart[]).filter((name) => site.lists[name] !== undefined);
+  const has = ['activity by transaction and block', ...others.map((name) => PARTS[name])].join(', ');
+  return { kind: 'absent', message: `this mirror does not have ${PARTS[part]}; it has: ${has}` };
+}
+
+/** Most characters of an address, as on the recorded server. */
+const LONGEST_ADDRESS = 100;
+
+/** Parses an address: any text of 1 to 100 characters. Bech32 in upper case becomes the same address in lower case. */
+function parseAddress(text: string | undefined): { readonly value?: string; readonly rule?: string } {
+  if (text === undefined) return { rule: 'must be valid percent-encoding' };
+  if (text === '') return { rule: 'must NOT have fewer than 1 characters' };
+  if (text.length > LONGEST_ADDRESS) return { rule: `must NOT have more than ${LONGEST_ADDRESS} characters` };
+  return { value: /^(?:BC|TB|BCRT)1[0-9A-Z]*$/.test(text) ? text.toLowerCase() : text };
+}
+
+/** Parses an outpoint, `txid:vout`. Undefined for other text. */
+function parseOutput(text: string): string | undefined {
+  const [, id, index] = /^(?:0[xX])?([0-9a-fA-F]{64}):([0-9]+)$/.exec(text) ?? [];
+  return id === undefined || index === undefined ? undefined : `${id.toLowerCase()}:${withoutZeros(index)}`;
+}

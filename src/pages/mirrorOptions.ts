@@ -1,0 +1,140 @@
+/**
+ * Options of a build that readers need: dialect, layout, page sizes, compressed files. A build takes them from its
+ * flags, and a reader from the manifest.
+ */
+
+import type { RootName } from '../format/archiveReader.ts';
+import { isFileName } from '../format/fileName.ts';
+import { checkFormat } from '../format/formatVersion.ts';
+
+/** The two spellings of responses; a build uses one of them (docs/api.md, "Dialects"). */
+export const DIALECTS = ['contract', 'hiro'] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
+/**
+ * How a build stores lists. `files` has a file for every page of every list. `archive` has each record once,
+ * compressed, in few files (src/format).
+ */
+export const LAYOUTS = ['files', 'archive'] as const;
+export type Layout = (typeof LAYOUTS)[number];
+
+/** Extensions of the compressed files beside a page, the smallest file first. */
+export const ENCODINGS = ['br', 'gz'] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+/** Options of a build that readers need. */
+export interface Site {
+  readonly layout: Layout;
+  readonly dialect: Dialect;
+  /** In ascending order; the first is the API's default limit, the last its maximum. */
+  readonly pageSizes: readonly number[];
+  /** True when blocks can be filtered by operation. */
+  readonly operationPages: boolean;
+  /** The compressed files beside each page, in the order of ENCODINGS. */
+  readonly compress: readonly Encoding[];
+  /** True when the build also has all records as Parquet files. */
+  readonly parquet: boolean;
+}
+
+/** Options of a build plus facts about its data, as the page map needs them. Read from the build's manifest. */
+export interface BuiltSite extends Site {
+  /** The root of layout `archive`; undefined in layout `files`. */
+  readonly archive: RootName | undefined;
+  /** Root of the archive with etchings and other lists: of layout `archive`, or beside the pages of layout `files`. */
+  readonly listRoot: RootName | undefined;
+  /** Height of the last block that was read; -1 without blocks. */
+  readonly tip: number;
+  readonly lists: Lists;
+}
+
+/** The further parts of the API that the mirror has (pages/listEndpoints.ts), by name. */
+interface Lists {
+  readonly etchings?: { readonly total: number };
+  /** Newer builds may have other parts. */
+  readonly [part: string]: object | undefined;
+}
+
+/** A reorganisation may replace this many of the highest blocks. None has been deeper than six blocks since 2013. */
+export const UNSETTLED_BLOCKS = 6;
+
+/** True when a block is settled: so deep in the chain that it is not expected to change. */
+export const isSettled = (height: number, site: BuiltSite): boolean => height <= site.tip - UNSETTLED_BLOCKS;
+
+/**
+ * Reads the options of a build from its manifest. Throws a FormatError for another format version, and an Error for
+ * anything that is not a manifest of this program. Uses no schema library, because that would be 90 % of an edge
+ * function's bundle.
+ */
+export function siteOf(manifest: unknown): BuiltSite {
+  const fields = Object(manifest) as Readonly<Record<string, unknown>>;
+  const { generator, page_sizes, operation_pages } = fields;
+  if (generator === 'rune-activity-mirror') checkFormat(fields['format']);
+  const dialect = DIALECTS.find((name) => name === fields['dialect']);
+  const layout = LAYOUTS.find((name) => name === fields['layout']);
+  const archive = fields['archive'];
+  const listRoot = fields['list_root'] ?? archive;
+  const compress = fields['compress'] ?? [];
+  const parquet = fields['parquet'] ?? false;
+  // Manifests of older builds have no `lists`.
+  const lists = fields['lists'] ?? {};
+  if (
+    generator !== 'rune-activity-mirror' ||
+    layout === undefined ||
+    dialect === undefined ||
+    typeof operation_pages !== 'boolean' ||
+    !arePageSizes(page_sizes) ||
+    !areEncodings(compress) ||
+    typeof parquet !== 'boolean' ||
+    (archive !== undefined && !isRootName(archive)) ||
+    (archive !== undefined) !== (layout === 'archive') ||
+    (listRoot !== undefined && !isRootName(listRoot)) ||
+    !areLists(lists)
+  ) {
+    throw new Error('not a manifest of this version of rune-activity-mirror');
+  }
+  const tip = tipOf(fields['tip'], fields['heights']);
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, archive, listRoot, tip, lists };
+}
+
+/**
+ * Returns the height of a manifest's `tip`. Manifests of older builds have no `tip`, but ranges of heights, which end
+ * at the highest block. Returns -1 for malformed values. Then no block is settled, which only costs caching.
+ */
+function tipOf(last: unknown, heights: unknown): number {
+  const run: unknown = Array.isArray(heights) ? heights.at(-1) : undefined;
+  const { height: tip } = Object(last ?? { height: Array.isArray(run) ? run[1] : undefined }) as { readonly height?: unknown };
+  return Number.isSafeInteger(tip) ? Number(tip) : -1;
+}
+
+/** True for an object whose values are objects. `etchings` must have a valid total. */
+function areLists(value: unknown): value is Lists {
+  if (typeof value !== 'object' || value === null) return false;
+  const { etchings = { total: 0 } } = value as { readonly etchings?: { readonly total?: unknown } };
+  const areObjects = Object.values(value).every((facts) => typeof facts === 'object' && facts !== null);
+  return areObjects && Number.isSafeInteger(etchings.total) && Number(etchings.total) >= 0;
+}
+
+function isRootName(value: unknown): value is RootName {
+  const { root, bytes } = Object(value) as Readonly<Record<string, unknown>>;
+  return isFileName(root) && Number.isSafeInteger(bytes) && Number(bytes) > 0;
+}
+
+/** True for distinct encodings in the order of ENCODINGS. */
+export const areEncodings = (value: unknown): value is readonly Encoding[] =>
+  Array.isArray(value) && value.join() === ENCODINGS.filter((encoding) => value.includes(encoding)).join();
+
+const MAX_PAGE_SIZE = 100_000;
+
+/** True for distinct page sizes in ascending order. */
+export function arePageSizes(sizes: unknown): sizes is readonly number[] {
+  if (!Array.isArray(sizes) || sizes.length === 0) return false;
+  return sizes.every(
+    (size: unknown, i) => Number.isSafeInteger(size) && Number(size) > Number(sizes[i - 1] ?? 0) && Number(size) <= MAX_PAGE_SIZE,
+  );
+}
+
+/** Returns the default limit: the smallest page size of the build. */
+export const defaultLimit = (site: Site): number => site.pageSizes[0] ?? 20;
+
+/** Returns the maximum limit: the largest page size of the build. */
+export const maximumLimit = (site: Site): number => site.pageSizes.at(-1) ?? defaultLimit(site);

@@ -1,0 +1,103 @@
+/**
+ * Answers requests from the files of a mirror. Keeps the manifest and parts of the archive in memory. Uses no platform
+ * API, so that edge functions, workers and the client share this code.
+ */
+import { PartCache } from '../format/partCache.ts';
+import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
+import { MANIFEST_PATH } from './filePaths.ts';
+import type { AnswerFromLists } from './listEndpoints.ts';
+import { type BuiltSite, siteOf } from './mirrorOptions.ts';
+import { type Answer, respond } from './respond.ts';
+
+interface Known {
+  readonly text: string;
+  readonly site: BuiltSite;
+}
+
+export class MirrorReader<File extends OpenFile> {
+  readonly #files: Files<File>;
+  readonly #lists: AnswerFromLists;
+  readonly #freshMs: number;
+  readonly #confirmsAbsence: boolean;
+  readonly #cache = new PartCache();
+  /** Concurrent requests share one read of the manifest. */
+  #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
+
+  /**
+   * `freshMs` is the time in milliseconds for which the manifest is used from memory. Use infinity when the files of a
+   * deployment never change. `confirmsAbsence` reads the manifest again before an id of layout `files` is reported as
+   * unknown, because a new build of another dialect or layout has other paths. This costs a request for each unknown
+   * id.
+   */
+  constructor(files: Files<File>, lists: AnswerFromLists, freshMs: number, confirmsAbsence = false) {
+    this.#files = files;
+    this.#lists = lists;
+    this.#freshMs = freshMs;
+    this.#confirmsAbsence = confirmsAbsence;
+  }
+
+  /**
+   * Answers a request. `target` is its path and query. If a required file is missing, reads the manifest again and
+   * retries once, because the host may be replacing files. Rejects with a MissingFileError if the retry fails too, and
+   * with the error of `files` if they cannot be read. `files` may be aborted with this request. The manifest is read
+   * without them, because other requests may wait for it.
+   */
+  async answer(target: string, files = this.#files): Promise<Answer<File>> {
+    try {
+      return await this.#answerOnce(target, files);
+    } catch (error) {
+      if (!(error instanceof MissingFileError)) throw error;
+    }
+    this.#manifest = undefined;
+    return this.#answerOnce(target, files);
+  }
+
+  /**
+   * Returns the manifest's text, from memory while it is fresh. Rejects when the manifest cannot be read or belongs to
+   * another program.
+   */
+  async manifest(): Promise<string> {
+    return (await this.#current()).text;
+  }
+
+  async #answerOnce(target: string, files: Files<File>): Promise<Answer<File>> {
+    const known = await this.#current();
+    let [found, missing] = [0, 0];
+    const counted: Files<File> = {
+      open: async (path) => {
+        const file = await files.open(path);
+        if (file === undefined) missing += 1;
+        else found += 1;
+        return file;
+      },
+      read: (path, offset, length, isWhole) => files.read(path, offset, length, isWhole),
+      inflate: (member, most) => files.inflate(member, most),
+    };
+    const answer = await respond(target, known.site, counted, this.#lists, this.#cache);
+    if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {
+      throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
+    }
+    return answer;
+  }
+
+  #current(): Promise<Known> {
+    if (this.#manifest !== undefined && this.#manifest.until > Date.now()) return this.#manifest.known;
+    return this.#anew();
+  }
+
+  #anew(): Promise<Known> {
+    const known = this.#read();
+    this.#manifest = { known, until: Date.now() + this.#freshMs };
+    known.catch(() => {
+      if (this.#manifest?.known === known) this.#manifest = undefined;
+    });
+    return known;
+  }
+
+  async #read(): Promise<Known> {
+    const file = await this.#files.open(MANIFEST_PATH);
+    if (file === undefined) throw new Error(`${MANIFEST_PATH} is missing`);
+    const text = await file.text();
+    return { text, site: siteOf(JSON.parse(text)) };
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Decodes paths and queries of requests, and parses the window of a list. Refusal messages are identical to those of
+ * the recorded server.
+ */
+import { defaultLimit, maximumLimit, type Site } from './mirrorOptions.ts';
+
+/** A window of a list: `limit` and `offset` after defaults, both in entries of the list. */
+export interface Window {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** Returns the window that a query asks for, or the message of the rule that it breaks. */
+export function windowIn(values: ReadonlyMap<string, readonly string[]>, site: Site): Window | string {
+  // The recorded server reports the offset before the limit.
+  const offset = parseInteger('offset', values.get('offset'), 0, 0, Number.MAX_SAFE_INTEGER);
+  if (typeof offset === 'string') return offset;
+  const limit = parseInteger('limit', values.get('limit'), defaultLimit(site), 1, maximumLimit(site));
+  return typeof limit === 'string' ? limit : { limit, offset };
+}
+
+/** Returns the number, or the message of the rule that it breaks. As recorded, a repeated parameter breaks the rule. */
+function parseInteger(
+  name: string,
+  values: readonly string[] | undefined,
+  absent: number,
+  minimum: number,
+  maximum: number,
+): number | string {
+  if (values === undefined) return absent;
+  const [text] = values;
+  if (values.length !== 1 || text === undefined || !/^-?[0-9]+$/.test(text)) return `querystring/${name} must be integer`;
+  const number = Number(text);
+  if (text.startsWith('-') || number < minimum) return `querystring/${name} must be >= ${minimum}`;
+  if (number > maximum) return `querystring/${name} must be <= ${maximum}`;
+  return number;
+}
+
+/** Returns all values of each parameter, in order. Decodes `+` as a space, as in every form-encoded query. */
+export function parseQuery(query: string): Map<string, string[]> {
+  const values = new Map<string, string[]>();
+  for (const pair of query.split('&')) {
+    if (pair === '') continue;
+    const at = pair.indexOf('=');
+    const name = decode((at < 0 ? pair : pair.slice(0, at)).replaceAll('+', ' '));
+    const value = at < 0 ? '' : decode(pair.slice(at + 1).replaceAll('+', ' '));
+    const known = values.get(name);
+    if (known === undefined) values.set(name, [value]);
+    else known.push(value);
+  }
+  return values;
+}
+
+/** Decodes percent-encoding. Returns malformed text unchanged, because the rules of parameters refuse it later. */
+export const decode = (text: string): string => decodeStrictly(text) ?? text;
+
+/** Decodes percent-encoding; undefined for malformed text. */
+export function decodeStrictly(text: string): string | undefined {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,55 @@
+/** Interface between a pull and its source: a database, a server or a mirror. */
+import type { LastRead, Rules, Sources } from '../contract/sources.ts';
+import type { BlockIdentity } from './blockIdentity.ts';
+import type { Heights } from './heightRange.ts';
+import type { EtchingList } from './mirror/pullEtchings.ts';
+import type { Fetched } from './writePulled.ts';
+
+/** Highest valid height. Bitcoin's chain reaches it in about 170 years, so higher blocks mean wrong data. */
+export const HIGHEST = 10_000_000;
+
+/**
+ * Most blocks that a source may list, and that one pull fetches. Each takes some 300 bytes of memory. The main chain
+ * has 137,000 blocks with runes in 2026, and gets 53,000 more a year.
+ */
+export const MOST_BLOCKS = 1_000_000;
+
+/** Range of blocks that a source has. Blocks in between may be missing. */
+export interface Extent extends Heights {
+  /** First height to pull if no range is given and nothing was pulled before. May be above `first`. */
+  readonly begin: number;
+  /** False if the source lists no records at this height: the block is empty, or the source lacks the block. */
+  has(height: number): boolean;
+}
+
+/** Returns the origin of a source that uses the same rules at all heights. */
+export const allBy = (rules: Rules): Sources => [{ rules, blocks: [[0, HIGHEST]] }];
+
+export interface Source {
+  /** Name for messages, without keys and passwords. */
+  readonly name: string;
+  /** Rules by which the source makes its rows, for all heights. Known after the first look(). */
+  readonly origin: Sources;
+  /** Ranges of heights that the source has read, even without records. Undefined if the source does not say. */
+  readonly heightsRead?: readonly Heights[];
+  /** Last block that the source has read. Undefined if the source does not say. */
+  readonly tip?: LastRead | undefined;
+  /** Settled heights per file. */
+  readonly perFile: number;
+  /**
+   * True if digests of all blocks need no extra requests. Then a pull compares all pulled blocks, not only the last.
+   */
+  readonly knowsDigests: boolean;
+  /** Etchings of a server or a mirror. Undefined for a database, which has a table of runes instead. */
+  readonly etchings?: EtchingList;
+  /** Reads the range of blocks that the source has now. A database begins a new snapshot. */
+  look(): Promise<Extent>;
+  identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>>;
+  /**
+   * Fetches data that block files refer to, before the blocks. `isBehind`: a pulled block is above the source's tip.
+   */
+  prepare?(isBehind: boolean): Promise<void>;
+  /** Fetches a range of blocks into one file. */
+  fetch(unit: Heights): Promise<Fetched>;
+  close?(): Promise<void>;
+}

@@ -1,0 +1,47 @@
+/** Writes rows to a temporary CSV file, which writeParquet() reads. */
+import { appendFileSync, rmSync } from 'node:fs';
+import { workFile } from './writePulled.ts';
+
+/** Characters per write. */
+const CHUNK = 1 << 20;
+
+type Cell = string | number | bigint | boolean | null;
+
+export class CsvFile<Column extends string> {
+  readonly #path: string;
+  readonly #columns: readonly Column[];
+  #pending = '';
+  rows = 0;
+
+  /** `folder` is the folder `pulled`. */
+  constructor(folder: string, columns: readonly Column[]) {
+    this.#path = workFile(folder, '.csv');
+    this.#columns = columns;
+  }
+
+  /** Adds a row. Throws system errors. */
+  add(row: Readonly<Record<Column, Cell>>): void {
+    this.#pending += `${this.#columns.map((column) => cellText(row[column])).join(',')}\n`;
+    this.rows++;
+    if (this.#pending.length > CHUNK) this.#flush();
+  }
+
+  /** Writes the remaining rows. Returns the path of the file, undefined if there are no rows. */
+  end(): string | undefined {
+    this.#flush();
+    return this.rows === 0 ? undefined : this.#path;
+  }
+
+  drop(): void {
+    rmSync(this.#path, { force: true });
+  }
+
+  #flush(): void {
+    if (this.#pending === '') return;
+    appendFileSync(this.#path, this.#pending);
+    this.#pending = '';
+  }
+}
+
+const cellText = (value: Cell): string =>
+  value === null ? '' : typeof value === 'string' && !/^[0-9A-Za-z:]+$/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);

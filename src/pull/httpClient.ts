@@ -1,0 +1,173 @@
+/** HTTP client with a rate limit, timeouts and a limited number of retries. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { misfitOf } from '../contract/schemas.ts';
+import { BuildError, InputError } from '../errors.ts';
+import { type Answer, ENCODINGS, PassingError, type Question, TooLargeError, Transport } from './httpConnections.ts';
+
+export interface ClientOptions {
+  /** Sent with every request. Messages never show the values of headers, which may be API keys. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Requests per second; 0 for no limit. */
+  readonly rate: number;
+  readonly retries: number;
+  /** Longest time without data from the server, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Longest pause before the first retry, in milliseconds. The limit doubles with each further retry. */
+  readonly pauseMs: number;
+  readonly signal: AbortSignal;
+  /** Called before every retry, with the failure. */
+  readonly onRetry: (why: string) => void;
+}
+
+export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
+
+export interface Reply<T> {
+  readonly status: number;
+  /** Parsed response body; undefined unless the status is 200. */
+  readonly body: T | undefined;
+  /** First 2,000 characters of the response body if the status is not 200. */
+  readonly refusal: string;
+}
+
+const LONGEST_PAUSE_MS = 60_000;
+
+/** Longest Retry-After that a pull waits for, in milliseconds. */
+const LONGEST_WAIT_MS = 15 * 60_000;
+
+/** Largest accepted response body if the caller gives no smaller limit. Files of archives are the largest bodies. */
+const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
+
+/** True for a status that may change on another attempt. 501 does not: the server never supports the request. */
+export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
+
+export class Client {
+  readonly #options: ClientOptions;
+  readonly #transport: Transport;
+  /** Earliest start of the next request, in milliseconds on the clock of performance.now(). */
+  #next = 0;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#transport = new Transport(options);
+  }
+
+  /** Sends a request without the rate limit. Throws the errors of `Transport.send`. */
+  send(question: Question): Promise<Answer> {
+    return this.#transport.send(question);
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  /**
+   * Requests a URL. `parse` reads the body of an answer with status 200. If `parse` throws, the body counts as damaged
+   * and the request is retried. Returns the answer for a status that a retry cannot change. Throws a BuildError if the
+   * last retry fails, and an InputError for a body of more than `most` bytes.
+   */
+  get<T>(url: string, parse: (text: string) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
+    return this.#get(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), most);
+  }
+
+  /** Requests a URL like `get`, but returns the body as bytes. */
+  getBytes(url: string): Promise<Reply<Uint8Array>> {
+    return this.#get(url, (body) => body, LARGEST_BODY_BYTES);
+  }
+
+  #get<T>(url: string, parse: (body: Uint8Array) => T, most: number): Promise<Reply<T>> {
+    return this.persist(withoutQuery(url), async () => {
+      await this.#turn();
+      return this.#attempt(url, parse, Math.min(most, LARGEST_BODY_BYTES));
+    });
+  }
+
+  /**
+   * Runs `step`, and retries it after a pause whenever it throws a PassingError. Throws a BuildError after the last
+   * retry. `what` names the request in messages.
+   */
+  async persist<T>(what: string, step: () => Promise<T>): Promise<T> {
+    const { retries, pauseMs, signal, onRetry } = this.#options;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await step();
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof PassingError)) throw error;
+        if (attempt >= retries) {
+          throw new BuildError(`${what} ${error.message}; tried ${attempt + 1} times`, [
+            'Check the server and the network, then run the same command again: it continues from here.',
+          ]);
+        }
+        onRetry(`${what} ${error.message}`);
+        // A Retry-After applies to all requests to the server.
+        if (error.waitMs !== undefined) this.#next = Math.max(this.#next, performance.now() + error.waitMs);
+        // A random pause, so that clients that failed together do not retry together.
+        const pause = Math.random() * Math.min(pauseMs * 2 ** attempt, LONGEST_PAUSE_MS);
+        await sleep(pause, undefined, { signal });
+      }
+    }
+  }
+
+  /** Waits until the rate limit and Retry-After allow another request. */
+  async #turn(): Promise<void> {
+    const { rate, signal } = this.#options;
+    for (;;) {
+      signal.throwIfAborted();
+      const now = performance.now();
+      if (this.#next <= now) break;
+      await sleep(Math.min(this.#next - now, 1000), undefined, { signal });
+    }
+    if (rate > 0) this.#next = Math.max(this.#next, performance.now()) + 1000 / rate;
+  }
+
+  async #attempt<T>(url: string, parse: (body: Uint8Array) => T, most: number): Promise<Reply<T>> {
+    const headers = { accept: 'application/json', 'accept-encoding': ENCODINGS, 'user-agent': 'node', ...this.#options.headers };
+    const answer = await this.#transport.send({ url: new URL(url), headers, limit: most }).catch((error: unknown) => {
+      if (!(error instanceof TooLargeError)) throw error;
+      throw new InputError(`${withoutQuery(url)} answers with more than ${sizeText(most)}`, [
+        'No such response of this API is that large. Check the URL.',
+      ]);
+    });
+    const { status, body } = answer;
+    if (isPassing(status)) {
+      throw new PassingError(`was answered with status ${status}`, retryAfter(answer.headers['retry-after'] ?? ''));
+    }
+    if (status >= 300 && status < 400) {
+      throw new InputError(`${withoutQuery(url)} redirects to ${JSON.stringify(answer.headers['location'] ?? '')}`, [
+        'Redirects are not followed, because they could send API keys to another host. Use the URL that it redirects to.',
+      ]);
+    }
+    if (status !== 200) return { status, body: undefined, refusal: body.toString('utf8').slice(0, 2000) };
+    try {
+      return { status, body: parse(body), refusal: '' };
+    } catch (error) {
+      // The parser's message would quote the body, which may contain a key.
+      const why = error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error);
+      throw new PassingError(`has an unexpected response body: ${why}`);
+    }
+  }
+}
+
+const sizeText = (bytes: number): string =>
+  bytes >= 1024 * 1024 ? `${Math.floor(bytes / 1024 / 1024)} MB` : `${Math.floor(bytes / 1024)} KB`;
+
+/**
+ * Converts a Retry-After header, which has seconds or a date, to milliseconds. Returns undefined for an invalid header.
+ * Throws a BuildError if the wait is too long.
+ */
+function retryAfter(value: string): number | undefined {
+  const ms = /^[0-9]+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  if (Number.isNaN(ms)) return undefined;
+  if (ms > LONGEST_WAIT_MS) {
+    throw new BuildError(`the server asks to retry in ${Math.ceil(ms / 60_000)} minutes (Retry-After: ${value})`, [
+      'Run the same command again then: it continues from here. A lower --rate may avoid the wait.',
+    ]);
+  }
+  return Math.max(ms, 0);
+}
+
+/** Removes query and credentials from a URL for messages, because they may contain keys. */
+function withoutQuery(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}

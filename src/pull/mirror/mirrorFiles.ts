@@ -1,0 +1,48 @@
+/**
+ * Reads the files of another mirror's archive. Because blocks are pulled in ascending order, it fetches each file in
+ * full, once, and keeps the file until its blocks are read. That takes thousands of requests for all of history instead
+ * of millions.
+ */
+import { createHash } from 'node:crypto';
+import { BadBlockError } from '../blockIdentity.ts';
+import type { Client } from '../httpClient.ts';
+
+/** Most files to keep, enough for the blocks that are pulled in parallel. */
+const MOST_FILES = 4;
+
+export class WholeFiles {
+  readonly #base: string;
+  readonly #client: Client;
+  /** File contents by path, least recently used first. */
+  readonly #files = new Map<string, Promise<Uint8Array | undefined>>();
+
+  constructor(base: string, client: Client) {
+    this.#base = base;
+    this.#client = client;
+  }
+
+  /**
+   * Returns the content of a file, undefined if the mirror does not have it. Rejects if the content does not match the
+   * hash in the file's name.
+   */
+  read(path: string): Promise<Uint8Array | undefined> {
+    const file = this.#files.get(path) ?? this.#fetch(path);
+    this.#files.delete(path);
+    this.#files.set(path, file);
+    file.catch(() => this.#files.delete(path));
+    for (const [oldest] of this.#files) {
+      if (this.#files.size <= MOST_FILES) break;
+      this.#files.delete(oldest);
+    }
+    return file;
+  }
+
+  async #fetch(path: string): Promise<Uint8Array | undefined> {
+    const { status, body } = await this.#client.getBytes(`${this.#base}/${path}`);
+    if (status === 404) return undefined;
+    if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
+    const name = createHash('sha256').update(body).digest('hex').slice(0, 32);
+    if (!path.endsWith(`/${name}.bin`)) throw new BadBlockError(`needs ${path}, which is damaged on the mirror`);
+    return body;
+  }
+}

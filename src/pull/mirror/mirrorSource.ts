@@ -1,0 +1,230 @@
+/**
+ * Pulls blocks from another mirror of this program. The mirror's digests tell which blocks differ, and verify the
+ * fetched blocks. The page map finds pages in the mirror's files, so the mirror's host needs no code.
+ */
+import { gunzipSync } from 'node:zlib';
+import { type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
+import type { LastRead, Sources } from '../../contract/sources.ts';
+import { CliError, InputError } from '../../errors.ts';
+import { formatFault } from '../../format/formatVersion.ts';
+import { answerFromLists } from '../../lists/answers.ts';
+import { type BlockDigest, digestOfBlocks, readDigests } from '../../output/digests.ts';
+import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
+import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../../pages/filePaths.ts';
+import { maximumLimit, siteOf } from '../../pages/mirrorOptions.ts';
+import { MirrorReader } from '../../pages/mirrorReader.ts';
+import { BadBlockError, type BlockIdentity } from '../blockIdentity.ts';
+import { allBy, type Extent, HIGHEST, MOST_BLOCKS, type Source } from '../blockSource.ts';
+import type { Heights } from '../heightRange.ts';
+import type { Client } from '../httpClient.ts';
+import { PassingError } from '../httpConnections.ts';
+import { type Fetched, writeBlock } from '../writePulled.ts';
+import { bytesOf, type Page, parsePage, readBlock } from './blockPages.ts';
+import { WholeFiles } from './mirrorFiles.ts';
+import { type EtchingList, type EtchingPage, parseEtchingPage } from './pullEtchings.ts';
+
+/** Most bytes of a manifest. A range of heights takes some 18, so a testnet with a gap after each block needs 9 MB. */
+const MANIFEST_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Most ranges of heights that a source may list as read. The time to join two lists grows with the product of their
+ * lengths.
+ */
+const MOST_RUNS = 10_000;
+
+/** Most bytes of a digest file. Each of its 1,000 lines has some 190. */
+const DIGESTS_BYTES = 1024 * 1024;
+
+/**
+ * Fetches the mirror's manifest. Returns undefined if the host has none. Throws an InputError if the manifest has
+ * another format version, or values that no chain of blocks has.
+ */
+export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
+  // Another program may answer with any text. Invalid JSON counts as cut off, so the request is retried.
+  const parse = (text: string): unknown => (text.startsWith('{') ? JSON.parse(text) : undefined);
+  const { body } = await client.get(`${base}/${MANIFEST_PATH}`, parse, MANIFEST_BYTES);
+  const { generator, format } = Object(body) as Readonly<Record<string, unknown>>;
+  const fault = generator === 'rune-activity-mirror' ? formatFault(format) : undefined;
+  if (fault !== undefined) throw new InputError(`${base} cannot be read: ${fault}`);
+  const found = manifest.safeParse(body);
+  if (!found.success) return undefined;
+  const wrong = impossible(found.data);
+  if (wrong === undefined) return found.data;
+  throw new InputError(`the manifest of ${base} ${wrong}`, ['No mirror of this program has that. Check --from, or tell who runs it.']);
+}
+
+/**
+ * Describes the first value in a manifest that no chain of blocks has. Returns undefined for a plausible manifest.
+ * Called before any other use of the values.
+ */
+export function impossible({ heights, blocks, tip, sources = [] }: Manifest): string | undefined {
+  const read = sources.flatMap((source) => source.blocks);
+  const wrong = wrongRun(heights) ?? sources.map((source) => wrongRun(source.blocks)).find((run) => run !== undefined);
+  if (wrong !== undefined)
+    return `has the range of heights ${wrong.join('..')}, which is not above the one before, or not up to ${HIGHEST}`;
+  if ((tip?.height ?? 0) > HIGHEST) return `names block ${tip?.height} as its last, above ${HIGHEST}`;
+  if (blocks > MOST_BLOCKS) return `lists ${blocks} blocks, more than ${MOST_BLOCKS}`;
+  return read.length > MOST_RUNS ? `has ${read.length} ranges of blocks that were read, more than ${MOST_RUNS}` : undefined;
+}
+
+/** Returns the first range that is invalid or not above the range before it. */
+const wrongRun = (runs: readonly (readonly [number, number])[]): readonly [number, number] | undefined =>
+  runs.find(([first, last], i) => first > last || last > HIGHEST || first <= (runs[i - 1]?.[1] ?? -1));
+
+/** Manifest of a mirror, and the blocks in its digest files, heights ascending. */
+export interface Listing {
+  readonly manifest: Manifest;
+  readonly blocks: readonly BlockDigest[];
+}
+
+/** Reads the manifest and all digests. Retries if they do not match, because a build may be replacing the mirror. */
+export async function readListing(base: string, client: Client): Promise<Listing> {
+  return client.persist(base, async () => {
+    const found = await findManifest(base, client);
+    if (found === undefined) throw new BadBlockError('no longer has a manifest');
+    const blocks: BlockDigest[] = [];
+    for (const path of digestsPaths(found)) {
+      const { status, body } = await client.get(`${base}/${path}`, (text) => readDigests(text, path), DIGESTS_BYTES);
+      if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
+      for (const block of body) blocks.push(block);
+      // Bounds the memory for blocks of a wrong digest file.
+      if (blocks.length > found.blocks) break;
+    }
+    if (blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest) {
+      throw new BadBlockError('has block digests that do not match the digest in its manifest');
+    }
+    return { manifest: found, blocks };
+  });
+}
+
+export class MirrorSource implements Source {
+  readonly name: string;
+  get origin(): Sources {
+    return [...(this.#manifest.sources ?? []), ...allBy('server')];
+  }
+  get heightsRead(): Heights[] {
+    const { sources = [], lists, heights } = this.#manifest;
+    const [first, last] = [heights[0]?.[0], heights.at(-1)?.[1]];
+    // Without a list of the blocks read, complete counts of mints and burns still prove that the mirror has all blocks.
+    if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
+    return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
+  }
+  get tip(): LastRead | undefined {
+    return this.#manifest.tip;
+  }
+  readonly perFile = 1;
+  readonly knowsDigests = true;
+  readonly #base: string;
+  readonly #client: Client;
+  readonly #folder: string;
+  #mirror: MirrorReader<OpenFile>;
+  #manifest: Manifest;
+  #blocks: ReadonlyMap<number, BlockDigest> = new Map();
+
+  constructor(base: string, found: Manifest, client: Client, folder: string) {
+    this.name = `${base} (a mirror of this program)`;
+    this.#base = base;
+    this.#client = client;
+    this.#folder = folder;
+    this.#manifest = found;
+    this.#mirror = this.#fresh();
+  }
+
+  async look(): Promise<Extent> {
+    const { manifest: found, blocks: listed } = await readListing(this.#base, this.#client);
+    const [first, last] = [found.heights[0]?.[0], found.tip?.height ?? found.heights.at(-1)?.[1]];
+    if (first === undefined || last === undefined) {
+      throw new InputError(`${this.#base} has no blocks`, ['Give another mirror with --from.']);
+    }
+    if (found.digest !== this.#manifest.digest) this.#mirror = this.#fresh();
+    const blocks = new Map(listed.map((block) => [block.height, block]));
+    this.#manifest = found;
+    this.#blocks = blocks;
+    return { first, begin: first, last, has: (height) => blocks.has(height) };
+  }
+
+  async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
+    return new Map(heights.map((height) => [height, this.#blocks.get(height) ?? { hash: '', records: 0 }]));
+  }
+
+  get etchings(): EtchingList {
+    return {
+      limit: maximumLimit(siteOf(this.#manifest)),
+      isCounted: true,
+      read: async (limit, offset): Promise<EtchingPage | undefined> =>
+        this.#manifest.lists?.etchings === undefined
+          ? undefined
+          : this.#window(`/runes/v1/etchings?limit=${limit}&offset=${offset}`, parseEtchingPage),
+      persist: (what, step) => this.#client.persist(what, step),
+    };
+  }
+
+  async fetch({ first: height }: Heights): Promise<Fetched> {
+    const expected = this.#blocks.get(height);
+    if (expected === undefined) throw new Error(`the mirror does not list block ${height}`);
+    const limit = maximumLimit(siteOf(this.#manifest));
+    const check = (digest: string) => {
+      if (digest === expected.digest) return;
+      this.#mirror = this.#fresh();
+      throw new BadBlockError(`has the digest ${digest}, but the mirror lists ${expected.digest}`);
+    };
+    return this.#client.persist(`block ${height}`, () =>
+      writeBlock(this.#folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add), check),
+    );
+  }
+
+  /** Creates a page map over the mirror's files with an empty cache. */
+  #fresh(): MirrorReader<OpenFile> {
+    const archive = new WholeFiles(this.#base, this.#client);
+    const files: Files<OpenFile> = {
+      open: async (path) => {
+        const most = Math.max(bytesOf(maximumLimit(siteOf(this.#manifest))), MANIFEST_BYTES);
+        const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text, most);
+        if (body !== undefined && status === 200) return { text: () => Promise.resolve(body) };
+        if (status === 404) return undefined;
+        throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
+      },
+      read: async (path, offset, length) => {
+        const part = (await archive.read(path))?.subarray(offset, offset + length);
+        return part?.length === length ? part : undefined;
+      },
+      inflate: (member, most) => Promise.resolve(gunzipSync(member, { maxOutputLength: most }).toString()),
+    };
+    return new MirrorReader(files, answerFromLists, Number.POSITIVE_INFINITY);
+  }
+
+  #page(height: number, limit: number, offset: number): Promise<Page> {
+    return this.#window(`/runes/v1/blocks/${height}/activity?limit=${limit}&offset=${offset}`, parsePage);
+  }
+
+  /** Reads a window of a list from the mirror's files. */
+  async #window<T>(path: string, parse: (text: string) => T): Promise<T> {
+    try {
+      const answer = await this.#mirror.answer(path);
+      if (answer.kind === 'page') return parse(await answer.page.text());
+      if (answer.kind === 'window') return parse(answer.body);
+      throw new BadBlockError('is not part of the mirror');
+    } catch (error) {
+      if (error instanceof CliError || error instanceof PassingError) throw error;
+      // The page map cannot read a file: the file is damaged, or its upload has not finished.
+      this.#mirror = this.#fresh();
+      if (error instanceof MissingFileError) {
+        throw new BadBlockError("cannot be read from the mirror's files, which are incomplete or being replaced");
+      }
+      throw new BadBlockError(
+        `cannot be read from the mirror's files: ${error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error)}`,
+      );
+    }
+  }
+}
+
+/** Paths of a mirror's digest files, heights ascending. */
+export function digestsPaths({ heights }: Manifest): Set<string> {
+  const paths = new Set<string>();
+  for (const [first, last] of heights)
+    for (let height = first - (first % DIGESTS_PER_FILE); height <= last; height += DIGESTS_PER_FILE) paths.add(digestsPath(height));
+  return paths;
+}
+
+/** Returns the URL that paths of a mirror are relative to, from a URL that may end with `/runes/v1`. */
+export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');

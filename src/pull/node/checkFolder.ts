@@ -1,0 +1,75 @@
+/** Checks that the folder `pulled`, the node and the wanted blocks match. */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { InputError } from '../../errors.ts';
+import { DamagedStateError, OtherFormatError } from '../../unspent/readChecked.ts';
+import { originsOf } from '../blocksFile.ts';
+import type { WantedBlocks } from '../planBlocks.ts';
+import { hundredOf, listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
+import { explained } from '../writePulled.ts';
+import type { ChainInfo } from './coreNode.ts';
+
+/** Returns the first of the last `last` blocks, rounded down to the first block of a file. */
+export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
+
+/** Returns the first height whose rows are written. Throws an InputError if an earlier pull skipped the wanted rows. */
+export function firstWanted(
+  { from }: WantedBlocks,
+  { found, firstHeight, tip, folder }: { found: number | undefined; firstHeight: number; tip: number; folder: string },
+): number {
+  if (from === undefined) return found ?? firstHeight;
+  const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
+  // The range of the last N blocks starts lower if the node is behind.
+  if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
+  throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
+    `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,
+  ]);
+}
+
+export function checkNetwork(found: string | undefined, chain: ChainInfo, node: string, folder: string): void {
+  if (found === undefined || found === chain.network) return;
+  throw new InputError(`${node} is on the network ${chain.network}, but ${folder} has blocks of ${found}`, [
+    'Check --from, or give another folder with --to.',
+  ]);
+}
+
+/** Throws an InputError if a folder without a ledger has pulled files. */
+export function checkNew(folder: string): void {
+  if (listPulledFiles(folder).length === 0) return;
+  if (originsOf(folder).includes('ord')) throw lost(`${join(folder, STATE_FOLDER)} is missing`, folder);
+  throw new InputError(`${folder} has blocks of another source`, [
+    `Blocks from a node do not continue them. Give another folder with --to, or remove ${folder}.`,
+  ]);
+}
+
+/** Returns the error for a missing or damaged file of an earlier pull. */
+export const lost = (what: string, folder: string): InputError =>
+  new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder}: the next pull reads all blocks again.`]);
+
+/** Converts errors of the ledger's files to errors with advice. Returns other errors unchanged. */
+export function withAdvice(error: unknown, folder: string): unknown {
+  if (error instanceof DamagedStateError) return lost(error.message, folder);
+  if (error instanceof OtherFormatError) {
+    return new InputError(error.message, [
+      `Remove ${folder} and pull again: the pull reads all blocks anew. Or use the version of this program that wrote it.`,
+    ]);
+  }
+  return explained(folder, error);
+}
+
+/** First and last bytes of a Parquet file. */
+const MAGIC = 'PAR1';
+
+/** True if a file begins and ends like a Parquet file. Does not verify the SHA-256, because builds do. */
+export function isParquet(path: string): boolean {
+  const file = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(file);
+    const bytes = Buffer.alloc(MAGIC.length);
+    return [0, size - MAGIC.length].every(
+      (at) => size > 2 * MAGIC.length && readSync(file, bytes, 0, bytes.length, at) > 0 && bytes.toString() === MAGIC,
+    );
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,343 @@
+/**
+ * Bitcoin Core node as a source of blocks: chain, raw blocks, and the outputs that inputs spend.
+ *
+ * Reads blocks over REST if the node has it turned on (`rest=1`), otherwise as hex over RPC. NodePull checks their
+ * proof of work.
+ */
+import { z } from 'zod';
+import { isPlainHttp } from '../../contract/plainUrl.ts';
+import { hex64 } from '../../contract/schemas.ts';
+import { InputError } from '../../errors.ts';
+import { hashText } from '../../runes/bytes.ts';
+import { CONFIRMATIONS, type Commitment, type PreviousOutput } from '../../runes/indexBlock.ts';
+import { NETWORKS } from '../../runes/networks.ts';
+import { type Block, BlockError, HEADER_BYTES, type Header, readBlock, readHeader } from '../../runes/parseBlock.ts';
+import { PassingError } from '../httpConnections.ts';
+import { hash256 } from './hash256.ts';
+import {
+  bytesOf,
+  chainInfo,
+  ENVELOPE_BYTES,
+  hashAnswer,
+  LARGEST_BLOCK,
+  networkInfo,
+  PreviousOutputs,
+  type WantedInput,
+} from './nodeAnswers.ts';
+import {
+  type CallOptions,
+  Calls,
+  CredentialsError,
+  ForbiddenError,
+  parseJson,
+  RPC_CODES,
+  RpcError,
+  textOf,
+  WrongServerError,
+} from './nodeCalls.ts';
+import { isLoopback } from './rpcCredentials.ts';
+import { FormatError, SpentOutputs } from './spentOutputs.ts';
+
+type NetworkName = keyof typeof NETWORKS;
+
+export interface ChainInfo {
+  readonly network: NetworkName;
+  /** Height of the last block that the node has checked. */
+  readonly blocks: number;
+  /** Height of the last header that the node knows. */
+  readonly headers: number;
+  readonly bestHash: string;
+  /** True until the node has caught up with its network. */
+  readonly isSyncing: boolean;
+  /** Lowest height whose block the node still has. */
+  readonly firstStored: number;
+}
+
+/** Most headers in an answer of Bitcoin Core's REST interface. */
+const HEADERS_AT_ONCE = 2000;
+
+/**
+ * Above this number of transactions, the node sends the JSON of the complete block faster than that of each
+ * transaction, because it reads and parses the block at each call. With Core 31 and a block of 0.93 MB, the JSON of the
+ * block took 262 ms and each call 28.6 ms.
+ */
+const MANY_TRANSACTIONS = 10;
+
+/** First versions whose JSON has the outputs that inputs spend: in `getrawtransaction`, and in blocks. */
+const VERSION_WITH_PREVIOUS = { transaction: 250_000, block: 230_000 } as const;
+
+const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or credentials, or 23 or newer with rest=1 in bitcoin.conf.';
+
+export class BitcoinNode {
+  readonly name: string;
+  readonly #calls: Calls;
+  #hasRest = false;
+  /** False after the node did not answer `rest/spenttxouts` as Core 30 does. */
+  #hasSpentOutputs = true;
+  /** False after the node did not let the user call `getrawtransaction`. */
+  #hasTransactions = true;
+  /** Version number, such as 270100 for 27.1. Undefined if unknown. */
+  #version: number | undefined;
+
+  private constructor(options: CallOptions) {
+    this.#calls = new Calls(options);
+    this.name = this.#calls.name;
+  }
+
+  /**
+   * Finds the interfaces that the node answers. Throws an InputError if they are not enough, if the server is not
+   * Bitcoin Core, or if it rejects the credentials. Throws a BuildError if the node is unreachable.
+   */
+  static async open(options: CallOptions): Promise<BitcoinNode> {
+    const { url } = options;
+    if (!isPlainHttp(url)) {
+      // The message does not show the URL, which may contain a password.
+      throw new InputError('the URL of the node must be http or https, without user, password, query and fragment', [
+        'Give the cookie file with --cookie FILE, or user and password in the environment variables CORE_RPC_USER and CORE_RPC_PASSWORD.',
+      ]);
+    }
+    const node = new BitcoinNode(options);
+    try {
+      if (url.protocol === 'http:' && !isLoopback(url)) {
+        options.onNotice(`${node.name} is asked over plain HTTP: others in the network could read credentials and change blocks`);
+      }
+      await node.#look(options);
+    } catch (error) {
+      node.close();
+      throw error;
+    }
+    return node;
+  }
+
+  async chain(): Promise<ChainInfo> {
+    const info = await this.#calls.persist('the chain', async () =>
+      this.#hasRest
+        ? parseJson(await this.#calls.restBody('/chaininfo.json'), chainInfo)
+        : this.#calls.rpc('getblockchaininfo', [], chainInfo),
+    );
+    const { chain } = info;
+    if (!isNetwork(chain)) {
+      throw new InputError(`${this.name} follows the network ${JSON.stringify(chain.slice(0, 50))}, which is not supported`, [
+        `Start it for one of these networks: ${Object.keys(NETWORKS).join(', ')}.`,
+      ]);
+    }
+    return {
+      network: chain,
+      blocks: info.blocks,
+      headers: info.headers,
+      bestHash: info.bestblockhash,
+      isSyncing: info.initialblockdownload,
+      firstStored: info.pruned ? (info.pruneheight ?? 0) : 0,
+    };
+  }
+
+  /** Returns the hash of the block at a height of the node's best chain. Undefined above its tip. */
+  hashAt(at: number): Promise<string | undefined> {
+    return this.#calls.persist(`the hash of block ${at}`, async () => {
+      if (this.#hasRest) {
+        const answer = await this.#calls.rest(`/blockhashbyheight/${at}.json`);
+        if (answer.status === 200) return parseJson(answer.body, hashAnswer).blockhash;
+        if (textOf(answer.body).startsWith('Block height out of range')) return undefined;
+        throw this.#calls.missing(answer);
+      }
+      try {
+        return await this.#calls.rpc('getblockhash', [at], hex64);
+      } catch (error) {
+        if (error instanceof RpcError && error.code === RPC_CODES.parameter) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * Reads a block and checks its hash and merkle root. Retries a damaged block. Throws an InputError for a pruned
+   * block.
+   */
+  readBlock(hash: string): Promise<Block> {
+    return this.#calls.persist(`block ${hash}`, async () => {
+      try {
+        return readBlock(await this.#block(hash), hash256);
+      } catch (error) {
+        throw error instanceof BlockError ? new PassingError(`is damaged: ${error.message}`) : error;
+      }
+    });
+  }
+
+  /** Reads the headers of the node's chain between two heights. The chain may change meanwhile. */
+  async headers(first: number, last: number): Promise<Header[]> {
+    const heights = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    if (!this.#hasRest) {
+      return Promise.all(heights.map((height) => this.#calls.persist(`the header of block ${height}`, () => this.#rpcHeader(height))));
+    }
+    const headers: Header[] = [];
+    for (let next = first; next <= last; next += HEADERS_AT_ONCE) {
+      const some = await this.#calls.persist(`the headers from block ${next} on`, () => this.#restHeaders(next, last));
+      for (const header of some) headers.push(header);
+    }
+    return headers;
+  }
+
+  /**
+   * Returns the outputs that inputs of a block spend, in the order of `wanted`. `recentHeight` returns the height of a
+   * transaction in the last blocks, which is too young for a commitment, and undefined for an older transaction. An
+   * older output may get a height above its own, but never one that is too young for a commitment.
+   */
+  async previousOutputs(
+    block: Block,
+    height: number,
+    wanted: readonly Commitment[],
+    recentHeight: (txid: Uint8Array) => Promise<number | undefined>,
+  ): Promise<PreviousOutput[]> {
+    if (wanted.length === 0) return [];
+    if (this.#hasRest && this.#hasSpentOutputs) {
+      const scripts = await this.#spentScripts(block, wanted);
+      if (scripts !== undefined) {
+        const heights = wanted.map(({ transaction, input }) => {
+          const at = block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input] ?? 0;
+          return recentHeight(block.bytes.subarray(at, at + 32));
+        });
+        const found = await Promise.all(heights);
+        return scripts.map((script, i) => ({ script, height: found[i] ?? height - CONFIRMATIONS + 1 }));
+      }
+    }
+    const inputs = wanted.map(({ transaction, input }) => ({
+      txid: hashText(block.txids, 32 * transaction),
+      input,
+      path: ['tx', transaction],
+    }));
+    const txids = new Set(inputs.map(({ txid }) => txid));
+    const mayCall = this.#calls.credentials !== undefined && (this.#version ?? Infinity) >= VERSION_WITH_PREVIOUS.transaction;
+    const byBlock = () => this.#fromBlock(block.hash, inputs);
+    const ways = [...(mayCall && this.#hasTransactions ? [() => this.#fromTransactions(block.hash, inputs)] : []), byBlock];
+    if (txids.size > MANY_TRANSACTIONS) ways.reverse();
+    for (const way of ways) {
+      const found = await way();
+      if (found) return found;
+    }
+    throw new InputError(`${this.name} does not tell which outputs block ${block.hash} spends, so etchings cannot be checked`, [
+      ADVICE_FOR_PREVIOUS,
+    ]);
+  }
+
+  close(): void {
+    this.#calls.close();
+  }
+
+  async #look({ onNotice }: CallOptions): Promise<void> {
+    const probe = async () => (await this.#calls.rest('/chaininfo.json')).status === 200;
+    this.#hasRest = await this.#calls.persist('the chain', probe);
+    if (this.#hasRest && !this.#calls.credentials) return;
+    try {
+      if (!this.#hasRest) await this.#calls.persist('the chain', () => this.#calls.rpc('getblockchaininfo', [], chainInfo));
+      this.#version = await this.#calls.persist('the version', () => this.#askVersion());
+    } catch (error) {
+      const isRefused = error instanceof CredentialsError;
+      if (!isRefused && !(error instanceof WrongServerError)) throw error;
+      if (!this.#hasRest) {
+        if (!isRefused) throw this.#calls.wrongServer('answers neither REST nor RPC');
+        throw new InputError(`${error.message}, and does not answer REST`, [
+          ...error.details,
+          'Or set rest=1 in bitcoin.conf and restart the node: REST needs no credentials.',
+        ]);
+      }
+      if (!this.#calls.credentials?.areDefault) throw error;
+      onNotice(`${error.message}; using REST alone`);
+      this.#calls.credentials = undefined;
+    }
+    if (!this.#hasRest)
+      onNotice(`${this.name} does not answer REST, so blocks come over RPC, which is slower; rest=1 in bitcoin.conf turns it on`);
+    if (this.#version !== undefined && this.#version < VERSION_WITH_PREVIOUS.block) {
+      const [major, minor] = [Math.floor(this.#version / 10_000), Math.floor(this.#version / 100) % 100];
+      throw new InputError(`${this.name} has version ${major}.${minor}, which is too old`, [ADVICE_FOR_PREVIOUS]);
+    }
+  }
+
+  /** Returns undefined if the user of the RPC interface may not request the version. */
+  async #askVersion(): Promise<number | undefined> {
+    try {
+      return (await this.#calls.rpc('getnetworkinfo', [], networkInfo)).version;
+    } catch (error) {
+      if (error instanceof RpcError || error instanceof ForbiddenError) return undefined;
+      throw error;
+    }
+  }
+
+  async #block(hash: string): Promise<Uint8Array> {
+    const bytes = this.#hasRest
+      ? await this.#calls.restBody(`/block/${hash}.bin`, LARGEST_BLOCK)
+      : bytesOf(await this.#calls.rpc('getblock', [hash, 0], z.string(), 2 * LARGEST_BLOCK + ENVELOPE_BYTES));
+    if (bytes.length < HEADER_BYTES) throw new PassingError(`is cut off: it has ${bytes.length} bytes`);
+    const found = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
+    if (found !== hash) throw new PassingError(`is damaged: its header has the hash ${found}`);
+    return bytes;
+  }
+
+  /** Reads headers over REST from a height on, at most one answer. */
+  async #restHeaders(first: number, last: number): Promise<Header[]> {
+    const count = Math.min(last - first + 1, HEADERS_AT_ONCE);
+    const bytes = await this.#calls.restBody(`/headers/${count}/${(await this.hashAt(first)) ?? ''}.bin`);
+    if (bytes.length !== count * HEADER_BYTES) throw new PassingError(`have ${bytes.length} bytes, expected ${count} headers`);
+    return Array.from({ length: count }, (_, i) => readHeader(bytes.subarray(i * HEADER_BYTES, (i + 1) * HEADER_BYTES), hash256));
+  }
+
+  async #rpcHeader(height: number): Promise<Header> {
+    const bytes = bytesOf(await this.#calls.rpc('getblockheader', [(await this.hashAt(height)) ?? '', false], z.string()));
+    if (bytes.length !== HEADER_BYTES) throw new PassingError(`is damaged: it has ${bytes.length} bytes`);
+    return readHeader(bytes, hash256);
+  }
+
+  /** Returns the scripts of spent outputs from `rest/spenttxouts`. Undefined if the node does not have this path. */
+  #spentScripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[] | undefined> {
+    return this.#calls.persist(`the spent outputs of block ${block.hash}`, async () => {
+      const outputs = new SpentOutputs(block, wanted);
+      try {
+        const answer = await this.#calls.rest(`/spenttxouts/${block.hash}.bin`, undefined, outputs.feed);
+        if (answer.status === 200) return outputs.end();
+        // The answer for an unknown path is empty.
+        if (textOf(answer.body) !== '') throw this.#calls.missing(answer);
+      } catch (error) {
+        if (!(error instanceof FormatError)) throw error;
+      }
+      this.#hasSpentOutputs = false;
+      return undefined;
+    });
+  }
+
+  /** Reads spent outputs from the JSON of the block. */
+  #fromBlock(hash: string, wanted: readonly WantedInput[]): Promise<PreviousOutput[] | undefined> {
+    return this.#calls.persist(`the inputs of block ${hash}`, async () => {
+      const outputs = new PreviousOutputs(wanted, this.#hasRest ? [] : ['result']);
+      if (this.#hasRest) await this.#calls.restBody(`/block/${hash}.json`, undefined, outputs.feed);
+      else await this.#calls.rpc('getblock', [hash, 3], z.unknown(), undefined, outputs.feed);
+      return outputs.outputs();
+    });
+  }
+
+  /**
+   * Reads spent outputs from the JSON of each transaction. Undefined if it lacks them or the user may not request it.
+   */
+  async #fromTransactions(hash: string, wanted: readonly WantedInput[]): Promise<PreviousOutput[] | undefined> {
+    const byTransaction = new Map<string, WantedInput[]>();
+    for (const one of wanted) byTransaction.set(one.txid, [...(byTransaction.get(one.txid) ?? []), { ...one, path: [] }]);
+    try {
+      const all = await Promise.all([...byTransaction].map(([txid, inputs]) => this.#fromTransaction(hash, txid, inputs)));
+      const found = new Map(all.flatMap((outputs) => outputs ?? []));
+      const inOrder = wanted.flatMap(({ txid, input }) => found.get(`${txid}:${input}`) ?? []);
+      return inOrder.length === wanted.length ? inOrder : undefined;
+    } catch (error) {
+      if (!(error instanceof ForbiddenError)) throw error;
+      this.#hasTransactions = false;
+      return undefined;
+    }
+  }
+
+  #fromTransaction(hash: string, txid: string, inputs: readonly WantedInput[]): Promise<[string, PreviousOutput][] | undefined> {
+    return this.#calls.persist(`the inputs of transaction ${txid}`, async () => {
+      const outputs = new PreviousOutputs(inputs, ['result']);
+      await this.#calls.rpc('getrawtransaction', [txid, 2, hash], z.unknown(), undefined, outputs.feed);
+      return outputs.outputs()?.map((output, i) => [`${txid}:${inputs[i]?.input}`, output]);
+    });
+  }
+}
+
+const isNetwork = (name: string): name is NetworkName => Object.hasOwn(NETWORKS, name);

@@ -1,0 +1,107 @@
+/** Checks, lists, joins and removes the files that pulls from a node wrote to the folder `pulled`. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DiskLedger } from '../../unspent/diskLedger.ts';
+import { allBy } from '../blockSource.ts';
+import { updateBlocksFile } from '../blocksFile.ts';
+import type { Heights } from '../heightRange.ts';
+import { hundredOf, listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
+import { hasChecksum, removeFiles } from '../writePulled.ts';
+import { isParquet, lost } from './checkFolder.ts';
+import type { RowFiles } from './rowFiles.ts';
+
+export class NodeFolder {
+  readonly #path: string;
+  readonly #ledger: DiskLedger;
+  readonly #rows: RowFiles;
+
+  constructor(path: string, ledger: DiskLedger, rows: RowFiles) {
+    this.#path = path;
+    this.#ledger = ledger;
+    this.#rows = rows;
+  }
+
+  /** Throws an InputError if a file of a block in the ledger is missing or damaged. Removes files above the ledger. */
+  check(): void {
+    const { base, rowsFrom } = this.#ledger;
+    // A damaged journal ends at its last valid block, perhaps in the middle of a file.
+    const whole = this.wholeUpTo(this.#ledger.height);
+    if (base <= whole && whole < this.#ledger.height) this.#ledger.rewind(whole);
+    const { height } = this.#ledger;
+    const runes = join(this.#path, RUNES_FILE);
+    if (this.#ledger.hash !== undefined && !existsSync(runes)) throw lost(`${runes} is missing`, this.#path);
+    let next = rowsFrom;
+    for (const { path, first, last } of this.#files()) {
+      if (first <= next && last <= height) {
+        if (!isParquet(join(this.#path, path))) throw lost(`${join(this.#path, path)} is damaged`, this.#path);
+        next = Math.max(next, last + 1);
+      }
+    }
+    if (next <= height) throw lost(`${this.#path} has no file of block ${next}, which was pulled before`, this.#path);
+    if (this.#files().some(({ last }) => last > height)) {
+      this.list(height);
+      this.removeAbove(height);
+    }
+  }
+
+  /**
+   * Writes the list of pulled blocks, up to a height of the ledger. Returns their range. Must be called before
+   * `removeAbove`, so that the list never has a block without a file.
+   */
+  list(height: number): Heights[] {
+    const { rowsFrom } = this.#ledger;
+    const heights = rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
+    const hash = this.#ledger.hashAt(height);
+    updateBlocksFile(this.#path, allBy('ord'), heights, heights, heights.length === 0 || hash === undefined ? undefined : { height, hash });
+    return heights;
+  }
+
+  /** Returns the highest block up to `height` that shares no file with a block above `height`. */
+  wholeUpTo(height: number): number {
+    const across = this.#files().find(({ first, last }) => first <= height && height < last);
+    return across === undefined ? height : across.first - 1;
+  }
+
+  removeAbove(height: number): void {
+    this.#remove(this.#files().filter(({ last }) => last > height));
+  }
+
+  /** Removes the files of blocks below `from`. Joins files of blocks up to `settled` into files of a hundred. */
+  async tidy(from: number, settled: number): Promise<void> {
+    const { height, rowsFrom } = this.#ledger;
+    if (from > rowsFrom) {
+      this.#ledger.keepRowsFrom(from);
+      this.list(height);
+    }
+    this.#remove(this.#files().filter(({ last }) => last < this.#ledger.rowsFrom));
+    const byHundred = new Map<number, PulledFile[]>();
+    for (const file of this.#files()) {
+      const { last } = hundredOf(file.first);
+      if (last <= settled) byHundred.set(last, [...(byHundred.get(last) ?? []), file]);
+    }
+    for (const [last, files] of byHundred) {
+      if (files.length > 1) await this.#join(files, { first: Math.max(hundredOf(last).first, this.#ledger.rowsFrom), last });
+    }
+  }
+
+  /** Joins files into one file of these blocks, or finishes the join of a killed pull. */
+  async #join(files: readonly PulledFile[], { first, last }: Heights): Promise<void> {
+    const joined = files.find((file) => file.first === first && file.last === last);
+    const parts = files.filter((file) => file !== joined);
+    const isJoined = joined !== undefined && hasChecksum(join(this.#path, joined.path));
+    // Parts are removed only after the joined file has a checksum. So if a part is missing, the joined file is
+    // complete.
+    const areAllThere = parts.reduce((sum, part) => sum + part.last - part.first + 1, 0) === last - first + 1;
+    if (!isJoined && areAllThere) await this.#rows.join(parts, { first, last });
+    this.#remove(parts);
+  }
+
+  #files(): PulledFile[] {
+    return listPulledFiles(this.#path);
+  }
+
+  /** Removes files from the last to the first, so that the remaining files have no gap. */
+  #remove(files: readonly PulledFile[]): void {
+    removeFiles(this.#path, [...files].reverse());
+  }
+}

@@ -1,0 +1,326 @@
+/**
+ * Pulls activity from a Bitcoin Core node: reads its blocks, applies the rules of runes, and writes rows to the folder
+ * `pulled`. Unlike pulls from other sources, it reads every block from the first one with runes, because a block's
+ * activity depends on all outputs before it. The ledger in the subfolder `.state` has the unspent outputs with runes.
+ *
+ * A commit writes the runes, then the rows, then the journal of the ledger. If a pull is killed in between, the next
+ * pull removes rows above the ledger's height and reads their blocks again.
+ */
+import { join } from 'node:path';
+import type { Log } from '../../cli/log.ts';
+import type { Progress } from '../../cli/progress.ts';
+import type { Store } from '../../duckdb/store.ts';
+import { BuildError, InputError } from '../../errors.ts';
+import { exceeds, type WorkLimits } from '../../limits.ts';
+import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../runes/indexBlock.ts';
+import { NETWORKS, type Network } from '../../runes/networks.ts';
+import type { Block } from '../../runes/parseBlock.ts';
+import { type DifficultyRules, PERIOD, WorkChecker, WorkError } from '../../runes/proofOfWork.ts';
+import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
+import type { Heights } from '../heightRange.ts';
+import type { PullOptions, PullResult } from '../pullBlocks.ts';
+import { hundredOf, STATE_FOLDER } from '../pulledFiles.ts';
+import { announce, type Look } from './announce.ts';
+import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
+import type { BitcoinNode, ChainInfo } from './coreNode.ts';
+import { hash256 } from './hash256.ts';
+import { NodeFolder } from './nodeFolder.ts';
+import { knownRunes } from './readPulledRunes.ts';
+import { RecentBlocks } from './recentBlocks.ts';
+import { removeReplaced } from './reorganisation.ts';
+import { RowFiles } from './rowFiles.ts';
+import { ahead } from './workAhead.ts';
+
+/** Longest time between two commits, in milliseconds. */
+const MS_PER_COMMIT = 60_000;
+
+/** Most changes of the chain before the next block is read. */
+const MOST_MOVES = 5;
+
+export interface NodePullOptions extends Omit<PullOptions, 'to'> {
+  readonly folder: string;
+  readonly limits: WorkLimits;
+  /** Replaces the rules of the network in tests, whose chains have invented headers. No flag sets it. */
+  readonly difficulty?: DifficultyRules;
+}
+
+/** Thrown if the node's chain changes while it is read. */
+class ChainMovedError extends Error {}
+
+export class NodePull {
+  readonly #options: NodePullOptions;
+  readonly #node: BitcoinNode;
+  readonly #network: Network;
+  readonly #ledger: DiskLedger;
+  readonly #rows: RowFiles;
+  readonly #folder: NodeFolder;
+  readonly #log: Log;
+  /** Last look that was announced. */
+  #look: Look | undefined;
+  readonly #recent: RecentBlocks;
+  /** Knows the headers up to the ledger's last block, unless the ledger was rewound. */
+  #work: WorkChecker | undefined;
+  /** Height of the node's last block at the last look. */
+  #tip = -1;
+  #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
+
+  private constructor(options: NodePullOptions, node: BitcoinNode, network: Network, ledger: DiskLedger, rows: RowFiles, log: Log) {
+    this.#options = options;
+    this.#node = node;
+    this.#network = network;
+    this.#ledger = ledger;
+    this.#rows = rows;
+    this.#folder = new NodeFolder(options.folder, ledger, rows);
+    this.#log = log;
+    this.#recent = new RecentBlocks((hash) => node.readBlock(hash));
+  }
+
+  /**
+   * Opens the state of the folder. Throws an InputError if it does not match the node, the range or the pulled files.
+   */
+  static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log): Promise<NodePull> {
+    const { folder, limits } = options;
+    const chain = await node.chain();
+    const network = NETWORKS[chain.network];
+    const { firstHeight } = network;
+    const state = join(folder, STATE_FOLDER);
+    try {
+      const found = readState(state);
+      checkNetwork(found?.network, chain, node.name, folder);
+      if (found === undefined) checkNew(folder);
+      const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
+      const runes = await knownRunes(folder, limits, store);
+      const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
+      const rows = new RowFiles(folder, store);
+      const pull = new NodePull(options, node, network, ledger, rows, log);
+      try {
+        pull.#folder.check();
+        if (runes.some((rune) => rune.height > ledger.height)) rows.hasOldRunes = true;
+      } catch (error) {
+        ledger.close();
+        throw error;
+      }
+      return pull;
+    } catch (error) {
+      throw withAdvice(error, folder);
+    }
+  }
+
+  close(): void {
+    this.#ledger.close();
+  }
+
+  /** Reads all blocks up to the node's tip, or up to the last wanted block. */
+  async run(progress: Progress): Promise<PullResult> {
+    this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
+    try {
+      let moves = 0;
+      for (let round = 0; ; round++) {
+        const chain = await this.#node.chain();
+        this.#tip = chain.blocks;
+        const last = Math.min(chain.blocks, this.#options.wanted.to ?? Number.MAX_SAFE_INTEGER);
+        const isBehind = this.#isBehind(chain);
+        if (!isBehind) {
+          const { confirmations, folder } = this.#options;
+          const state = { ledger: this.#ledger, rows: this.#rows, files: this.#folder };
+          this.#totals.replaced += await removeReplaced(state, this.#node, confirmations, folder);
+        }
+        const { height } = this.#ledger;
+        if (round === 0 || isBehind) {
+          const look = { chain, height, last, replaced: this.#totals.replaced, isBehind };
+          announce(this.#node.name, this.#log, look, this.#look);
+          this.#look = look;
+        }
+        if (isBehind || height >= last) {
+          await this.#tidy();
+          return { ...this.#totals, heights: this.#folder.list(height) };
+        }
+        if (chain.firstStored > height + 1) {
+          throw new InputError(`${this.#node.name} has pruned block ${height + 1}: its first block is ${chain.firstStored}`, [
+            'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
+          ]);
+        }
+        try {
+          await this.#read(chain, last, progress);
+        } catch (error) {
+          if (!(error instanceof ChainMovedError)) throw error;
+          moves = this.#ledger.height > height ? 0 : moves + 1;
+          if (moves < MOST_MOVES) continue;
+          throw new BuildError(`the chain of ${this.#node.name} changed ${MOST_MOVES} times before block ${height + 1} was read`, [
+            'Check the node, then run the same command again: it continues from here.',
+          ]);
+        }
+      }
+    } catch (error) {
+      throw withAdvice(error, this.#options.folder);
+    }
+  }
+
+  /** Reads blocks up to `last`. Throws a ChainMovedError if the chain changes meanwhile. */
+  async #read(chain: ChainInfo, last: number, progress: Progress): Promise<void> {
+    const { confirmations, concurrency, limits, signal } = this.#options;
+    const begin = this.#ledger.height + 1;
+    const settled = Math.min(chain.blocks - confirmations, last);
+    let commit = { height: begin - 1, at: performance.now() };
+    let unit = this.#unitOf(begin, begin, settled);
+    if (this.#work === undefined || this.#work.hash !== this.#ledger.hash) this.#work = await this.#workBefore(begin);
+    const work = this.#work;
+    progress.begin('read');
+    try {
+      for await (const { height, block, previous } of ahead(begin, last, concurrency, (next) => this.#fetch(next))) {
+        signal.throwIfAborted();
+        if (block.previous !== (this.#ledger.hash ?? work.hash ?? block.previous)) throw new ChainMovedError();
+        this.#checkWork(height, block, work);
+        this.#index(height, block, previous);
+        progress.show(height - begin + 1, last - begin + 1, 'blocks');
+        if (height < unit.last) continue;
+        if (unit.last >= this.#ledger.rowsFrom) await this.#rows.endFile(unit);
+        unit = this.#unitOf(height + 1, begin, settled);
+        const isDue =
+          this.#ledger.isSyncDue ||
+          exceeds(limits, 'blocksPerCommit', height - commit.height + 1) ||
+          performance.now() - commit.at > MS_PER_COMMIT;
+        if (!isDue && height < last) continue;
+        await this.#commit(commit.height);
+        commit = { height, at: performance.now() };
+        // Near the tip a build waits for this pull, so the ledger is settled after the build.
+        if (height <= settled) await this.settle();
+      }
+    } catch (error) {
+      await this.#rows.discard();
+      this.#ledger.rewind(commit.height);
+      throw error;
+    }
+    progress.end();
+  }
+
+  /** Returns a checker that knows the headers of the current difficulty period below `height`. */
+  async #workBefore(height: number): Promise<WorkChecker> {
+    const rules = this.#difficulty;
+    const work = new WorkChecker(rules);
+    if (!rules.retargets || height === 0) return work;
+    const first = height - 1 - ((height - 1) % PERIOD);
+    for (const [i, header] of (await this.#node.headers(first, height - 1)).entries()) {
+      if (header.previous !== (work.hash ?? header.previous)) throw new ChainMovedError();
+      work.add(first + i, header);
+    }
+    if (work.hash !== (this.#ledger.hash ?? work.hash)) throw new ChainMovedError();
+    return work;
+  }
+
+  /** Throws an InputError if a block has less work than its network requires, or belongs to another chain. */
+  #checkWork(height: number, block: Block, work: WorkChecker): void {
+    const { firstHash } = this.#difficulty;
+    const what = `block ${height} of ${this.#node.name} (${block.hash})`;
+    const advice = ['Check --from: no node of this network accepts this block. The blocks before it are kept.'];
+    if (height === this.#network.firstHeight && firstHash !== undefined && block.hash !== firstHash)
+      throw new InputError(`${what} is of another chain: its hash should be ${firstHash}`, advice);
+    try {
+      work.check(height, block);
+    } catch (error) {
+      throw error instanceof WorkError ? new InputError(`${what} has no valid proof of work: ${error.message}`, advice) : error;
+    }
+  }
+
+  get #difficulty(): DifficultyRules {
+    return this.#options.difficulty ?? this.#network.difficulty;
+  }
+
+  /** Fetches and checks a block, and fetches the outputs that its etchings refer to. */
+  async #fetch(height: number) {
+    const reading = this.#readBlock(height);
+    this.#recent.add(height, reading);
+    const block = await reading;
+    const wanted = commitmentsOf(block, { height, network: this.#network, ledger: this.#ledger });
+    const outputs = await this.#node.previousOutputs(block, height, wanted, this.#recent.finder(block, height));
+    const previous = new Map(wanted.flatMap((place, i) => (outputs[i] ? [[keyOf(place), outputs[i]] as const] : [])));
+    return { height, block, previous };
+  }
+
+  async #readBlock(height: number): Promise<Block> {
+    const hash = await this.#node.hashAt(height);
+    if (hash === undefined) throw new ChainMovedError();
+    return this.#node.readBlock(hash);
+  }
+
+  /** Applies the next block to the ledger, and adds its rows to the open file. */
+  #index(height: number, block: Block, previous: ReadonlyMap<string, PreviousOutput>): void {
+    const ledger = this.#ledger;
+    const isWritten = height >= ledger.rowsFrom;
+    const changes = indexBlock(block, {
+      height,
+      network: this.#network,
+      ledger,
+      hash256,
+      previousOutput: (place) => {
+        const output = previous.get(keyOf(place));
+        if (output === undefined) throw new Error(`block ${height}: a spent output was not fetched`);
+        return output;
+      },
+      emit: (row) => {
+        if (isWritten) this.#rows.addRow(row);
+      },
+    });
+    for (const { row } of changes.runes) this.#rows.addRune(row);
+    ledger.apply({ height, hash: block.hash }, changes);
+  }
+
+  /**
+   * Returns the blocks of the file that a height belongs to. That is a hundred blocks if all are settled and this run
+   * reads all of them, otherwise one block. `begin` is the first height that this run reads.
+   */
+  #unitOf(height: number, begin: number, settled: number): Heights {
+    const hundred = hundredOf(height);
+    const whole = { ...hundred, first: Math.max(hundred.first, this.#ledger.rowsFrom) };
+    return begin <= whole.first && whole.last <= settled ? whole : { first: height, last: height };
+  }
+
+  /** Puts all finished files in place, and writes the ledger to disk. `before` is the height of the last commit. */
+  async #commit(before: number): Promise<void> {
+    for (const { bytes, rows } of await this.#rows.putInPlace(before)) {
+      this.#totals.bytes += bytes;
+      this.#totals.records += rows;
+    }
+    this.#ledger.sync();
+    this.#totals.blocks += this.#ledger.height - before;
+  }
+
+  /** True if the node has no new block, and lacks some of the pulled ones. */
+  #isBehind({ blocks, bestHash }: ChainInfo): boolean {
+    const { hash, height } = this.#ledger;
+    if (hash === undefined || blocks >= height) return false;
+    return blocks < height - this.#options.confirmations || this.#ledger.hashAt(blocks) === bestHash;
+  }
+
+  /** Removes data that neither the last wanted blocks nor the ledger needs, and joins settled files. */
+  async #tidy(): Promise<void> {
+    const { from } = this.#options.wanted;
+    if (this.#rows.hasOldRunes) await this.#rows.putInPlace(this.#ledger.height);
+    const first = typeof from === 'object' ? lastBlocks(from.last, this.#tip) : 0;
+    await this.#folder.tidy(first, this.#settled);
+  }
+
+  /** True if the folder has files of rows. */
+  get hasRows(): boolean {
+    return this.#ledger.height >= this.#ledger.rowsFrom;
+  }
+
+  /** Height of the last pulled block that no reorganisation can replace. */
+  get #settled(): number {
+    return Math.min(this.#tip - this.#options.confirmations, this.#ledger.height);
+  }
+
+  /** Moves settled blocks from a long journal to sorted files, which may take a minute. */
+  async settle(): Promise<void> {
+    if (!this.#ledger.isJournalLong) return;
+    // Settles only complete hundreds, because a fork inside a file of a hundred blocks rewinds to the block before the
+    // file.
+    try {
+      await this.#ledger.settle(hundredOf(this.#settled).first - 1);
+    } catch (error) {
+      throw withAdvice(error, this.#options.folder);
+    }
+  }
+}
+
+const keyOf = ({ transaction, input }: Commitment): string => `${transaction}:${input}`;

@@ -1,0 +1,142 @@
+/**
+ * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and the table of runes. Puts
+ * temporary files in place together, the table of runes first, so that a build finds the runes of all rows.
+ */
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
+import { syncFolder } from '../../disk/sync.ts';
+import { firstLineOf, isDiskFull } from '../../duckdb/duckdbErrors.ts';
+import { readFiles } from '../../duckdb/readFilesSql.ts';
+import type { Store } from '../../duckdb/store.ts';
+import { CliError, codeOf, messageOf } from '../../errors.ts';
+import type { LedgerRow, RuneRow } from '../../runes/ledgerRows.ts';
+import { CsvFile } from '../csvFile.ts';
+import type { Heights } from '../heightRange.ts';
+import { type CsvRows, LEDGER_ORDER, writeParquet } from '../parquetFile.ts';
+import { checkDigest, ledgerFile, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
+import { putInPlace, removeWorkFiles, writeError } from '../writePulled.ts';
+import { lost } from './checkFolder.ts';
+
+const LEDGER_COLUMNS = NODE_LEDGER_FIELDS.map(({ column }) => column as keyof LedgerRow);
+const ALL_RUNE_FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
+const RUNE_COLUMNS = ALL_RUNE_FIELDS.map(({ column }) => column as keyof RuneRow);
+
+/** Most files that are being converted, or wait for conversion. */
+const MOST_WAITING = 3;
+
+/** File that waits to be put in place. */
+interface Made extends Heights {
+  readonly temporary: string;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+export class RowFiles {
+  readonly #folder: string;
+  readonly #store: Store;
+  #ledger: CsvFile<keyof LedgerRow>;
+  #runes: CsvFile<keyof RuneRow>;
+  /** Conversions that have begun, in order. */
+  #making: Promise<Made>[] = [];
+  /** True if the table of runes may have runes of blocks above the ledger. The next `putInPlace` removes them. */
+  hasOldRunes = false;
+
+  constructor(folder: string, store: Store) {
+    this.#folder = folder;
+    this.#store = store;
+    this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
+    this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
+  }
+
+  addRow(row: LedgerRow): void {
+    this.#ledger.add(row);
+  }
+
+  addRune(row: RuneRow): void {
+    this.#runes.add(row);
+  }
+
+  /** Converts the rows since the last call to a file. `heights` are the blocks of these rows. */
+  async endFile(heights: Heights): Promise<void> {
+    const ledger = this.#ledger;
+    this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
+    const making = this.#write({ csv: ledger.end(), fields: NODE_LEDGER_FIELDS, order: LEDGER_ORDER }).then(async (temporary) => {
+      ledger.drop();
+      return { ...heights, temporary, rows: ledger.rows, bytes: (await stat(temporary)).size };
+    });
+    // The next `await` of the promise throws the error. Until then the error must not count as unhandled.
+    making.catch(() => undefined);
+    this.#making.push(making);
+    await this.#making.at(-MOST_WAITING);
+  }
+
+  /**
+   * Puts all files in place. Adds the new runes to the table of runes, and removes runes of blocks above `known`, which
+   * a killed pull or a reorganisation left behind.
+   */
+  async putInPlace(known: number): Promise<readonly Made[]> {
+    const made = await Promise.all(this.#making.splice(0));
+    await this.#putRunes(known);
+    for (const { temporary, first, last } of made) await putInPlace(this.#folder, temporary, ledgerFile(first, last));
+    this.#syncFolders(made);
+    return made;
+  }
+
+  /** Drops all rows and runes that are not in place. */
+  async discard(): Promise<void> {
+    await Promise.allSettled(this.#making.splice(0));
+    this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
+    this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
+    removeWorkFiles(this.#folder);
+    // Runes may already be in place.
+    this.hasOldRunes = true;
+  }
+
+  /** Joins files of ledger rows into one file of these blocks. Throws an InputError if a file is damaged. */
+  async join(files: readonly PulledFile[], heights: Heights): Promise<void> {
+    const paths = files.map(({ path }) => join(this.#folder, path));
+    // The checksum of the joined file would hide damage in its parts.
+    for (const path of paths) await this.#check(path);
+    const more = `FROM ${readFiles('parquet', paths)}`;
+    const temporary = await this.#write({ csv: undefined, fields: NODE_LEDGER_FIELDS, order: LEDGER_ORDER, more });
+    await putInPlace(this.#folder, temporary, ledgerFile(heights.first, heights.last));
+    this.#syncFolders([heights]);
+  }
+
+  async #check(path: string): Promise<void> {
+    try {
+      await checkDigest(path);
+    } catch (error) {
+      throw codeOf(error) === undefined ? lost(`${path} cannot be read: ${messageOf(error)}`, this.#folder) : error;
+    }
+  }
+
+  /** Syncs the folders of the table of runes and of these blocks' files, before the ledger relies on the files. */
+  #syncFolders(files: readonly Heights[]): void {
+    const folders = new Set(['.', ...files.map(({ first, last }) => dirname(ledgerFile(first, last)))]);
+    for (const folder of folders) syncFolder(join(this.#folder, folder));
+  }
+
+  async #putRunes(known: number): Promise<void> {
+    const runes = this.#runes;
+    const path = join(this.#folder, RUNES_FILE);
+    if (runes.rows === 0 && !this.hasOldRunes && existsSync(path)) return;
+    this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
+    const more = existsSync(path) ? `FROM ${readFiles('parquet', [path])} WHERE block_height <= ${known}` : undefined;
+    const temporary = await this.#write({ csv: runes.end(), fields: ALL_RUNE_FIELDS, order: 'number', more });
+    await putInPlace(this.#folder, temporary, RUNES_FILE);
+    this.hasOldRunes = false;
+    runes.drop();
+  }
+
+  async #write(rows: CsvRows): Promise<string> {
+    try {
+      return await writeParquet(this.#folder, rows, this.#store);
+    } catch (error) {
+      if (error instanceof CliError && !isDiskFull(error)) throw error;
+      throw writeError(this.#folder, new Error(firstLineOf(error)));
+    }
+  }
+}

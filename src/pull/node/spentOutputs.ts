@@ -1,0 +1,88 @@
+/**
+ * Reads the answer of `rest/spenttxouts`, which Bitcoin Core has since version 30: value and script of every output
+ * that a block spends, by transaction and input. Never keeps all of it in memory.
+ */
+
+import { uint32At } from '../../runes/bytes.ts';
+import type { Commitment } from '../../runes/indexBlock.ts';
+import type { Block } from '../../runes/parseBlock.ts';
+
+/** Longest script of an output that can be spent, in bytes. */
+const LONGEST_SCRIPT = 10_000;
+
+/** Bytes of an output's value, which precedes its script. */
+const VALUE_BYTES = 8;
+
+export class FormatError extends Error {}
+
+export class SpentOutputs {
+  /** Expected counts: the number of transactions, then the number of inputs of each. */
+  readonly #counts: readonly number[];
+  readonly #scripts: (Uint8Array | undefined)[];
+  /** Indexes of the wanted outputs, by transaction and input. */
+  readonly #wanted: ReadonlyMap<string, number>;
+  #rest: Uint8Array = new Uint8Array();
+  /** Number of counts that were read. */
+  #read = 0;
+  #input = 0;
+  #left = 0;
+
+  constructor(block: Block, wanted: readonly Commitment[]) {
+    // The first transaction of a block (coinbase) spends nothing.
+    this.#counts = [block.transactions.length, ...block.transactions.map(({ inputs }, i) => (i === 0 ? 0 : inputs))];
+    this.#wanted = new Map(wanted.map(({ transaction, input }, i) => [`${transaction}:${input}`, i]));
+    this.#scripts = wanted.map(() => undefined);
+  }
+
+  /** Reads the next bytes. Throws a FormatError if they do not match the block. */
+  readonly feed = (chunk: Uint8Array): void => {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    let at = 0;
+    for (let next: number | undefined = 0; next !== undefined; next = this.#next(bytes, at)) at = next;
+    this.#rest = Uint8Array.from(bytes.subarray(at));
+  };
+
+  /**
+   * Returns the scripts in the order of the wanted outputs. Throws a FormatError if the bytes do not match the block.
+   */
+  end(): Uint8Array[] {
+    const isWhole = this.#read === this.#counts.length && this.#left === 0 && this.#rest.length === 0;
+    const scripts = this.#scripts.flatMap((script) => (script === undefined ? [] : [script]));
+    if (!isWhole || scripts.length < this.#scripts.length) throw new FormatError('outputs are missing');
+    return scripts;
+  }
+
+  /** Reads a count or an output. Returns the offset of the next one, or undefined if it is not complete yet. */
+  #next(bytes: Uint8Array, at: number): number | undefined {
+    if (this.#left === 0) {
+      const count = compactSize(bytes, at);
+      if (count === undefined) return undefined;
+      const expected = this.#counts[this.#read];
+      if (count.value !== expected) throw new FormatError(`has ${count.value} instead of ${expected}`);
+      this.#left = this.#read === 0 ? 0 : count.value;
+      this.#input = 0;
+      this.#read += 1;
+      return count.end;
+    }
+    const length = compactSize(bytes, at + VALUE_BYTES);
+    if (length === undefined) return undefined;
+    if (length.value > LONGEST_SCRIPT) throw new FormatError(`a script has ${length.value} bytes`);
+    const end = length.end + length.value;
+    if (end > bytes.length) return undefined;
+    const wanted = this.#wanted.get(`${this.#read - 2}:${this.#input}`);
+    if (wanted !== undefined) this.#scripts[wanted] = Uint8Array.from(bytes.subarray(length.end, end));
+    this.#input += 1;
+    this.#left -= 1;
+    return end;
+  }
+}
+
+/** Reads an integer of 1, 3 or 5 bytes. Returns undefined if it is not complete. */
+function compactSize(bytes: Uint8Array, at: number): { readonly value: number; readonly end: number } | undefined {
+  const first = bytes[at];
+  if (first === undefined) return undefined;
+  if (first < 0xfd) return { value: first, end: at + 1 };
+  const end = at + (first === 0xfd ? 3 : 5);
+  if (end > bytes.length) return undefined;
+  return { value: first === 0xfd ? uint32At(bytes, at + 1) & 0xffff : uint32At(bytes, at + 1), end };
+}

@@ -1,0 +1,194 @@
+/**
+ * Pulls blocks from a source into the input folder. Compares the pulled files with the source and fetches the
+ * differences, until there are none.
+ */
+
+import { join } from 'node:path';
+import { count, type Log } from '../cli/log.ts';
+import type { Progress } from '../cli/progress.ts';
+import { joinRuns, type LastRead } from '../contract/sources.ts';
+import type { Store } from '../duckdb/store.ts';
+import { BuildError } from '../errors.ts';
+import type { Extent, Source } from './blockSource.ts';
+import { updateBlocksFile } from './blocksFile.ts';
+import type { Heights } from './heightRange.ts';
+import { finishJoins, joinSettled, splitFile } from './joinFiles.ts';
+import { pullEtchings } from './mirror/pullEtchings.ts';
+import { isStale, plan, type WantedBlocks } from './planBlocks.ts';
+import { isJoined, listPulledFiles, PULLED_FOLDER, type PulledFile } from './pulledFiles.ts';
+import { findStale, type Stale } from './replacedBlocks.ts';
+import { removeFiles } from './writePulled.ts';
+
+export interface PullOptions {
+  /** The input folder. Files are written to its subfolder `pulled`. */
+  readonly to: string;
+  readonly wanted: WantedBlocks;
+  /** Number of the last blocks that each pull compares, and replaces if they changed. Older blocks are settled. */
+  readonly confirmations: number;
+  /** Most parallel requests. A pull from a node also reads as many blocks ahead. */
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+}
+
+export interface PullResult {
+  /** Number of fetched blocks, including blocks without records. */
+  readonly blocks: number;
+  readonly records: number;
+  /** Total size of the files that were written. */
+  readonly bytes: number;
+  /** Number of pulled blocks that changed at the source. */
+  readonly replaced: number;
+  /** Ranges of heights that the pulled files cover, ascending. */
+  readonly heights: readonly Heights[];
+}
+
+/** Most rounds per pull. Ends a pull whose source gets new blocks faster than they are fetched. */
+const MOST_ROUNDS = 5;
+
+/**
+ * Pulls once. Throws an InputError if a settled block differs, and a BuildError if the source or the disk fails.
+ * Fetched files stay, so that the next pull continues from there.
+ */
+export async function pull(options: PullOptions, source: Source, store: Store, log: Log, progress: Progress): Promise<PullResult> {
+  const folder = join(options.to, PULLED_FOLDER);
+  const totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
+  const fetched: Heights[] = [];
+  let empty: Heights[] = [];
+  let tip: LastRead | undefined;
+  finishJoins(folder);
+  for (let round = 0; ; round += 1) {
+    options.signal.throwIfAborted();
+    const has = await source.look();
+    let files = listPulledFiles(folder);
+    let stale = await findStale(options.confirmations, source, has, files, folder, store);
+    // Splits joined files, so that their unchanged blocks need not be fetched again.
+    const cut = files.filter((file) => isJoined(file) && isCut(file, stale, has));
+    if (cut.length > 0) {
+      for (const file of cut) await splitFile(folder, file);
+      files = listPulledFiles(folder);
+      stale = await findStale(options.confirmations, source, has, files, folder, store);
+    }
+    const { range, units, outgrown } = plan({ ...options, source: has, perFile: source.perFile, files, stale: stale.heights });
+    if (round === 0) announce(source, has, range, units, stale.replaced, log);
+    if (round === MOST_ROUNDS && units.length > 0) {
+      throw new BuildError(`${source.name} changed during each of ${MOST_ROUNDS} rounds`, [
+        'Run the same command again: it continues from here.',
+      ]);
+    }
+    removeFiles(folder, stale.orphans);
+    totals.replaced += stale.replaced;
+    if (round === 0 || units.length > 0) {
+      const isBehind = highest(files) > has.last;
+      await source.prepare?.(isBehind);
+      await updateRunes(source, has, files, { isBehind, folder, ...options }, store, units.length > 0 ? log : undefined, progress);
+    }
+    const written = new Set<string>();
+    const all = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
+    let done = 0;
+    progress.begin('fetch');
+    const fetchUnit = async (unit: Heights) => {
+      options.signal.throwIfAborted();
+      const { path, records, bytes } = await source.fetch(unit);
+      written.add(path);
+      fetched.push(unit);
+      const within = files.filter((file) => file.path !== path && unit.first <= file.first && file.last <= unit.last);
+      removeFiles(folder, within);
+      done += unit.last - unit.first + 1;
+      totals.records += records;
+      totals.bytes += bytes;
+      progress.show(done, all, 'blocks');
+    };
+    // The order lets a later pull continue if this pull is killed:
+    // 1. Replace changed blocks, ascending. findStale() compares the last blocks below the highest pulled block, so a
+    //    block above it must not be fetched while a changed block remains.
+    // 2. Fetch the lowest missing block alone, because the next pull begins at the first pulled block.
+    // 3. Fetch all others in parallel.
+    const repairs = units.filter((unit) => isStale(unit, stale.heights));
+    await inParallel(repairs, 1, fetchUnit);
+    const replaced = files.filter((file) => !written.has(file.path) && isStale(file, stale.heights));
+    removeFiles(folder, replaced);
+    const others = units.filter((unit) => !repairs.includes(unit));
+    await inParallel(others.slice(0, 1), 1, fetchUnit);
+    await inParallel(others.slice(1), options.concurrency, fetchUnit);
+    removeFiles(folder, outgrown);
+    totals.blocks += all;
+    empty = readWithin(source, range);
+    tip = source.tip?.height === range.last ? source.tip : undefined;
+    if (units.length === 0) {
+      await joinSettled(folder, has.last - options.confirmations, options.signal, progress);
+      break;
+    }
+  }
+  const heights = rangesOf(listPulledFiles(folder));
+  if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], tip);
+  return { ...totals, heights };
+}
+
+/** Updates the table of runes with the source's etchings, if the source has them. Logs nothing without `log`. */
+async function updateRunes(
+  source: Source,
+  has: Extent,
+  files: readonly PulledFile[],
+  { isBehind, folder, confirmations }: PullOptions & { readonly isBehind: boolean; readonly folder: string },
+  store: Store,
+  log: Log | undefined,
+  progress: Progress,
+): Promise<void> {
+  if (source.etchings === undefined) return;
+  // Pulled rows of a database refer to the database's runes.
+  const keepsOthers = isBehind || files.some(({ digest }) => digest === undefined);
+  const runes = await pullEtchings(source.etchings, { folder, settled: has.last - confirmations, keepsOthers }, store, progress);
+  if (runes === undefined) log?.info('runes', `${source.name} has no etchings, so builds of its blocks have none.`, { runes: 0 });
+  else if (runes > 0) log?.info('runes', `Fetched ${count(runes, 'etching')}.`, { runes });
+}
+
+/** Returns the heights of a range that the source has read. Heights without a file have no records. */
+const readWithin = (source: Source, { first, last }: Heights): Heights[] =>
+  (source.heightsRead ?? []).flatMap((run) => {
+    const part = { first: Math.max(run.first, first), last: Math.min(run.last, last) };
+    return part.first <= part.last ? [part] : [];
+  });
+
+/** True for a file that has blocks to keep and blocks that this pull replaces or removes. */
+const isCut = (file: PulledFile, { heights, replaced }: Stale, { last }: Extent): boolean =>
+  isStale(file, heights) || (replaced > 0 && file.first <= last && last < file.last);
+
+const highest = (files: readonly PulledFile[]): number => files.reduce((top, file) => Math.max(top, file.last), -1);
+
+function announce(source: Source, has: Extent, range: Heights, units: readonly Heights[], replaced: number, log: Log): void {
+  const blocks = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
+  const todo = blocks === 0 ? 'nothing to fetch' : `${count(blocks, 'block')} to fetch`;
+  const changed = replaced === 0 ? '' : `, ${replaced} pulled blocks changed`;
+  log.info('looked', `${source.name} has blocks up to ${has.last}: ${todo}${changed}.`, {
+    source: source.name,
+    tip: has.last,
+    first: range.first,
+    last: range.last,
+    blocks,
+    replaced,
+  });
+  if (range.first > range.last) log.notice(`the source has none of the wanted blocks: its blocks are ${has.first}..${has.last}`);
+}
+
+/**
+ * Runs `work` on all items, `atOnce` in parallel. After a failure starts no more, waits for running ones, and throws.
+ */
+async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
+  const waiting = items.values();
+  let failure: { readonly error: unknown } | undefined;
+  const worker = async () => {
+    for (const item of waiting) {
+      if (failure !== undefined) return;
+      try {
+        await work(item);
+      } catch (error) {
+        failure ??= { error };
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  if (failure !== undefined) throw failure.error;
+}
+
+const rangesOf = (files: readonly PulledFile[]): Heights[] =>
+  joinRuns(files.map(({ first, last }) => [first, last])).map(([first, last]) => ({ first, last }));

@@ -1,0 +1,202 @@
+/** Flags of the pull command, and their parsing. */
+import { SECRETS } from '../cli/environment.ts';
+import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import type { Log } from '../cli/log.ts';
+import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
+import { Progress } from '../cli/progress.ts';
+import { isPlainHttp } from '../contract/plainUrl.ts';
+import { UsageError } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
+import { program } from '../program.ts';
+import { DEFAULTS } from './httpClient.ts';
+import type { WantedBlocks } from './planBlocks.ts';
+import { NodeUrl, type PullRequest, pullFrom } from './runPull.ts';
+
+export const PULL_COMMAND: Command = {
+  call: program.callOf('pull'),
+  about:
+    'Fetches blocks into the input folder from a Bitcoin Core node, a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
+  flags: [
+    {
+      heading: 'What to fetch',
+      name: 'from',
+      value: 'URL',
+      about: 'The source: core:http://127.0.0.1:8332, postgres://user@host/db or https://host[/prefix].',
+    },
+    { name: 'to', value: 'DIR', byDefault: 'input', about: 'The input folder. Files are written to its subfolder pulled.' },
+    {
+      name: 'blocks',
+      value: 'RANGE',
+      byDefault: 'from the first pulled block, or the first of the source',
+      about: 'Heights as A.., A..B or ..B; or -N.. for the last N blocks, which removes older ones.',
+    },
+    { name: 'header', value: 'LINE', repeatable: true, about: "HTTP header to send with every request, such as 'x-api-key: ...'." },
+    {
+      name: 'confirmations',
+      value: 'N',
+      byDefault: `${UNSETTLED_BLOCKS}, or 100 with a node`,
+      about: 'How many of the last blocks to compare again, and to replace if they changed.',
+    },
+    {
+      heading: 'Only with a Bitcoin Core node',
+      name: 'cookie',
+      value: 'FILE',
+      byDefault: 'CORE_RPC_USER and CORE_RPC_PASSWORD in the environment, else the cookie in ~/.bitcoin',
+      about: "The node's cookie file, for its RPC interface.",
+    },
+    { name: 'follow', about: 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.' },
+    {
+      heading: 'Speed and retries',
+      name: 'concurrency',
+      value: 'N',
+      byDefault: '4',
+      about: 'Parallel HTTP requests or database connections.',
+    },
+    { name: 'rate', value: 'N', byDefault: String(DEFAULTS.rate), about: 'HTTP requests per second; 0 for no limit.' },
+    { name: 'retries', value: 'N', byDefault: String(DEFAULTS.retries), about: 'Retries of a failed HTTP request.' },
+    {
+      name: 'timeout',
+      value: 'SECONDS',
+      byDefault: String(DEFAULTS.timeoutMs / 1000),
+      about: 'Longest time without data from an HTTP server.',
+    },
+    MEMORY_LIMIT,
+    LOG,
+    HELP,
+  ],
+  examples: [
+    { args: '--from https://host', about: 'Pull from a server of this API, or another mirror.' },
+    {
+      args: '--from postgres://user@host/runes --blocks 840000..',
+      about: 'Pull heights from 840,000 on from a database of bitcoin-indexer.',
+    },
+    { args: '--from core:http://127.0.0.1:8332 --follow', about: 'Follow a Bitcoin Core node, and build after each new block.' },
+    { args: '--from https://host --blocks -2016..', about: 'Keep only the last 2,016 blocks.' },
+  ],
+  positionals: { name: 'arguments for the build', least: 0 },
+  exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
+};
+
+/**
+ * Most blocks that a pull may replace. A pull from a node keeps some hundred kilobytes per unsettled block in memory. A
+ * pull from a server sends a request per unsettled block. A week has a thousand blocks, and no reorganisation was ever
+ * deeper than a hundred.
+ */
+const MOST_CONFIRMATIONS = 10_000;
+
+export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<void> {
+  // The environment variable has one header per line. Unlike a command line, it is hidden from other users.
+  const [variable, given] = [process.env[SECRETS.headers] ?? '', flags.all('header')];
+  const progress = Progress.of(flags, log);
+  const from = parseFrom(flags.one('from'));
+  checkUse(flags, from);
+  const interruption = new AbortController();
+  const request: PullRequest = {
+    from,
+    to: flags.one('to') ?? 'input',
+    wanted: parseWanted(flags.one('blocks')),
+    confirmations: flags.integer('confirmations', from instanceof NodeUrl ? 100 : UNSETTLED_BLOCKS, 0, MOST_CONFIRMATIONS),
+    concurrency: flags.integer('concurrency', 4, 1, 64),
+    headers: parseHeaders([...variable.split('\n').filter((line) => line.trim() !== ''), ...given]),
+    rate: flags.integer('rate', DEFAULTS.rate, 0, 10_000),
+    retries: flags.integer('retries', DEFAULTS.retries, 0, 100),
+    timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
+    pauseMs: DEFAULTS.pauseMs,
+    cookie: flags.one('cookie'),
+    follow: flags.has('follow') ? flags.positionals : undefined,
+    memoryLimit: memoryLimitOf(flags),
+    limits,
+    signal: interruption.signal,
+  };
+  const stop = () => interruption.abort();
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  try {
+    await pullFrom(request, log, progress);
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+}
+
+/** Throws a UsageError for flags that have no effect with this source. */
+function checkUse(flags: Flags, from: URL | NodeUrl): void {
+  const isNode = from instanceof NodeUrl;
+  const unused = isNode ? ['header', 'rate'] : ['cookie', 'follow'];
+  const given = unused.find((name) => flags.has(name));
+  if (given !== undefined)
+    throw new UsageError(`--${given} has no use with ${isNode ? 'a' : 'anything but a'} Bitcoin Core node as --from`);
+  if (!flags.has('follow') && flags.positionals.length > 0) {
+    throw new UsageError('arguments after -- are for the builds of --follow, which is not given');
+  }
+}
+
+/**
+ * Parses --from: `core:` and the URL of a node, a PostgreSQL URL or an HTTP URL. Throws a UsageError for other text.
+ */
+function parseFrom(text: string | undefined): URL | NodeUrl {
+  if (text === undefined) throw new UsageError('--from is missing: give a core:http://, a postgres:// or an https:// URL');
+  if (text.startsWith('core:')) {
+    const node = text.slice('core:'.length);
+    const parsed = URL.canParse(node) ? new URL(node) : undefined;
+    if (parsed === undefined || !isPlainHttp(parsed)) {
+      throw new UsageError(
+        '--from of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332; see --cookie for its password',
+      );
+    }
+    return new NodeUrl(parsed);
+  }
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !['postgres:', 'postgresql:', 'http:', 'https:'].includes(url.protocol)) {
+    // The message does not show the URL, which may contain a password.
+    throw new UsageError('--from must be a URL such as core:http://127.0.0.1:8332, postgres://user@host:5432/db or https://host/prefix');
+  }
+  if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname)) {
+    throw new UsageError('--from must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD');
+  }
+  if (url.protocol.startsWith('http') && !isPlainHttp(url)) {
+    throw new UsageError('--from must be a URL without user, password, query and fragment; give a key with --header');
+  }
+  return url;
+}
+
+/** Parses --blocks. Throws a UsageError for text that is not a range. */
+export function parseWanted(text: string | undefined): WantedBlocks {
+  if (text === undefined) return { from: undefined, to: undefined };
+  const [whole, from = '', to = ''] = /^(-?[0-9]{1,15})?[.][.]([0-9]{1,15})?$/.exec(text) ?? [];
+  const last = from.startsWith('-') ? Number(from.slice(1)) : undefined;
+  const isRange = whole !== undefined && `${from}${to}` !== '' && (from === '' || to === '' || Number(from) <= Number(to));
+  if (!isRange || last === 0 || (last !== undefined && to !== '')) {
+    throw new UsageError(
+      `--blocks ${JSON.stringify(text)} must be heights such as 840000.., 840000..849999 or ..849999, or -2016.. for the last 2016`,
+    );
+  }
+  const first = last === undefined ? (from === '' ? undefined : Number(from)) : { last };
+  return { from: first, to: to === '' ? undefined : Number(to) };
+}
+
+/** Headers that the HTTP client rejects or sets itself. */
+const OWN_HEADERS = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+function parseHeaders(lines: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]+?)[ \t]*$/.exec(line) ?? [];
+    // The message does not show the line, which may contain a key.
+    if (name === undefined || value === undefined)
+      throw new UsageError("--header must be a name, a colon and a value, as in 'x-api-key: ...'");
+    if (OWN_HEADERS.has(name.toLowerCase()))
+      throw new UsageError(`--header ${name} is not allowed: the HTTP client sets this header itself`);
+    headers[name.toLowerCase()] = value;
+  }
+  return headers;
+}

@@ -1,0 +1,176 @@
+/** Runs one pull: takes the lock, opens the source, pulls and reports. */
+import { setMaxListeners } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { availableParallelism, homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { env } from 'node:process';
+import { count, type Log } from '../cli/log.ts';
+import type { Progress } from '../cli/progress.ts';
+import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
+import { withLock } from '../duckdb/attachDatabase.ts';
+import { Store } from '../duckdb/store.ts';
+import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
+import type { Source } from './blockSource.ts';
+import { Client, type ClientOptions } from './httpClient.ts';
+import { HttpSource } from './mirror/apiServerSource.ts';
+import { baseOf, findManifest, MirrorSource } from './mirror/mirrorSource.ts';
+import { BitcoinNode } from './node/coreNode.ts';
+import { build, follow } from './node/followNode.ts';
+import { NodePull, type NodePullOptions } from './node/nodePull.ts';
+import { DatabaseSource } from './postgres/postgresSource.ts';
+import { type PullOptions, type PullResult, pull } from './pullBlocks.ts';
+import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
+import { explained, removeWorkFiles, writeError } from './writePulled.ts';
+
+export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
+  /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
+  readonly from: URL | NodeUrl;
+  /** Path of the node's cookie file. */
+  readonly cookie: string | undefined;
+  /** Memory limit of the process, such as `1GB`. */
+  readonly memoryLimit: string;
+  /** Arguments of the build after each pull from a node. If given, pulls and builds until the signal aborts. */
+  readonly follow: readonly string[] | undefined;
+}
+
+/** URL of the RPC and REST interfaces of a Bitcoin Core node. */
+export class NodeUrl {
+  constructor(readonly url: URL) {}
+}
+
+/**
+ * Pulls into the input folder. Throws the errors of pull(), a LockedError if another pull is using the folder, and a
+ * CliError if the signal aborts.
+ */
+export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
+  const clock = new Stopwatch();
+  // Every request or connection listens to the signal. Above ten listeners, Node would warn of a leak.
+  setMaxListeners(request.concurrency + 10, request.signal);
+  const folder = join(request.to, PULLED_FOLDER);
+  const work = openWork(folder);
+  const store = await Store.open({ memoryLimit: request.memoryLimit, threads: availableParallelism(), scratch: work });
+  const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, flag: '--to', worker: 'pull' };
+  let source: Source | undefined;
+  try {
+    return await withLock(store, lock, async () => {
+      // Killed pulls leave temporary files behind.
+      for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
+      const done = (result: PullResult): void => {
+        progress.end();
+        report(result, request.to, clock, log);
+      };
+      const { from } = request;
+      if (from instanceof NodeUrl) return pullFromNode(request, { url: from.url, folder, done }, store, log, progress);
+      if (existsSync(join(folder, STATE_FOLDER))) {
+        throw new InputError(`${folder} has blocks from a Bitcoin Core node`, [
+          'Other sources do not continue them. Give another folder with --to.',
+        ]);
+      }
+      source = await openSource({ ...request, from }, folder, store, log);
+      const result = await pull(request, source, store, log, progress);
+      done(result);
+      return result;
+    });
+  } catch (error) {
+    // An abort can make any step fail with any error.
+    if (request.signal.aborted)
+      throw new CliError('stopped; fetched blocks are kept, and the same command continues from here', EXIT.interrupted);
+    throw explained(folder, error);
+  } finally {
+    progress.end();
+    await source?.close?.();
+    store.close();
+    try {
+      removeWorkFiles(folder);
+      rmdirSync(work);
+    } catch {
+      // The folder is not empty: another pull is using it.
+    }
+  }
+}
+
+/** Pulls from a node. Calls `done` after the first pull. With `follow`, continues until the signal aborts. */
+async function pullFromNode(
+  request: PullRequest,
+  { url, folder, done }: { readonly url: URL; readonly folder: string; readonly done: (result: PullResult) => void },
+  store: Store,
+  log: Log,
+  progress: Progress,
+): Promise<PullResult> {
+  const { signal, follow: args } = request;
+  // Reports wrong arguments before the first pull, which takes hours.
+  if (args !== undefined) await build({ folder, signal, args: [...args, '--help'] }, log);
+  const onNotice = (message: string) => log.notice(message);
+  const node = await BitcoinNode.open({ ...request, url, environment: env, home: homedir(), onNotice });
+  let pull: NodePull | undefined;
+  try {
+    pull = await NodePull.open({ ...request, folder }, node, store, log);
+    const result = await pull.run(progress);
+    done(result);
+    if (args === undefined) await pull.settle();
+    else await follow({ folder, signal, args }, node, pull, log, progress);
+    return result;
+  } finally {
+    pull?.close();
+    node.close();
+  }
+}
+
+async function openSource(request: PullRequest & { readonly from: URL }, folder: string, store: Store, log: Log): Promise<Source> {
+  const { from, concurrency, signal } = request;
+  if (from.protocol.startsWith('postgres')) {
+    const onNotice = (message: string) => log.notice(message);
+    return new DatabaseSource({ url: from.href, folder, connections: concurrency, store, signal, onNotice });
+  }
+  const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
+  const base = baseOf(from);
+  const manifest = await findManifest(base, client);
+  return manifest === undefined ? new HttpSource(base, client, folder) : new MirrorSource(base, manifest, client, folder);
+}
+
+/** Creates the folder for temporary files and the lock. Returns the folder's path. */
+function openWork(folder: string): string {
+  const work = resolve(folder, WORK_FOLDER);
+  try {
+    mkdirSync(work, { recursive: true });
+  } catch (error) {
+    if (['EEXIST', 'ENOTDIR'].includes(codeOf(error) ?? ''))
+      throw new InputError(`${folder} is not a folder`, ['Give another folder with --to.']);
+    throw writeError(folder, error);
+  }
+  return work;
+}
+
+function report(result: PullResult, to: string, clock: Stopwatch, log: Log): void {
+  const seconds = clock.total;
+  const { blocks, records, bytes, replaced, heights } = result;
+  const runs = heights.map(({ first, last }) => `${first}..${last}`);
+  const size = (bytes / 1e6).toFixed(1);
+  const shown = runs.length > 5 ? [...runs.slice(0, 4), `${runs.length - 4} more ranges`] : runs;
+  const fetched =
+    blocks === 0 ? 'No blocks were fetched' : `Fetched ${count(blocks, 'block')} with ${count(records, 'record')} (${size} MB)`;
+  log.info('pulled', `${fetched} in ${seconds} s. ${join(to, PULLED_FOLDER)} has blocks ${shown.join(', ') || 'none'}.`, {
+    blocks,
+    records,
+    bytes,
+    replaced,
+    seconds,
+    peak_rss_mb: peakMegabytes(),
+    held: heights.map(({ first, last }) => [first, last]),
+  });
+  const number = (n: number) => n.toLocaleString('en-US');
+  if (blocks > 0) {
+    log.summary([
+      ['blocks', `${number(blocks)} fetched, ${number(replaced)} pulled before were replaced`],
+      ['records', number(records)],
+      ['bytes', number(bytes)],
+      ...costRows(clock),
+    ]);
+  }
+  const others = existsSync(to)
+    ? readdirSync(to).filter((name) => name !== PULLED_FOLDER && !name.startsWith('.') && !name.endsWith('.md'))
+    : [];
+  if (others.length > 0) {
+    log.notice(`${to} also has ${others.slice(0, 3).join(', ')}${others.length > 3 ? ' ...' : ''}, which builds of ${to} read too.`);
+  }
+}

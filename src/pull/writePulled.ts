@@ -1,0 +1,154 @@
+/** Writes files atomically: a temporary file, synced and renamed. Throws system errors, which `explained` converts. */
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFile, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { ActivityRecord } from '../contract/contractJson.ts';
+import { isDiskFull } from '../duckdb/duckdbErrors.ts';
+import { BuildError, emptyIfMissing, messageOf } from '../errors.ts';
+import { checksumText, sha256Of } from '../input/checksums.ts';
+import { CHECKSUM_ENDING } from '../input/discover.ts';
+import { CheckedBlock } from './blockIdentity.ts';
+import { blockFile, type PulledFile, RUNES_FILE, WORK_FOLDER } from './pulledFiles.ts';
+
+const compress = promisify(gzip);
+
+let count = 0;
+
+/** Describes a fetched file at its final path. */
+export interface Fetched {
+  /** Relative to the folder `pulled`. */
+  readonly path: string;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+export const workFile = (folder: string, ending: string): string => {
+  count += 1;
+  return join(folder, WORK_FOLDER, `${process.pid}-${count}${ending}`);
+};
+
+/** Removes the temporary files of this process. */
+export function removeWorkFiles(folder: string): void {
+  const work = join(folder, WORK_FOLDER);
+  const names = emptyIfMissing(() => readdirSync(work)).filter((name) => name.startsWith(`${process.pid}-`));
+  for (const name of names) rmSync(join(work, name), { force: true });
+}
+
+/** Characters of records per gzip member. */
+const MEMBER_LENGTH = 4 * 1024 * 1024;
+
+/** Adds the next records of a block. Rejects with a BadBlockError for another block's record or a wrong order. */
+export type AddRecords = (records: readonly ActivityRecord[]) => Promise<void>;
+
+/**
+ * Writes a block's file with the records that `fill` adds, and moves it to its path unless `check` throws for its
+ * digest. The file has one JSON record per line, or `[]` for a block without records. Writes records while `fill` reads
+ * more, so that a block of any size takes little memory.
+ */
+export async function writeBlock(
+  folder: string,
+  height: number,
+  fill: (add: AddRecords) => Promise<void>,
+  check: (digest: string) => void = () => undefined,
+): Promise<Fetched> {
+  const block = new CheckedBlock(height);
+  const temporary = workFile(folder, '.gz');
+  let [lines, bytes] = ['', 0];
+  const flush = async () => {
+    const member = await compress(lines);
+    lines = '';
+    await appendFile(temporary, member);
+    bytes += member.length;
+  };
+  try {
+    await fill(async (added) => {
+      for (const record of added) {
+        block.add(record);
+        lines += `${JSON.stringify(record)}\n`;
+        if (lines.length >= MEMBER_LENGTH) await flush();
+      }
+    });
+    const { records, digest } = block.end();
+    check(digest);
+    if (records === 0) lines = '[]\n';
+    if (lines !== '') await flush();
+    await sync(temporary);
+    const path = blockFile(height, digest);
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    renameSync(temporary, join(folder, path));
+    return { path, records, bytes };
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/**
+ * Moves a temporary file to its final path and writes its checksum file. Removes the old checksum first, so that a
+ * killed pull can leave a file without a checksum, but never with a wrong one.
+ */
+export async function putInPlace(folder: string, temporary: string, path: string): Promise<void> {
+  const checksum = `${join(folder, path)}${CHECKSUM_ENDING}`;
+  await sync(temporary);
+  writeFileSync(`${temporary}${CHECKSUM_ENDING}`, checksumText(path, await sha256Of(temporary)), { flush: true });
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  rmSync(checksum, { force: true });
+  renameSync(temporary, join(folder, path));
+  renameSync(`${temporary}${CHECKSUM_ENDING}`, checksum);
+}
+
+/** Replaces the table of runes if it differs. An unchanged file keeps its time, so builds need not read it again. */
+export async function putRunes(folder: string, temporary: string): Promise<void> {
+  const path = join(folder, RUNES_FILE);
+  const isSame = existsSync(path) && hasChecksum(path) && readFileSync(path).equals(readFileSync(temporary));
+  if (!isSame) await putInPlace(folder, temporary, RUNES_FILE);
+}
+
+/** Syncs a file to disk without blocking other requests. */
+async function sync(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** True if a file has a checksum file beside it. */
+export const hasChecksum = (path: string): boolean => existsSync(`${path}${CHECKSUM_ENDING}`);
+
+/** Removes pulled files, each after its checksum, so that a killed pull cannot leave a checksum without a file. */
+export function removeFiles(folder: string, files: readonly PulledFile[]): void {
+  for (const { path } of files) for (const ending of [CHECKSUM_ENDING, '']) rmSync(join(folder, `${path}${ending}`), { force: true });
+}
+
+/**
+ * Saves a stream as a file. Throws a BuildError if the disk fails, otherwise the stream's own error. `pipeline` passes
+ * an error to both streams, so the first error event names the cause.
+ */
+export async function saveStream(folder: string, stream: Readable, path: string, signal: AbortSignal): Promise<void> {
+  let first: { readonly error: unknown } | undefined;
+  stream.once('error', (error) => {
+    first ??= { error };
+  });
+  const file = createWriteStream(path).once('error', (error) => {
+    first ??= { error: writeError(folder, error) };
+  });
+  try {
+    await pipeline(stream, file, { signal });
+  } catch (error) {
+    throw first === undefined ? error : first.error;
+  }
+}
+
+export const writeError = (folder: string, error: unknown): BuildError =>
+  new BuildError(isDiskFull(error) ? `the disk of ${folder} is full` : `${folder} cannot be written: ${messageOf(error)}`, [
+    'Free space or change its permissions, then run the same command again: it continues from here.',
+  ]);
+
+/** Converts a system error about a file of the folder to a BuildError. Returns other errors unchanged. */
+export const explained = (folder: string, error: unknown): unknown =>
+  error instanceof Error && 'syscall' in error ? writeError(folder, error) : error;

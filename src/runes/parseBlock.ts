@@ -1,0 +1,215 @@
+/**
+ * Parses the bytes of a block: header, transaction ids, and offsets of inputs and output scripts.
+ *
+ * Stores offsets instead of objects or copies of inputs and scripts, because most transactions have no runes.
+ */
+import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
+import type { Work } from './proofOfWork.ts';
+import { decodeMessage, type Message } from './runestone.ts';
+import { isMessage } from './script.ts';
+
+/** Thrown if the bytes of a block are damaged. The message says where. */
+export class BlockError extends Error {
+  override readonly name = 'BlockError';
+}
+
+/** Size of a header. */
+export const HEADER_BYTES = 80;
+
+/** Size of an outpoint: a transaction id and an output index. */
+export const OUTPOINT_BYTES = 36;
+
+/** Position of a transaction in a block. Offsets refer to the block's bytes. */
+export interface TransactionPlace {
+  /** Index of its first input in `Block.inputs`. */
+  readonly firstInput: number;
+  readonly inputs: number;
+  /** Index of its first output in `Block.scripts`. */
+  readonly firstOutput: number;
+  readonly outputs: number;
+  readonly message: Message | undefined;
+  /** Offset of the witnesses, 0 without witnesses. */
+  readonly witness: number;
+}
+
+/** Position of a block in its chain, and its transactions. */
+export interface BlockLink {
+  /** Hash as Bitcoin displays it. The same holds for `previous`. */
+  readonly hash: string;
+  readonly previous: string;
+  /** Transaction ids of 32 bytes each, in the byte order of the hash function. */
+  readonly txids: Uint8Array;
+}
+
+/** Fields of a block's header. */
+export interface Header extends Work {
+  /** Hash of the block before, as Bitcoin displays it. */
+  readonly previous: string;
+}
+
+export const readHeader = (bytes: Uint8Array, hash256: Hash256): Header => ({
+  hash: hashText(hash256(bytes.subarray(0, HEADER_BYTES))),
+  previous: hashText(bytes, 4),
+  time: uint32At(bytes, 68),
+  bits: uint32At(bytes, 72),
+});
+
+export interface Block extends Header, BlockLink {
+  readonly bytes: Uint8Array;
+  readonly transactions: readonly TransactionPlace[];
+  /** Offset of each input's outpoint. */
+  readonly inputs: readonly number[];
+  /** Offset of each output's script. Its length is in `scriptLengths`. */
+  readonly scripts: readonly number[];
+  readonly scriptLengths: readonly number[];
+}
+
+/** Reads the bytes of a block in order. Throws a BlockError at the end of the bytes. */
+class Reader {
+  at = 0;
+  constructor(readonly bytes: Uint8Array) {}
+
+  /** Skips `length` bytes and returns the offset of the first. */
+  skip(length: number, what: string): number {
+    const from = this.at;
+    this.at += length;
+    if (this.at > this.bytes.length) {
+      throw new BlockError(`the block ends inside of ${what}: it has ${this.bytes.length} bytes and would need ${this.at}`);
+    }
+    return from;
+  }
+
+  /** Reads an integer of 1, 3, 5 or 9 bytes ("CompactSize"). */
+  count(what: string): number {
+    const first = this.bytes[this.skip(1, what)] ?? 0;
+    if (first < 0xfd) return first;
+    const from = this.skip(first === 0xfd ? 2 : first === 0xfe ? 4 : 8, what);
+    const value = first === 0xfd ? uint32At(this.bytes, from) & 0xffff : uint32At(this.bytes, from);
+    const high = first === 0xff ? uint32At(this.bytes, from + 4) : 0;
+    if (value + high * 2 ** 32 < (first === 0xfd ? 0xfd : first === 0xfe ? 2 ** 16 : 2 ** 32)) {
+      throw new BlockError(`${what} at byte ${from - 1} is not in its shortest form`);
+    }
+    return value + high * 2 ** 32;
+  }
+}
+
+/**
+ * Parses a block and checks its merkle root. Throws a BlockError for bytes that are not a valid block. The caller must
+ * compare `hash` and `previous` with the expected values.
+ */
+export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
+  const reader = new Reader(bytes);
+  reader.skip(HEADER_BYTES, 'its header');
+  const header = readHeader(bytes, hash256);
+  const { hash } = header;
+  const count = reader.count('the number of transactions');
+  // A transaction has 10 bytes or more, so a wrong count cannot take more memory than the block's own size.
+  if (count === 0 || count * 10 > bytes.length)
+    throw new BlockError(`the block of ${bytes.length} bytes says that it has ${count} transactions`);
+  const [transactions, inputs, scripts, scriptLengths]: [TransactionPlace[], number[], number[], number[]] = [[], [], [], []];
+  const txids = new Uint8Array(32 * count);
+  let stripped = new Uint8Array(4096);
+
+  for (let index = 0; index < count; index++) {
+    const start = reader.skip(4, 'a transaction');
+    const segwit = bytes[reader.at] === 0;
+    if (segwit && bytes[reader.skip(2, 'the flag of a transaction') + 1] !== 1) {
+      throw new BlockError(`transaction ${index} has no inputs, or an unknown flag, at byte ${start + 4}`);
+    }
+    const body = reader.at;
+    const firstInput = inputs.length;
+    const inputCount = reader.count('the number of inputs');
+    for (let i = 0; i < inputCount; i++) {
+      inputs.push(reader.skip(OUTPOINT_BYTES, 'an input'));
+      reader.skip(reader.count('the length of an input script') + 4, 'an input script');
+    }
+    const firstOutput = scripts.length;
+    const outputCount = reader.count('the number of outputs');
+    let message = -1;
+    for (let i = 0; i < outputCount; i++) {
+      reader.skip(8, 'an output');
+      const length = reader.count('the length of an output script');
+      const script = reader.skip(length, 'an output script');
+      if (message < 0 && isMessage(bytes, script, length)) message = scripts.length;
+      scripts.push(script);
+      scriptLengths.push(length);
+    }
+    const witness = segwit ? reader.at : 0;
+    for (let i = segwit ? inputCount : 0; i > 0; i--) {
+      for (let elements = reader.count('the number of witness elements'); elements > 0; elements--) {
+        reader.skip(reader.count('the length of a witness element'), 'a witness element');
+      }
+    }
+    const bodyEnd = segwit ? witness : reader.at;
+    const lock = reader.skip(4, 'a lock time');
+
+    if (segwit) {
+      const length = 4 + (bodyEnd - body) + 4;
+      if (stripped.length < length) stripped = new Uint8Array(2 * length);
+      stripped.set(bytes.subarray(start, start + 4));
+      stripped.set(bytes.subarray(body, bodyEnd), 4);
+      stripped.set(bytes.subarray(lock, lock + 4), length - 4);
+      txids.set(hash256(stripped.subarray(0, length)), 32 * index);
+    } else {
+      txids.set(hash256(bytes.subarray(start, lock + 4)), 32 * index);
+    }
+    transactions.push({
+      firstInput,
+      inputs: inputCount,
+      firstOutput,
+      outputs: outputCount,
+      message:
+        message < 0
+          ? undefined
+          : decodeMessage(bytes.subarray(scripts[message], (scripts[message] ?? 0) + (scriptLengths[message] ?? 0)), outputCount),
+      witness,
+    });
+  }
+  if (reader.at !== bytes.length) throw new BlockError(`block ${hash} has ${bytes.length - reader.at} bytes behind its last transaction`);
+  if (!sameBytes(merkleRoot(txids, hash256), 0, bytes, 36, 32)) {
+    throw new BlockError(`block ${hash} has other transactions than its header names (merkle root)`);
+  }
+  return { ...header, bytes, txids, transactions, inputs, scripts, scriptLengths };
+}
+
+/**
+ * Returns the merkle root of the transaction ids. If the end of the list is repeated, the root would stay the same
+ * (CVE-2012-2459). Returns zeros for such a list.
+ */
+function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
+  const level = new Uint8Array(txids.length + 32);
+  level.set(txids);
+  for (let count = txids.length / 32; count > 1; count = Math.ceil(count / 2)) {
+    // On a level with an odd number of hashes, the last hash is paired with itself.
+    if (count % 2 === 1) level.copyWithin(32 * count, 32 * (count - 1), 32 * count);
+    for (let i = 0; i < count; i += 2) {
+      const pair = 32 * i;
+      if (i + 1 < count && sameBytes(level, pair, level, pair + 32, 32)) return new Uint8Array(32);
+      level.set(hash256(level.subarray(pair, pair + 64)), 16 * i);
+    }
+  }
+  return level.subarray(0, 32);
+}
+
+/** Returns the script of an output, as a view of the block's bytes. */
+export function scriptOf(block: Block, transaction: TransactionPlace, output: number): Uint8Array {
+  const from = block.scripts[transaction.firstOutput + output] ?? 0;
+  return block.bytes.subarray(from, from + (block.scriptLengths[transaction.firstOutput + output] ?? 0));
+}
+
+/** Returns the last three elements of each input's witness, which include any tapscript. Empty without witnesses. */
+export function witnessEndsOf(block: Block, transaction: TransactionPlace): Uint8Array[][] {
+  if (transaction.witness === 0) return [];
+  const reader = new Reader(block.bytes);
+  reader.at = transaction.witness;
+  return Array.from({ length: transaction.inputs }, () => {
+    const end: Uint8Array[] = [];
+    // A witness may have millions of elements, so only the last ones get a view.
+    for (let left = reader.count('the number of witness elements'); left > 0; left--) {
+      const length = reader.count('the length of a witness element');
+      const from = reader.skip(length, 'a witness element');
+      if (left <= 3) end.push(block.bytes.subarray(from, from + length));
+    }
+    return end;
+  });
+}

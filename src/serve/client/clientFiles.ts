@@ -1,0 +1,107 @@
+/**
+ * Reads the files of a mirror over plain HTTP from any host.
+ *
+ * Accepts only complete files of a mirror. Hosts answer a missing, moved or truncated file in many ways, and none of
+ * these answers may look like an empty list.
+ */
+
+import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
+import { MANIFEST_PATH } from '../../pages/filePaths.ts';
+import { inflateText, partOf, rangeOf } from '../archiveParts.ts';
+
+/** Thrown if a file cannot be read: the host is unreachable, refuses the request, or has no mirror. See `cause`. */
+export class UnreadableError extends Error {}
+
+/**
+ * Some hosts let browsers cache each file for a different time. Revalidating every file avoids a mix of builds. An
+ * unchanged file costs only a 304 without a body.
+ */
+const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
+
+/** Some browsers mix up cached parts of a file. */
+const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
+
+/** File whose content is in memory. */
+export interface ReadFile extends OpenFile {
+  readonly content: string;
+}
+
+export interface MirrorFiles extends Files<ReadFile> {
+  /** Reads any JSON file of the mirror by its path, unchanged. Undefined if the host does not have the file. */
+  file(path: string): Promise<string | undefined>;
+}
+
+/** Returns a reader of the files below `base`, which ends with a slash. */
+export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
+  /** Fetches a file. Resolves to undefined if the host does not have it. `take` reads a successful answer. */
+  const get = async <Content>(path: string, init: RequestInit, take: (response: Response) => Promise<Content>) => {
+    const { href } = new URL(path, base);
+    try {
+      const response = await fetch(href, signal === undefined ? init : { ...init, signal });
+      if (response.ok) return await take(response);
+      if (response.status === 404 || response.status === 416) {
+        await response.body?.cancel();
+        return undefined;
+      }
+      if (response.status === 403 && isMissingObject(response, await response.text())) return undefined;
+      throw new UnreadableError(`${href} was answered with status ${response.status}`);
+    } catch (error) {
+      if (error instanceof UnreadableError || signal?.aborted) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      throw new UnreadableError(
+        `${href} cannot be read (${why}). Check the connection, and that the host allows this page to read it (CORS)`,
+        { cause: error },
+      );
+    }
+  };
+  const read = (path: string): Promise<string | undefined> => get(path, ASK_AGAIN, (response) => response.text());
+  const checked = async (path: string, fits: (value: unknown) => boolean): Promise<string | undefined> => {
+    const text = await read(path);
+    if (text === undefined || fits(parse(text))) return text;
+    throw new MissingFileError(
+      path,
+      text.trimStart().startsWith('<') ? 'was answered with a web page' : 'is truncated or not a file of a mirror',
+    );
+  };
+  const manifest = async (): Promise<string> => {
+    const text = await read(MANIFEST_PATH);
+    const isManifest = text !== undefined && (parse(text) as { generator?: unknown } | undefined)?.generator === 'rune-activity-mirror';
+    if (isManifest) return text;
+    throw new UnreadableError(
+      `no mirror found at ${base.href}: ${MANIFEST_PATH} is ${text === undefined ? 'missing' : 'not a manifest'}. The base is the URL before /runes/v1`,
+    );
+  };
+  return {
+    open: async (path) => {
+      const content = await (path === MANIFEST_PATH ? manifest() : checked(path, isComplete));
+      return content === undefined ? undefined : { content, text: async () => content };
+    },
+    file: (path) => checked(path, (value) => value !== undefined),
+    read: (path, offset, length, isWhole) =>
+      get(path, isWhole ? {} : { ...NEVER_KEPT, headers: { range: rangeOf(offset, length) } }, (response) =>
+        partOf(path, response, offset, length),
+      ),
+    inflate: inflateText,
+  };
+}
+
+/** True for a 403 that means a missing object, as S3 sends it for a bucket that allows reading but not listing. */
+const isMissingObject = (response: Response, body: string): boolean =>
+  /^application\/xml\b/.test(response.headers.get('content-type') ?? '') && /<Error>\s*<Code>AccessDenied<\/Code>/.test(body);
+
+function parse(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** True for JSON in the form of an API file. A page must have as many records as its numbers say. */
+function isComplete(value: unknown): boolean {
+  const file = Object(value) as Readonly<Record<string, unknown>>;
+  const { limit, offset, total, results } = file;
+  if (!Array.isArray(results)) return ['server_version', 'etchings', 'ordinals'].some((key) => key in file);
+  return results.length === Math.max(Math.min(Number(limit), Number(total) - Number(offset)), 0);
+}

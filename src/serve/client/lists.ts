@@ -1,0 +1,2 @@
+/** Separate bundle for the part of the client that answers from lists of an archive. */
+export { answerFromLists } from '../../lists/answers.ts';

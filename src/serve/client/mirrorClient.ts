@@ -1,0 +1,274 @@
+/**
+ * Client for browsers and other programs. Runs the page map on the files of any host, even one without code, and
+ * returns exactly what an API server would answer. Every build has this module as `client.js`.
+ *
+ * `client.d.ts` has the types of answers and queries. Its classes and its function are generated from this file
+ * (test/exhaustive/clientTypes.test.ts).
+ */
+
+import { MissingFileError } from '../../pages/fileAccess.ts';
+import { isBuiltFile } from '../../pages/fileKinds.ts';
+import type { AnswerFromLists } from '../../pages/listEndpoints.ts';
+import { MirrorReader } from '../../pages/mirrorReader.ts';
+import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errorBodies.ts';
+import type {
+  ActivityPage,
+  ActivityQuery,
+  BalancePage,
+  Etching,
+  EtchingPage,
+  Holder,
+  HolderPage,
+  MirrorManifest,
+  MirrorOptions,
+  MirrorQuery,
+  OutputAnswer,
+  OutputPage,
+  RuneActivityPage,
+  RuneActivityQuery,
+  WindowQuery,
+} from './client.d.ts';
+import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './clientFiles.ts';
+
+export type * from './client.d.ts';
+
+/** Thrown if the mirror refuses a request or cannot be read. */
+export class MirrorError extends Error {
+  override readonly name = 'MirrorError';
+  /**
+   * 400 for an invalid request, 501 if the mirror lacks this part of the API: `message` is the message of the API.
+   * 503 if the mirror cannot be read: `cause` may be the reason.
+   */
+  readonly statusCode: number;
+  /** Reason phrase of the status, such as `Bad Request`. */
+  readonly error: string;
+  constructor(statusCode: number, error: string, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.statusCode = statusCode;
+    this.error = error;
+  }
+}
+
+/** Loads the code for lists of archives on first use, because most programs do not need it. */
+const fromLists: AnswerFromLists = async (request, dialect, archive) =>
+  (await import('./lists.js')).answerFromLists(request, dialect, archive);
+
+const FRESH_MS = 10_000;
+const mirrors = new Map<string, Mirror>();
+
+/**
+ * Fetches a window of the activity of a transaction or block. Rejects with a MirrorError, or with the signal's reason.
+ * Rejects with a TypeError if the query names no list or `base` is not a valid URL. Queries with the same base share a
+ * Mirror and its memory.
+ */
+export async function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage> {
+  const { href } = folderOf(base);
+  const mirror = mirrors.get(href) ?? new Mirror(href);
+  mirrors.set(href, mirror);
+  return mirror.activity(query);
+}
+
+/**
+ * A mirror, identified by the URL before `/runes/v1`. The client fetches only files. So the host needs no code, but
+ * must allow this origin to read the files (CORS). Every read revalidates the file (`cache: 'no-cache'`), except a
+ * fresh manifest, and files of layout `archive`, which never change.
+ *
+ * In layout `archive` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
+ * They may come from different builds while the host replaces its files, or when its cache mixes builds. The client
+ * detects this unless both builds have the same block and the same number of records.
+ */
+export class Mirror {
+  readonly #filesFor: (signal?: AbortSignal) => MirrorFiles;
+  readonly #reader: MirrorReader<ReadFile>;
+
+  /** Throws a TypeError if `base` is not a valid URL. */
+  constructor(base: string | URL, { fetch = globalThis.fetch, freshMs = FRESH_MS }: MirrorOptions = {}) {
+    const folder = folderOf(base);
+    this.#filesFor = (signal) => filesAt(folder, fetch, signal);
+    this.#reader = new MirrorReader(this.#filesFor(), fromLists, freshMs, true);
+  }
+
+  /** Fetches a window of the activity of a transaction or block. Rejects like the function `activity`. */
+  async activity(query: MirrorQuery): Promise<ActivityPage> {
+    return this.#fetch(targetOf(query), query.signal);
+  }
+
+  /** Fetches a window of the list of all runes, newest first. Rejects like `activity`. */
+  async etchings(window?: WindowQuery): Promise<EtchingPage> {
+    return this.#list('etchings', window);
+  }
+
+  /**
+   * Fetches a rune by its id (`840000:3`), number or name. Resolves to undefined if the rune does not exist. Rejects
+   * like `activity`.
+   */
+  async etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined> {
+    return this.#find(`etchings/${encode(String(rune))}`, signal);
+  }
+
+  /** Fetches a window of the balances of an address. Rejects like `activity`. */
+  async balances(address: string, window?: WindowQuery): Promise<BalancePage> {
+    return this.#list(`addresses/${encode(address)}/balances`, window);
+  }
+
+  /** Fetches a window of the holders of a rune, given by its id, number or name. Rejects like `activity`. */
+  async holders(rune: string | number, window?: WindowQuery): Promise<HolderPage> {
+    return this.#list(`etchings/${encode(String(rune))}/holders`, window);
+  }
+
+  /**
+   * Fetches the balance of an address in a rune. Resolves to undefined if the rune does not exist, or the address never
+   * had any of it. Rejects like `activity`.
+   */
+  async holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined> {
+    return this.#find(`etchings/${encode(String(rune))}/holders/${encode(address)}`, signal);
+  }
+
+  /**
+   * Fetches the runes of an output, given as `txid:vout`. `height` is the height of the output's block. If the mirror
+   * lacks that block, rejects with a MirrorError (503) instead of answering that the output has no runes. Without
+   * `height`, compare `block_height` of the answer yourself. Rejects like `activity`.
+   */
+  async output(
+    output: string,
+    { height, signal }: { readonly height?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<OutputAnswer> {
+    const answer = await this.#fetch<OutputAnswer>(`/runes/v1/outputs/${encode(output)}`, signal);
+    if (height === undefined || height <= answer.block_height) return answer;
+    const message = `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`;
+    throw new MirrorError(503, 'Service Unavailable', message);
+  }
+
+  /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
+  async outputs(address: string, window?: WindowQuery): Promise<OutputPage> {
+    return this.#list(`addresses/${encode(address)}/outputs`, window);
+  }
+
+  /**
+   * Fetches a window of the activity of a rune, newest first. The rune is given by its id (`840000:3`), number or name.
+   * The total of an unknown rune is 0. Rejects like `activity`.
+   */
+  async runeActivity(rune: string | number, { address, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
+    const only = address === undefined ? '' : `/${encode(address)}`;
+    return this.#list(`etchings/${encode(String(rune))}/activity${only}`, window);
+  }
+
+  /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
+  async addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage> {
+    return this.#list(`addresses/${encode(address)}/activity`, window);
+  }
+
+  /** Fetches a window of the list at a path below `/runes/v1/`. */
+  async #list<Answer>(path: string, { signal, ...window }: WindowQuery = {}): Promise<Answer> {
+    return this.#fetch(`/runes/v1/${path}${queryOf({ ...window })}`, signal);
+  }
+
+  /** Fetches the object at a path below `/runes/v1/`. Resolves to undefined for a 404. */
+  async #find<Answer>(path: string, signal: AbortSignal | undefined): Promise<Answer | undefined> {
+    return this.#fetch<Answer>(`/runes/v1/${path}`, signal).catch((error: unknown) => {
+      if (error instanceof MirrorError && error.statusCode === 404) return undefined;
+      throw error;
+    });
+  }
+
+  /** Returns the parsed body of a 200. Rejects with a MirrorError for any other answer. */
+  async #fetch<Answer>(target: string, signal: AbortSignal | undefined): Promise<Answer> {
+    const { status, body, cause } = await this.#answer(target, signal);
+    if (status === 200) return JSON.parse(body);
+    const { error, message = error } = JSON.parse(body) as { error: string; message?: string };
+    throw new MirrorError(status, error, cause === undefined ? message : `${message} (${cause.message})`, cause && { cause });
+  }
+
+  /**
+   * Returns the status and the exact body of an API server's answer to GET, for a target such as
+   * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404 and 503.
+   * Rejects with a MirrorError only if the mirror cannot be read at all.
+   */
+  async get(target: string, signal?: AbortSignal): Promise<{ status: number; body: string }> {
+    const { status, body } = await this.#answer(target, signal);
+    return { status, body };
+  }
+
+  /** Fetches the manifest. Rejects with a MirrorError. */
+  async manifest(): Promise<MirrorManifest> {
+    return JSON.parse(await this.#orMirrorError(this.#reader.manifest(), undefined)) as MirrorManifest;
+  }
+
+  async #answer(target: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string; cause?: Error }> {
+    try {
+      return await this.#orMirrorError(this.#read(target, signal), signal);
+    } catch (error) {
+      if (error instanceof MissingFileError) return { ...errorBody(503, RETRY_LATER), cause: error };
+      throw error;
+    }
+  }
+
+  async #read(target: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string }> {
+    signal?.throwIfAborted();
+    const files = this.#filesFor(signal);
+    const answer = await this.#reader.answer(target, files);
+    if (answer.kind === 'page') return { status: 200, body: answer.page.content };
+    if (answer.kind === 'window') return { status: 200, body: answer.body };
+    if (answer.kind === 'refusal') return refusalBody(answer);
+    const path = /^\/(runes\/[^?]*)/.exec(target)?.[1] ?? '';
+    const body = isBuiltFile(path) ? await files.file(path) : undefined;
+    return body === undefined ? notFound('GET', target) : { status: 200, body };
+  }
+
+  /** Waits for `work`, unless `signal` aborts first. Converts errors of reading files to a MirrorError. */
+  async #orMirrorError<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+      return await (signal === undefined ? work : unlessAborted(work, signal));
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      if (error instanceof MissingFileError || !(error instanceof Error)) throw error;
+      const { message, cause } = error instanceof UnreadableError ? error : { message: error.message, cause: error };
+      throw new MirrorError(503, 'Service Unavailable', message, { cause });
+    }
+  }
+}
+
+/** Returns the base URL of the mirror's files, with a trailing slash. */
+function folderOf(base: string | URL): URL {
+  const page = (globalThis as { location?: { href: string } }).location?.href;
+  const url = parseUrl(base, page);
+  if (url === undefined) throw new TypeError(`${base} is not a valid base URL, such as https://example.org/mirror`);
+  url.search = '';
+  url.hash = '';
+  if (!url.pathname.endsWith('/')) url.pathname += '/';
+  return url;
+}
+
+/** Works like `URL.parse`, which older browsers lack. */
+function parseUrl(url: string | URL, base: string | undefined): URL | undefined {
+  try {
+    return new URL(url, base);
+  } catch {
+    return undefined;
+  }
+}
+
+function targetOf({ transaction, block, offset, limit, operation }: MirrorQuery): string {
+  if ((transaction === undefined) === (block === undefined)) throw new TypeError('a query must name either a transaction or a block');
+  const list = block === undefined ? `transactions/${encode(String(transaction))}` : `blocks/${encode(String(block))}`;
+  return `/runes/v1/${list}/activity${queryOf({ offset, limit, operation_type: operation })}`;
+}
+
+function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
+  const query = Object.entries(parameters)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${encode(String(value))}`);
+  return query.length === 0 ? '' : `?${query.join('&')}`;
+}
+
+/** Percent-encodes a part of a target. Replaces lone surrogates, for which `encodeURIComponent` throws, by U+FFFD. */
+const encode = (text: string): string => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}

@@ -1,0 +1,163 @@
+/** File sources of a worker: its own deployed assets, an R2 bucket, an HTTP origin, or a private S3 bucket. */
+import { AwsClient } from 'aws4fetch';
+import type { FetchFile } from '../fetchHost.ts';
+import { contentRange, isReadByRanges, satisfy, type WantedRange, wantedRange } from '../http/ranges.ts';
+
+/** Variables, secrets and bindings of the worker. `hosting/cloudflare/README.md` explains each. */
+export interface Settings {
+  readonly ASSETS?: Assets;
+  readonly BUCKET?: Bucket;
+  readonly PREFIX?: string;
+  readonly ORIGIN?: string;
+  readonly S3_ACCESS_KEY_ID?: string;
+  readonly S3_SECRET_ACCESS_KEY?: string;
+  readonly S3_REGION?: string;
+  readonly FRESH_SECONDS?: string;
+}
+
+/** The part of the assets binding that the worker uses. */
+interface Assets {
+  fetch(request: Request): Promise<Response>;
+}
+
+/**
+ * The part of an R2 binding that the worker uses. Declared here, so that the project needs no package with all types of
+ * the platform.
+ */
+interface Bucket {
+  /** `range` is in bytes. */
+  get(key: string, options?: { readonly range: { readonly offset: number; readonly length: number } }): Promise<BucketObject | null>;
+  head(key: string): Promise<{ readonly size: number; readonly httpEtag: string } | null>;
+}
+
+interface BucketObject {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly httpEtag: string;
+  /** Size of the complete object, in bytes. */
+  readonly size: number;
+}
+
+/** Thrown if the worker's settings are wrong. The message is for the operator and contains no secret. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+/** Retries of a request to a private bucket after a 429 or 5xx. The library's default of ten would take a minute. */
+const S3_RETRIES = 2;
+
+/** Returns the file reader that the settings select. Throws a SettingsError if they select none or several. */
+export function originOf(settings: Settings): FetchFile {
+  const { ASSETS, BUCKET, ORIGIN, PREFIX } = settings;
+  const named = [ASSETS && 'ASSETS', BUCKET && 'BUCKET', isSet(ORIGIN) && 'ORIGIN'].filter(Boolean);
+  if (named.length > 1) throw new SettingsError(`${named.join(' and ')} are set together; keep one of them`);
+  if (BUCKET !== undefined) return bucketOrigin(BUCKET, withSlash(PREFIX ?? ''));
+  if (isSet(PREFIX)) throw new SettingsError('PREFIX is only for an R2 bucket; add it to ORIGIN or to the folder of ASSETS instead');
+  if (ASSETS !== undefined) return deployedOrigin(ASSETS);
+  if (!isSet(ORIGIN)) {
+    throw new SettingsError(
+      'this worker has no source of files: deploy a folder of files as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN',
+    );
+  }
+  if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
+  const urlOf = (path: string) => withSlash(ORIGIN) + path;
+  const fetchFile = signer(settings) ?? ((url, init) => fetch(url, init));
+  return (path, range) => fetchFile(urlOf(path), range === undefined ? {} : { headers: { range } });
+}
+
+/**
+ * Returns how long a manifest and an index in memory may be used, in milliseconds. Deployed assets never change,
+ * because a new deployment has new isolates.
+ */
+export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
+  if (!isSet(FRESH_SECONDS)) return ASSETS === undefined ? 30_000 : Number.POSITIVE_INFINITY;
+  if (!/^[0-9]{1,6}$/.test(FRESH_SECONDS)) throw new SettingsError(`FRESH_SECONDS must be a whole number of seconds, not ${FRESH_SECONDS}`);
+  return Number(FRESH_SECONDS) * 1000;
+}
+
+/**
+ * Reads files that were deployed with the worker. The binding returns no length and ignores ranges. Because a deployed
+ * file has at most 25 MiB, reads a Parquet file completely and cuts the range out.
+ */
+function deployedOrigin(assets: Assets): FetchFile {
+  return async (path, range) => {
+    const file = await assets.fetch(new Request(`https://assets.local/${path}`));
+    if (!file.ok || !isReadByRanges(path)) return file;
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const etag = file.headers.get('etag');
+    const headers = etag === null ? {} : { etag };
+    const wanted = wantedRange(range);
+    const part = wanted === undefined ? { start: 0, end: bytes.length - 1 } : satisfy(wanted, bytes.length);
+    if (part === undefined)
+      return new Response(null, { status: 416, headers: { ...headers, 'content-range': contentRange(bytes.length) } });
+    const body = bytes.subarray(part.start, part.end + 1);
+    const place = { 'content-length': String(body.length), 'content-range': contentRange(bytes.length, part) };
+    if (wanted !== undefined) return new Response(body, { status: 206, headers: { ...headers, ...place } });
+    return new Response(body, { headers: { ...headers, 'content-length': place['content-length'] } });
+  };
+}
+
+/** Reads files of an R2 bucket. A missing object is a 404: an unknown id. Rejects if the bucket cannot be read. */
+function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
+  return async (path, range) => {
+    const wanted = wantedRange(range);
+    if (wanted?.kind === 'from' && wanted.end !== undefined) {
+      // Layout `archive` requests such ranges. For these, one request is enough.
+      const part = await partAt(bucket, prefix + path, wanted.start, wanted.end);
+      if (part !== undefined) return part;
+    }
+    if (wanted !== undefined) return bucketPart(bucket, prefix + path, wanted);
+    const object = await bucket.get(prefix + path);
+    if (object === null) return new Response(null, { status: 404 });
+    return new Response(object.body, { headers: { etag: object.httpEtag, 'content-length': String(object.size) } });
+  };
+}
+
+/** Reads part of an object of unknown size. Undefined if R2 does not have all of this part. */
+async function partAt(bucket: Bucket, key: string, start: number, end: number): Promise<Response | undefined> {
+  const length = end - start + 1;
+  const object = await bucket.get(key, { range: { offset: start, length } }).catch(() => null);
+  if (object === null) return undefined;
+  if (object.size > end) return partOfObject(object, start, length);
+  await object.body.cancel();
+  return undefined;
+}
+
+function partOfObject(object: BucketObject, start: number, length: number): Response {
+  const headers = {
+    etag: object.httpEtag,
+    'content-length': String(length),
+    'content-range': contentRange(object.size, { start, end: start + length - 1 }),
+  };
+  return new Response(object.body, { status: 206, headers });
+}
+
+/** Reads part of an object. Requests its size first, which tells where the part ends and whether it exists. */
+async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Promise<Response> {
+  const found = await bucket.head(key);
+  if (found === null) return new Response(null, { status: 404 });
+  const part = satisfy(wanted, found.size);
+  if (part === undefined) {
+    return new Response(null, { status: 416, headers: { etag: found.httpEtag, 'content-range': contentRange(found.size) } });
+  }
+  const length = part.end - part.start + 1;
+  const object = await bucket.get(key, { range: { offset: part.start, length } });
+  if (object === null) return new Response(null, { status: 404 });
+  // The object may be replaced between the two requests.
+  if (object.httpEtag !== found.httpEtag) throw new Error(`${key} was replaced while it was read`);
+  return partOfObject(object, part.start, length);
+}
+
+function signer(settings: Settings): ((url: string, init: RequestInit) => Promise<Response>) | undefined {
+  const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey, S3_REGION: region } = settings;
+  if (!isSet(accessKeyId) && !isSet(secretAccessKey)) return undefined;
+  if (!isSet(accessKeyId) || !isSet(secretAccessKey)) {
+    throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must both be set; one is missing');
+  }
+  const client = new AwsClient({ accessKeyId, secretAccessKey, service: 's3', retries: S3_RETRIES, ...(isSet(region) ? { region } : {}) });
+  return (url, init) => client.fetch(url, init);
+}
+
+/** True for a variable with a value. The dashboard keeps empty variables, so they count as missing. */
+const isSet = (value: string | undefined): value is string => value !== undefined && value !== '';
+
+const withSlash = (prefix: string): string => (prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`);

@@ -1,0 +1,164 @@
+/** Limits for clients of the local server: timeouts, connections, and answers to malformed HTTP. */
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { codeOf } from '../../errors.ts';
+import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
+import { type ErrorStatus, errorBody } from '../http/errorBodies.ts';
+import { ALLOWED_METHODS, ERROR_HEADERS } from '../http/headers.ts';
+
+/** Limits of the local server. Times are in milliseconds. */
+export interface Limits extends ServerLimits {
+  /** Time from the start of a connection or request until its headers are complete. */
+  readonly headersMs: number;
+  /** Time from the same start until the body is complete. Bodies are discarded, because no API request has one. */
+  readonly requestMs: number;
+  /**
+   * Time for which a connection may stay open without a request. It must exceed the minute for which proxies reuse
+   * connections. Otherwise proxies would send requests on closed connections.
+   */
+  readonly idleMs: number;
+  /** Time for which a client may read nothing of a pending answer. */
+  readonly stalledMs: number;
+  /** Interval between checks of the connections. */
+  readonly checkEveryMs: number;
+}
+
+/** Number of open files to reserve for pages, which connections may not use. */
+const RESERVED_FILES = 100;
+
+export const LIMITS: Limits = {
+  ...SERVER_LIMITS,
+  headersMs: 10_000,
+  requestMs: 20_000,
+  idleMs: 65_000,
+  stalledMs: 30_000,
+  checkEveryMs: 1000,
+};
+
+/** Milliseconds for a client to read an error answer before the connection is cut. */
+const ERROR_GRACE_MS = 1000;
+
+/**
+ * Returns the options of the server. The server itself refuses requests without a Host header, because Node would
+ * refuse them without a body.
+ */
+export const serverOptions = (limits: Limits): ServerOptions => ({
+  headersTimeout: limits.headersMs,
+  requestTimeout: limits.requestMs,
+  keepAliveTimeout: limits.idleMs,
+  connectionsCheckingInterval: limits.checkEveryMs,
+  maxHeaderSize: limits.headerBytes,
+  requireHostHeader: false,
+  noDelay: true,
+});
+
+/** Applies the limits that can be set only after the server is created. */
+export function limitServer(server: Server, limits: Limits): void {
+  server.maxConnections = connectionsOf(limits);
+  server.timeout = limits.stalledMs;
+  server.on('timeout', (socket) => socket.destroy());
+  server.on('connection', (socket: Socket) => cutWhenStalled(socket, limits));
+  server.on('clientError', refuse);
+  server.on('connect', (_request, socket: Duplex) => {
+    socket.on('error', () => {});
+    refuseWith(405, 'CONNECT is not allowed; the API is read-only', socket, { allow: ALLOWED_METHODS });
+  });
+  // A client may close its sending side after the request. Without this option, Node would end the connection before
+  // the answer is ready.
+  Object.assign(server, { httpAllowHalfOpen: true });
+}
+
+/**
+ * Cuts a connection if its client reads nothing for `stalledMs` while an answer is pending. Node's own timeout would
+ * take twice as long or more, because it restarts when the system buffers a part of the answer.
+ */
+function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: Limits): void {
+  let [sent, since] = [0, performance.now()];
+  const timer = setInterval(() => {
+    const now = performance.now();
+    const sentNow = socket.bytesWritten - socket.writableLength;
+    if (socket.writableLength === 0 || sentNow !== sent) [sent, since] = [sentNow, now];
+    else if (now - since >= stalledMs) socket.destroy();
+  }, checkEveryMs).unref();
+  socket.once('close', () => clearInterval(timer));
+}
+
+/** Pending answers of each connection, in the order of their requests. */
+const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
+
+/**
+ * Processes the requests of a connection one after another. A client may pipeline many requests without reading
+ * answers. Processed in parallel, these requests would slow down other clients and each keep a body in memory.
+ */
+export function inTurn(work: (request: IncomingMessage, response: ServerResponse) => void, limits: Limits): RequestListener {
+  return (request, response) => {
+    const { socket } = request;
+    const answers = waiting.get(socket) ?? new Set();
+    waiting.set(socket, answers);
+    answers.add(response);
+    if (exceeds(limits, 'pending', answers.size)) socket.destroy();
+    const end = () => {
+      if (!answers.delete(response)) return;
+      const [next] = answers;
+      // Gives other connections a turn first.
+      if (next !== undefined && !socket.destroyed) setImmediate(work, next.req, next);
+    };
+    // `finish` means that the answer was sent, `close` that the client disconnected.
+    response.once('finish', end).once('close', end);
+    if (answers.size === 1) work(request, response);
+  };
+}
+
+/** Returns the number of connections that the limits allow. Leaves room for page files in the system's limit. */
+function connectionsOf({ connections }: Limits): number {
+  const soft = Number(reportedLimit());
+  const openFiles = Number.isInteger(soft) && soft > 0 ? soft : connections + RESERVED_FILES;
+  return Math.min(connections, Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2)));
+}
+
+/** Returns how many files this process may have open, including connections. */
+function reportedLimit(): unknown {
+  try {
+    const report = process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } };
+    return report.userLimits?.open_files?.soft;
+  } catch {
+    // Deno and Bun do not report it, or need a permission.
+    return undefined;
+  }
+}
+
+/** Answers malformed or too slow HTTP with an error and closes the connection. */
+function refuse(error: Error, socket: Duplex): void {
+  const [answer] = waiting.get(socket) ?? [];
+  // The client would take an error for a part of the answer that is being sent.
+  if (answer?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] = REFUSALS[codeOf(error) ?? ''] ?? [400, 'the request is not valid HTTP'];
+  refuseWith(status, message, socket);
+}
+
+/** Sends an error without node:http and closes the connection. */
+function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: Readonly<Record<string, string>> = {}): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { body } = errorBody(status, message);
+  const length = String(Buffer.byteLength(body));
+  const headers = { ...ERROR_HEADERS, ...more, connection: 'close', 'content-length': length };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${lines.join('')}\r\n${body}`);
+  // A client that neither reads nor closes would keep the connection open forever.
+  setTimeout(() => socket.destroy(), ERROR_GRACE_MS).unref();
+}
+
+/** Answers to errors of Node's parser and to timeouts. All other errors are a 400. */
+const REFUSALS: Readonly<Record<string, readonly [status: ErrorStatus, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'the request line and headers are too long'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions of the body are too long'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request took too long'],
+};

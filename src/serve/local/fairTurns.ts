@@ -1,0 +1,76 @@
+/**
+ * Shares the server's time between answers from an archive. An answer that reads much continues in turns with others,
+ * and ends if its client disconnects.
+ */
+import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import { exceeds, type ServerLimits } from '../../limits.ts';
+import type { Files } from '../../pages/fileAccess.ts';
+import type { BuiltFile } from './cachedFiles.ts';
+
+/** Thrown if the client of a request has disconnected. Has the name of an aborted read (format/archiveReader.ts). */
+export class ClientLeftError extends Error {
+  override readonly name = 'AbortError';
+}
+
+/**
+ * Runs the reads of long answers one after another, and answers new requests in between. Every read begins a turn of
+ * Node's event loop, because Node accepts only one connection per turn.
+ */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(() => setImmediate()).then(work);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+}
+
+/** Files of a build, for one answer. Reads reject with a ClientLeftError after the client has disconnected. */
+export class FairFiles implements Files<BuiltFile> {
+  readonly #files: Files<BuiltFile>;
+  readonly #turns: Turns;
+  readonly #response: ServerResponse;
+  readonly #limits: ServerLimits;
+  /** Number of parts of files that this answer has read or inflated. */
+  #parts = 0;
+
+  constructor(files: Files<BuiltFile>, turns: Turns, response: ServerResponse, limits: ServerLimits) {
+    this.#files = files;
+    this.#turns = turns;
+    this.#response = response;
+    this.#limits = limits;
+  }
+
+  open(path: string): Promise<BuiltFile | undefined> {
+    return this.#files.open(path);
+  }
+
+  read(path: string, offset: number, length: number, isWhole: boolean): Promise<Uint8Array | undefined> {
+    return this.#inTurn(() => this.#files.read(path, offset, length, isWhole));
+  }
+
+  inflate(member: Uint8Array, most: number): Promise<string> {
+    return this.#inTurn(() => this.#files.inflate(member, most));
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#parts += 1;
+    if (!exceeds(this.#limits, 'freeParts', this.#parts)) return this.#unlessLeft(false, work);
+    return this.#turns.run(() => this.#unlessLeft(true, work));
+  }
+
+  /**
+   * Runs `work` unless the client has disconnected. A client that closed only its sending side may still read, but
+   * looks like a disconnected client until the server sends something. It gets a short answer, but not a long one.
+   */
+  async #unlessLeft<Result>(isLong: boolean, work: () => Promise<Result>): Promise<Result> {
+    const { destroyed, socket } = this.#response;
+    if (destroyed || (isLong && socket?.readableEnded === true)) {
+      this.#response.destroy();
+      throw new ClientLeftError('the client has left');
+    }
+    return work();
+  }
+}

@@ -1,0 +1,189 @@
+/** The local server: serves the page map over node:http. */
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Log } from '../../cli/log.ts';
+import { messageOf } from '../../errors.ts';
+import { FormatError } from '../../format/formatVersion.ts';
+import { PartCache } from '../../format/partCache.ts';
+import type { ServerLimits } from '../../limits.ts';
+import { answerFromLists } from '../../lists/answers.ts';
+import { MissingFileError } from '../../pages/fileAccess.ts';
+import { NOT_FOUND_PATH, redirectOf } from '../../pages/fileKinds.ts';
+import { isPagePath, isSidecarPath, MANIFEST_PATH } from '../../pages/filePaths.ts';
+import type { BuiltSite } from '../../pages/mirrorOptions.ts';
+import { type Answer, readFacts, respond } from '../../pages/respond.ts';
+import { errorBody, notFound, RETRY_LATER, shortTarget } from '../http/errorBodies.ts';
+import { FILE_HEADERS, PREFLIGHT_HEADERS } from '../http/headers.ts';
+import { reply, wantsPage } from '../http/methods.ts';
+import { isReadByRanges } from '../http/ranges.ts';
+import { logRequests } from './accessLog.ts';
+import { type BuiltFile, BuiltFiles, ForeignFileError } from './cachedFiles.ts';
+import { inTurn, LIMITS, type Limits, limitServer, serverOptions } from './clientLimits.ts';
+import { ClientLeftError, FairFiles, Turns } from './fairTurns.ts';
+import { headersOf, plainPathOf } from './requestedFiles.ts';
+import { Exchange, headerList, listHeaders } from './sendAnswer.ts';
+import { WatchedBuild } from './watchedBuild.ts';
+
+export interface ServerSettings {
+  /** Compresses answers for clients that accept it. */
+  readonly compresses: boolean;
+  readonly limits: Limits;
+  /** Receives an entry for each request. */
+  readonly accessLog: Log;
+}
+
+/**
+ * Creates a server for the build in `dir`, without listening. Notices a new build in the same folder. Throws an
+ * InputError if the folder has no build.
+ */
+export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS, accessLog }: Partial<ServerSettings> = {}): Server {
+  const site = new WatchedBuild(dir);
+  const files = new BuiltFiles(dir, limits);
+  const cache = new PartCache(limits.partBytes);
+  const turns = new Turns();
+  const listener = inTurn((request, response) => {
+    const exchange = new Exchange(request, response, compresses);
+    const source: Source = { site, files, fair: new FairFiles(files, turns, response, limits), cache, limits };
+    answer(exchange, source).catch((error: unknown) => {
+      // The client disconnected during the answer.
+      if (response.destroyed) return;
+      // Only the log gets the reason, because it may contain paths of this machine.
+      process.stderr.write(`${exchange.method} ${JSON.stringify(shortTarget(request.url ?? ''))}: ${messageOf(error)}\n`);
+      exchange.fail(errorBody(503, error instanceof FormatError ? error.message : RETRY_LATER), ['retry-after', '5']);
+    });
+  }, limits);
+  const server = createServer(serverOptions(limits), listener);
+  // Answers normally, although Node would refuse a request with an unknown `Expect` header.
+  server.on('checkExpectation', listener);
+  limitServer(server, limits);
+  if (accessLog !== undefined) logRequests(server, accessLog);
+  server.on('close', () => files.close());
+  return server;
+}
+
+/** Data from which a request is answered. */
+interface Source {
+  readonly site: WatchedBuild;
+  readonly files: BuiltFiles;
+  /** The same files as `files`, for this request only. */
+  readonly fair: FairFiles;
+  readonly cache: PartCache;
+  readonly limits: ServerLimits;
+}
+
+const PREFLIGHT = headerList(PREFLIGHT_HEADERS);
+const REDIRECT = headerList(FILE_HEADERS);
+
+async function answer(exchange: Exchange, source: Source): Promise<void> {
+  const { method, request } = exchange;
+  const hosts = hostHeadersOf(request);
+  if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) {
+    const message = hosts > 1 ? 'a request must have only one Host header' : 'a request of HTTP/1.1 must have a Host header';
+    return exchange.sendError(errorBody(400, message), ['connection', 'close']);
+  }
+  if (method === 'OPTIONS') return exchange.sendNothing(204, PREFLIGHT);
+  const target = targetOf(request);
+  const found = await reply(method, target, () => answerFromOneBuild(target, source));
+  switch (found.kind) {
+    case 'page':
+      return exchange.sendFile(found.page, listHeaders(found.isSettled));
+    case 'window':
+      return exchange.sendBody(found, listHeaders(found.isSettled));
+    case 'error':
+      return exchange.sendError(found, found.allow === undefined ? [] : ['allow', found.allow]);
+    default:
+      return sendPlainFile(exchange, target, source);
+  }
+}
+
+/** Attempts per request while a build replaces files. The manifest may already be outdated at the first attempt. */
+const ATTEMPTS = 4;
+
+/**
+ * Answers from a single build. A build writes its manifest before it removes files of the build before. So if a file
+ * was missing and the manifest is unchanged, the current build does not have the file. Checks the manifest only once,
+ * after the answer, because each attempt begins with the last known manifest. Rejects with a MissingFileError if all
+ * attempts fail.
+ */
+async function answerFromOneBuild(target: string, source: Source): Promise<Answer<BuiltFile>> {
+  const { site, files } = source;
+  let failure: unknown;
+  for (let i = 0; i < ATTEMPTS; i += 1) {
+    const used = site.last;
+    try {
+      const found = await answerFrom(used, target, source);
+      if (site.now() === used) return found;
+    } catch (error) {
+      if (error instanceof ClientLeftError) throw error;
+      // Tries again, because a build may have just removed the file, or the used manifest may be outdated.
+      if (site.now() === used && !(error instanceof MissingFileError)) throw error;
+      // An open file of an archive may be damaged although a repaired file is at its path.
+      files.close();
+      failure = error;
+    }
+  }
+  // Created only here, because creating an error with its stack takes longer than reading a file.
+  throw failure ?? new MissingFileError(MANIFEST_PATH, 'changed during every attempt');
+}
+
+/** Answers of an archive, by build. They change only with the build, and creating one costs more than sending it. */
+const answers = new WeakMap<BuiltSite, PartCache>();
+/** An answer is stored as text, as bytes and compressed. */
+const COPIES = 3;
+/** Memory overhead of an answer, besides its content. */
+const BYTES_PER_ANSWER = 600;
+
+function answerFrom(site: BuiltSite, target: string, { fair, cache, limits }: Source): Promise<Answer<BuiltFile>> {
+  if (site.archive === undefined) return respond(target, site, fair, answerFromLists, cache);
+  const known = answers.get(site) ?? new PartCache(limits.answerBytes);
+  answers.set(site, known);
+  return known.get(target, async () => {
+    const value = await respond(target, site, fair, answerFromLists, cache);
+    const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
+    // All other answers have files, which have their own cache. A long answer would displace many others.
+    return { value, bytes: bytes <= limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
+  });
+}
+
+/** Counts Host headers. Node's `headers` has only the first of several, but a proxy may have used the last. */
+function hostHeadersOf({ rawHeaders }: IncomingMessage): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') count += 1;
+  return count;
+}
+
+/** Returns the path and query of a request. A proxy may send a complete URL, and `OPTIONS *` has no path. */
+function targetOf(request: IncomingMessage): string {
+  const url = request.url ?? '/';
+  return url.startsWith('/') ? url : `/${url.replace(/^[a-z]+:\/\/[^/?]*\/?/i, '')}`;
+}
+
+/** Sends a file outside the API's routes. Sends a 404 for any other path, and for a link out of the folder. */
+async function sendPlainFile(exchange: Exchange, target: string, { site, files }: Source): Promise<void> {
+  const path = exchange.method === 'GET' || exchange.method === 'HEAD' ? plainPathOf(target) : undefined;
+  const redirect = path === undefined ? undefined : redirectOf(`/${path}`);
+  if (redirect !== undefined) return exchange.sendNothing(301, [...REDIRECT, 'location', redirect, 'content-length', '0']);
+  const file = path === undefined ? undefined : await openPlain(path, files);
+  if (path === undefined || file === undefined) return sendNotFound(exchange, target, files);
+  if (isPagePath(path, site.last)) await readFacts(file, path);
+  // Builds write pages and their compressed files in place, and an incomplete compressed file cannot be recognised.
+  // Builds rename all other files into place.
+  if (isSidecarPath(path) && site.isUnfinished()) throw new MissingFileError(path, 'may be incomplete, because the build is not finished');
+  return isReadByRanges(path) ? exchange.sendByRanges(file, headersOf(path)) : exchange.sendFile(file, headersOf(path));
+}
+
+/** Sends a 404: a page to browsers outside the API, otherwise JSON. */
+async function sendNotFound(exchange: Exchange, target: string, files: BuiltFiles): Promise<void> {
+  const isPage = wantsPage(exchange.method, target, exchange.request.headers.accept);
+  const page = isPage ? (await openPlain(NOT_FOUND_PATH, files))?.bytes : undefined;
+  if (page === undefined) exchange.sendError(notFound(exchange.method, target));
+  else exchange.sendNotFoundPage(page.toString());
+}
+
+async function openPlain(path: string, files: BuiltFiles): Promise<BuiltFile | undefined> {
+  try {
+    return await files.open(path);
+  } catch (error) {
+    if (error instanceof ForeignFileError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+/** Watches the manifest of a build for the local server. */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { InputError, messageOf } from '../../errors.ts';
+import { FormatError } from '../../format/formatVersion.ts';
+import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/filePaths.ts';
+import { type BuiltSite, siteOf } from '../../pages/mirrorOptions.ts';
+import { plainCall } from '../../program.ts';
+
+/** Manifest of the build in a folder. The same returned object means the same build. */
+export class WatchedBuild {
+  readonly #dir: string;
+  readonly #path: string;
+  #stamp = '';
+  #site: BuiltSite;
+
+  /** Throws an InputError if the folder has no build. */
+  constructor(dir: string) {
+    this.#dir = dir;
+    this.#path = join(dir, MANIFEST_PATH);
+    this.#stamp = this.#stampNow();
+    try {
+      this.#site = readSite(this.#path);
+    } catch (error) {
+      throw error instanceof FormatError ? new InputError(`${this.#path} cannot be read: ${error.message}`) : error;
+    }
+  }
+
+  /** Returns the manifest as last read, without checking the file. */
+  get last(): BuiltSite {
+    return this.#site;
+  }
+
+  /**
+   * Returns the current manifest. Reads the file if it has changed, which takes microseconds to check. Throws an
+   * InputError if the file is missing, and a FormatError if it has another format version.
+   */
+  now(): BuiltSite {
+    const stamp = this.#stampNow();
+    if (stamp !== this.#stamp) {
+      this.#site = readSite(this.#path);
+      this.#stamp = stamp;
+    }
+    return this.#site;
+  }
+
+  /** True while a build writes to the folder, and after a build was killed there. A copied build may have no marker. */
+  isUnfinished(): boolean {
+    const marker = join(this.#dir, MARKER_PATH);
+    return statSync(marker, { throwIfNoEntry: false })?.isFile() === true && readFileSync(marker, 'utf8') !== FINISHED;
+  }
+
+  #stampNow(): string {
+    const stats = statSync(this.#path, { throwIfNoEntry: false });
+    // Reading a pipe would block until another process writes to it.
+    if (stats !== undefined && !stats.isFile()) {
+      throw new InputError(`${this.#path} is not a file`, [`Remove it and run ${plainCall('build')} again.`]);
+    }
+    return `${stats?.dev}:${stats?.ino}:${stats?.size}:${stats?.mtimeMs}`;
+  }
+}
+
+function readSite(path: string): BuiltSite {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    throw new InputError(`build not found: ${path} is missing`, [`Run ${plainCall('build')} first, or name the folder with --dir.`]);
+  }
+  try {
+    return siteOf(JSON.parse(text));
+  } catch (error) {
+    if (error instanceof FormatError) throw error;
+    throw new InputError(`${path} cannot be read as a manifest: ${messageOf(error)}`, [`Run ${plainCall('build')} again.`]);
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * The Netlify edge function. Answers every API request from the files on the site's own CDN. The redirect rules in
+ * netlify.toml apply only if the function fails.
+ */
+import { FetchMirror, jsonNotFound } from '../fetchHost.ts';
+
+/** The CDN serves files (`excludedPath`), so reading a page does not call this function again. */
+export const config = {
+  path: ['/runes', '/runes/*'],
+  excludedPath: ['/runes/v1/*.json'],
+  onError: 'bypass',
+  // The CDN caches as `cdn-cache-control` allows, until the next deploy. Its cache key includes the complete query.
+  cache: 'manual',
+};
+
+/**
+ * The mirror of the last request. A deploy never changes and has its own instances of this function, so a mirror stays
+ * valid. Files are read from the origin of each request, and origins share no mirror, because one of a deploy's origins
+ * may stop working.
+ */
+let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
+
+export default async function activity(request: Request): Promise<Response> {
+  const { origin } = new URL(request.url);
+  if (last?.origin !== origin) {
+    last = {
+      origin,
+      mirror: new FetchMirror(
+        (path, range) => fetch(new URL(`/${path}`, origin), range === undefined ? {} : { headers: { range } }),
+        Number.POSITIVE_INFINITY,
+      ),
+    };
+  }
+  // Answers 404 here, because the redirect rules would treat a path with a stray slash as an API request.
+  return (await last.mirror.answer(request)) ?? jsonNotFound(request);
+}

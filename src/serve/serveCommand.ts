@@ -1,0 +1,80 @@
+/** `npm start`: defines the flags of the local server, and serves until a signal arrives. */
+import cluster from 'node:cluster';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers';
+import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import type { Log } from '../cli/log.ts';
+import { BuildError, codeOf, messageOf, UsageError } from '../errors.ts';
+import { program } from '../program.ts';
+import { createMirrorServer } from './local/server.ts';
+import { serveInWorkers } from './local/workers.ts';
+
+export const SERVE_COMMAND: Command = {
+  call: program.callOf('serve'),
+  about: 'Serves a build on this machine and answers any window.',
+  flags: [
+    { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'Output folder of the build to serve.' },
+    { name: 'host', value: 'ADDRESS', byDefault: '127.0.0.1', about: 'Address to listen on; 0.0.0.0 for all.' },
+    { name: 'port', value: 'PORT', byDefault: '3000', about: 'Port to listen on; 0 picks a free one.' },
+    { name: 'workers', value: 'N', byDefault: '1', about: 'Number of processes. One per core handles the most requests.' },
+    { name: 'no-compression', about: 'Sends answers uncompressed, for a proxy in front that compresses.' },
+    { name: 'access-log', about: 'Prints a line for each request.' },
+    LOG,
+    HELP,
+  ],
+  examples: [
+    { args: '', about: 'Serves dist/ on http://127.0.0.1:3000.' },
+    { args: '--dir site --host 0.0.0.0 --port 8080 --workers 4', about: 'Serves site/ to other machines, with four processes.' },
+  ],
+  exits: ['done', 'usage', 'badInput', 'buildFailed'],
+};
+
+/** How long open requests may continue after a signal, in milliseconds. */
+const GRACE_MS = 5000;
+
+/** Serves until SIGTERM or SIGINT. Resolves after the last connection is closed. */
+export async function serve(flags: Flags, log: Log): Promise<void> {
+  const host = flags.one('host') ?? '127.0.0.1';
+  const port = flags.integer('port', 3000, 0, 65_535);
+  const dir = flags.one('dir') ?? 'dist';
+  const workers = flags.integer('workers', 1, 1, 256);
+  flags.choice('log', ['text', 'json']);
+  const announce = ({ port: actual }: { readonly port: number }) =>
+    log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (press Ctrl-C to stop).`);
+  if (workers > 1 && cluster.isPrimary) return serveInWorkers(workers, log, announce);
+  try {
+    const server = createMirrorServer(dir, {
+      compresses: !flags.has('no-compression'),
+      ...(flags.has('access-log') ? { accessLog: log } : {}),
+    });
+    const stop = () => {
+      server.close();
+      server.closeIdleConnections();
+      setTimeout(() => server.closeAllConnections(), GRACE_MS).unref();
+    };
+    process.once('SIGTERM', stop).once('SIGINT', stop);
+    const address = await listen(server, port, host);
+    if (cluster.isPrimary) announce(address);
+    await once(server, 'close');
+  } finally {
+    // The channel to the primary process would keep the worker alive.
+    cluster.worker?.disconnect();
+  }
+}
+
+/** Starts listening and resolves to the address. Rejects with an error that names the wrong flag. */
+async function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'EADDRINUSE') throw new UsageError(`port ${port} of ${host} is already in use; choose another with --port`);
+    if (code === 'EACCES') throw new UsageError(`no permission to listen on port ${port} of ${host}; choose another with --port`);
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') throw new UsageError(`--host ${host} is not an address of this machine`);
+    throw new BuildError(`the server cannot listen: ${messageOf(error)}`);
+  }
+  return server.address() as AddressInfo;
+}

@@ -1,0 +1,129 @@
+/** Requests of the explorer to the mirror. */
+
+import type { LatestBlocks, Stats } from '../../contract/statsSchemas.ts';
+import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../../lists/searchFiles.ts';
+import type { Operation } from '../../pages/blockAndTransactionLists.ts';
+import { statsFilePath } from '../../pages/filePaths.ts';
+import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '../../serve/client/mirrorClient.ts';
+import { BASE } from './settings.ts';
+import type { ListView } from './views.ts';
+
+export type NewBlock = LatestBlocks['blocks'][number];
+/** Ranges of heights with activity, both ends included. */
+export type Heights = MirrorManifest['heights'];
+
+export const mirror = new Mirror(BASE);
+
+/** Fetches the window of a list that a view shows. Rejects with the client's errors or the signal's reason. */
+export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<ActivityPage> =>
+  mirror.activity({ [kind]: id, operation, limit, offset, signal });
+
+export interface Extent {
+  readonly heights: Heights;
+  /** Height of the last block that was read, even without activity. */
+  readonly tip: number | undefined;
+}
+
+/** Fetches the heights that the mirror covers. Empty on failure, because only links to neighbour blocks need them. */
+export const fetchExtent = (): Promise<Extent> =>
+  mirror.manifest().then(
+    ({ heights, tip }) => ({ heights, tip: tip?.height ?? heights.at(-1)?.[1] }),
+    () => ({ heights: [], tip: undefined }),
+  );
+
+/** Heights of the nearest blocks of the mirror before and after a block. Undefined if there is none. */
+export interface Neighbours {
+  readonly previous: number | undefined;
+  readonly next: number | undefined;
+}
+
+/** Finds the nearest blocks of the mirror before and after a height. */
+export function neighboursOf(height: number, heights: Heights): Neighbours {
+  let previous: number | undefined;
+  for (const [first, last] of heights) {
+    if (first > height) return { previous, next: first };
+    previous = last < height ? last : height > first ? height - 1 : previous;
+    if (height < last) return { previous, next: height + 1 };
+  }
+  return { previous, next: undefined };
+}
+
+/** Thrown if a statistics file or charts.js fails to load. Look-ups work without them. */
+export class MissingStats extends Error {}
+
+/** Fetches the statistics of all blocks. Rejects with MissingStats. */
+export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.json', ['activity', 'runes']);
+
+/** Fetches the last blocks, newest first. Rejects with MissingStats. */
+export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
+  (await fetchStatsFile<LatestBlocks>('runes/v1/blocks.json', ['blocks'])).blocks;
+
+/** Numbers of records of a block: all, and by operation. */
+export type BlockCounts = Readonly<Record<Operation | 'records', number>>;
+
+/** Counts of shown blocks, by hash. Cached because the filters of a block show the same counts. */
+const counted = new Map<string, Promise<BlockCounts | undefined>>();
+
+/** Fetches the counts of a block. Undefined if they fail to load or belong to another block of this height. */
+export function fetchBlockStats({ block_hash, block_height }: Activity['location']): Promise<BlockCounts | undefined> {
+  const counts = counted.get(block_hash) ?? findBlockStats(block_hash, block_height).catch(() => undefined);
+  counted.set(block_hash, counts);
+  return counts;
+}
+
+/** Reads the file of a hundred heights only up to the block, because the runes after the blocks may be many. */
+async function findBlockStats(hash: string, height: number): Promise<BlockCounts | undefined> {
+  const { body } = await fetch(new URL(statsFilePath(height), BASE));
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  const rule = new RegExp(`{[^{}]*"hash":"${hash}"[^{}]*}`);
+  let text = '';
+  let entry: string | undefined;
+  while (reader !== undefined && entry === undefined) {
+    const { done, value } = await reader.read();
+    if (done) return undefined;
+    text += value;
+    [entry] = rule.exec(text) ?? [];
+  }
+  await reader?.cancel();
+  return entry === undefined ? undefined : (JSON.parse(entry) as BlockCounts);
+}
+
+const searchFiles = new Map<string, Promise<SearchFile | undefined>>();
+
+/**
+ * Finds runes by their first letters in upper case, oldest first. Keeps the read files in memory. Rejects if a file
+ * cannot be read.
+ */
+export const findByLetters = (letters: string): Promise<FoundRune[]> =>
+  findRunes(letters, (path) => {
+    const known = searchFiles.get(path);
+    if (known !== undefined) return known;
+    const read = fetchSearchFile(path);
+    searchFiles.set(path, read);
+    read.catch(() => searchFiles.delete(path));
+    return read;
+  });
+
+/** Fetches a file of runes. Undefined if no rune has such a name. Object stores may answer 403 for a missing file. */
+async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
+  const response = await fetch(new URL(path, BASE));
+  const text = await response.text();
+  if (response.status === 404 || response.status === 403) return undefined;
+  const file = response.ok ? readSearchFile(text) : undefined;
+  if (file === undefined) throw new Error(`${path} cannot be read: status ${response.status}`);
+  return file;
+}
+
+/** Fetches a statistics file, which must have these lists. */
+async function fetchStatsFile<T>(path: string, lists: readonly (keyof T)[]): Promise<T> {
+  try {
+    const response = await fetch(new URL(path, BASE));
+    // Reads the body in any case, because an unread response keeps its connection open.
+    const text = await response.text();
+    const value = Object(response.ok ? JSON.parse(text) : undefined) as T;
+    if (lists.every((name) => Array.isArray(value[name]))) return value;
+  } catch (error) {
+    throw new MissingStats(path, { cause: error });
+  }
+  throw new MissingStats(path);
+}

@@ -1,0 +1,134 @@
+/** Suggestions below the search field during typing: the keyboard pattern of an editable combobox with a list. */
+import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
+import { count, groupDigits, shorten } from '../formatValues.ts';
+import { type Child, el } from './dom.ts';
+import { announce } from './parts.ts';
+import { type FoundView, isMisread, LATEST, readLookUp, runeView } from './views.ts';
+
+/** Most suggested runes. */
+const MOST = 8;
+/** Least number of letters for suggestions. */
+const LEAST_LETTERS = 2;
+
+interface Suggestion {
+  readonly view: FoundView;
+  readonly children: readonly Child[];
+}
+
+const suggestion = (view: FoundView, what: string, id: string, note = ''): Suggestion => ({
+  view,
+  children: [el('span', { class: 'what' }, what), el('span', { class: 'found' }, id), el('span', { class: 'quiet' }, note)],
+});
+
+/** Returns possible meanings of a text, without a request to the mirror. */
+function exactHits(text: string): Suggestion[] {
+  const letters = lettersOf(text);
+  if (letters !== undefined && letters.length >= LEAST_LETTERS && LATEST.toUpperCase().startsWith(letters))
+    return [suggestion({ kind: 'block', id: LATEST, offset: 0 }, 'Block', 'latest', 'the highest of this mirror')];
+  const read = text.trim() === '' ? undefined : readLookUp(text);
+  if (read === undefined || isMisread(read) || (letters !== undefined && read.kind === 'rune')) return [];
+  if (read.kind === 'block' && /^[0-9]+$/.test(read.id))
+    return [
+      suggestion(read, 'Block', groupDigits(read.id), 'height'),
+      ...(read.id.length <= 15 ? [suggestion(runeView(read.id), 'Rune', groupDigits(read.id), 'number')] : []),
+    ];
+  const name = `${read.kind.charAt(0).toUpperCase()}${read.kind.slice(1)}`;
+  return [suggestion(read, name, read.kind === 'rune' ? read.id : shorten(read.id, 10))];
+}
+
+/** Renders a rune, with the typed letters in bold. */
+function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): Suggestion {
+  let [end, left] = [0, letters.length];
+  for (; end < spacedName.length && left > 0; end += 1) if (spacedName[end] !== '•') left -= 1;
+  return {
+    view: runeView(lettersOf(spacedName) ?? id),
+    children: [
+      el('bdi', { class: 'what', 'aria-hidden': 'true' }, symbol ?? ''),
+      el('span', { class: 'found' }, el('b', {}, spacedName.slice(0, end)), spacedName.slice(end)),
+      el('span', { class: 'quiet' }, `#${groupDigits(number)} `, el('code', {}, id)),
+    ],
+  };
+}
+
+/**
+ * Shows suggestions for a field in a list. `find` finds runes by letters in upper case. If it rejects, there are no
+ * suggestions. `choose` shows the view of a chosen suggestion. Returns a function that closes the list.
+ */
+export function suggestFor(
+  field: HTMLInputElement,
+  list: HTMLElement,
+  find: (letters: string) => Promise<readonly FoundRune[]>,
+  choose: (view: FoundView) => void,
+): () => void {
+  let shown: readonly Suggestion[] = [];
+  let active = -1;
+
+  const mark = (index: number) => {
+    active = index;
+    for (const [i, option] of [...list.children].entries()) option.setAttribute('aria-selected', String(i === index));
+    const option = list.children[index];
+    if (option === undefined) field.removeAttribute('aria-activedescendant');
+    else {
+      field.setAttribute('aria-activedescendant', option.id);
+      option.scrollIntoView({ block: 'nearest' });
+    }
+  };
+
+  const show = (suggestions: readonly Suggestion[]) => {
+    shown = suggestions;
+    list.replaceChildren(
+      ...suggestions.map(({ children }, i) => el('li', { role: 'option', id: `suggestion-${i}`, 'aria-selected': 'false' }, ...children)),
+    );
+    list.hidden = suggestions.length === 0;
+    field.setAttribute('aria-expanded', String(!list.hidden));
+    mark(-1);
+  };
+  const close = () => show([]);
+
+  const update = async () => {
+    const text = field.value;
+    const hits = exactHits(text);
+    const letters = lettersOf(text);
+    if (letters === undefined || letters.length < LEAST_LETTERS) return show(hits);
+    const found = await find(letters).catch((): readonly FoundRune[] => []);
+    // Ignores the result if the field has changed or lost the focus.
+    if (field.value !== text || document.activeElement !== field) return;
+    const exact = found.filter(([spacedName]) => lettersOf(spacedName) === letters);
+    const runes = [...exact, ...found.slice(0, MOST).filter((rune) => !exact.includes(rune))].slice(0, MOST);
+    show([...runes.map((rune) => runeHit(rune, letters)), ...hits]);
+    announce(count(shown.length, 'suggestion'));
+  };
+
+  const chosen = (index: number) => {
+    const view = shown[index]?.view;
+    close();
+    if (view !== undefined) choose(view);
+  };
+
+  field.addEventListener('input', () => void update());
+  field.addEventListener('blur', close);
+  field.addEventListener('keydown', (event) => {
+    if (event.isComposing) return;
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step !== 0) {
+      event.preventDefault();
+      // The arrow keys have one more position than there are suggestions: no selection.
+      const places = shown.length + 1;
+      if (shown.length === 0) void update();
+      else mark(((active + 1 + step + places) % places) - 1);
+    } else if (event.key === 'Escape') {
+      if (shown.length === 0) field.value = '';
+      close();
+    } else if (event.key === 'Enter' && active >= 0) {
+      event.preventDefault();
+      chosen(active);
+    }
+  });
+  // Keeps the focus in the field while an option is pressed.
+  list.addEventListener('pointerdown', (event) => event.preventDefault());
+  list.addEventListener('click', (event) => {
+    const option = event.target instanceof Element ? event.target.closest('li') : null;
+    if (option !== null) chosen([...list.children].indexOf(option));
+  });
+  return close;
+}

@@ -1,0 +1,169 @@
+/**
+ * Verifies the lists of activity of an archive: which records belong to which lists is found again from the pages of
+ * the blocks. Sums of fingerprints stand for the pointers of a level, because they may not fit into memory.
+ */
+import { createHash } from 'node:crypto';
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { pointersOf } from '../engine/archive/tableWriter.ts';
+import { ArchiveError } from '../format/archiveError.ts';
+import { countBefore } from '../format/binarySearch.ts';
+import { type LevelRange, levelRanges } from '../format/levels.ts';
+import type { ActivityLevel, ListTables } from '../format/listTables.ts';
+import type { TableEntry } from '../format/sortedTable.ts';
+import { LISTED, type ListKey, MOST_IN_ENTRY, POINTERS_PER_BLOCK, type Pointer } from '../lists/activity.ts';
+import { archivePath } from '../pages/filePaths.ts';
+import { addNames, checkFiles, checkTable, type ExpectedEntries, Fingerprints, isAbove, readEntries } from './checkTables.ts';
+import { orFinding } from './findings.ts';
+import type { Activity } from './readBlock.ts';
+import type { Verification } from './verification.ts';
+
+/** Adds a pointer of a list to a sum. */
+const addPointer = (sum: Fingerprints, { upper, lower }: ListKey, { position, length, record }: Pointer): void =>
+  sum.add([upper, lower, position, length, record]);
+
+function keyOf(text: string): ListKey {
+  const hash = createHash('sha256').update(text).digest();
+  return { upper: hash.readUIntBE(0, 6), lower: hash.readUIntBE(6, 3) };
+}
+
+/** Runes whose keys are in memory. */
+const MOST_KEYS = 10_000;
+
+/** What the blocks of a level say about it. `entries` are those of the table of names, and none if the archive has etchings. */
+interface ExpectedLevel extends ExpectedEntries {
+  /** Size of the pages of all blocks below, in bytes. */
+  begin: number;
+  readonly pointers: Fingerprints;
+  /** Where the pages of each block begin, from the level's first page on. */
+  readonly starts: number[];
+  /** Names and ids of `entries`. */
+  readonly names: Set<string>;
+}
+
+export class ActivityVerification {
+  readonly #verification: Verification;
+  readonly #archive: StoredArchive;
+  readonly #lists: ListTables;
+  readonly #levels: ExpectedLevel[];
+  /** Keys of runes, because most records are of few runes. */
+  readonly #keys = new Map<string, ListKey>();
+  /** Size of the pages of all blocks so far, in bytes. */
+  #bytes = 0;
+
+  private constructor(verification: Verification, archive: StoredArchive, lists: ListTables) {
+    const { site, blocks, findings } = verification;
+    this.#verification = verification;
+    this.#archive = archive;
+    this.#lists = lists;
+    const lowest = site.layout === 'files' ? (blocks[0]?.height ?? 0) : undefined;
+    if (lists.tip !== site.tip || lists.lowest !== lowest)
+      findings.add(`${archivePath(archive.name.root)} has lists of other blocks than the manifest`);
+    this.#levels = levelRanges(site.tip, lists, lowest).map((range) => ({
+      ...range,
+      begin: 0,
+      pointers: new Fingerprints(),
+      starts: [],
+      entries: new Fingerprints(),
+      names: new Set(),
+    }));
+  }
+
+  /** Returns undefined for an archive without lists. */
+  static of(verification: Verification, archive: StoredArchive | undefined): ActivityVerification | undefined {
+    if (archive === undefined) return undefined;
+    const { manifest, findings } = verification;
+    const { lists } = archive.root;
+    for (const part of ['rune_activity', 'address_activity'] as const) {
+      if ((manifest.lists?.[part] === undefined) === (lists?.activity === undefined)) continue;
+      findings.add(`${archivePath(archive.name.root)} and the manifest differ in whether there are lists by rune and by address`);
+      return undefined;
+    }
+    return lists?.activity === undefined ? undefined : new ActivityVerification(verification, archive, lists);
+  }
+
+  /** Counts a block. Heights must ascend. `pages` are the lengths of its pages, which have `pageSize` records each. */
+  add(height: number, records: readonly Activity[], pages: readonly number[]): void {
+    const level = this.#levels.find(({ first, last }) => height >= first && height <= last);
+    if (level === undefined) return;
+    if (level.starts.length === 0) level.begin = this.#bytes;
+    level.starts.push(this.#bytes - level.begin);
+    const { pageSize } = this.#archive.root;
+    let position = this.#bytes - level.begin;
+    for (const [page, length] of pages.entries()) {
+      for (const [record, { rune, address }] of records.slice(page * pageSize, (page + 1) * pageSize).entries()) {
+        const pointer = { position, length, record };
+        addPointer(level.pointers, this.#runeKey(rune, level), pointer);
+        if (address === undefined) continue;
+        addPointer(level.pointers, keyOf(LISTED.address(address)), pointer);
+        addPointer(level.pointers, keyOf(LISTED.both(rune.id, address)), pointer);
+      }
+      position += length;
+    }
+    this.#bytes = position + level.begin;
+  }
+
+  #runeKey(rune: Activity['rune'], { entries, names }: ExpectedLevel): ListKey {
+    if (this.#lists.etchings === undefined) addNames(rune, 0, entries, names);
+    const known = this.#keys.get(rune.id);
+    if (known !== undefined) return known;
+    if (this.#keys.size >= MOST_KEYS) this.#keys.clear();
+    const key = keyOf(LISTED.rune(rune.id));
+    this.#keys.set(rune.id, key);
+    return key;
+  }
+
+  /** Compares the lists with the blocks, after all of these were added. */
+  finish(): void {
+    const { findings } = this.#verification;
+    const { activity = [], etchings, names } = this.#lists;
+    const expected = this.#levels.filter(({ pointers }) => pointers.count > 0);
+    const rangeOf = ({ first, last }: LevelRange, begin: number) => `${first}-${last} from byte ${begin}`;
+    const ranges = activity.map(({ heads, begin }) => rangeOf(heads, begin));
+    if (ranges.join() !== expected.map((level) => rangeOf(level, level.begin)).join()) {
+      findings.add(`${archivePath(this.#archive.name.root)} has other levels of lists than a build makes`);
+      return;
+    }
+    if (etchings === undefined) checkTable('table of names', names, this.#levels, this.#archive, findings);
+    for (const [i, level] of activity.entries()) {
+      const blocks = expected[i];
+      if (blocks !== undefined) orFinding(findings, () => this.#checkLevel(level, blocks));
+    }
+  }
+
+  #checkLevel({ heads, pointers }: ActivityLevel, blocks: ExpectedLevel): void {
+    const { findings } = this.#verification;
+    checkFiles(pointers, this.#archive, findings, POINTERS_PER_BLOCK);
+    const found = new Fingerprints();
+    const reader = pointersOf(this.#archive, pointers);
+    let isRight = true;
+    let last: TableEntry | undefined;
+    let newest: Pointer | undefined;
+    const isCounted = readEntries(heads, this.#archive, findings, (head) => {
+      const { key: upper, height: lower, first, count } = head;
+      // A long list has several entries.
+      const continues = last?.key === upper && last.height === lower;
+      if (!continues) newest = undefined;
+      const isNext = continues ? last?.count === MOST_IN_ENTRY : last === undefined || isAbove([upper, lower], [last.key, last.height]);
+      isRight &&= isNext && first === found.count && count > 0;
+      last = head;
+      for (let i = 0; i < count; i += 1) {
+        const { value, done } = reader.next();
+        if (done === true) throw new ArchiveError('a list of the archive is too long');
+        isRight &&= newest === undefined || isBefore(newest, value, blocks.starts);
+        newest = value;
+        addPointer(found, { upper, lower }, value);
+      }
+    });
+    if (!isRight || !isCounted || !found.equals(blocks.pointers) || pointers.counts.join() !== String(found.count))
+      findings.add(`the lists of the blocks ${heads.first} to ${heads.last} are not those that a build makes`);
+  }
+}
+
+/** True if a record is of a newer block than another one, or before it in the same block. */
+function isBefore(a: Pointer, b: Pointer, starts: readonly number[]): boolean {
+  const [newer, older] = [blockOf(a.position, starts), blockOf(b.position, starts)];
+  return newer !== older ? newer > older : a.position !== b.position ? a.position < b.position : a.record < b.record;
+}
+
+/** Returns the index of the block that has a position. */
+const blockOf = (position: number, starts: readonly number[]): number => countBefore(starts.length, (i) => (starts[i] ?? 0) <= position);

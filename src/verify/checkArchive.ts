@@ -1,0 +1,143 @@
+/**
+ * Verifies the archive of a build: every file has the content that its name says, and root, directories and tables are those
+ * that a build makes of the blocks' records. Compressed bytes are not compared, because other versions of zlib make
+ * others.
+ */
+
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { countOperations } from '../engine/render/blockSpool.ts';
+import { inflate } from '../engine/render/compress.ts';
+import { sliceRecords } from '../engine/render/recordBytes.ts';
+import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../engine/render/servedOrder.ts';
+import { ArchiveError } from '../format/archiveError.ts';
+import { cut } from '../format/cutSegments.ts';
+import { type LevelRange, levelRanges } from '../format/levels.ts';
+import { renderRoot } from '../format/root.ts';
+import type { PlacedBlock, Segment } from '../format/segmentDirectory.ts';
+import { keyOf } from '../format/sortedTable.ts';
+import type { BlockDigest } from '../output/digests.ts';
+import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
+import { archivePath } from '../pages/filePaths.ts';
+import { maximumLimit } from '../pages/mirrorOptions.ts';
+import { checkTable, type ExpectedEntries, Fingerprints } from './checkTables.ts';
+import type { Verification } from './verification.ts';
+
+/** A page of a block in a segment. */
+interface StoredPage {
+  /** The path of the segment. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The pages of a block in a segment. */
+interface BlockPart {
+  /** The path of the segment. */
+  readonly path: string;
+  readonly segment: Segment;
+  /** The line of the block in the directory. */
+  readonly placed: PlacedBlock;
+  /** Inflates the pages one by one. */
+  readonly texts: Iterable<string>;
+}
+
+/** Checks segments and the table of ids. */
+export class ArchiveVerification {
+  readonly #verification: Verification;
+  readonly #archive: StoredArchive;
+  /** Most records of a page. */
+  readonly #limit: number;
+  readonly #ids: readonly ExpectedEntries[];
+  readonly #sizes: (LevelRange & { readonly bytes: number })[] = [];
+
+  constructor(verification: Verification, archive: StoredArchive) {
+    const { site } = verification;
+    this.#verification = verification;
+    this.#archive = archive;
+    this.#limit = maximumLimit(site);
+    // Layout `files` needs no table of ids.
+    const ranges = site.layout === 'files' ? [] : levelRanges(site.tip, archive.root);
+    this.#ids = ranges.map((range) => ({ ...range, entries: new Fingerprints() }));
+  }
+
+  /** Returns a block's pages. Throws an error when one is damaged. */
+  pagesOf({ height }: BlockDigest): StoredPage[] {
+    const pages: StoredPage[] = [];
+    for (const { path, texts } of this.#partsOf(height)) for (const text of texts) pages.push({ path, text });
+    return pages;
+  }
+
+  /** Compares the pages and directory lines of a block with those that a build makes of its records. Returns the lengths of the pages. */
+  add(batch: Batch, block: BatchBlock): number[] {
+    const { findings } = this.#verification;
+    const limit = this.#limit;
+    const total = Math.ceil(block.records / limit);
+    const lengths: number[] = [];
+    for (const { path, segment, placed, texts } of this.#partsOf(block.height)) {
+      const wrong = (what: string) => findings.add(`${path} ${what} block ${block.height}`);
+      const from = lengths.length;
+      for (const text of texts) {
+        const offset = lengths.length * limit;
+        const end = Math.min(offset + limit, block.records);
+        const records = Buffer.from(sliceRecords(batch, block.first + offset, block.first + end)).toString('utf8');
+        if (text !== envelopeHead({ limit, offset }, block.records) + records + ENVELOPE_TAIL) wrong('has a wrong page of');
+        lengths.push(placed.pages[lengths.length - from] ?? 0);
+      }
+      const { hash, records, page: first = 0, operations } = placed;
+      const expected = countOperations(batch, block, limit, { from, to: lengths.length });
+      const isRight = hash === block.hash && records === block.records && first === from;
+      if (!isRight || JSON.stringify(operations) !== JSON.stringify(expected)) wrong('has a wrong line in its directory for');
+      const sums = Object.fromEntries(
+        Object.entries(expected).map(([name, counts]) => [name, counts.reduce((sum, count) => sum + count, 0)]),
+      );
+      const part = placed.pages.length === total ? undefined : { page: from, operations: sums };
+      if (JSON.stringify(segment.part) !== JSON.stringify(part)) wrong('has wrong counts in the root for');
+    }
+    if (lengths.length !== total) findings.add(`the archive has ${lengths.length} pages of block ${block.height}, expected ${total}`);
+    this.#sizes.push({ first: block.height, last: block.height, bytes: lengths.reduce((sum, length) => sum + length, 0) });
+    this.#addIds(batch, block);
+    return lengths;
+  }
+
+  #addIds(batch: Batch, block: BatchBlock): void {
+    const { entries } = this.#ids.find(({ first, last }) => block.height >= first && block.height <= last) ?? {};
+    const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
+    let first = 0;
+    entries?.add([keyOf(block.hash), block.height, 0, 0]);
+    for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
+      const count = batch.txRecords[i] ?? 0;
+      entries?.add([keyOf(ids.toString('latin1', i * TX_ID_LENGTH, (i + 1) * TX_ID_LENGTH)), block.height, first, count]);
+      first += count;
+    }
+  }
+
+  /** Checks what follows from all blocks: segments, the table of ids and the root. Call it after `add` of every block. */
+  finish(): void {
+    const { findings, site } = this.#verification;
+    const { root, name } = this.#archive;
+    const cuts = cut(this.#sizes, site.tip, root).map(({ first, last }) => `${first}-${last}`);
+    const ranges = new Set(root.segments.map(({ first, last }) => `${first}-${last}`));
+    if (cuts.join() !== [...ranges].join()) findings.add(`${archivePath(name.root)} cuts the blocks into wrong segments`);
+    if (root.pageSize !== this.#limit) findings.add(`${archivePath(name.root)} has a wrong page size`);
+    const text = inflate(this.#archive.read(name.root));
+    if (text !== renderRoot(root)) findings.add(`${archivePath(name.root)} is not a root that a build makes`);
+    checkTable('table', root.ids, this.#ids, this.#archive, findings);
+  }
+
+  /** Yields the parts of a block. Throws an error when a segment is damaged. */
+  *#partsOf(height: number): Generator<BlockPart> {
+    for (const segment of this.#archive.root.segments) {
+      if (height < segment.first || height > segment.last) continue;
+      const { pages, blocks } = this.#archive.segment(segment);
+      const placed = blocks.get(height);
+      if (placed === undefined) throw new ArchiveError(`the directory does not have block ${height}`);
+      yield { path: archivePath(segment.file), segment, placed, texts: textsOf(pages, placed) };
+    }
+  }
+}
+
+function* textsOf(pages: Uint8Array, { pages: lengths, offsets }: PlacedBlock): Generator<string> {
+  for (const [i, length] of lengths.entries()) {
+    const offset = offsets[i] ?? 0;
+    yield inflate(pages.subarray(offset, offset + length));
+  }
+}

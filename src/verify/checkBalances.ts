@@ -1,0 +1,64 @@
+/**
+ * Verifies balances and holders: makes all their documents again from the records of the blocks and from the etchings, as
+ * a full build does, and compares them with those of the archive.
+ */
+
+import { columns, type Table } from '../duckdb/table.ts';
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { orderEtchings } from '../engine/state/etchings.ts';
+import { levelRanges } from '../format/levels.ts';
+import type { BalanceTables, ListTables } from '../format/listTables.ts';
+import { writeBalances } from '../lists/balances.sql.ts';
+import { archivePath } from '../pages/filePaths.ts';
+import type { EtchingsVerification } from './checkEtchings.ts';
+import { verifyOutputs } from './checkUnspentOutputs.ts';
+import { comparedLevels } from './compareDocuments.ts';
+import type { RecordTables } from './recordTables.ts';
+import type { Verification } from './verification.ts';
+
+/** Compares all documents. `etchings` are those of the output, and `tables` have all its records. */
+export async function verifyBalances(
+  verification: Verification,
+  archive: StoredArchive,
+  lists: ListTables,
+  balances: BalanceTables,
+  etchings: EtchingsVerification,
+  { records, received }: RecordTables,
+): Promise<void> {
+  const { site, findings, scratch, store } = verification;
+  const name = archivePath(archive.name.root);
+  if (lists.tip !== site.tip) {
+    findings.add(`${name} has lists up to block ${lists.tip}, expected ${site.tip}`);
+    return;
+  }
+  const runes = await readRunes(verification, etchings);
+  const from = { records, runes, etchings: await orderEtchings(runes, site.tip, store) };
+  const limits = { ...verification.limits, listPage: lists.page, listLevels: lists };
+  const plans = levelRanges(lists.tip, lists, lists.lowest).map((range) => ({ ...range, reused: [], isSame: false }));
+  const before = findings.count;
+  try {
+    const writer = comparedLevels(WHAT, balances, archive, findings);
+    const expected = await writeBalances(plans, { tip: lists.tip, limits, old: undefined, scratch, writer, ...from }, store);
+    if (findings.count === before && JSON.stringify(expected) !== JSON.stringify(balances))
+      findings.add(`${name} has other levels of balances, or other unbalanced runes, than a build makes`);
+    if (findings.count === before && lists.outputs !== undefined && received !== undefined)
+      await verifyOutputs(verification, archive, { ...lists, outputs: lists.outputs }, limits, from, received);
+  } catch (error) {
+    findings.addDamage(error);
+  }
+}
+
+const WHAT = { addresses: 'balances of the address', holders: 'holders of the rune with the ordinal' } as const;
+
+/** Columns of runes that balances need. */
+const RUNES = {
+  ...columns('id VARCHAR, number BIGINT, name VARCHAR'),
+  ...columns('spaced_name VARCHAR, divisibility BIGINT, block_height BIGINT, tx_index BIGINT'),
+} as const;
+
+async function readRunes({ store }: Verification, etchings: EtchingsVerification): Promise<Table<typeof RUNES>> {
+  const rows: (string | number)[][] = [];
+  for await (const one of etchings.all())
+    rows.push([one.id, one.number, one.name, one.spaced_name, one.divisibility, one.block_height, one.tx_index]);
+  return store.append('runes', RUNES, rows);
+}

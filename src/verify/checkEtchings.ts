@@ -1,0 +1,245 @@
+/**
+ * Verifies etchings: counts mints and burns again from the records of the blocks, and renders every etching of every
+ * level again. A level has the etchings that changed in its blocks, as they are after the last of these. So a level is
+ * checked when all its blocks were counted, and no later block. The rest of an etching comes from the runes table, which
+ * an output does not have.
+ */
+
+import type { Manifest } from '../contract/schemas.ts';
+import { joinRuns } from '../contract/sources.ts';
+import { documentsOf, mergeDocuments } from '../engine/archive/documentWriter.ts';
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { messageOf } from '../errors.ts';
+import { type LevelRange, levelRanges } from '../format/levels.ts';
+import type { ListTables } from '../format/listTables.ts';
+import { type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
+import { parseEtching } from '../lists/parseEtching.ts';
+import type { NamedRune } from '../lists/searchFiles.ts';
+import { archivePath } from '../pages/filePaths.ts';
+import { addNames, checkTable, Fingerprints } from './checkTables.ts';
+import { SupplyRecount } from './countSupply.ts';
+import { orFinding } from './findings.ts';
+import type { Activity } from './readBlock.ts';
+import type { Verification } from './verification.ts';
+
+type Facts = NonNullable<NonNullable<Manifest['lists']>['etchings']>;
+
+/** An etching as its JSON has it, without the counts. */
+type ReadEtching = Omit<Etching, 'counts'>;
+
+/** A level whose etchings were compared with the records. */
+interface CheckedLevel extends LevelRange {
+  /** Keys of its etchings. */
+  readonly keys: readonly string[];
+  /** Runes with mints or burns in its blocks. */
+  readonly touched: ReadonlySet<string>;
+}
+
+export class EtchingsVerification {
+  readonly #verification: Verification;
+  readonly #archive: StoredArchive;
+  readonly #lists: ListTables;
+  readonly #facts: Facts;
+  readonly #recount = new SupplyRecount();
+  /** Levels whose blocks were not all counted. */
+  readonly #left: LevelRange[];
+  readonly #levels: CheckedLevel[] = [];
+
+  private constructor(verification: Verification, archive: StoredArchive, lists: ListTables, facts: Facts) {
+    this.#verification = verification;
+    this.#archive = archive;
+    this.#lists = lists;
+    this.#facts = facts;
+    this.#left = levelRanges(verification.site.tip, lists);
+  }
+
+  /** Returns undefined for an output without etchings. */
+  static of(verification: Verification, archive: StoredArchive | undefined): EtchingsVerification | undefined {
+    const facts = verification.manifest.lists?.etchings;
+    const lists = archive?.root.lists;
+    if ((facts === undefined) !== (lists?.etchings === undefined))
+      verification.findings.add('the manifest and the root of the archive differ in whether there are etchings');
+    if (facts === undefined || archive === undefined || lists?.etchings === undefined) return undefined;
+    return new EtchingsVerification(verification, archive, lists, facts);
+  }
+
+  /** Yields the etchings as they are now, oldest first. They are read anew, because all of them may not fit into memory. */
+  async *all(): AsyncGenerator<ReadEtching> {
+    const levels = (this.#lists.etchings?.levels ?? []).map((level) => documentsOf(this.#archive, level));
+    for await (const { values } of mergeDocuments(levels, (same) => same.at(-1) ?? [])) {
+      const [json = ''] = values;
+      yield parseEtching(json, this.#verification.site.dialect);
+    }
+  }
+
+  /** Returns the premines of runes by their ids, in smallest units. */
+  async premines(): Promise<Map<string, bigint>> {
+    const premines = new Map<string, bigint>();
+    try {
+      for await (const { id, premine } of this.all()) premines.set(id, BigInt(premine));
+    } catch {
+      // The check of its level says what is wrong with an etching.
+    }
+    return premines;
+  }
+
+  /** Returns all runes for the files of the search; undefined if an etching is damaged. */
+  async named(): Promise<NamedRune[] | undefined> {
+    const runes: NamedRune[] = [];
+    try {
+      for await (const { id, number, name, spaced_name, symbol } of this.all()) runes.push({ id, number, name, spaced_name, symbol });
+    } catch {
+      return undefined;
+    }
+    return runes;
+  }
+
+  /** Counts the records of a block. Heights must ascend. */
+  add(height: number, records: readonly Activity[]): void {
+    this.#checkBelow(height);
+    this.#recount.add(records);
+  }
+
+  /** Checks the etchings after all blocks were added. */
+  async finish(): Promise<void> {
+    const { findings } = this.#verification;
+    this.#checkBelow(Number.POSITIVE_INFINITY);
+    if (findings.count > 0) return;
+    const levels = this.#levels.map((level) => ({ ...level, entries: new Fingerprints(), found: 0, isRight: true }));
+    const list = new EtchingList(this.#verification);
+    for await (const etching of this.all()) {
+      const { block_height: height } = etching;
+      const key = runeKey(list.count);
+      for (const level of levels) {
+        if (height >= level.first && height <= level.last) addNames(etching, list.count, level.entries);
+        if (!this.#hasChanged(etching, level)) continue;
+        level.isRight &&= level.keys[level.found] === key;
+        level.found += 1;
+      }
+      list.add(etching);
+    }
+    const name = archivePath(this.#archive.name.root);
+    const { etchings, names } = this.#lists;
+    if (etchings?.total !== this.#facts.total || list.count !== this.#facts.total)
+      findings.add(`${name} has another number of etchings than the manifest`);
+    for (const { first, last, keys, found, isRight } of levels)
+      if (!isRight || keys.length !== found) findings.add(`${name} has other etchings for the blocks ${first} to ${last}`);
+    if (etchings?.levels.length !== levels.filter(({ keys }) => keys.length > 0).length)
+      findings.add(`${name} has etchings of other blocks`);
+    checkTable('table of names', names, levels, this.#archive, findings);
+    for (const id of this.#recount.ids) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
+    const hasCounts = this.#facts.counts === true;
+    if (list.isComplete() !== hasCounts)
+      findings.add(`the etchings ${hasCounts ? 'have' : 'lack'} counts of mints and burns, against the rule`);
+    this.#recount.clear();
+  }
+
+  /** Checks the levels that end below a height, whose blocks were all counted. */
+  #checkBelow(height: number): void {
+    for (let range = this.#left[0]; range !== undefined && range.last < height; range = this.#left[0]) {
+      this.#left.shift();
+      this.#checkLevel(range);
+    }
+  }
+
+  #checkLevel({ first, last }: LevelRange): void {
+    const { findings } = this.#verification;
+    const keys: string[] = [];
+    const level = this.#lists.etchings?.levels.find((one) => one.first === first && one.last === last);
+    orFinding(findings, () => {
+      for (const { key, values } of level === undefined ? [] : documentsOf(this.#archive, level)) {
+        keys.push(key);
+        try {
+          if (values.length !== 1) throw new Error('has several values');
+          this.#checkEtching(values[0] ?? '', last);
+        } catch (error) {
+          findings.add(`in the blocks ${first} to ${last}, the etching ${key}: ${messageOf(error)}`);
+        }
+      }
+    });
+    this.#levels.push({ first, last, keys, touched: this.#recount.takeTouched() });
+  }
+
+  /** Throws when the JSON of an etching is not as the records up to the block `tip` say. */
+  #checkEtching(json: string, tip: number): void {
+    const { dialect } = this.#verification.site;
+    const etching = parseEtching(json, dialect);
+    const counts = this.#facts.counts === true ? this.#recount.countsOf(etching) : undefined;
+    if (renderEtching({ ...etching, counts }, dialect, tip) !== json) throw new Error(`${etching.id} is not as its records say`);
+  }
+
+  /** True when an etching changed in the blocks of a level. */
+  #hasChanged(etching: ReadEtching, { first, last, touched }: CheckedLevel): boolean {
+    if (etching.block_height > last) return false;
+    if (etching.block_height >= first) return true;
+    return this.#facts.counts === true && (touched.has(etching.id) || hasMoved(etching, first + 1, last + 1));
+  }
+}
+
+/** True when the mint window of a rune opens or closes at a height from `from` to `to`. */
+function hasMoved(etching: ReadEtching, from: number, to: number): boolean {
+  const { terms_height_start, terms_height_end, terms_offset_start, terms_offset_end, block_height } = etching;
+  const isIn = (term: string | null, base: number) => {
+    if (term === null) return false;
+    const height = BigInt(base) + BigInt(term);
+    return height >= from && height <= to;
+  };
+  return (
+    [terms_height_start, terms_height_end].some((term) => isIn(term, 0)) ||
+    [terms_offset_start, terms_offset_end].some((term) => isIn(term, block_height))
+  );
+}
+
+/** Checks the order of etchings, and finds out whether they can have counts. */
+class EtchingList {
+  readonly #verification: Verification;
+  readonly #heights: ReadonlySet<number>;
+  readonly ids = new Set<string>();
+  #last: ReadEtching | undefined;
+  #hasFirst = false;
+  #hasBlocks = true;
+  #lowest: number;
+
+  constructor(verification: Verification) {
+    this.#verification = verification;
+    this.#heights = new Set(verification.blocks.map(({ height }) => height));
+    this.#lowest = verification.site.tip;
+  }
+
+  /** Number of etchings so far. */
+  get count(): number {
+    return this.ids.size;
+  }
+
+  /** Adds the next etching. */
+  add(etching: ReadEtching): void {
+    const { site, findings } = this.#verification;
+    const { id, number, block_height: height } = etching;
+    if (this.#last !== undefined && !isBefore(this.#last, etching)) findings.add(`the etching ${id} is not in order`);
+    if (height > site.tip) findings.add(`the etching ${id} is above the last block that was read`);
+    this.#last = etching;
+    this.ids.add(id);
+    this.#hasFirst ||= number === 0;
+    this.#hasBlocks &&= this.#heights.has(height);
+    this.#lowest = Math.min(this.#lowest, height);
+  }
+
+  /** True if the output has all mints and burns of these etchings, as far as the manifest says which blocks were read. */
+  isComplete(): boolean {
+    const { manifest, blocks, site } = this.#verification;
+    if (!this.#hasFirst || !this.#hasBlocks) return false;
+    const read = joinRuns((manifest.sources ?? []).flatMap((source) => source.blocks));
+    const first = read[0]?.[0];
+    if (first === undefined) return true;
+    const low = Math.max(first, this.#lowest);
+    const known = joinRuns([...read, ...blocks.map(({ height }): [number, number] => [height, height])]);
+    return low > site.tip || known.some(([from, to]) => from <= low && site.tip <= to);
+  }
+}
+
+function isBefore(a: ReadEtching, b: ReadEtching): boolean {
+  if (a.block_height !== b.block_height) return a.block_height < b.block_height;
+  if (a.tx_index !== b.tx_index) return a.tx_index < b.tx_index;
+  if (a.number !== b.number) return a.number < b.number;
+  return Buffer.compare(Buffer.from(a.id), Buffer.from(b.id)) < 0;
+}

@@ -1,0 +1,147 @@
+/**
+ * Verifies that records add up. In the rows of a node, no rune appears or vanishes within a transaction, and no address
+ * sends more than it received. A wrong sender breaks the latter, and files of pages do not show it otherwise. Records of
+ * other sources may be wrong in known ways (docs/rows.md), so their runes are only named.
+ */
+
+import { text } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
+import { joinedParts, sumsOf } from '../lists/balanceChanges.sql.ts';
+import type { EtchingsVerification } from './checkEtchings.ts';
+import { PULL_ANEW } from './findings.ts';
+import type { Activity } from './readBlock.ts';
+import type { Verification } from './verification.ts';
+
+/** Balances below zero that are named. */
+const MOST_NAMED = 20;
+
+/** Sums of the records of a rune in a transaction, in smallest units. */
+interface Moves {
+  readonly rune: string;
+  readonly place: string;
+  isEtched: boolean;
+  minted: bigint;
+  received: bigint;
+  sent: bigint;
+  /** Burned without an address: mints and premines that no output receives, and what scripts without an address had. */
+  burned: bigint;
+  /** What scripts without an address received and did not send. */
+  unaddressed: bigint;
+}
+
+/** True if all records are rows of a node. */
+export const isFromNode = ({ sources = [], lists }: Verification['manifest']): boolean =>
+  lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
+
+/** Checks each transaction of a node. No other source has rows of all scripts without an address. */
+export class TransactionsVerification {
+  readonly #verification: Verification;
+  /** What scripts without an address have, by rune. */
+  readonly #unaddressed = new Map<string, bigint>();
+  /** Premines of runes, in smallest units. Undefined if the mirror has no etchings. */
+  readonly #premines: ReadonlyMap<string, bigint> | undefined;
+
+  private constructor(verification: Verification, premines: ReadonlyMap<string, bigint> | undefined) {
+    this.#verification = verification;
+    this.#premines = premines;
+  }
+
+  static async begin(verification: Verification, etchings: EtchingsVerification | undefined): Promise<TransactionsVerification> {
+    return new TransactionsVerification(verification, await etchings?.premines());
+  }
+
+  /** Adds the records of a block, in served order. */
+  add(_height: number, records: readonly Activity[]): void {
+    let [txId, moves] = ['', new Map<string, Moves>()];
+    for (const record of records) {
+      if (record.location.tx_id !== txId) {
+        this.#endTransaction(moves);
+        [txId, moves] = [record.location.tx_id, new Map()];
+      }
+      move(record, moves);
+    }
+    this.#endTransaction(moves);
+  }
+
+  #endTransaction(moves: ReadonlyMap<string, Moves>): void {
+    for (const sums of moves.values()) {
+      const premine = sums.isEtched ? this.#premines?.get(sums.rune) : 0n;
+      if (premine !== undefined) this.#conserve(sums, sums.minted + premine);
+    }
+  }
+
+  /**
+   * Checks that outputs receive what is sent, and what is minted or premined as far as it is not burned. `made` is the
+   * mints and the premine of the transaction.
+   */
+  #conserve({ rune, place, received, sent, burned, unaddressed }: Moves, made: bigint): void {
+    const unreceived = made + sent - received;
+    if (unreceived < 0n || unreceived > burned) {
+      this.#verification.findings.add(
+        `${place} does not conserve rune ${rune}: outputs receive ${received} units, but ${sent} are sent, ${made} are made, and ${burned} burned without an address`,
+        PULL_ANEW,
+      );
+    }
+    const change = unaddressed - (burned - unreceived);
+    if (change !== 0n) this.#unaddressed.set(rune, (this.#unaddressed.get(rune) ?? 0n) + change);
+  }
+
+  /** Checks what scripts without an address have, after the records of all blocks were added. Needs those from the first rune block on. */
+  finish(): void {
+    for (const [rune, units] of this.#unaddressed) {
+      if (units >= 0n) continue;
+      const finding = `rune ${rune}: scripts without an address send ${-units} units more than they received`;
+      this.#verification.findings.add(finding, PULL_ANEW);
+    }
+  }
+}
+
+/** Adds a record to the sums of its transaction by rune. */
+function move({ rune, operation, address, amount = '0', location }: Activity, moves: Map<string, Moves>): void {
+  const units = BigInt(amount.replace('.', ''));
+  let sums = moves.get(rune.id);
+  if (sums === undefined) {
+    const place = `block ${location.block_height}: transaction ${location.tx_id}`;
+    sums = { rune: rune.id, place, isEtched: false, minted: 0n, received: 0n, sent: 0n, burned: 0n, unaddressed: 0n };
+    moves.set(rune.id, sums);
+  }
+  if (operation === 'etching') sums.isEtched = true;
+  else if (operation === 'mint') sums.minted += units;
+  else if (operation === 'receive') sums.received += units;
+  else if (operation === 'send') sums.sent += units;
+  else if (address === undefined) sums.burned += units;
+  if (address !== undefined) return;
+  if (operation === 'receive') sums.unaddressed += units;
+  else if (operation === 'send') sums.unaddressed -= units;
+}
+
+/** A rune with balances below zero, and one of their addresses. */
+export interface Unbalanced {
+  readonly rune: string;
+  readonly address: string;
+}
+
+type Changing = TableWith<'rune_id' | 'address' | 'operation' | 'amount'>;
+
+/** SQL of runes with amounts of different decimals. Only wrong data has them, and then the amounts cannot be added. */
+const mixed = (records: Changing): string => `SELECT rune_id FROM ${records} WHERE ltrim(amount, '0.') <> ''
+  GROUP BY rune_id HAVING count(DISTINCT strlen(split_part(amount, '.', 2))) > 1`;
+
+/**
+ * Finds balances below zero in the records of a node. Returns those of other sources. `records` are those of all blocks
+ * from the first rune block on.
+ */
+export async function verifySums({ manifest, findings, store }: Verification, records: Changing): Promise<readonly Unbalanced[]> {
+  const sums = sumsOf('units', `CASE operation WHEN 'receive' THEN 1 ELSE -1 END`);
+  const rows = await store.rows(
+    `SELECT rune_id AS rune, min(address) AS address FROM (SELECT rune_id, address, ${joinedParts('upper', 'lower')} FROM (
+       SELECT rune_id, address, ${sums} FROM (SELECT *, replace(amount, '.', '') AS units FROM ${records}) GROUP BY rune_id, address))
+     WHERE (upper < 0 OR lower < 0) AND (${isFromNode(manifest)} OR rune_id NOT IN (${mixed(records)})) GROUP BY rune_id ORDER BY rune_id`,
+    { rune: text, address: text },
+  );
+  if (!isFromNode(manifest)) return rows;
+  for (const { rune, address } of rows.slice(0, MOST_NAMED))
+    findings.add(`rune ${rune}: the address ${address} sends more than it received`, PULL_ANEW);
+  if (rows.length > MOST_NAMED) findings.add(`${rows.length - MOST_NAMED} more runes have addresses that send more than they received`);
+  return [];
+}

@@ -1,0 +1,143 @@
+/**
+ * Verifies sorted tables. The entries of all history do not fit into memory. So a sum of fingerprints stands for those of
+ * a level: one is made from the blocks, the other from the table.
+ */
+
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { entriesOf } from '../engine/archive/tableWriter.ts';
+import type { LevelRange } from '../format/levels.ts';
+import {
+  blocksPerFile,
+  ENTRIES_PER_BLOCK,
+  FINEST_BITS,
+  fileBytes,
+  hasCounts,
+  type Level,
+  type TableEntry,
+  totalOf,
+} from '../format/sortedTable.ts';
+import { nameKeyOf } from '../lists/nameTable.ts';
+import { archivePath } from '../pages/filePaths.ts';
+import { type Findings, orFinding } from './findings.ts';
+
+/** Fingerprints have 48 bits, so a number holds the sum of two exactly. */
+const MODULUS = 2 ** 48;
+
+/** The number of some entries, and the sum of their fingerprints. */
+export class Fingerprints {
+  count = 0;
+  #sum = 0;
+
+  /** Adds an entry, whose numbers have at most 53 bits. */
+  add(entry: readonly number[]): void {
+    let [a, b] = [0x811c9dc5, 0x9747b28c];
+    for (const value of entry) {
+      for (const half of [value % 0x100000000, Math.floor(value / 0x100000000)]) {
+        a = mixed(a ^ half);
+        b = mixed(Math.imul(b, 31) ^ half);
+      }
+    }
+    this.count += 1;
+    this.#sum = (this.#sum + (a >>> 0) * 0x10000 + (b >>> 16)) % MODULUS;
+  }
+
+  equals(other: Fingerprints): boolean {
+    return this.count === other.count && this.#sum === other.#sum;
+  }
+}
+
+/** The last step of MurmurHash3, which spreads 32 bits. */
+function mixed(bits: number): number {
+  let hash = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
+}
+
+/** The entries that a level of a table must have. */
+export interface ExpectedEntries extends LevelRange {
+  readonly entries: Fingerprints;
+}
+
+const NAME = /^(?:[0-9]+(?::[0-9]+)?|[A-Z]+)$/;
+const RUNE_ID = /^(0|[1-9][0-9]{0,7}):(0|[1-9][0-9]{0,9})$/;
+
+interface NamedRune {
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+}
+
+/**
+ * Adds the entries of a rune in the table of names (lists/nameTable.ts). `ordinal` is its number in the list of etchings; 0
+ * without etchings. `known` has names and ids that were added, if any may come again.
+ */
+export function addNames({ id, number, name }: NamedRune, ordinal: number, entries: Fingerprints, known?: Set<string>): void {
+  const [height = 0, first = 0] = RUNE_ID.exec(id)?.slice(1).map(Number) ?? [];
+  const fits = height < 2 ** 24 && first < 2 ** 32;
+  for (const one of [id, String(number), name]) {
+    if (!NAME.test(one) || known?.has(`${one} ${id}`) === true) continue;
+    known?.add(`${one} ${id}`);
+    entries.add([nameKeyOf(one), fits ? height : 0, fits ? first : 0, ordinal]);
+  }
+}
+
+/** Compares the levels of a table with the entries that they must have. `what` names the table in findings. */
+export function checkTable(
+  what: string,
+  levels: readonly Level[],
+  ranges: readonly ExpectedEntries[],
+  archive: StoredArchive,
+  findings: Findings,
+): void {
+  const name = archivePath(archive.name.root);
+  const expected = ranges.filter(({ entries }) => entries.count > 0);
+  if (expected.length !== levels.length) findings.add(`${name} has ${levels.length} levels of the ${what}, expected ${expected.length}`);
+  for (const { first, last, entries } of expected) {
+    const level = levels.find((one) => one.first === first && one.last === last);
+    if (level === undefined) findings.add(`${name} has no level of the ${what} for the blocks ${first} to ${last}`);
+    else orFinding(findings, () => checkLevel(what, level, entries, archive, findings));
+  }
+}
+
+function checkLevel(what: string, level: Level, expected: Fingerprints, archive: StoredArchive, findings: Findings): void {
+  const found = new Fingerprints();
+  let [isSorted, last] = [true, [-1]];
+  const isCounted = readEntries(level, archive, findings, ({ key, height, first, count }) => {
+    const next = [key, height, first, count];
+    isSorted &&= isAbove(next, last);
+    last = next;
+    found.add(next);
+  });
+  if (!isSorted || !isCounted || !found.equals(expected))
+    findings.add(`the ${what} of the blocks ${level.first} to ${level.last} is not the one that a build makes`);
+}
+
+/**
+ * Checks the files of a level, and passes its entries to `add`. Returns false if the counts of the level are not those of
+ * its entries. Throws an error for a damaged file.
+ */
+export function readEntries(level: Level, archive: StoredArchive, findings: Findings, add: (entry: TableEntry) => void): boolean {
+  checkFiles(level, archive, findings);
+  const byKey = new Float64Array(2 ** FINEST_BITS);
+  for (const entry of entriesOf(archive, level)) {
+    const at = Math.floor(entry.key / 2 ** (48 - FINEST_BITS));
+    byKey[at] = (byKey[at] ?? 0) + 1;
+    add(entry);
+  }
+  return hasCounts(level, byKey);
+}
+
+/** Checks the number of a level's files, their sizes and names. Tables of pointers have another number of entries in a block. */
+export function checkFiles(level: Level, archive: StoredArchive, findings: Findings, perBlock = ENTRIES_PER_BLOCK): void {
+  const { objectSize } = archive.root;
+  for (const [i, file] of level.files.entries())
+    if (archive.read(file).length !== fileBytes(level, i, objectSize, perBlock)) findings.add(`${archivePath(file)} has a wrong size`);
+  if (Math.ceil(Math.ceil(totalOf(level) / perBlock) / blocksPerFile(objectSize)) !== level.files.length)
+    findings.add(`the tables of the blocks ${level.first} to ${level.last} have a wrong number of files`);
+}
+
+/** Compares numbers one after another. Those of the same entry are not above each other. */
+export function isAbove(a: readonly number[], b: readonly number[]): boolean {
+  for (const [i, value] of a.entries()) if (value !== b[i]) return value > (b[i] ?? 0);
+  return false;
+}

@@ -1,0 +1,166 @@
+/**
+ * Verifies unspent outputs. The pages do not say which outputs were spent, so two facts stand for it: every output has
+ * what its records say that it received, and all outputs of an address add up to its balances, rune by rune. Two outputs
+ * of an address with the same runes and amounts could still stand for each other.
+ */
+import { join } from 'node:path';
+import { LineFile } from '../disk/lineFile.ts';
+import { readLines } from '../duckdb/readFilesSql.ts';
+import { int, type Store, text } from '../duckdb/store.ts';
+import { columns, type Table } from '../duckdb/table.ts';
+import { documentsOf } from '../engine/archive/documentWriter.ts';
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { keyOfAddress } from '../format/documents.ts';
+import { type DocumentLevel, levelRanges } from '../format/levels.ts';
+import type { ListTables, OutputTables } from '../format/listTables.ts';
+import { MOST_INFLATED } from '../format/root.ts';
+import type { Limits } from '../limits.ts';
+import { type Changes, changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../lists/balanceChanges.sql.ts';
+import { AddressOutputs, sortKeySql } from '../lists/outputsOfAddress.sql.ts';
+import { parseOutput } from '../lists/unspentOutputs.ts';
+import { archivePath } from '../pages/filePaths.ts';
+import { comparedLevels } from './compareDocuments.ts';
+import { PULL_ANEW } from './findings.ts';
+import type { Verification } from './verification.ts';
+
+/** Columns of outputs, with a row for each of their runes. */
+export const OUTPUT_COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
+
+/** These columns in the store. */
+export const RECEIVED = {
+  ...columns('output VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT'),
+  ...columns('timestamp BIGINT, address VARCHAR, rune VARCHAR, units VARCHAR'),
+} as const;
+/** What outputs received. Units have decimals. */
+export type Received = Table<typeof RECEIVED>;
+
+/** Adds what outputs received. `records` is SQL of these columns and `operation`; `output` is NULL in other records. */
+export const loadReceived = (records: string, received: Received, store: Store): Promise<void> =>
+  store.run(`INSERT INTO ${received}
+    SELECT * EXCLUDE (operation) REPLACE (coalesce(units, '0') AS units) FROM ${records} WHERE "output" IS NOT NULL`);
+
+/** The lists of an archive with outputs. */
+type OutputLists = ListTables & { readonly outputs: OutputTables };
+
+/**
+ * Compares the outputs of an archive with the records up to its tip. `limits` has those with which its lists were made.
+ * Throws a ChangedArchiveError when a file is damaged.
+ */
+export async function verifyOutputs(
+  verification: Verification,
+  archive: StoredArchive,
+  lists: OutputLists,
+  limits: Limits,
+  changes: Changes,
+  received: Received,
+): Promise<void> {
+  const { findings } = verification;
+  const before = findings.count;
+  if (!(await readOutputs(verification, archive, lists.outputs))) {
+    findings.add('the archive has outputs that are spent but were never made, or that cannot be read');
+    return;
+  }
+  const sums = (select: string, group: string) =>
+    `SELECT ${group}, ${joinedParts('upper', 'lower')} FROM (SELECT ${group}, ${sumsOf('units', '1')} FROM (${select}) GROUP BY ${group})`;
+  const digits = digitsOf('upper', 'lower');
+  const place = '"output", height, hash, tx_index, "timestamp", address, rune';
+  const expected = sums(
+    `SELECT ${place}, ${unitsOf('received.units', 'divisibility')} AS units FROM ${received} AS received JOIN (SELECT id, divisibility FROM ${changes.runes}) ON id = rune`,
+    place,
+  );
+  await addFirst(
+    `SELECT "output" AS name FROM (SELECT ${place}, units FROM read_outputs EXCEPT ALL SELECT ${place}, ${digits} FROM (${expected}))`,
+    'the output',
+    ' has not what its records say',
+    verification,
+  );
+  const held = sums('SELECT address, rune AS id, units FROM read_outputs WHERE address IS NOT NULL', 'id, address');
+  await addFirst(
+    `SELECT address || ' and the rune ' || id AS name FROM (SELECT id, address, ${digits} AS units FROM (${held})) AS held
+     FULL JOIN (SELECT id, address, ${digits} AS units FROM (${changesIn(0, lists.tip, changes)}) WHERE upper <> 0 OR lower <> 0) AS balance USING (id, address)
+     WHERE held.units IS DISTINCT FROM balance.units`,
+    'the outputs of the address',
+    ' do not add up to its balance',
+    verification,
+    `Build again with the same flags and --full. If that does not help: ${PULL_ANEW}`,
+  );
+  if (findings.count === before) await verifyAddresses(verification, archive, lists, limits);
+}
+
+/** Adds a finding about the first row of a query. */
+async function addFirst(sql: string, before: string, after: string, { findings, store }: Verification, advice?: string): Promise<void> {
+  const [row] = await store.rows(`SELECT min(name) AS name FROM (${sql}) HAVING count(*) > 0`, { name: text });
+  if (row !== undefined) findings.add(`${before} ${row.name}${after}`, advice);
+}
+
+/**
+ * Makes the tables `read_outputs` (a row for each rune of the unspent outputs), `read_values` (made outputs) and
+ * `read_spent` from the documents by outpoint. Returns false if one is not a document that a build makes.
+ */
+async function readOutputs({ scratch, store }: Verification, archive: StoredArchive, { outputs }: OutputTables): Promise<boolean> {
+  const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));
+  if (runes === undefined || values === undefined || spent === undefined) return false;
+  try {
+    for (const level of outputs) {
+      const { first } = level;
+      for (const document of documentsOf(archive, level)) {
+        const output = document.key;
+        const one = parseOutput(output, document.values);
+        if (one === undefined) {
+          spent.add(JSON.stringify({ first, output }));
+          continue;
+        }
+        if (one.runes.length === 0) return false;
+        const [height, hash, tx_index, timestamp] = one.place;
+        const place = { output, height, hash, tx_index, timestamp, address: one.address ?? null };
+        for (const [rune, , , , , units] of one.runes) runes.add(JSON.stringify({ ...place, rune, units }));
+        const text = { place: `${height},${JSON.stringify(hash)},${tx_index},${timestamp}`, runes: document.values.slice(1).join() };
+        values.add(JSON.stringify({ first, output, height, key: one.address === undefined ? null : keyOfAddress(one.address), ...text }));
+      }
+    }
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  } finally {
+    for (const lines of [runes, values, spent]) lines.close();
+  }
+  await store.run(`CREATE OR REPLACE TEMP TABLE read_spent AS FROM ${readLines(spent.file, `first: 'BIGINT', "output": 'VARCHAR'`)};
+    CREATE OR REPLACE TEMP TABLE read_values AS
+      FROM ${readLines(values.file, `first: 'BIGINT', "output": 'VARCHAR', height: 'BIGINT', key: 'VARCHAR', place: 'VARCHAR', runes: 'VARCHAR'`, MOST_INFLATED)};
+    CREATE OR REPLACE TEMP TABLE read_outputs AS FROM ${readLines(runes.file, OUTPUT_COLUMNS)} ANTI JOIN read_spent USING ("output")`);
+  const { wrong } = await store.row(
+    `SELECT count(*) AS wrong FROM read_spent AS s LEFT JOIN read_values AS v ON v."output" = s."output" AND v.first < s.first WHERE v.first IS NULL`,
+    { wrong: int },
+  );
+  return wrong === 0;
+}
+
+/** Compares the lists of addresses with those that a build makes of the documents by outpoint. */
+async function verifyAddresses(
+  { findings, scratch, store }: Verification,
+  archive: StoredArchive,
+  lists: OutputLists,
+  limits: Limits,
+): Promise<void> {
+  const before = findings.count;
+  const ranges = levelRanges(lists.tip, lists, lists.lowest);
+  const { addresses: found, starts } = lists.outputs;
+  const writer = comparedLevels(WHAT, lists.outputs, archive, findings);
+  const heights = 'SELECT "output", height AS block_height FROM read_values';
+  const addresses = await AddressOutputs.begin({ old: undefined, known: [], writer, limits, heights, ranges, scratch }, store);
+  const expected: Record<'addresses' | 'starts', DocumentLevel[]> = { addresses: [], starts: [] };
+  for (const range of ranges) {
+    const made = await addresses.write(range, [], {
+      made: `SELECT key, ${sortKeySql('height', '"output"')} AS sort, place, 0 AS number, '' AS id, runes AS rune, NULL AS units
+        FROM read_values WHERE first = ${range.first} AND key IS NOT NULL`,
+      removed: `SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page
+        FROM read_values SEMI JOIN (SELECT "output" FROM read_spent WHERE first = ${range.first}) USING ("output") WHERE key IS NOT NULL`,
+      cancelled: undefined,
+    });
+    for (const kind of ['addresses', 'starts'] as const) if (made[kind] !== undefined) expected[kind].push(made[kind]);
+  }
+  if (findings.count === before && JSON.stringify(expected) !== JSON.stringify({ addresses: found, starts }))
+    findings.add(`${archivePath(archive.name.root)} has other levels of outputs than a build makes`);
+}
+
+const WHAT = { addresses: 'outputs of the address', starts: 'starts of pages of the address' } as const;

@@ -1,0 +1,61 @@
+/**
+ * Compares the documents that a build makes with those of an archive.
+ */
+
+import { documentsOf, type StoredDocument } from '../engine/archive/documentWriter.ts';
+import type { LevelWriter } from '../engine/archive/makeLevels.ts';
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import type { DocumentLevel, LevelRange } from '../format/levels.ts';
+import type { Findings } from './findings.ts';
+
+/**
+ * Returns a function that begins levels of lists, as the writers of lists take it. `tables` are the levels of the archive by
+ * kind of list, and `what` says what a document of this kind is about, followed by its key.
+ */
+export const comparedLevels =
+  <Kind extends string>(
+    what: Readonly<Record<Kind, string>>,
+    tables: Readonly<Record<NoInfer<Kind>, readonly DocumentLevel[]>>,
+    archive: StoredArchive,
+    findings: Findings,
+  ) =>
+  (kind: Kind, range: LevelRange): LevelWriter => {
+    const level = tables[kind].find(({ first, last }) => first === range.first && last === range.last);
+    const wrong = `in the blocks ${range.first} to ${range.last}, the archive has wrong ${what[kind]}`;
+    return new ComparedLevel(level, archive, (key) => findings.add(`${wrong} ${key.split(' ')[0]}`));
+  };
+
+/** Compares expected documents with those of a level of the archive, up to the first difference. */
+class ComparedLevel implements LevelWriter {
+  readonly #level: DocumentLevel | undefined;
+  readonly #documents: Iterator<StoredDocument>;
+  readonly #report: (key: string) => void;
+  #isDifferent = false;
+
+  constructor(level: DocumentLevel | undefined, archive: StoredArchive, report: (key: string) => void) {
+    this.#level = level;
+    this.#documents = level === undefined ? [].values() : documentsOf(archive, level);
+    this.#report = report;
+  }
+
+  #differ(key: string): void {
+    this.#report(key);
+    this.#isDifferent = true;
+  }
+
+  add({ key, values }: StoredDocument): void {
+    if (this.#isDifferent) return;
+    const { value, done } = this.#documents.next();
+    const found: StoredDocument | undefined = done === true ? undefined : value;
+    if (found?.key !== key) this.#differ(found !== undefined && found.key < key ? found.key : key);
+    else if (found.values.join('\t') !== values.join('\t')) this.#differ(key);
+  }
+
+  finish(): DocumentLevel | undefined {
+    const { value, done } = this.#isDifferent ? { value: undefined, done: true } : this.#documents.next();
+    if (done !== true && value !== undefined) this.#differ(value.key);
+    if (this.#level === undefined) return undefined;
+    const { first, last, files } = this.#level;
+    return { first, last, files };
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Tables of the records that change balances, from which the balances and the outputs of an output folder are made again.
+ */
+import { appendFileSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { readLines } from '../duckdb/readFilesSql.ts';
+import { columns, type Table } from '../duckdb/table.ts';
+import { exceeds } from '../limits.ts';
+import { loadReceived, OUTPUT_COLUMNS, RECEIVED, type Received } from './checkUnspentOutputs.ts';
+import type { Activity } from './readBlock.ts';
+import type { Verification } from './verification.ts';
+
+const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
+
+/** Columns of records that change balances. Amounts have decimals. */
+const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
+
+export class RecordTables {
+  readonly #verification: Verification;
+  readonly records: Table<typeof CHANGING>;
+  /** Undefined for an archive without outputs. */
+  readonly received: Received | undefined;
+  readonly #file: string;
+  /** Lines that are not loaded yet. */
+  #lines = 0;
+
+  private constructor(verification: Verification, records: RecordTables['records'], received: Received | undefined) {
+    this.#verification = verification;
+    this.records = records;
+    this.received = received;
+    this.#file = join(verification.scratch, 'records.ndjson');
+  }
+
+  static async begin(verification: Verification, hasOutputs: boolean): Promise<RecordTables> {
+    const { store } = verification;
+    const received = hasOutputs ? await store.table('received', RECEIVED) : undefined;
+    return new RecordTables(verification, await store.table('changing', CHANGING), received);
+  }
+
+  /** Adds the records of a block. */
+  async add(height: number, records: readonly Activity[]): Promise<void> {
+    const lines: string[] = [];
+    for (const record of records) {
+      const { rune, address, operation, amount } = record;
+      // An output without an address changes no balance.
+      const received = this.received !== undefined && operation === 'receive' ? this.#outputOf(record) : undefined;
+      if (received === undefined && (address === undefined || !CHANGES.has(operation))) continue;
+      lines.push(`${JSON.stringify({ height, rune: rune.id, address, operation, units: amount, ...received })}\n`);
+    }
+    appendFileSync(this.#file, lines.join(''));
+    this.#lines += lines.length;
+    if (exceeds(this.#verification.limits, 'linesPerLoad', this.#lines)) await this.load();
+  }
+
+  #outputOf({ location }: Activity) {
+    const { tx_id, vout, block_hash, tx_index, timestamp } = location;
+    if (vout === undefined) return undefined;
+    return { output: `${tx_id.slice(-64)}:${vout}`, hash: block_hash.slice(-64), tx_index, timestamp };
+  }
+
+  /** Moves all lines into the tables. */
+  async load(): Promise<void> {
+    if (this.#lines === 0) return;
+    const lines = readLines(this.#file, `${OUTPUT_COLUMNS}, operation: 'VARCHAR'`);
+    const { store } = this.#verification;
+    await store.run(`INSERT INTO ${this.records}
+      SELECT height, rune, address, operation, units FROM ${lines} WHERE address IS NOT NULL`);
+    if (this.received !== undefined) await loadReceived(lines, this.received, store);
+    truncateSync(this.#file);
+    this.#lines = 0;
+  }
+}

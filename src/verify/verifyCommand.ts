@@ -1,0 +1,78 @@
+/**
+ * The verify command: flags and report.
+ */
+
+import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { count, type Log } from '../cli/log.ts';
+import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
+import { Progress } from '../cli/progress.ts';
+import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
+import { describeSources } from '../contract/sources.ts';
+import { program } from '../program.ts';
+import { compareWith, parseAgainst } from './compareMirrors.ts';
+import { verify } from './verify.ts';
+
+export const VERIFY_COMMAND: Command = {
+  call: program.callOf('verify'),
+  about: 'Checks every file of a build and reports what is wrong.',
+  flags: [
+    { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The output folder of a build.' },
+    {
+      name: 'against',
+      value: 'MIRROR',
+      about: 'Then compares its blocks with those of another mirror: a folder, or https://host[/prefix].',
+    },
+    MEMORY_LIMIT,
+    LOG,
+    HELP,
+  ],
+  examples: [
+    { args: '', about: 'Verify dist/.' },
+    { args: '--against https://host', about: 'Also list the blocks that differ from those of another mirror.' },
+    { args: '--dir site --log json', about: 'Verify site/, and report as JSON lines.' },
+  ],
+  exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed'],
+};
+
+/**
+ * Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong, or if blocks
+ * differ from those of the mirror given with `--against`.
+ */
+export async function runVerify(flags: Flags, log: Log): Promise<void> {
+  const dir = flags.one('dir') ?? 'dist';
+  const against = flags.one('against');
+  const other = against === undefined ? undefined : parseAgainst(against);
+  const clock = new Stopwatch();
+  const { manifest, files, blocks, unbalanced } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags));
+  const number = (n: number) => n.toLocaleString('en-US');
+  log.info(
+    'verified',
+    `${dir} is correct: ${number(files)} files of ${number(manifest.blocks)} blocks, digest ${manifest.digest}, in ${clock.total} s.`,
+    {
+      files,
+      bytes: manifest.bytes,
+      blocks: manifest.blocks,
+      transactions: manifest.transactions,
+      records: manifest.records,
+      digest: manifest.digest,
+      seconds: clock.total,
+      peak_rss_mb: peakMegabytes(),
+    },
+  );
+  log.summary([
+    ['records', number(manifest.records)],
+    ['transactions', number(manifest.transactions)],
+    ['blocks', number(manifest.blocks)],
+    ['pages', number(files)],
+    ['bytes', number(manifest.bytes)],
+    ...(manifest.sources === undefined ? [] : [['source', describeSources(manifest.sources)] as const]),
+    ...costRows(clock),
+  ]);
+  if (unbalanced.length > 0) {
+    const named = unbalanced.slice(0, 3).map(({ rune, address }) => `${rune} (${address})`);
+    log.notice(
+      `the records of ${count(unbalanced.length, 'rune')} do not add up: addresses send more than they received, such as ${named.join(', ')}. The records are as the input has them; see docs/rows.md`,
+    );
+  }
+  if (other !== undefined) await compareWith(dir, { manifest, blocks }, other, log);
+}

@@ -1,0 +1,341 @@
+/**
+ * The commands as a user sees them: flags, output, exit codes and signals. Also checks that the documents name every
+ * flag.
+ */
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { BENCH_COMMAND } from '../../bench/bench.ts';
+import { BENCH_HOSTS_COMMAND } from '../../bench/hosts.ts';
+import { BENCH_NODE_COMMAND } from '../../bench/node.ts';
+import { BENCH_PULL_COMMAND } from '../../bench/pull.ts';
+import { type Flag, Flags } from '../../src/cli/flags.ts';
+import { status } from '../../src/contract/schemas.ts';
+import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
+import { EXIT, EXIT_MEANINGS, type Exit } from '../../src/errors.ts';
+import { SAMPLE_COMMAND } from '../../src/input/sample/sampleCommand.ts';
+import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
+import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
+import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
+import { REHEARSAL_COMMAND } from '../rehearsal/rehearsal.ts';
+import { filesBelow, temporaryFolder, tree, writeFiles } from '../support/build.ts';
+import { ROOT, run, runProcess, start } from '../support/cli.ts';
+import { ndjson, record } from '../support/records.ts';
+import { sendTo } from '../support/server.ts';
+
+/** A folder with one good input file. */
+function workFolder(): string {
+  const work = temporaryFolder();
+  writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
+  return work;
+}
+
+describe('scripts/run.cjs', () => {
+  it.each([
+    ['', ''],
+    ['builds', '  Did you mean build?\n'],
+    ['vreify', '  Did you mean verify?\n'],
+    ['benchpull', '  Did you mean benchPull?\n'],
+    ['../src/version', ''],
+    ['toString', ''],
+  ])('rejects the command %j, lists the commands and suggests the nearest', async (command, near) => {
+    const { code, stderr } = await runProcess(command, [], ROOT);
+    const [first, ...rest] = stderr.split(/(?<=\n)/);
+    expect([code, first, rest.join('')]).toEqual([
+      1,
+      expect.stringMatching(/^Error: unknown command ".*"; commands are bench, .*build, .*verify\n$/),
+      near,
+    ]);
+  });
+});
+
+describe('scripts/build.ts', () => {
+  it('reports the errors of a build also when another loader than that of run.cjs starts it', () => {
+    const args = ['--import', 'tsx', 'scripts/build.ts', '--input', 'not/there', '--dry-run'];
+    const { status: code, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+    expect(stderr).toMatch(/^Error: input not found: not\/there\n/);
+    expect(code).toBe(EXIT.badInput);
+  });
+});
+
+describe('npm run build', () => {
+  it('builds with its defaults: input to dist', async () => {
+    const work = workFolder();
+    const { code, stdout, stderr } = await runProcess('build', [], work);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(
+      /^Read 1 record of 1 block from 1 file in [\d.]+ s\.\nWrote 5 files \(0\.0 MB\) of 1 transaction and 1 block to dist in [\d.]+ s\.\n(?: {2}.*\n)+$/,
+    );
+    expect(status.parse(JSON.parse(readFileSync(join(work, 'dist/runes/v1/index.json'), 'utf8')))).toMatchObject({ block_height: 5 });
+    expect(readdirSync(join(work, '.cache')).sort()).toEqual(['changes', 'state.duckdb']);
+  });
+
+  it('takes every flag', async () => {
+    const work = workFolder();
+    writeFiles(work, { 'more/b.ndjson': ndjson([record(6, 1)]) });
+    const flags = [
+      '--input',
+      'input',
+      '--input=more/*.ndjson',
+      '--out',
+      'site',
+      '--cache',
+      'work',
+      '--dialect',
+      'hiro',
+      '--page-sizes',
+      '10,500',
+      '--site-url',
+      'https://example.org/mirror',
+      '--memory-limit',
+      '500MB',
+      '--threads',
+      '1',
+    ];
+    expect((await run('build', flags, work)).code).toBe(0);
+    expect(JSON.parse(readFileSync(join(work, 'site/runes/v1/manifest.json'), 'utf8'))).toMatchObject({
+      generator: 'rune-activity-mirror',
+      layout: 'files',
+      dialect: 'hiro',
+      page_sizes: [10, 500],
+      site_url: 'https://example.org/mirror/',
+      heights: [[5, 6]],
+      blocks: 2,
+      transactions: 2,
+      records: 2,
+      files: 10,
+    });
+  });
+
+  it('with --dry-run writes nothing and reports what it would write', async () => {
+    const work = workFolder();
+    const before = tree(work);
+    const dry = await run('build', ['--dry-run'], work);
+    expect([dry.code, tree(work)]).toEqual([0, before]);
+    expect(dry.stdout).toContain('Dry run: would write 5 files (0.0 MB) of 1 transaction and 1 block to dist. Nothing was written.');
+    const json = async (flags: string[]) =>
+      (await run('build', ['--log', 'json', ...flags], work)).stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const [[, would], [, did]] = [await json(['--dry-run']), await json([])];
+    expect(would).toMatchObject({ event: 'dry-run', files: did?.['files'], bytes: did?.['bytes'] });
+    expect(did).toMatchObject({ level: 'info', event: 'built', records: 1, kept: 0, removed: 0 });
+  });
+
+  it.each([
+    [['--inptu', 'x'], 'unknown flag --inptu; did you mean --input?'],
+    [['--threads', '2', '--dry'], 'unknown flag --dry; did you mean --dry-run?'],
+    [['-out=a'], 'unknown flag -out; did you mean --out?'],
+    [['--something=SECRET'], 'unknown flag --something\n'],
+    [['-x'], 'unknown flag -x\n'],
+    [['dist'], 'unexpected argument "dist"; npm passes on only the flags after --, as in npm run build -- --help'],
+    [['full'], 'unexpected argument "full"; did you mean --full?'],
+    [['https://user:SECRET@host'], 'unexpected argument; npm passes'],
+    [['--out'], '--out needs a value: --out DIR'],
+    [['--out', '--full'], '--out needs a value, but --full is a flag; write a value that begins with a dash as --out=...'],
+    [['--full', '--full'], '--full is given 2 times; once is enough'],
+    [['--out='], '--out has no value'],
+    [['--out', 'a', '--out', 'b'], '--out is given 2 times; it takes one value'],
+    [['--dry-run=1'], '--dry-run takes no value'],
+    [['--no-sync=1'], '--no-sync takes no value'],
+    [['--dialect', 'contrat'], '--dialect "contrat" must be one of contract, hiro; did you mean contract?'],
+    [['--layout', 'archvie'], '--layout "archvie" must be one of files, archive; did you mean archive?'],
+    [['--lists', '--layout', 'archive'], '--lists is for layout files; layout archive has lists'],
+    [['--no-lists'], '--no-lists is for layout archive; layout files has lists only with --lists'],
+    [['--threads', '0'], '--threads "0" must be a whole number from 1 to 256'],
+    [['--page-sizes', '60,20'], '--page-sizes "60,20" must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000'],
+    [['--page-sizes', '20,,60'], '--page-sizes "20,,60" must be ascending'],
+    [['--compress', 'zip'], '--compress "zip" must be gz, br, gz,br or none'],
+    [['--compress', 'gz,gz'], '--compress "gz,gz" must be gz, br, gz,br or none'],
+    [['--site-url', 'example.org'], '--site-url "example.org" must be an http or https URL without user, query and fragment'],
+    [['--memory-limit', 'much'], '--memory-limit "much" must be a size of at least 50MB, such as 500MB or 2GB'],
+    [['--memory-limit', '1MB'], '--memory-limit "1MB" must be a size of at least 50MB, such as 500MB or 2GB'],
+    [['--out', 'a', '--cache', 'a/b'], '--cache a/b is in the output folder a, and would be published with it'],
+    [['--log', 'xml'], '--log "xml" must be one of text, json\n'],
+  ])('refuses %j with exit code 1', async (flags, message) => {
+    const work = workFolder();
+    const { code, stderr } = await run('build', flags, work);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`Error: ${message}`);
+    expect(stderr).toMatch(/\n {2}See npm run build -- --help\.\n$/);
+    expect(stderr).not.toContain('SECRET');
+    expect(existsSync(join(work, 'dist'))).toBe(false);
+  });
+
+  it('reports bad input with exit code 2, in text and in JSON', async () => {
+    const work = workFolder();
+    writeFiles(work, { 'input/a.ndjson': ndjson([{ ...record(5, 1), operation: 'x' }]) });
+    const finding = 'input/a.ndjson line 1: operation "x" must be one of etching, mint, burn, send, receive';
+    const text = await run('build', [], work);
+    expect([text.code, text.stderr]).toEqual([2, `Error: the input has 1 error(s); nothing was written\n  ${finding}\n`]);
+    const json = await run('build', ['--log', 'json'], work);
+    expect([json.code, JSON.parse(json.stderr)]).toEqual([
+      2,
+      { level: 'error', event: 'error', message: 'the input has 1 error(s); nothing was written', details: [finding], exitCode: 2 },
+    ]);
+  });
+
+  it('reports an output folder that cannot be written with exit code 3', async () => {
+    const work = workFolder();
+    writeFiles(work, { file: 'x' });
+    const { code, stderr } = await run('build', ['--out', 'file/dist'], work);
+    expect([code, stderr.split('\n')[0]]).toEqual([3, expect.stringMatching(/^Error: writing the output failed: ENOTDIR/)]);
+    expect((await run('build', ['--cache', 'file/cache'], work)).code).toBe(3);
+  });
+});
+
+describe('npm start', () => {
+  it('prints its address, answers, and ends on SIGTERM', async () => {
+    const work = workFolder();
+    await run('build', [], work);
+    const child = start('serve', ['--port', '0'], work);
+    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+    const port = Number(/^Serving dist on http:\/\/127\.0\.0\.1:(\d+) \(press Ctrl-C to stop\)\.\n$/.exec(line.toString())?.[1]);
+    const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity');
+    expect(JSON.parse(answer.body)).toMatchObject({ total: 1 });
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  it.each(['1', '2'])('names the missing build, with --workers %s', async (workers) => {
+    const work = temporaryFolder();
+    const { code, stderr } = await runProcess('serve', ['--port', '0', '--workers', workers], work);
+    expect([code, stderr]).toEqual([
+      2,
+      'Error: build not found: dist/runes/v1/manifest.json is missing\n  Run npm run build first, or name the folder with --dir.\n',
+    ]);
+  });
+
+  it('refuses a port that cannot be', async () => {
+    expect((await runProcess('serve', ['--port', '70000'], temporaryFolder())).code).toBe(1);
+  });
+
+  it('names a port that is in use', async () => {
+    const work = workFolder();
+    await run('build', [], work);
+    const child = start('serve', ['--port', '0'], work);
+    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+    const port = /:(\d+) /.exec(line.toString())?.[1] ?? '';
+    const { code, stderr } = await runProcess('serve', ['--port', port], work);
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    expect([code, stderr.split('\n')[0]]).toEqual([1, `Error: port ${port} of 127.0.0.1 is already in use; choose another with --port`]);
+  });
+});
+
+describe('help and documents', () => {
+  const page = readFileSync(join(ROOT, 'docs/commands.md'), 'utf8');
+  const commands = [
+    ['build', BUILD_COMMAND],
+    ['serve', SERVE_COMMAND],
+    ['verify', VERIFY_COMMAND],
+    ['pull', PULL_COMMAND],
+    ['sample', SAMPLE_COMMAND],
+    ['bench', BENCH_COMMAND],
+    ['benchNode', BENCH_NODE_COMMAND],
+    ['rehearsal', REHEARSAL_COMMAND],
+    ['benchPull', BENCH_PULL_COMMAND],
+    ['benchHosts', BENCH_HOSTS_COMMAND],
+  ] as const;
+  it('cover every command', () => {
+    const scripts = readdirSync(join(ROOT, 'scripts')).filter((name) => name.endsWith('.ts'));
+    expect(commands.map(([name]) => `${name}.ts`).sort()).toEqual(scripts.sort());
+  });
+
+  /** What `--help` of each command prints: scripts/run.cjs in one process, as each of its own takes a second. */
+  const helps = new Map<string, string>();
+  beforeAll(() => {
+    const names = commands.map(([name]) => name);
+    const script = `for (const name of ${JSON.stringify(names)}) {
+      process.argv = [process.execPath, 'run.cjs', name, '--help'];
+      delete require.cache[require.resolve('./run.cjs')];
+      require('./run.cjs');
+      process.stdout.write('\\0' + (process.exitCode ?? 0) + '\\0');
+    }`;
+    const { stdout } = spawnSync(process.execPath, ['-e', script], { cwd: join(ROOT, 'scripts'), encoding: 'utf8' });
+    const parts = stdout.split('\0');
+    for (const [i, name] of names.entries()) {
+      expect([name, parts[2 * i + 1]]).toEqual([name, '0']);
+      helps.set(name, parts[2 * i] ?? '');
+    }
+    expect(parts).toHaveLength(2 * names.length + 1);
+  });
+
+  it.each(commands)('the help of %s names every flag with its default, and exit codes', async (name, command) => {
+    const stdout = helps.get(name) ?? '';
+    expect(stdout).toContain(`${command.call} `);
+    expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
+    if (name === 'sample') expect((await run(name, ['-h'], ROOT)).stdout).toBe(stdout);
+    const spelled = (flag: Flag) => `--${flag.name}${flag.value === undefined ? '' : ` ${flag.value}`}`;
+    for (const flag of command.flags) {
+      expect(stdout).toContain(`\n  ${spelled(flag)} `);
+      if (flag.byDefault !== undefined) expect(stdout.replace(/\s+/g, ' ')).toContain(`(default: ${flag.byDefault})`);
+    }
+    for (const exit of command.exits) expect(stdout.replace(/\s+/g, ' ')).toContain(` ${EXIT[exit]} ${EXIT_MEANINGS[exit]}`);
+  });
+
+  it.each(commands)('the help of %s has examples that its flags allow', async (_name, command) => {
+    expect(command.examples).not.toEqual([]);
+    for (const { args } of command.examples) {
+      const flags = Flags.parse(command, args === '' ? [] : args.split(' '));
+      if (command === BUILD_COMMAND) expect(() => buildOptions(flags)).not.toThrow();
+    }
+  });
+
+  it('errors in flags of build and serve appear before large packages are loaded', async () => {
+    const hook = join(temporaryFolder(), 'hook.cjs');
+    writeFiles(join(hook, '..'), {
+      'hook.cjs': `process.on('exit', () => process.stdout.write(JSON.stringify(Object.keys(require.cache))));`,
+    });
+    for (const command of ['build', 'serve']) {
+      const { stdout } = spawnSync(process.execPath, ['--require', hook, join(ROOT, 'scripts/run.cjs'), command, '--wrong'], {
+        encoding: 'utf8',
+      });
+      const modules = JSON.parse(stdout) as string[];
+      expect(modules).toContain(join(ROOT, `scripts/${command}.ts`));
+      // esbuild is here because tsx is.
+      const packages = modules.flatMap((path) => /node_modules[/]((?:@[^/]+[/])?[^/]+)/.exec(path)?.[1] ?? []);
+      expect([...new Set(packages)].sort()).toEqual(['esbuild', 'fastest-levenshtein', 'tsx']);
+    }
+  });
+
+  it('docs/commands.md names every exit code, and what it means', () => {
+    for (const exit of Object.keys(EXIT) as Exit[]) expect(page).toContain(`\n- ${EXIT[exit]}: ${EXIT_MEANINGS[exit]}\n`);
+  });
+});
+
+describe('npm run sample', () => {
+  it('writes the sample of this project', async () => {
+    const work = temporaryFolder();
+    expect(await run('sample', ['--to', 'here'], work)).toMatchObject({ code: 0, stderr: '' });
+    for (const path of filesBelow(join(work, 'here'))) {
+      expect(readFileSync(join(work, 'here', path)).equals(readFileSync(join(ROOT, 'sample', path)))).toBe(true);
+    }
+    expect(filesBelow(join(work, 'here'))).toHaveLength(2);
+  });
+
+  it('refuses unknown flags, and reports when it cannot write', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { file: 'x' });
+    const wrong = await run('sample', ['--too', 'here'], work);
+    expect([wrong.code, wrong.stderr]).toEqual([1, 'Error: unknown flag --too; did you mean --to?\n  See npm run sample -- --help.\n']);
+    const failed = await run('sample', ['--to', 'file/x'], work);
+    expect([failed.code, failed.stderr]).toEqual([3, expect.stringMatching(/^Error: the sample cannot be written: ENOTDIR/)]);
+    expect(filesBelow(work)).toEqual(['file']);
+  });
+});
+
+describe('npm run bench', () => {
+  it.each(['foo', 'ndjson,foo', ''])('refuses --forms=%s with exit code 1', async (forms) => {
+    const work = temporaryFolder();
+    const { code, stderr } = await run('bench', ['--forms', forms, '--dir', 'here'], work);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Error: --forms (?:"foo" must be one of parquet, ndjson, or several|has no value)/),
+    ]);
+    expect(existsSync(join(work, 'here'))).toBe(false);
+  });
+});

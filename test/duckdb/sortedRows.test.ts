@@ -1,0 +1,48 @@
+/** Sorted rows: the same rows in the same order, regardless of the number of parts. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sortedRows } from '../../src/duckdb/sortedRows.ts';
+import { literal, Store } from '../../src/duckdb/store.ts';
+import { crossings } from '../../src/limits.ts';
+import { temporaryFolder } from '../support/build.ts';
+import '../support/seed.ts';
+
+let store: Store;
+beforeAll(async () => {
+  store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
+});
+afterAll(() => store.close());
+
+async function sorted(rows: string, sortedAtOnce: number): Promise<unknown[]> {
+  const all: unknown[] = [];
+  for await (const chunk of sortedRows({ rows, key: 'key', within: 'place' }, { sortedAtOnce }, store)) all.push(...chunk.getRows());
+  return all;
+}
+
+describe('sorted rows', () => {
+  it('come in the order of key and place, in any number of parts', async () => {
+    const key = fc.oneof(fc.constantFrom('', "it's", 'a', 'a b', 'aa'), fc.string({ maxLength: 3 }));
+    const before = crossings.get('sortedAtOnce') ?? 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(key, { minLength: 1, maxLength: 60 }), fc.integer({ min: 1, max: 70 }), async (keys, most) => {
+        const safe = keys.map((one) => one.replaceAll('\0', ''));
+        const rows = `SELECT * FROM (VALUES ${safe.map((one, place) => `(${literal(one)}, ${place})`).join(', ')}) AS t(key, place)`;
+        const expected = safe
+          .map((one, place) => [one, place] as const)
+          .sort(([a, i], [b, j]) => Buffer.compare(Buffer.from(a), Buffer.from(b)) || i - j);
+        expect(await sorted(rows, most)).toEqual(expected);
+      }),
+      { numRuns: 60 },
+    );
+    expect(crossings.get('sortedAtOnce') ?? 0).toBeGreaterThan(before);
+  });
+
+  it('have all rows of a key in one part', async () => {
+    const rows = "SELECT key, place FROM range(3000) AS t(place), (VALUES ('only')) AS k(key)";
+    expect(await sorted(rows, 10)).toHaveLength(3000);
+  });
+
+  it('are none where there are none', async () => {
+    expect(await sorted("SELECT '' AS key, 0 AS place WHERE false", 1)).toEqual([]);
+  });
+});

@@ -1,0 +1,59 @@
+/**
+ * Incremental builds after changes that are easy to miss: other spent outputs, which are not in records, and burns
+ * alone.
+ */
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { chainOf } from '../support/fakeNode.ts';
+import { outpointOf } from '../support/memoryLedger.ts';
+import { changeSpent, writeRows } from '../support/nodeRows.ts';
+import { messageScript, taproot } from '../support/runeBlocks.ts';
+import { extended, memoryOf } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
+
+it('a block that spends other outputs than before is built again, though its records are the same', async () => {
+  const next = randomFor('spent outputs');
+  const random = (below: number) => Math.floor(next() * below);
+  const work = temporaryFolder();
+  const [input, out] = [join(work, 'in'), join(work, 'out')];
+  const { rows, ledger } = memoryOf(extended([], 24, random, 3));
+  const options = { inputs: [input], layout: 'archive', lists: true } as const;
+  const build = async (changed: typeof rows) => {
+    writeRows({ rows: changed, ledger }, input);
+    return (await testBuild(out, options)).manifest.digest;
+  };
+  expect(rows.some(({ spent }) => spent !== null)).toBe(true);
+  const digest = await build(rows);
+  const before = tree(out);
+  for (let step = 0; step < 3; step += 1) {
+    // First no row says what is spent, then some say something else, and last all are as in the beginning.
+    const changed = [rows.map((row) => ({ ...row, spent: null })), rows.map((row) => changeSpent(row, random)), rows][step] ?? rows;
+    expect(await build(changed)).toBe(digest);
+    const full = join(work, `full-${step}`);
+    await testBuild(full, options);
+    expect(tree(out)).toEqual(tree(full));
+    if (step === 0) expect(tree(out)).not.toEqual(before);
+    if (step === 2) expect(tree(out)).toEqual(before);
+  }
+});
+
+it('a block that only burns changes the supply of its rune, also when it goes', async () => {
+  const work = temporaryFolder();
+  const [input, out] = [join(work, 'in'), join(work, 'out')];
+  const etching = { inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }], outputs: [messageScript([2, 1, 6, 1000]), taproot(1)] };
+  const etched = chainOf(0, [[], [etching]]);
+  const premine = outpointOf(memoryOf(etched).rows.at(-1)?.tx_id ?? '', 1);
+  /** A cenotaph burns all that it spends. */
+  const [burns, sends] = [[messageScript([20, 1, 126, 0])], []].map((message) =>
+    memoryOf([...etched, ...chainOf(2, [[{ inputs: [{ outpoint: premine }], outputs: [...message, taproot(2)] }]], etched.at(-1)?.hash)]),
+  );
+  expect(burns?.rows.filter((row) => row.block_height === 2).map(({ operation }) => operation)).toEqual(['burn']);
+  for (const [step, memory] of [sends, burns, sends].entries()) {
+    if (memory === undefined) throw new Error('no chain');
+    writeRows(memory, input);
+    await testBuild(out, { inputs: [input] });
+    await testBuild(join(work, `full-${step}`), { inputs: [input] });
+    expect(tree(out)).toEqual(tree(join(work, `full-${step}`)));
+  }
+});

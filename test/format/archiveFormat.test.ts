@@ -1,0 +1,153 @@
+/** The files of archives and the answers of hosts that a reader accepts and refuses. */
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { ArchiveError } from '../../src/format/archiveError.ts';
+import { Archive } from '../../src/format/archiveReader.ts';
+import { FormatError } from '../../src/format/formatVersion.ts';
+import { parseRoot, type Root, renderRoot } from '../../src/format/root.ts';
+import { parseDirectory, type Segment } from '../../src/format/segmentDirectory.ts';
+import type { Level } from '../../src/format/sortedTable.ts';
+import { inflateText, partOf } from '../../src/serve/archiveParts.ts';
+import { hex } from '../support/records.ts';
+
+const MB = 1024 * 1024;
+
+describe('a root', () => {
+  const segment: Segment = { first: 4, last: 7, file: 'a'.repeat(32), bytes: 100, directory: 20 };
+  const level: Level = { first: 0, last: 7, counts: [3, 1], files: ['b'.repeat(32)] };
+  const sizes = { pageSize: 60, objectSize: 4096, segmentBlocks: 1024 };
+  const root: Root = { ...sizes, steps: [16, 4], unsettled: 2, segments: [segment], ids: [level] };
+
+  it('is read as it was written', () => {
+    const parted: Root = { ...root, segments: [{ ...segment, part: { page: 3, operations: { mint: 4 } } }] };
+    for (const one of [root, parted]) expect(parseRoot(renderRoot(one))).toEqual(one);
+  });
+
+  it.each<[string, unknown]>([
+    ['no page size', { ...root, pageSize: 0 }],
+    ['half a record in a page', { ...root, pageSize: 1.5 }],
+    ['no steps', { ...root, steps: undefined }],
+    ['steps that are no multiples of each other', { ...root, steps: [16, 3] }],
+    ['equal steps', { ...root, steps: [16, 16] }],
+    ['steps that ascend', { ...root, steps: [4, 16] }],
+    ['a step of 0', { ...root, steps: [16, 0] }],
+    ['an endless list of steps', { ...root, steps: Array.from({ length: 9 }, (_, i) => 2 ** (9 - i)) }],
+    ['unsettled blocks below 0', { ...root, unsettled: -1 }],
+    ['no object size', { ...root, objectSize: undefined }],
+    ['a number of blocks that is text', { ...root, segmentBlocks: '1024' }],
+    ['no segments', { ...root, segments: undefined }],
+    ['no table', { ...root, ids: null }],
+  ])('is refused with %s', (_, wrong) => {
+    expect(() => parseRoot(renderRoot(wrong as Root))).toThrow(ArchiveError);
+  });
+
+  it.each([
+    [2, 'have format 2, and this version of rune-activity-mirror reads format 1: update this program or client module'],
+    [0, 'have format 0, and this version of rune-activity-mirror reads format 1: the mirror has to be built again with this version'],
+    ['"1"', 'have no format version, '],
+  ])('of format %s is refused with advice', (format, message) => {
+    const text = renderRoot(root).replace('"format":1', `"format":${format}`);
+    const failure = (() => {
+      try {
+        return parseRoot(text);
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(failure).toBeInstanceOf(FormatError);
+    expect(String(failure)).toContain(message);
+  });
+
+  it.each<[string, Partial<Segment>]>([
+    ['a path as a file', { file: '../../../secret.json'.padEnd(32, 'a') }],
+    ['a directory larger than its file', { directory: 101 }],
+    ['a directory of terabytes', { bytes: 2 ** 50, directory: 2 ** 50 }],
+    ['half a byte', { bytes: 100.5 }],
+    ['a directory below zero', { directory: -1 }],
+    ['no size', { bytes: undefined as unknown as number }],
+  ])('with %s is not followed', async (_, change) => {
+    const text = gzipSync(renderRoot({ ...root, objectSize: 2 * MB, segments: [{ ...segment, ...change }] }));
+    const asked: string[] = [];
+    const archive = await Archive.open(
+      { root: 'c'.repeat(32), bytes: text.length },
+      {
+        read: async (file) => {
+          asked.push(file);
+          return text;
+        },
+        inflate: inflateText,
+      },
+    );
+    await expect(archive.block(5)).rejects.toThrow('the root or a directory of the archive is damaged');
+    expect(asked).toEqual(['c'.repeat(32)]);
+  });
+
+  it('is refused when it is none', () => {
+    for (const text of ['', '<!doctype html>', 'null', renderRoot(root).slice(0, -3)])
+      expect(() => parseRoot(text), text).toThrow(ArchiveError);
+  });
+
+  it('names directories, which are refused when they do not fit', () => {
+    const line = JSON.stringify({ height: 4, hash: hex('x'), records: 3, pages: [30, 50], operations: { mint: [1, 2] } });
+    expect(parseDirectory(`${line}\n`, segment).get(4)).toMatchObject({ offsets: [0, 30] });
+    for (const text of [
+      '',
+      `${line}\n${line}\n`,
+      line.slice(1),
+      line.replace('50', '51'),
+      line.replace('[30,50]', '80'),
+      line.replace(/"operations".*/, '"a":1}'),
+    ])
+      expect(() => parseDirectory(text, segment), text).toThrow(ArchiveError);
+  });
+});
+
+describe('a part of a file', () => {
+  const content = Buffer.from('0123456789');
+  const response = (bytes: Uint8Array | null, status: number, headers: Record<string, string> = {}) =>
+    new Response(bytes === null ? null : new Uint8Array(bytes), { status, headers });
+
+  it.each<[string, Response, string | undefined]>([
+    ['of the part', response(content.subarray(2, 6), 206, { 'content-range': 'bytes 2-5/10' }), '2345'],
+    ['of the part, without a Content-Range', response(content.subarray(2, 6), 206), '2345'],
+    ['of the whole file', response(content, 200), '2345'],
+    ['of another part', response(content.subarray(0, 4), 206, { 'content-range': 'bytes 0-3/10' }), undefined],
+    ['of less than the part', response(content.subarray(2, 5), 206, { 'content-range': 'bytes 2-4/5' }), undefined],
+    ['of a file that ends before', response(content.subarray(0, 5), 200), undefined],
+    ['that is empty', response(null, 200), undefined],
+    ['that the file is shorter', response(null, 416), undefined],
+    ['that the file is missing', response(Buffer.from('<h1>no</h1>'), 404), undefined],
+  ])('is taken from an answer %s', async (_, answer, expected) => {
+    const part = await partOf('file', answer, 2, 4);
+    expect(part && Buffer.from(part).toString()).toBe(expected);
+  });
+
+  it('is not known after any other answer', async () => {
+    for (const status of [500, 403, 301])
+      await expect(partOf('file', response(content, status), 2, 4)).rejects.toThrow(`file was answered with status ${status}`);
+  });
+
+  it('comes in pieces of any length, and the rest is not read', async () => {
+    for (const size of [1, 3, 4, 100]) {
+      let isCancelled = false;
+      const body = new ReadableStream<Uint8Array>({
+        pull: (controller) => controller.enqueue(new Uint8Array(Buffer.alloc(size, 'x'))),
+        cancel: () => {
+          isCancelled = true;
+        },
+      });
+      const part = await partOf('file', new Response(body), 20, 7);
+      expect([Buffer.from(part ?? []).toString(), isCancelled]).toEqual(['xxxxxxx', true]);
+    }
+  });
+
+  it('is inflated when it is one whole member, up to a size', async () => {
+    const member = gzipSync('•'.repeat(1000));
+    expect(await inflateText(member, 3000)).toBe('•'.repeat(1000));
+    await expect(inflateText(member, 2999)).rejects.toThrow('inflates to more than 2999 bytes');
+    const damaged = Buffer.from(member);
+    damaged[damaged.length - 8] = (damaged[damaged.length - 8] ?? 0) ^ 1;
+    for (const wrong of [damaged, member.subarray(0, -1), Buffer.concat([member, Buffer.from('x')]), Buffer.from('no gzip')])
+      await expect(inflateText(wrong, MB)).rejects.toThrow();
+  });
+});

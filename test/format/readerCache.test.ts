@@ -1,0 +1,121 @@
+/** The cache of archive readers: roots and directories are parsed once, and damaged reads are forgotten. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { PartCache } from '../../src/format/partCache.ts';
+import { crossings, limitsWith } from '../../src/limits.ts';
+import { answerFromLists } from '../../src/lists/answers.ts';
+import { ARCHIVE_FOLDER, archivePath } from '../../src/pages/filePaths.ts';
+import { siteOf } from '../../src/pages/mirrorOptions.ts';
+import { respond } from '../../src/pages/respond.ts';
+import { FetchMirror } from '../../src/serve/fetchHost.ts';
+import { diskFiles, fileServer, MANIFEST, readArchive } from '../support/archives.ts';
+import { temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { Chain, fill } from '../support/chain.ts';
+import { randomFor } from '../support/seed.ts';
+
+const work = temporaryFolder();
+const at = (name: string) => join(work, name);
+const chain = new Chain(at('in'));
+const limits = limitsWith({ segmentBlocks: 4, tableBlocksAtOnce: 1 });
+const build = (name: string, objectSize: number) =>
+  testBuild(at(name), { inputs: [at('in')], layout: 'archive', pageSizes: [2, 7, 20], objectSize, limits });
+
+/** Paths of lists of blocks, by height and hash, and of transactions. */
+const pathsOf = (out: string) =>
+  readArchive(out).blocks.flatMap(({ height, hash, pages }) => {
+    const ids = new Set(pages.flatMap((page) => [...page.matchAll(/"tx_id":"([^"]*)"/g)].map(([, id]) => `transactions/${id}`)));
+    return [`blocks/${height}`, `blocks/${hash}`, ...ids].map((list) => `/runes/v1/${list}/activity`);
+  });
+
+beforeAll(async () => {
+  fill(chain, randomFor('reader cache'), { blocks: 24 });
+  chain.write();
+  await build('out', 2 * 1024 * 1024);
+});
+
+describe('a segment', () => {
+  it('has no more blocks than the limit, which the root names, also after incremental builds', async () => {
+    for (const step of [1, 2]) {
+      chain.set(chain.tip + step, [3, 1]);
+      chain.write();
+      await build('out', 2 * 1024 * 1024);
+    }
+    await build('full', 2 * 1024 * 1024);
+    expect(tree(at('out'))).toEqual(tree(at('full')));
+    for (const name of ['segmentBlocks', 'tableBlocksAtOnce'] as const) expect([name, crossings.has(name)]).toEqual([name, true]);
+    const { root } = readArchive(at('out'));
+    expect(root.segmentBlocks).toBe(4);
+    expect(root.segments.map(({ first, last }) => last - first + 1)).toContain(4);
+    for (const { first, last } of root.segments) expect(last - first).toBeLessThan(4);
+  });
+});
+
+describe('with room for a single part', () => {
+  it('an answer inflates the root once for all, and each directory and page once', async () => {
+    const { root } = readArchive(at('out'));
+    const site = siteOf(JSON.parse(readFileSync(join(at('out'), MANIFEST), 'utf8')));
+    const files = diskFiles(at('out'));
+    const cache = new PartCache(1);
+    let inflated: string[] = [];
+    const counted = {
+      ...files,
+      inflate: async (member: Uint8Array, most: number) => {
+        inflated.push(Buffer.from(member).toString('latin1'));
+        return files.inflate(member, most);
+      },
+    };
+    const before = crossings.get('cachedBytes') ?? 0;
+    const content = (path: string) => readFileSync(join(at('out'), path));
+    const rootMember = content(`${ARCHIVE_FOLDER}/${site.archive?.root}.bin`).toString('latin1');
+    const directories = root.segments.map(({ file, bytes, directory }) =>
+      content(archivePath(file)).toString('latin1', bytes - directory, bytes),
+    );
+    let roots = 0;
+    for (const path of pathsOf(at('out'))) {
+      inflated = [];
+      await respond(`${path}?limit=20&offset=13`, site, counted, answerFromLists, cache);
+      roots += inflated.filter((member) => member === rootMember).length;
+      for (const directory of directories) expect(inflated.filter((member) => member === directory).length).toBeLessThanOrEqual(1);
+      expect(new Set(inflated).size).toBe(inflated.length);
+    }
+    expect(roots).toBe(1);
+    expect(crossings.get('cachedBytes')).toBeGreaterThan(before);
+  });
+});
+
+describe('a read that is damaged', () => {
+  it.each([
+    ['whole files', 4096],
+    ['ranges', 2 * 1024 * 1024],
+  ])('is forgotten, so that the next one counts, with %s', async (_, objectSize) => {
+    await build(`damaged-${objectSize}`, objectSize);
+    const out = at(`damaged-${objectSize}`);
+    const { root } = readArchive(out);
+    const transaction = pathsOf(out).find((path) => path.includes('/transactions/')) ?? '';
+    let readDamaged = 0;
+    const height = chain.heights[3] ?? 0;
+    const segment = root.segments.find(({ first, last }) => first <= height && height <= last);
+    const paths = [archivePath(segment?.file ?? ''), ...root.ids.flatMap(({ files }) => files.map(archivePath))];
+    for (const damaged of paths) {
+      // A mirror reads the manifest again and tries once more, so an answer takes two damaged reads.
+      let left = 2;
+      const { fetchFile } = fileServer(out, (path, content) => {
+        if (path !== damaged || left === 0) return content;
+        left -= 1;
+        return Buffer.from(content.map((byte) => byte ^ 1));
+      });
+      const mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
+      const target = damaged === paths[0] ? `/runes/v1/blocks/${height}/activity` : transaction;
+      const ask = async () => (await mirror.answer(new Request(`http://127.0.0.1${target}`)))?.status;
+      const statuses = [await ask()];
+      const isRead = left < 2;
+      for (let i = 0; i < 3 && left > 0 && isRead; i += 1) statuses.push(await ask());
+      statuses.push(await ask());
+      expect(statuses.at(-1)).toBe(200);
+      if (isRead) readDamaged += 1;
+      if (isRead) expect(statuses[0]).toBe(503);
+    }
+    expect(readDamaged).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,363 @@
+/**
+ * Faults of input that a build might miss or mistake for its own faults. Each ends with exit code 2 and changes
+ * nothing. See also badInput.test.ts.
+ */
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Store } from '../../src/duckdb/store.ts';
+import { CountingSink } from '../../src/engine/render/fileSinks.ts';
+import { emitFiles } from '../../src/engine/render/pageFiles.ts';
+import { sha256Of } from '../../src/input/checksums.ts';
+import { decompress } from '../../src/input/decompress.ts';
+import { discover } from '../../src/input/discover.ts';
+import { linesOf } from '../../src/input/readLines.ts';
+import { recognise } from '../../src/input/recognise.ts';
+import { failedBuild, RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { hex, ndjson, record } from '../support/records.ts';
+
+let store: Store;
+beforeAll(async () => {
+  store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: temporaryFolder() });
+});
+afterAll(() => store.close());
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+/** The message and details of the refusal of files, with the test's folder cut out. */
+async function refusal(files: Files): Promise<string> {
+  const work = temporaryFolder();
+  writeFiles(join(work, 'in'), files);
+  return refusalOf(work);
+}
+
+async function refusalOf(work: string): Promise<string> {
+  const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')] });
+  expect([error.message, error.exitCode, existsSync(join(work, 'out'))]).toEqual([error.message, 2, false]);
+  return [error.message, ...error.details].join(' | ').replaceAll(/[^ ("]*\/in\//g, 'in/');
+}
+
+/** A Parquet file of the flat form with these blocks; `more` replaces SQL of columns. */
+async function parquet(blocks: number, more: Readonly<Record<string, string>> = {}, options = ''): Promise<Buffer> {
+  const cells: Record<string, string> = {
+    rune_id: "'1:0'",
+    rune_number: '1',
+    rune_name: "'A'",
+    rune_spaced_name: "'A'",
+    address: "'bc1qexample' || range",
+    receiver_address: 'NULL::VARCHAR',
+    amount: "'1'",
+    operation: "'receive'",
+    block_hash: "sha256('block' || range)",
+    block_height: 'range + 5',
+    tx_id: "sha256('tx' || range)",
+    tx_index: '1',
+    vout: '0',
+    output: "sha256('tx' || range)",
+    timestamp: '5',
+    ...more,
+  };
+  const path = join(temporaryFolder(), 'a.parquet');
+  const columns = Object.entries(cells).map(([name, cell]) => `${cell} AS "${name}"`);
+  await store.run(`COPY (SELECT ${columns.join(', ')} FROM range(${blocks})) TO '${path}' (FORMAT parquet ${options})`);
+  return readFileSync(path);
+}
+
+const page = (total: number, results: readonly unknown[], offset = 0) => `${JSON.stringify({ limit: 60, offset, total, results })}\n`;
+const [one, two, other] = [record(5, 2), record(5, 1), record(6, 1)];
+
+describe('input that could be lost silently', () => {
+  it.each<[string, Files, string]>([
+    [
+      'an array cut after a comma',
+      { 'a.json': `[${JSON.stringify(one)},${JSON.stringify(two)},\n` },
+      'in/a.json is broken JSON: the array does not end with ]',
+    ],
+    [
+      'an array cut after a comma and a page of spaces',
+      { 'a.json': `[${JSON.stringify(one)},${' '.repeat(9000)}` },
+      'the array does not end with ]',
+    ],
+    [
+      'a saved response without results beside others',
+      { 'a.json': page(1, [other]), 'b.json': page(5, []) },
+      'in/b.json response 1: results is empty, though total is 5 and offset is 0',
+    ],
+    [
+      'a file that is there twice in itself',
+      { 'a.ndjson': ndjson([one, two, other, one, two, other]) },
+      'has every record 2 times in block 5',
+    ],
+    [
+      'the same of blocks that are mixed',
+      { 'a.ndjson': ndjson([one, other, two, one, other, two]) },
+      'has every record 2 times in block 5',
+    ],
+  ])('%s', async (_name, files, message) => {
+    expect(await refusal(files)).toContain(message);
+  });
+
+  it('transactions of mixed blocks, an empty page past the end and an array of responses are valid', async () => {
+    const work = temporaryFolder();
+    const more = { ...one, amount: '2' };
+    writeFiles(work, {
+      'in/a.ndjson': ndjson([one, other, more, two]),
+      'in/b.json': page(1, [record(7, 1)]) + page(1, [], 60) + page(0, []),
+      'in/c.json': `[${JSON.stringify(record(8, 1))}]\n \n`,
+    });
+    const { manifest } = await testBuild(join(work, 'out'), { inputs: [join(work, 'in')] });
+    expect([manifest.records, manifest.heights]).toEqual([6, [[5, 8]]]);
+  });
+
+  it('a saved list of one operation is refused', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.json': page(2, [one, two]), 'in/b.json': page(2, [other, { ...other, operation: 'mint' }]) });
+    const log = new RecordingLog();
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], log });
+    expect(log.notices.filter((notice) => notice.includes('operation_type'))).toEqual([
+      expect.stringMatching(/block 5 .*have records of one operation only \(receive\)/),
+    ]);
+  });
+
+  it.each(['in/a', 'in'])('a name that is not UTF-8, below %s', async (folder) => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a/a.ndjson': ndjson([one]), [`${folder}/x\ufffd.ndjson`]: ndjson([two]) });
+    renameSync(
+      join(work, folder, 'x\ufffd.ndjson'),
+      Buffer.concat([Buffer.from(join(work, folder, 'x')), Buffer.of(0xff), Buffer.from('.ndjson')]),
+    );
+    for (const input of ['in', 'in/**/*.ndjson']) {
+      const error = await failedBuild(join(work, 'out'), { inputs: [join(work, input)] });
+      expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('has a name that is not UTF-8')]);
+    }
+  });
+
+  it('a link that leads nowhere', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson([one]) });
+    symlinkSync('gone.ndjson', join(work, 'in/b.ndjson'));
+    expect(await refusalOf(work)).toContain('in/b.ndjson" cannot be opened: ENOENT');
+  });
+});
+
+describe('damaged input', () => {
+  const text = ndjson(Array.from({ length: 300 }, (_, i) => record(5, 300 - i)));
+  const frame = (name: string) => readFileSync(new URL(`../fixtures/zstd/${name}.zst`, import.meta.url));
+  const unpacked = async (bytes: Uint8Array): Promise<string> => {
+    const [path, target] = [join(temporaryFolder(), 'a.zst'), join(temporaryFolder(), 'plain')];
+    writeFileSync(path, bytes);
+    return decompress({ path, name: 'a.zst' }, 'zstd', target).then(
+      () => readFileSync(target, 'utf8'),
+      (error: Error) => error.message,
+    );
+  };
+
+  it('in any byte of a .zst with a checksum is detected', async () => {
+    const whole = frame('checked');
+    expect(await unpacked(whole)).toBe(text);
+    // The first bytes are the frame's beginning, of which the window's size may be larger than needed.
+    for (let at = 0; at < whole.length; at += 1 + Math.floor(whole.length / 60)) {
+      const bytes = Buffer.from(whole);
+      bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+      const found = await unpacked(bytes);
+      expect([at, found === text || /^a\.zst is not a complete zstd file: /.test(found)]).toEqual([at, true]);
+    }
+    expect(await refusal({ 'a.ndjson.zst': Buffer.concat([whole.subarray(0, -1), Buffer.of((whole.at(-1) ?? 0) ^ 1)]) })).toMatch(
+      /^in\/a\.ndjson\.zst is not a complete zstd file: the content of a frame does not match its checksum/,
+    );
+  });
+
+  it('is not reported for valid frames: without checksum or length, several, empty or skipped', async () => {
+    const skipped = Buffer.from('502a4d180300000078797a', 'hex');
+    const frames = [frame('unchecked'), skipped, frame('empty'), frame('level-19'), frame('short')];
+    expect(await unpacked(Buffer.concat(frames))).toBe(`a\n${text}x`);
+    expect(await unpacked(Buffer.concat([...frames, Buffer.from('rubbish')]))).toMatch(/a frame has an unknown magic number/);
+    expect(await unpacked(Buffer.from('28b52ffd04ff010000', 'hex'))).toMatch(/its window of .* MiB is larger than 128 MiB/);
+  });
+
+  it('in a member of a .gz does not hide later members; zeros at the end are padding', async () => {
+    const [first, second] = [gzipSync(ndjson([one, two])), gzipSync(ndjson([other]))];
+    const out = join(temporaryFolder(), 'out');
+    writeFiles(join(out, '..'), { 'in/a.ndjson.gz': Buffer.concat([first, second, Buffer.alloc(512)]) });
+    expect((await testBuild(out, { inputs: [join(out, '../in')] })).manifest.records).toBe(3);
+    expect(await refusal({ 'a.ndjson.gz': Buffer.concat([first, Buffer.of(0), second.subarray(1)]) })).toMatch(
+      /^in\/a\.ndjson\.gz is not a complete gzip file: it has other data after its member that ends at byte \d+/,
+    );
+  });
+
+  it('in a file with a checksum is detected, unless the checksum was changed too', async () => {
+    const bytes = await parquet(3, {}, ', COMPRESSION uncompressed');
+    const changed = Buffer.from(bytes.toString('latin1').replace('bc1qexample1', 'bc1qexample9'), 'latin1');
+    expect(changed.equals(bytes)).toBe(false);
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.parquet': bytes });
+    const sha256 = await sha256Of(join(work, 'in/a.parquet'));
+    const range = { file: '0.parquet', first: 5, last: 7, blocks: 3, records: 3, bytes: bytes.length, sha256 };
+    const list = `${JSON.stringify({ ranges: [range] })}\n`;
+    writeFiles(work, { 'in/a.parquet.sha256': `${sha256}  a.parquet\n` });
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'in')] });
+    expect(await refusal({ 'a.parquet': changed, 'a.parquet.sha256': `${sha256}  a.parquet\n` })).toContain(
+      'in/a.parquet is damaged: its SHA-256 is',
+    );
+    expect(await refusal({ '0.parquet': changed, 'index.json': list })).toContain('in/0.parquet is damaged: its SHA-256 is');
+    expect(await refusal({ 'a.parquet': bytes, 'a.parquet.sha256': 'x' })).toContain('in/a.parquet.sha256 is not a valid checksum file');
+    expect(await refusal({ '0.parquet': bytes, 'index.json': '{"ranges":[{"file":"0.parq' })).toContain('in/index.json is damaged');
+  });
+});
+
+/** A runes table whose column `number` is encoded as no version of DuckDB of ours reads it. */
+const BYTE_STREAM_SPLIT =
+  'UEFSMRUAFRoVGiwVAhUAFQYVBhwAAAACAAAAAgEDAAAAMTowFQAVHBUcLBUCFRIVBhUGHAAAAAIAAAACAQEAAAAAAAAAFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVHBUcLBUCFQAVBhUGHAAAAAIAAAACAQAAAAAAAAAAFQQZbDUAGAZzY2hlbWEVCgAVDCUCGAJpZCUATBwAAAAVBCUCGAZudW1iZXIAFQwlAhgEbmFtZSUATBwAAAAVDCUCGAtzcGFjZWRfbmFtZSUATBwAAAAVBCUCGAxkaXZpc2liaWxpdHkAFgIZHBlcJgAcFQwZJQYAGRgCaWQVABYCFkAWQCYISRwVABUAFQIAPBYGGQYZJgACAAAAJgAcFQQZJQYSGRgGbnVtYmVyFQAWAhZCFkImSEkcFQAVEhUCADwpBhkmAAIAAAAmABwVDBklBgAZGARuYW1lFQAWAhY8FjwmigFJHBUAFQAVAgA8FgIZBhkmAAIAAAAmABwVDBklBgAZGAtzcGFjZWRfbmFtZRUAFgIWPBY8JsYBSRwVABUAFQIAPBYCGQYZJgACAAAAJgAcFQQZJQYAGRgMZGl2aXNpYmlsaXR5FQAWAhZCFkImggJJHBUAFQAVAgA8KQYZJgACAAAAFrwCFgImCBa8AgAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjUuMC4xGVwcAAAcAAAcAAAcAAAcAAAApwEAAFBBUjE=';
+
+describe('errors of limits', () => {
+  it.each<[string, () => Promise<Files>, RegExp]>([
+    [
+      'NaN',
+      async () => ({ 'a.ndjson': ndjson([one, other]).replace(/"1.50"(?!.*"1.50")/s, 'NaN') }),
+      /in\/a\.ndjson line 2: amount "NaN" is not valid JSON/,
+    ],
+    [
+      'Infinity',
+      async () => ({ 'a.ndjson': ndjson([one, two]).replace(/"block_height":5(?!.*"block_height":5)/s, '"block_height":-Infinity') }),
+      /in\/a\.ndjson line 2: block_height "-Inf.*" is not valid JSON/,
+    ],
+    ['NaN where there is an object', async () => ({ 'a.ndjson': '{"rune":NaN,"location":{}}\n' }), /in\/a\.ndjson/],
+    [
+      'text in Parquet that is not UTF-8',
+      async () => ({
+        'a.parquet': Buffer.from(
+          (await parquet(3, {}, ', COMPRESSION uncompressed')).toString('latin1').replace('bc1qexample1', '\u00ffc1qexample1'),
+          'latin1',
+        ),
+      }),
+      /^in\/a\.parquet is broken Parquet: Invalid string encoding found/,
+    ],
+    [
+      'an encoding that is not known',
+      async () => ({ 'runes.parquet': Buffer.from(BYTE_STREAM_SPLIT, 'base64') }),
+      /^in\/runes\.parquet is broken Parquet: /,
+    ],
+    [
+      'a byte that was changed in Parquet',
+      async () => {
+        const bytes = await parquet(3000);
+        bytes.fill(7, 400, 600);
+        return { 'a.parquet': await parquet(1, { tx_id: "'y'" }), 'b.parquet': bytes };
+      },
+      /^in\/b\.parquet is broken Parquet: /,
+    ],
+  ])('%s', async (_name, files, message) => {
+    expect(await refusal(await files())).toMatch(message);
+  });
+
+  it('a line longer than a string of Node.js can be', async () => {
+    const path = join(temporaryFolder(), 'a.ndjson');
+    writeFileSync(path, `${JSON.stringify(one)}\n`);
+    const piece = Buffer.alloc(64 * 1024 * 1024, 'a');
+    for (let i = 0; i < 3; i += 1) appendFileSync(path, piece);
+    const lengths: number[] = [];
+    for await (const line of linesOf(path)) lengths.push(line.length);
+    expect(lengths).toEqual([Buffer.byteLength(JSON.stringify(one)), 128 * 1024 * 1024 + 1]);
+  });
+});
+
+describe('input that could hang a build', () => {
+  it('links to their own folder are followed once, and named by their plain path', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/b/a.ndjson': ndjson([one]) });
+    for (const name of ['a', 'c']) symlinkSync('.', join(work, 'in', name));
+    symlinkSync('../b', join(work, 'in/b/again'));
+    expect((await discover(['in'], [], work)).map(({ name }) => name)).toEqual(['in/b/a.ndjson']);
+    await expect(discover(['in/**/*.ndjson'], [], work)).rejects.toThrow(/reaches the folder .* by more than 100 paths/);
+  });
+
+  it('pipes, sockets and devices are refused at once', async () => {
+    const work = temporaryFolder();
+    mkdirSync(join(work, 'pipe'));
+    execFileSync('mkfifo', [join(work, 'pipe/a')]);
+    mkdirSync(join(work, 'socket'));
+    const server = createServer().listen(join(work, 'socket/a'));
+    await new Promise((resolve) => server.once('listening', resolve));
+    for (const [input, kind] of [
+      [join(work, 'pipe'), 'a pipe'],
+      [join(work, 'pipe/a'), 'a pipe'],
+      [join(work, 'pipe/*'), 'a pipe'],
+      [join(work, 'socket'), 'a socket'],
+      ['/dev/null', 'a device'],
+    ] as const) {
+      const error = await failedBuild(join(work, 'out'), { inputs: [input] });
+      expect([input, error.exitCode, error.message]).toEqual([input, 2, expect.stringContaining(`is not a file but ${kind}`)]);
+    }
+    server.close();
+  });
+
+  it('the keys of an object with many escapes are found in linear time', async () => {
+    const work = temporaryFolder();
+    const started = process.cpuUsage().user;
+    writeFiles(work, { 'a.ndjson': `{"rune":{"a":"b"},"x":"${'\\"'.repeat(120_000)}` });
+    expect(await recognise({ path: join(work, 'a.ndjson'), name: 'a' }, store, join(work, 'plain'))).toMatchObject({ form: 'activity' });
+    writeFiles(work, { 'b.ndjson': '{"a\\"b" : {"rune":"location"}, "c":["results"], "results":[],"total" :1}' });
+    expect(await recognise({ path: join(work, 'b.ndjson'), name: 'b' }, store, join(work, 'plain'))).toMatchObject({ form: 'envelope' });
+    // Bounded generously: it took a minute and a half.
+    expect(process.cpuUsage().user - started).toBeLessThan(20_000_000);
+  });
+});
+
+describe('a file that changes while it is read', () => {
+  /** A log that does something when the build says this. */
+  const when = (event: string, act: () => void) =>
+    new (class extends RecordingLog {
+      override info(said: string): void {
+        if (said === event) act();
+      }
+    })();
+
+  it('ends the build when another file replaces it, and when it is truncated', async () => {
+    const evil = await parquet(50, { tx_id: "repeat('../', 20) || 'evil'", address: "'evil'" });
+    const good = await parquet(50);
+    for (const change of [
+      (path: string) => {
+        writeFileSync(`${path}.new`, evil);
+        renameSync(`${path}.new`, path);
+      },
+      (path: string) => writeFileSync(path, good.subarray(0, good.length / 2)),
+    ]) {
+      const work = temporaryFolder();
+      writeFiles(work, { 'in/a.parquet': good });
+      const log = when('loaded', () => change(join(work, 'in/a.parquet')));
+      const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')], log });
+      expect([error.exitCode, error.message]).toEqual([3, expect.stringContaining('a.parquet changed while the build was reading it')]);
+      expect(existsSync(join(work, 'out/runes/v1/manifest.json'))).toBe(false);
+      expect(existsSync(join(work, 'out/runes/v1/transactions'))).toBe(false);
+    }
+  });
+
+  it('never puts its ids into paths', () => {
+    const batch = {
+      bytes: Buffer.from('{},'),
+      offsets: Float64Array.of(0, 3),
+      operations: Uint8Array.of(0),
+      txIds: Buffer.from('/../'.padEnd(64, 'a')),
+      txRecords: Uint32Array.of(1),
+    };
+    const block = {
+      height: 5,
+      hash: hex('b'),
+      records: 1,
+      first: 0,
+      firstTx: 0,
+      transactions: 1,
+      operations: [1, 0, 0, 0, 0],
+      digest: hex('d'),
+    };
+    const site = { layout: 'files', dialect: 'contract', pageSizes: [20, 60], operationPages: true, compress: [], parquet: false } as const;
+    const emit = (txId: string, hash: string) =>
+      emitFiles({ ...batch, blocks: [], txIds: Buffer.from(txId) } as never, { ...block, hash }, site as never, new CountingSink());
+    expect(() => emit('/../'.padEnd(64, 'a'), hex('b'))).toThrow('cannot be part of a path');
+    expect(() => emit(hex('t'), '../'.padEnd(64, 'b'))).toThrow('cannot be part of a path');
+    expect(() => emit(hex('t'), hex('b'))).not.toThrow();
+  });
+});

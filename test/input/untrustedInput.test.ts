@@ -1,0 +1,115 @@
+/** Hostile input and hostile servers (SECURITY.md). badInput.test.ts has input that is only wrong. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { shorten } from '../../src/input/inputFindings.ts';
+import { failedBuild, filesBelow, temporaryFolder, writeFiles } from '../support/build.ts';
+import { run, start } from '../support/cli.ts';
+import { failedPull } from '../support/pull.ts';
+import { ndjson, record } from '../support/records.ts';
+
+describe('a value', () => {
+  it('that is a path or SQL is refused, in NDJSON and in CSV', async () => {
+    const bad = ['../../../etc/passwd', '/etc/passwd', "'; DROP TABLE records; --", '..%2f..%2fx', '0x../../x', `${'a'.repeat(64)}/../x`];
+    const columns = [
+      'rune_id',
+      'rune_number',
+      'rune_name',
+      'rune_spaced_name',
+      'address',
+      'receiver_address',
+      'amount',
+      'operation',
+      'block_hash',
+    ];
+    const header = [...columns, 'block_height', 'tx_id', 'tx_index', 'vout', 'output', 'timestamp'];
+    const fields = ['tx_id', 'block_hash', 'block_height'] as const;
+    const records = bad.flatMap((value) => fields.map((field) => record(5, 1, { location: { [field]: value } })));
+    const rows = records.map(({ rune, location, ...one }) => {
+      const flat: Readonly<Record<string, unknown>> = {
+        ...one,
+        ...location,
+        rune_id: rune.id,
+        rune_number: rune.number,
+        rune_name: rune.name,
+        rune_spaced_name: rune.spaced_name,
+      };
+      return header.map((name) => `"${String(flat[name] ?? '').replaceAll('"', '""')}"`).join();
+    });
+    const work = temporaryFolder();
+    writeFiles(work, { 'a.ndjson': ndjson(records), 'b.csv': `${[header.join(), ...rows].join('\n')}\n` });
+    for (const [name, unit] of [
+      ['a.ndjson', 'line'],
+      ['b.csv', 'row'],
+    ] as const) {
+      const error = await failedBuild(join(work, 'out'), { inputs: [join(work, name)] });
+      const findings = bad.flatMap((value, i) =>
+        fields.map((field, j) => [`/${name} ${unit} ${i * fields.length + j + 1}: `, `${field} ${shorten(value)}`]),
+      );
+      expect([error.exitCode, error.details.length]).toEqual([2, findings.length]);
+      expect(error.details.map((line, i) => findings[i]?.filter((part) => !line.includes(part)))).toEqual(findings.map(() => []));
+      expect(existsSync(join(work, 'out'))).toBe(false);
+    }
+  });
+});
+
+describe('a file', () => {
+  it('with SQL in its name, or in a flag, is just a name', async () => {
+    const work = temporaryFolder();
+    const name = "a'); COPY (SELECT 1) TO 'stolen.csv'; --";
+    writeFiles(work, { [`in/${name}.ndjson`]: ndjson([record(5, 1)]), 'b.ndjson': ndjson([record(6, 1)]) });
+    const flags = ['--input', `in/${name}.ndjson`, '--input', 'b.ndjson', '--out', `out${name}`, '--cache', `cache${name}`];
+    const { code, stderr } = await run('build', flags, work);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(readdirSync(work).sort()).toEqual(['b.ndjson', `cache${name}`, 'in', `out${name}`].sort());
+    expect((await run('verify', ['--dir', `out${name}`], work)).code).toBe(0);
+    for (const flag of [`--memory-limit=1GB'; --`, `--threads=1; --`, `--layout=files'; --`, `--blocks=1..2'; --`]) {
+      expect([flag, (await run('build', [flag, ...flags], work)).code]).toEqual([flag, 1]);
+    }
+  });
+
+  it('that unpacks to a thousand times its size takes little memory', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson([record(5, 1)]) });
+    // Members of 20 MB, because to compress the whole takes seconds.
+    const member = gzipSync(Buffer.alloc(20 * 1024 * 1024, 'a'), { level: 9 });
+    expect(member.length).toBeLessThan((20 * 1024 * 1024) / 1000);
+    writeFiles(work, { 'in/b.ndjson.gz': Buffer.concat(Array.from({ length: 35 }, () => member)) });
+    // Each thread takes memory of its own.
+    const child = start('build', ['--threads', '2'], work);
+    let peak = 0;
+    const watch = setInterval(() => {
+      const status = existsSync(`/proc/${child.pid}/status`) ? readFileSync(`/proc/${child.pid}/status`, 'utf8') : '';
+      peak = Math.max(peak, Number(/VmHWM:\s+([0-9]+)/.exec(status)?.[1] ?? 0) / 1024);
+    }, 20);
+    const code = await new Promise((resolve) => child.on('close', resolve));
+    clearInterval(watch);
+    // What was unpacked is gone again.
+    expect([code, filesBelow(work)]).toEqual([2, ['in/a.ndjson', 'in/b.ndjson.gz']]);
+    expect(peak).toBeGreaterThan(0);
+    expect(peak).toBeLessThan(500);
+  });
+});
+
+describe('an answer to a pull', () => {
+  it('that never ends is aborted', async () => {
+    const megabyte = Buffer.alloc(1024 * 1024, ' ');
+    const server = createServer((_request, response) => {
+      const more = () => {
+        while (!response.destroyed && response.write(megabyte));
+      };
+      response.on('drain', more);
+      more();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const to = temporaryFolder();
+    const error = await failedPull(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, to, { timeoutMs: 10_000 });
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('answers with more than 16 MB')]);
+    expect(filesBelow(to).filter((path) => path.endsWith('json'))).toEqual([]);
+    server.closeAllConnections();
+    server.close();
+  });
+});

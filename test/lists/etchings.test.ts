@@ -1,0 +1,87 @@
+/** Sends the recorded requests for etchings to the local server. Its builds have the same data in dialect hiro. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { Mirror } from '../../src/serve/client/mirrorClient.ts';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { ETCHING_INPUTS, expected, readEtchingVectors, recordedEtchings } from '../support/etchingVectors.ts';
+import { recordedOutput } from '../support/recorded.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+
+const vectors = readEtchingVectors();
+/** How many recordings each rule decides otherwise. A change here is a change of the API. */
+const EXCEPTIONS: Readonly<Record<string, number>> = {
+  '1:0 is turbo, and its transaction id is zeros': 15,
+  'Node refuses bytes beyond ASCII in a path': 6,
+  'a long name is unknown': 1,
+  'each answer has its own ETag': 3,
+  'errors have one shape': 5,
+  'if-none-match * matches': 1,
+  'malformed percent-encoding is a malformed rune': 2,
+  'mintable is about the next block, and needs a cap': 34,
+  'names are compared without case and spacers': 8,
+  'numbers are decimal digits': 2,
+  'numbers beyond any rune are unknown': 3,
+  'other methods get 405': 4,
+  'total is the number of etchings': 45,
+  'what was burned is not in current': 45,
+};
+
+/** The first place where two texts differ, with some characters around it. */
+function differenceOf(a: string, b: string): string {
+  let at = 0;
+  while (a[at] === b[at]) at += 1;
+  return `${a.slice(Math.max(at - 60, 0), at + 40)}, not ${b.slice(Math.max(at - 60, 0), at + 40)}`;
+}
+
+describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout) => {
+  const hosts = new Map<string, LocalHost>();
+
+  beforeAll(async () => {
+    const own = join(temporaryFolder(), 'own');
+    await testBuild(own, { inputs: ETCHING_INPUTS, dialect: 'hiro', layout });
+    hosts.set('own', await startServer(own));
+    hosts.set('parent', await startServer(await recordedOutput(layout, 'hiro')));
+  });
+  afterAll(async () => {
+    for (const host of hosts.values()) await host.close();
+  });
+
+  it('are answered as recorded, or as a rule says', async () => {
+    expect(vectors).toHaveLength(234);
+    const all = { own: recordedEtchings('own', vectors), parent: recordedEtchings('parent', vectors) };
+    const counts = new Map<string, number>();
+    const wrong: string[] = [];
+    for (const vector of vectors) {
+      const { method, path, request_headers, line } = vector;
+      const { rules, status, body } = expected(vector, all[vector.data]);
+      for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) + 1);
+      const target = Buffer.from(path).toString('latin1');
+      const answer = await hosts.get(vector.data)?.send(method, target, request_headers);
+      // Numbers beyond 2^53 have all their digits, so only the parsed bodies are equal.
+      const text = answer?.body ?? '';
+      const found = /[0-9]{17}[,}]/.test(text) ? JSON.stringify(JSON.parse(text)) : text;
+      if (answer?.status !== status) wrong.push(`${line} ${path}: status ${answer?.status}, not ${status}`);
+      else if (body !== undefined && found !== JSON.stringify(body))
+        wrong.push(`${line} ${path}: ${differenceOf(found, JSON.stringify(body))}`);
+    }
+    expect(wrong).toEqual([]);
+    expect(Object.fromEntries(counts)).toEqual(EXCEPTIONS);
+  });
+
+  it('are answered by the client module from the files alone', async () => {
+    const mirror = new Mirror(`http://127.0.0.1:${hosts.get('own')?.port}`);
+    for (const query of [{}, { limit: 60, offset: 3 }, { limit: 5, offset: 99 }]) {
+      const { results, ...page } = await mirror.etchings(query);
+      const answer = await hosts.get('own')?.send('GET', `/runes/v1/etchings?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`);
+      expect(JSON.stringify({ ...page, results })).toBe(JSON.stringify(JSON.parse(answer?.body ?? '')));
+    }
+    expect(await mirror.etching(14)).toMatchObject({ id: '840002:3', supply: { premine: '0.0099' } });
+    expect(await mirror.etching('uncommon•goods')).toMatchObject({ id: '1:0', turbo: true });
+    expect(await mirror.etching('840010:5')).toBeUndefined();
+    await expect(mirror.etching('A-B')).rejects.toMatchObject({ statusCode: 400 });
+    await expect(mirror.etchings({ limit: 61 })).rejects.toMatchObject({ statusCode: 400, message: 'querystring/limit must be <= 60' });
+    expect(await mirror.get('/runes/v1/etchings/40')).toEqual({ status: 404, body: '{"error":"Not found"}' });
+    expect(await mirror.get('/runes/v1/addresses/x/balances')).toMatchObject({ status: 501 });
+  });
+});

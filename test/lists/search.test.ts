@@ -1,0 +1,192 @@
+/** Search files, which find runes by the letters of their names: as a function of the runes, and in builds. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { findRunes, lettersOf, MOST_BYTES, type NamedRune, readSearchFile, searchFiles } from '../../src/lists/searchFiles.ts';
+import { isBuiltFile } from '../../src/pages/fileKinds.ts';
+import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { inventedRunes } from '../support/inventedRunes.ts';
+import { ndjson, record } from '../support/records.ts';
+
+const bare = (spaced: string) => spaced.replaceAll('•', '');
+
+/** Finds runes in files as the explorer does, and counts the files. */
+async function find(letters: string, files: ReadonlyMap<string, string>): Promise<{ names: string[]; read: number }> {
+  let read = 0;
+  const found = await findRunes(letters, async (path) => {
+    read += 1;
+    const text = files.get(path);
+    return text === undefined ? undefined : readSearchFile(text);
+  });
+  return { names: found.map(([spaced]) => bare(spaced)), read };
+}
+
+/** Names of few letters, so that many begin with the same ones. */
+const names = fc.uniqueArray(fc.string({ unit: fc.constantFrom('A', 'B', 'C'), minLength: 1, maxLength: 28 }), { maxLength: 40 });
+const runeOf = (name: string, number: number): NamedRune => ({ id: `840000:${number}`, number, name, spaced_name: name });
+
+describe('the files of a search', () => {
+  const many = inventedRunes(20_000);
+  // As many as a popular pair of letters may have, with names that divide late.
+  const deep = many.map((rune, i) => {
+    const name = `RUNE${i % 3 === 0 ? 'S' : ''}${rune.name}`.slice(0, 28);
+    return { ...rune, name, spaced_name: name };
+  });
+
+  it.each([
+    ['runes with many names', many],
+    ['runes whose names begin alike', deep],
+  ])('of %s are small, and have every rune under each of its first letters', async (_, runes) => {
+    const files = new Map(searchFiles(runes));
+    expect([...files.keys()].filter((path) => !isBuiltFile(path))).toEqual([]);
+    const largest = Math.max(...[...files.values()].map((text) => Buffer.byteLength(text)));
+    expect(largest).toBeLessThanOrEqual(MOST_BYTES);
+    expect(files.size).toBeLessThan(1500);
+    for (let i = 0; i < runes.length; i += 97) {
+      const { name } = runes[i] as NamedRune;
+      expect((await find(name, files)).names).toContain(name);
+      const same = runes.filter((rune) => rune.name.startsWith(name.slice(0, 5)));
+      // The oldest come first, whether the file is complete or not.
+      const found = (await find(name.slice(0, 5), files)).names;
+      expect(found.slice(0, 8)).toEqual(same.slice(0, 8).map((rune) => rune.name));
+    }
+  });
+
+  it('find what a list of all runes has', async () => {
+    await fc.assert(
+      fc.asyncProperty(names, fc.string({ unit: fc.constantFrom('A', 'B', 'C'), minLength: 1, maxLength: 5 }), async (all, letters) => {
+        const runes = all.map(runeOf);
+        const found = (await find(letters, new Map(searchFiles(runes)))).names;
+        // One letter is a name, but not the beginning of one.
+        const expected = all.filter((name) => (letters.length === 1 ? name === letters : name.startsWith(letters)));
+        expect(found).toEqual(expected);
+      }),
+    );
+  });
+
+  it('follow from the runes alone, in any order, and a new rune changes only files of its first two letters', () => {
+    const before = new Map(searchFiles(deep));
+    expect(new Map(searchFiles([...deep].reverse()))).toEqual(before);
+    const added = runeOf('RUNESTONECARVER', 1_000_000);
+    const other = runeOf('ZEBRACROSSINGS', 1_000_001);
+    const after = new Map(searchFiles([...deep, added, other]));
+    const changed = [...after].filter(([path, text]) => before.get(path) !== text).map(([path]) => path);
+    expect(changed).toContain('runes/v1/search/ze.json');
+    const ofRune = changed.filter((path) => path !== 'runes/v1/search/ze.json');
+    expect(ofRune.length).toBeGreaterThan(0);
+    expect(ofRune.length).toBeLessThan(4);
+    expect(ofRune.filter((path) => !path.startsWith('runes/v1/search/ru'))).toEqual([]);
+  });
+
+  it('leave out names, ids and symbols that the protocol does not have', () => {
+    const odd = [
+      { ...runeOf('../../ETC', 1) },
+      { ...runeOf('lower', 2) },
+      { ...runeOf('A'.repeat(29), 3) },
+      { ...runeOf('GOOD', 4), id: 'x' },
+      { ...runeOf('GOODNAME', 5), spaced_name: '<b>', symbol: 'ab' },
+      { ...runeOf('GOODOTHER', 6), spaced_name: 'GOOD•OTHER', symbol: '¤' },
+      { ...runeOf('GOODTHIRD', 7), symbol: '"' },
+    ];
+    expect([...searchFiles(odd)]).toEqual([
+      [
+        'runes/v1/search/go.json',
+        '{"runes":[\n["GOODNAME","840000:5",5],\n["GOOD•OTHER","840000:6",6],\n["GOODTHIRD","840000:7",7,"\\""]\n],"more":""}\n',
+      ],
+    ]);
+  });
+
+  it('end, even if all runes have the same name', () => {
+    const same = Array.from({ length: 5000 }, (_, i) => runeOf('SAMENAME', i));
+    const files = [...searchFiles(same)];
+    expect(files.length).toBeLessThan(10);
+    expect(Math.max(...files.map(([, text]) => text.length))).toBeLessThanOrEqual(MOST_BYTES);
+  });
+});
+
+it('other text is not a file of a search', () => {
+  expect(['', '<html>', '[]', '{"runes":{},"more":""}', '{"runes":[1],"more":""}', '{"runes":[]}'].map(readSearchFile)).toEqual(
+    Array.from({ length: 6 }, () => undefined),
+  );
+});
+
+it.each([
+  ['dog•go•to', 'DOGGOTO'],
+  ['Dog.Go To', 'DOGGOTO'],
+  ['840000:3', undefined],
+  ['', undefined],
+  ['A'.repeat(29), undefined],
+])('a typed name %s has the letters %s', (text, letters) => expect(lettersOf(text)).toBe(letters));
+
+describe('a build', () => {
+  const header =
+    'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
+  const row = (name: string, number: number, height: number) =>
+    `${height}:${number},${number},${name},${name},${'0'.repeat(19)}${'a'.repeat(45)},${height},${number},${'b'.repeat(64)},0,0,$,,,,,,,f,f,1700000000`;
+  const at = (height: number, number: number, name: string) =>
+    record(height, 1, { rune: { id: `${height}:${number}`, number, name, spaced_name: name } });
+  const searchOf = (dist: string) =>
+    Object.fromEntries(
+      filesBelow(dist)
+        .filter((path) => path.startsWith('runes/v1/search/'))
+        .map((path) => [path.slice('runes/v1/search/'.length), readFileSync(join(dist, path), 'utf8')]),
+    );
+  const changes = (dist: string, list: 'added' | 'removed') =>
+    readFileSync(join(`${dist}.cache`, 'changes', `${list}.txt`), 'utf8')
+      .split('\n')
+      .filter((path) => path.startsWith('runes/v1/search/'));
+
+  it('writes only the files of new etchings, and removes those of lost ones, as a full build would', async () => {
+    const folder = temporaryFolder();
+    const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
+    // So many that their file is divided.
+    const many = Array.from(
+      { length: 1200 },
+      (_, i) => `MA${'ABC'[i % 3]}${[...String(i)].map((digit) => 'QRSTUVWXYZ'[Number(digit)]).join('')}`,
+    );
+    const runes = many.map((name, i) => row(name, i, 840_000));
+    const write = (heights: readonly number[], rows: readonly string[]) =>
+      writeFiles(input, {
+        'runes.csv': [header, ...runes, ...rows, ''].join('\n'),
+        'records.ndjson': ndjson(heights.map((height) => ({ ...at(840_000, 0, many[0] ?? ''), location: record(height, 1).location }))),
+      });
+    const expectAsFull = async () => {
+      await testBuild(`${dist}-full`, { inputs: [input], full: true });
+      expect(searchOf(dist)).toEqual(searchOf(`${dist}-full`));
+    };
+    write([840_000], []);
+    await testBuild(dist, { inputs: [input] });
+    expect(Object.keys(searchOf(dist)).sort()).toEqual(['ma.json', 'ma/b.json']);
+    // A block without etchings writes none.
+    write([840_000, 840_001], []);
+    await testBuild(dist, { inputs: [input] });
+    expect([changes(dist, 'added'), changes(dist, 'removed')]).toEqual([[], []]);
+    write([840_000, 840_001, 840_002], [row('MOON', 1200, 840_002), row('MABEL', 1201, 840_002)]);
+    await testBuild(dist, { inputs: [input] });
+    expect([changes(dist, 'added').sort(), changes(dist, 'removed')]).toEqual([
+      ['runes/v1/search/ma/b.json', 'runes/v1/search/mo.json'],
+      [],
+    ]);
+    await expectAsFull();
+    write([840_000, 840_001], []);
+    await testBuild(dist, { inputs: [input] });
+    expect([changes(dist, 'added'), changes(dist, 'removed')]).toEqual([['runes/v1/search/ma/b.json'], ['runes/v1/search/mo.json']]);
+    await expectAsFull();
+  });
+
+  it('without etchings has the runes of the records', async () => {
+    const folder = temporaryFolder();
+    const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
+    writeFiles(input, { 'records.ndjson': ndjson([at(840_000, 1, 'APPLES'), at(840_001, 2, 'PEARS')]) });
+    await testBuild(dist, { inputs: [input] });
+    expect(Object.keys(searchOf(dist)).sort()).toEqual(['ap.json', 'pe.json']);
+    writeFileSync(join(input, 'records.ndjson'), ndjson([at(840_000, 1, 'APPLES'), at(840_001, 3, 'PLUMS')]));
+    await testBuild(dist, { inputs: [input] });
+    expect(searchOf(dist)).toEqual({
+      'ap.json': '{"runes":[\n["APPLES","840000:1",1]\n],"more":""}\n',
+      'pl.json': '{"runes":[\n["PLUMS","840001:3",3]\n],"more":""}\n',
+    });
+    expect(changes(dist, 'removed')).toEqual(['runes/v1/search/pe.json']);
+  });
+});

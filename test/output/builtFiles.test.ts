@@ -1,0 +1,125 @@
+/**
+ * Files of a build in the local server: an answer has the requested file in one version, even if the file changes
+ * meanwhile.
+ */
+import { createHash } from 'node:crypto';
+import { closeSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { BuiltFiles, ForeignFileError } from '../../src/serve/local/cachedFiles.ts';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { openSocket, untilClosed } from '../support/raw.ts';
+import { startServer } from '../support/server.ts';
+
+/** Longer than a file is too fresh to be held. */
+const FRESH_MS = 300;
+
+describe('files in memory', () => {
+  it('are dropped when the cache is full, but not files that were read twice at once', async () => {
+    const dir = temporaryFolder();
+    const paths = Array.from({ length: 400 }, (_, i) => `${i}.json`);
+    for (const path of paths) writeFileSync(join(dir, path), Buffer.alloc(200_000, path));
+    await wait(FRESH_MS);
+    const files = new BuiltFiles(dir);
+    const held = new Map<string, unknown>();
+    for (const path of paths) {
+      await Promise.all([files.open(path), files.open(path)]);
+      held.set(path, await files.open(path));
+    }
+    const [first, last] = ['0.json', '399.json'];
+    expect(await files.open(last)).toBe(held.get(last));
+    const again = await files.open(first);
+    expect(again).not.toBe(held.get(first));
+    expect(await files.open(first)).toBe(again);
+  });
+
+  it('are read again when they were replaced, also by files of the same size', async () => {
+    const dir = temporaryFolder();
+    writeFileSync(join(dir, 'a.json'), 'old');
+    await wait(FRESH_MS);
+    const files = new BuiltFiles(dir);
+    const old = await files.open('a.json');
+    expect(await files.open('a.json')).toBe(old);
+    writeFileSync(join(dir, 'b.json'), 'new');
+    renameSync(join(dir, 'b.json'), join(dir, 'a.json'));
+    expect((await files.open('a.json'))?.bytes?.toString()).toBe('new');
+  });
+
+  it('are missing when they are broken links', async () => {
+    const dir = temporaryFolder();
+    symlinkSync(join(dir, 'nothing.json'), join(dir, 'a.json'));
+    mkdirSync(join(dir, 'b'));
+    symlinkSync(join(dir, 'nothing'), join(dir, 'b/c'));
+    const files = new BuiltFiles(dir);
+    expect(await files.open('a.json')).toBeUndefined();
+    expect(await files.open('b/c/d.json')).toBeUndefined();
+    symlinkSync(join(dir, 'round.json'), join(dir, 'round.json'));
+    await expect(files.open('round.json')).rejects.toThrow(ForeignFileError);
+  });
+});
+
+describe('a large file', () => {
+  const dist = join(temporaryFolder(), 'dist');
+  const large = join(dist, 'large.json');
+  const content = (size: number, letter: string) => `["${letter.repeat(size)}"]`;
+  beforeAll(() => testBuild(dist, { inputs: [SAMPLE_INPUT] }));
+
+  it('that is replaced all the time is answered as one version, with its ETag and length', async () => {
+    const versions = [content(400_000, 'a'), content(400_000, 'b'), content(300_000, 'c')];
+    const etags = new Map(versions.map((text) => [text, `"${createHash('sha256').update(text).digest('hex').slice(0, 32)}"`]));
+    writeFileSync(large, versions[0] ?? '');
+    const server = await startServer(dist);
+    let isDone = false;
+    const replacing = (async () => {
+      for (let i = 0; !isDone; i += 1) {
+        writeFileSync(join(dist, 'next'), versions[i % versions.length] ?? '');
+        renameSync(join(dist, 'next'), large);
+        await wait(1);
+      }
+    })();
+    const seen = new Set<string>();
+    try {
+      for (let i = 0; i < 150; i += 1) {
+        const { status, headers, body } = await server.send('GET', '/large.json', i % 2 === 0 ? {} : { 'accept-encoding': 'gzip' });
+        seen.add(body[2] ?? '');
+        expect([status, headers.etag?.replace('-gz', '')]).toEqual([200, etags.get(body)]);
+      }
+    } finally {
+      isDone = true;
+      await replacing;
+      await server.close();
+    }
+    expect([...seen].sort()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('of an archive has its name as ETag, without being read', async () => {
+    const dir = temporaryFolder();
+    const name = '0123456789abcdef'.repeat(2);
+    mkdirSync(join(dir, 'archive'));
+    // Its content has another hash, which an ETag that was computed would show.
+    for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
+    const etagOf = async (path: string) => {
+      const opened = await (await new BuiltFiles(dir).open(path))?.openLarge();
+      if (opened !== undefined) closeSync(opened.fd);
+      return opened?.etag;
+    };
+    expect(await etagOf(`archive/${name}.bin`)).toBe(`"${name}"`);
+    expect(await etagOf(`${name}.bin`)).not.toBe(`"${name}"`);
+  });
+
+  it('is sent without an error inside when the client sends invalid HTTP meanwhile', async () => {
+    writeFileSync(large, content(8_000_000, 'x'));
+    const server = await startServer(dist);
+    const socket = openSocket(server.port, 'GET /large.json HTTP/1.1\r\nhost: a\r\n\r\n');
+    await new Promise((resolve) => socket.once('data', resolve));
+    socket.pause();
+    const answer = untilClosed(socket);
+    socket.write('nonsense\r\n\r\n');
+    await wait(100);
+    socket.resume();
+    expect(await answer).not.toContain('HTTP/1.1 400');
+    await server.close();
+  });
+});

@@ -1,0 +1,87 @@
+/** Sends the recorded requests to the local server. Its builds have the same data in dialect hiro, in each layout. */
+import { Agent } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { recordedOutput } from '../support/recorded.ts';
+import { type Host, type LocalHost, sendTo, startServer } from '../support/server.ts';
+import { judge, RECORDED_ETAG, RULES, readVectors } from '../support/vectors.ts';
+
+const vectors = readVectors();
+/** How many vectors each rule of support/vectors.ts decides. A change here is a change of the API. */
+const EXCEPTIONS: Readonly<Record<string, number>> = {
+  'OPTIONS is always a preflight: 204': 4,
+  'other methods on an API path: 405 with Allow': 9,
+  'the landing page is at /': 1,
+  'numbers other than plain decimal digits up to 2^53 - 1: 400': 26,
+  'one ETag for each answer, so the recorded one does not match': 11,
+  'if-none-match * matches: 304': 1,
+  'the status names this server': 5,
+  'ids with 0x or upper case are found': 4,
+  'any hash, with or without leading zeros: 200, empty when unknown': 3,
+  'over-long ids: a height that does not exist, or no tx_id': 2,
+  'an offset at or past the end: the true total': 77,
+  'the shape of 404 bodies': 36,
+};
+
+describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
+  const agent = new Agent({ keepAlive: true });
+  let host: LocalHost;
+  let send: Host['send'];
+
+  beforeAll(async () => {
+    host = await startServer(await recordedOutput(layout, 'hiro'));
+    send = sendTo(host.port, agent);
+  });
+
+  afterAll(async () => {
+    agent.destroy();
+    await host.close();
+  });
+
+  it('are all there', () => expect(vectors).toHaveLength(720));
+
+  for (const group of new Set(vectors.map((v) => v.group))) {
+    it(`${group}: answered as recorded, or as a rule says`, async () => {
+      const wrong: string[] = [];
+      for (const vector of vectors.filter((v) => v.group === group)) {
+        const answer = await send(vector.method, vector.path, vector.request_headers);
+        const { rule, problems } = judge(vector, answer);
+        if (problems.length > 0)
+          wrong.push(`line ${vector.line} ${vector.method} ${vector.path} (${rule ?? 'recorded'}): ${problems.join('; ')}`);
+      }
+      expect(wrong).toEqual([]);
+    });
+  }
+
+  it('have exactly as many exceptions as each rule counts', () => {
+    const counts = new Map(RULES.map((rule) => [rule.name, 0]));
+    for (const vector of vectors) {
+      const rule = RULES.find((r) => r.applies(vector));
+      if (rule !== undefined) counts.set(rule.name, (counts.get(rule.name) ?? 0) + 1);
+    }
+    expect(Object.fromEntries(counts)).toEqual(EXCEPTIONS);
+  });
+
+  it('with If-None-Match get a 304 with the ETag of the answer', async () => {
+    const recorded = vectors.filter((v) => v.status === 304 && (v.request_headers?.['If-None-Match'] ?? '').includes(RECORDED_ETAG));
+    for (const { path, method, request_headers } of recorded.filter((v) => !v.path.includes('99999999999999999999'))) {
+      const { headers } = await host.send('GET', path);
+      const etag = String(headers['etag']).replaceAll('"', '');
+      const again = await host.send(method, path, {
+        'If-None-Match': String(request_headers?.['If-None-Match']).replace(RECORDED_ETAG, etag),
+      });
+      expect([path, again.status, again.body]).toEqual([path, 304, '']);
+    }
+  });
+
+  it('have the recorded headers that clients rely on', async () => {
+    for (const vector of vectors.filter((v) => v.group === 'basic' || v.group === 'limit-value')) {
+      const answer = await host.send(vector.method, vector.path);
+      expect(answer.headers).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        'access-control-allow-origin': '*',
+      });
+      if (answer.status === 200) expect(answer.headers['cache-control']).toBe('public, no-cache, must-revalidate');
+    }
+  });
+});

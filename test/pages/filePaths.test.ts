@@ -1,0 +1,14 @@
+/** Headers of files that the owner of a folder added. */
+import { expect, it } from 'vitest';
+import { headersOf } from '../../src/serve/local/requestedFiles.ts';
+
+it.each([
+  ['notes.TXT', 'text/plain; charset=utf-8'],
+  ['table.csv', 'text/csv; charset=utf-8'],
+  ['own.ts', 'application/octet-stream'],
+  // An ending that every object has as a property.
+  ['a.constructor', 'application/octet-stream'],
+])('%s is sent as %s', (path, type) => {
+  const headers = headersOf(path);
+  expect(headers[headers.indexOf('content-type') + 1]).toBe(type);
+});

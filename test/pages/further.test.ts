@@ -1,0 +1,145 @@
+/** Requests for the further parts of the API: their paths and rules, and the answers of a mirror that lacks a part. */
+import { describe, expect, it } from 'vitest';
+import { answerFromLists } from '../../src/lists/answers.ts';
+import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
+import { parsePath, parseTarget } from '../../src/pages/parseRequest.ts';
+import { respond } from '../../src/pages/respond.ts';
+import { NO_ARCHIVE } from '../support/archives.ts';
+
+const BARE: BuiltSite = {
+  layout: 'files',
+  dialect: 'contract',
+  pageSizes: [20, 60],
+  operationPages: true,
+  compress: [],
+  parquet: false,
+  archive: undefined,
+  listRoot: undefined,
+  tip: 9,
+  lists: {},
+};
+const PARTS = ['etchings', 'rune_activity', 'address_activity', 'holders', 'balances', 'outputs'];
+/** A mirror that has every part. */
+const FULL: BuiltSite = { ...BARE, lists: Object.fromEntries(PARTS.map((part) => [part, {}])) };
+const TX = 'ab'.repeat(32);
+const LIST = { limit: 20, offset: 0 };
+const RUNE = 'params/etching must match pattern "^[0-9]+:[0-9]+$", params/etching must match pattern "^[0-9]+$", ';
+
+describe('a path of a further part', () => {
+  it.each<[string, object]>([
+    ['etchings', { part: 'etchings', window: LIST }],
+    ['etchings?limit=5&offset=7', { part: 'etchings', window: { limit: 5, offset: 7 } }],
+    ['etchings/840000:1', { part: 'etchings', rune: '840000:1' }],
+    ['etchings/840000%3A1?limit=abc&offset=-1', { part: 'etchings', rune: '840000:1' }],
+    ['etchings/0840000:01', { part: 'etchings', rune: '0840000:01' }],
+    ['etchings/840000:1;x', { part: 'etchings', rune: '840000:1' }],
+    ['etchings/840000:1#/x', { part: 'etchings', rune: '840000:1' }],
+    ['etchings/0014', { part: 'etchings', rune: '14' }],
+    ['etchings/00', { part: 'etchings', rune: '0' }],
+    ['etchings/99999999999999999999999999', { part: 'etchings', rune: '99999999999999999999999999' }],
+    ['etchings/UNCOMMONGOODS', { part: 'etchings', rune: 'UNCOMMONGOODS' }],
+    ['etchings/Uncommon%E2%80%A2goods', { part: 'etchings', rune: 'UNCOMMONGOODS' }],
+    ['etchings/uncommon.go.ods', { part: 'etchings', rune: 'UNCOMMONGOODS' }],
+    ['etchings/uncommon•goods', { part: 'etchings', rune: 'UNCOMMONGOODS' }],
+    ['etchings/%55NCOMMON', { part: 'etchings', rune: 'UNCOMMON' }],
+    [`etchings/${'A'.repeat(101)}`, { part: 'etchings', rune: 'A'.repeat(101) }],
+    ['etchings/5/activity', { part: 'rune_activity', rune: '5', window: LIST }],
+    ['etchings/5/activity/1Abc?limit=1', { part: 'rune_activity', rune: '5', address: '1Abc', window: { limit: 1, offset: 0 } }],
+    ['etchings/5/holders', { part: 'holders', rune: '5', window: LIST }],
+    ['etchings/5/holders/x?limit=0', { part: 'holders', rune: '5', address: 'x' }],
+    ['addresses/x/balances', { part: 'balances', address: 'x', window: LIST }],
+    ['addresses/x/activity', { part: 'address_activity', address: 'x', window: LIST }],
+    ['addresses/x/outputs', { part: 'outputs', address: 'x', window: LIST }],
+    ['addresses/BC1PABC/balances', { part: 'balances', address: 'bc1pabc', window: LIST }],
+    ['addresses/TB1Q/balances', { part: 'balances', address: 'tb1q', window: LIST }],
+    ['addresses/BCRT1Q/balances', { part: 'balances', address: 'bcrt1q', window: LIST }],
+    ['addresses/BC1pABC/balances', { part: 'balances', address: 'BC1pABC', window: LIST }],
+    ['addresses/a%2Fb%20%00/balances', { part: 'balances', address: 'a/b \0', window: LIST }],
+    [`addresses/${'x'.repeat(100)}/balances`, { part: 'balances', address: 'x'.repeat(100), window: LIST }],
+    [`outputs/${TX}:0?limit=x`, { part: 'outputs', output: `${TX}:0` }],
+    [`outputs/0x${TX.toUpperCase()}:007`, { part: 'outputs', output: `${TX}:7` }],
+  ])('%s is understood', (path, request) => {
+    const { window, ...rest } = { window: undefined, ...request };
+    for (const root of ['/runes/v1/', '/runes/']) expect(parseTarget(`${root}${path}`, FULL)).toEqual({ kind: 'further', ...rest, window });
+  });
+
+  it.each([
+    ['etchings/', RUNE],
+    ['etchings//activity', RUNE],
+    ['etchings/840000:', RUNE],
+    ['etchings/:1', RUNE],
+    ['etchings/840000:1:2', RUNE],
+    ['etchings/%20840000:6', RUNE],
+    ['etchings/840000:6%0A', RUNE],
+    ['etchings/A1', RUNE],
+    ['etchings/%E2%80%A2GOODS', RUNE],
+    ['etchings/GOODS.', RUNE],
+    ['etchings/UN%E2%80%A2%E2%80%A2GOODS', RUNE],
+    ['etchings/UNCOMMON-GOODS', RUNE],
+    ['etchings/%C3%89TOILE', RUNE],
+    ['etchings/%E2%80', RUNE],
+    ['etchings/%ZZ', RUNE],
+    ['etchings/-/activity?offset=-1', RUNE],
+    ['etchings/-/holders/?limit=0', RUNE],
+    ['etchings/5/activity/', 'params/address must NOT have fewer than 1 characters'],
+    ['etchings/5/holders/', 'params/address must NOT have fewer than 1 characters'],
+    ['addresses//balances?offset=x', 'params/address must NOT have fewer than 1 characters'],
+    [`addresses/${'x'.repeat(101)}/activity`, 'params/address must NOT have more than 100 characters'],
+    ['addresses/%FF/balances', 'params/address must be valid percent-encoding'],
+    [`outputs/${TX}`, 'params/output must match pattern'],
+    [`outputs/${TX}:`, 'params/output must match pattern'],
+    ['outputs/ab:1', 'params/output must match pattern'],
+    ['etchings?limit=61', 'querystring/limit must be <= 60'],
+    ['etchings?limit=0&offset=-1', 'querystring/offset must be >= 0'],
+    ['addresses/x/outputs?limit=1&limit=1', 'querystring/limit must be integer'],
+  ])('%s breaks a rule', (path, rule) => {
+    expect(parseTarget(`/runes/v1/${path}`, FULL)).toMatchObject({ kind: 'refusal', message: expect.stringContaining(rule) });
+  });
+
+  it.each([
+    'etching',
+    'Etchings',
+    'etchings/5/holder',
+    'etchings/5/Activity',
+    'etchings/5/activity/x/',
+    'etchings/5/holders/x/y',
+    'addresses',
+    'addresses/x',
+    'addresses/x/',
+    'addresses/x/balances/',
+    'addresses/x/holders',
+    'outputs',
+    'outputs/x/y',
+    '/etchings',
+  ])('%s is none', (path) => {
+    expect(parsePath(`/runes/v1/${path}`).kind).toBe('unknown');
+    expect(parseTarget(`/runes/v1/${path}`, FULL).kind).toBe('unknown');
+  });
+});
+
+describe('a mirror that lacks a part', () => {
+  const files = { open: () => Promise.reject(new Error('a file was opened')), ...NO_ARCHIVE };
+
+  it.each([
+    ['etchings', 'etchings'],
+    ['etchings/-?limit=0', 'etchings'],
+    ['etchings/5/activity/', 'activity by rune'],
+    ['etchings/5/holders/x', 'holders of runes'],
+    ['addresses//activity', 'activity by address'],
+    ['addresses/x/balances?offset=-1', 'balances of addresses'],
+    ['outputs/x', 'unspent outputs'],
+  ])('answers %s with 501, whatever is wrong with the request', async (path, what) => {
+    const message = `this mirror does not have ${what}; it has: activity by transaction and block`;
+    expect(await respond(`/runes/v1/${path}`, BARE, files, answerFromLists)).toEqual({ kind: 'refusal', status: 501, message });
+  });
+
+  it('names what it has instead', async () => {
+    const some: BuiltSite = { ...BARE, lists: { balances: {}, etchings: { total: 3 } } };
+    const message = 'this mirror does not have unspent outputs; it has: activity by transaction and block, etchings, balances of addresses';
+    expect(await respond('/runes/v1/addresses/x/outputs', some, files, answerFromLists)).toEqual({ kind: 'refusal', status: 501, message });
+  });
+
+  it('answers 501 too when a newer program built it with a part that this one cannot read', async () => {
+    expect(await respond('/runes/v1/addresses/x/outputs', FULL, files, answerFromLists)).toMatchObject({ kind: 'refusal', status: 501 });
+  });
+});

@@ -1,0 +1,133 @@
+/** The table of a build's files (src/pages/fileKinds.ts), compared with every other list or pattern of these files. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { manifest as manifestSchema } from '../../src/contract/schemas.ts';
+import { ownFiles } from '../../src/output/filesOfManifest.ts';
+import { BUILD_FILES, type FileKind, isBuiltFile, isOfKind, pageOfFolder } from '../../src/pages/fileKinds.ts';
+import { isArchivePath, isRangeFile, LIST_FOLDERS, MARKER_PATH, STATS_PATHS, STATUS_PATH } from '../../src/pages/filePaths.ts';
+import { cachingHeaders, FILE_HEADERS, fileHeaders } from '../../src/serve/http/headers.ts';
+import { siteAssets } from '../../src/site/assets.ts';
+import { openapiText } from '../../src/site/openapi.ts';
+import { filesBelow } from '../support/build.ts';
+import { ROOT } from '../support/cli.ts';
+import { recordedOutput } from '../support/recorded.ts';
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const GOLDEN = 'test/fixtures/golden/activity';
+const MANIFEST = manifestSchema.parse(JSON.parse(read(`${GOLDEN}/contract/runes/v1/manifest.json`)));
+const endingOf = (path: string) => path.slice(path.lastIndexOf('.') + 1);
+const pathsOf = (kinds: readonly FileKind[]) => kinds.map(({ path }) => path);
+const isSent = (kind: FileKind) => kind.isSent ?? true;
+
+describe('every kind of file of a build', () => {
+  it.each([
+    ['contract', 'files'],
+    ['hiro', 'files'],
+    ['archive', 'archive'],
+  ])('is in the table: the tree %s', async (folder, layout) => {
+    const kinds = BUILD_FILES.filter(({ when = layout }) => when === layout);
+    const built = layout === 'archive' ? await recordedOutput(layout, 'contract') : join(ROOT, GOLDEN, folder);
+    const files = [...new Set([...filesBelow(built), 'openapi.json', ...siteAssets().map(([path]) => path)])];
+    expect(files.filter((file) => kinds.filter((kind) => isOfKind(kind, file)).length !== 1)).toEqual([]);
+    expect(pathsOf(kinds.filter((kind) => !files.some((file) => isOfKind(kind, file))))).toEqual([]);
+  });
+
+  it('has an example of no other kind, which hosts send if the table says so', () => {
+    for (const kind of BUILD_FILES) {
+      const same = BUILD_FILES.filter((other) => isOfKind(other, kind.path));
+      expect([kind.path, pathsOf(same)]).toEqual([kind.path, [kind.path]]);
+      expect([kind.path, isBuiltFile(kind.path)]).toEqual([kind.path, isSent(kind)]);
+    }
+  });
+
+  it('is verified by its path or by its folder', () => {
+    const verified = [...ownFiles(MANIFEST, siteAssets()).map(([path]) => path), ...STATS_PATHS, MARKER_PATH];
+    expect(pathsOf(BUILD_FILES.filter(({ pattern, when }) => pattern === undefined && when === undefined)).sort()).toEqual(verified.sort());
+    const isSwept = (path: string) =>
+      isRangeFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+    const byData = BUILD_FILES.filter(({ pattern, when }) => pattern !== undefined || when !== undefined);
+    expect(pathsOf(byData).filter((path) => !isSwept(path))).toEqual([]);
+  });
+
+  it('has a content type', () => {
+    const isJson = (path: string) => fileHeaders(path)['content-type']?.startsWith('application/json') === true;
+    expect(pathsOf(BUILD_FILES).filter((path) => path !== MARKER_PATH && isJson(path) !== path.endsWith('.json'))).toEqual([]);
+  });
+
+  it('is in docs/builds.md, which lists no others', () => {
+    const lines = [...read('docs/builds.md').matchAll(/^ {4}dist\/([^\s,]+(?:, [^\s,]+)*)/gm)];
+    const listed = lines.flatMap(([, paths = '']) => paths.split(', '));
+    const isListed = (path: string) => listed.some((one) => one === path || (one.endsWith('/') && path.startsWith(one)));
+    expect(pathsOf(BUILD_FILES).filter((path) => !isListed(path))).toEqual([]);
+    const isKnown = (one: string) =>
+      BUILD_FILES.some((kind) => isOfKind(kind, one.replaceAll('…', '')) || (one.endsWith('/') && kind.path.startsWith(one)));
+    expect(listed.filter((one) => !isKnown(one))).toEqual([]);
+  });
+
+  it('is in the description of the API, if it is JSON of the API', () => {
+    const { paths } = JSON.parse(openapiText({ ...MANIFEST, parquet: true })) as { readonly paths: Readonly<Record<string, unknown>> };
+    const described = Object.keys(paths).map((path) => new RegExp(`^${path.replaceAll('.', '[.]').replace(/\{\w+\}/g, '[^/]+')}$`));
+    const documents = pathsOf(BUILD_FILES.filter(({ when = 'parquet' }) => when === 'parquet')).filter((path) =>
+      /^(?:runes|activity)\/.*json$/.test(path),
+    );
+    const asked = documents.map((path) => (path === STATUS_PATH ? '/runes/v1/' : `/${path}`));
+    expect(asked.filter((path) => !described.some((one) => one.test(path)))).toEqual([]);
+  });
+});
+
+describe('netlify.toml', () => {
+  const rules = read('netlify.toml')
+    .split('[[headers]]')
+    .slice(1)
+    .map((block) => ({
+      path: new RegExp(`^${(/for = "([^"]*)"/.exec(block)?.[1] ?? '').replaceAll('.', '[.]').replace('*', '.*')}$`),
+      headers: [...block.matchAll(/^ {4}([A-Z][\w-]+) = "(.*)"$/gm)].map(
+        ([, name = '', value = '']) => [name.toLowerCase(), value] as const,
+      ),
+    }));
+
+  it.each(pathsOf(BUILD_FILES.filter(({ path }) => path !== MARKER_PATH)))('gives %s its headers', (path) => {
+    const set = Object.fromEntries(rules.filter((rule) => rule.path.test(`/${path}`)).flatMap(({ headers }) => headers));
+    const wanted = fileHeaders(path);
+    // Netlify sets the types of other files itself, and has its own rule for parts of files.
+    const typed = /(?:^(?!activity\/).*\.json|\.ts)$/.test(path) ? ['content-type'] : [];
+    const names = [...Object.keys(FILE_HEADERS), ...typed, ...('content-security-policy' in wanted ? ['content-security-policy'] : [])];
+    const expected: Readonly<Record<string, string>> = {
+      ...wanted,
+      ...FILE_HEADERS,
+      ...cachingHeaders(false),
+      ...(path.startsWith('404.') ? { 'cache-control': 'no-store' } : {}),
+    };
+    for (const name of [...names, 'cache-control']) expect([name, set[name]]).toEqual([name, expected[name]]);
+  });
+});
+
+describe.each(['nginx/nginx.conf', 'caddy/Caddyfile'])('hosting/%s', (recipe) => {
+  const text = read(`hosting/${recipe}`);
+  const [, map = ''] =
+    /map (?:\$request_uri \$mirror_kind|\{mirror_target\} \{mirror_kind\} \{mirror_id\}) \{\n([\s\S]*?)\n\s*\}\n/.exec(text) ?? [];
+  const kinds = [...map.matchAll(/"~(\S+)"\s+([\w"$]+)/g)].map(([, rule = '', kind = '']) => [new RegExp(rule), kind] as const);
+  const kindOf = (path: string) => kinds.find(([rule]) => rule.test(path))?.[1] ?? 'other';
+
+  it('sends the files that hosts send, and folders with a page', () => {
+    expect(kinds.length).toBeGreaterThan(5);
+    const found = BUILD_FILES.map((kind) => [kind.path, ['landing', 'file', 'bulk'].includes(kindOf(`/${kind.path}`))]);
+    expect(found).toEqual(BUILD_FILES.map((kind) => [kind.path, isSent(kind)]));
+    expect(['/', '/docs/'].map((path) => [kindOf(path), pageOfFolder(path)])).toEqual([
+      ['landing', 'index.html'],
+      ['docs', 'docs/index.html'],
+    ]);
+  });
+
+  it.each([...new Set(pathsOf(BUILD_FILES.filter(isSent)).map(endingOf))])('gives files that end with .%s their type', (ending) => {
+    const type = fileHeaders(`x.${ending}`)['content-type']?.split(';')[0] ?? '';
+    const inNginx = [...text.matchAll(/([a-z]+\/[\w.-]+)((?: [a-z]+)+);/g)].find(([, , endings = '']) =>
+      endings.split(' ').includes(ending),
+    )?.[1];
+    const inCaddy = [...text.matchAll(/"~(\\\.\S*\$)" "?([a-z]+\/[\w.-]+)/g)].find(([, rule = '']) =>
+      new RegExp(rule).test(`.${ending}`),
+    )?.[2];
+    expect((recipe.startsWith('nginx') ? inNginx : inCaddy) ?? 'application/json').toBe(type);
+  });
+});

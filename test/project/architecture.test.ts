@@ -1,0 +1,236 @@
+/** Imports between files and folders: the rules of docs/architecture.md, and its picture. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { filesBelow } from '../support/build.ts';
+import { ROOT } from '../support/cli.ts';
+import { folderOf, importGraph, importsOfSource, reachable, withPicture } from '../support/imports.ts';
+
+const IMPORTS = importsOfSource();
+const GRAPH = importGraph(IMPORTS);
+
+/** Folders that may import each other, as `a, b` in the order of the alphabet, and why. */
+const CYCLES: Readonly<Record<string, string>> = {};
+
+/** Packages that only one folder may import. */
+const KEPT_IN: Readonly<Record<string, RegExp>> = {
+  'src/duckdb': /^@duckdb\//,
+  'src/pull': /^pg(?:-copy-streams)?$/,
+};
+
+const asText = ({ from, to }: { readonly from: string; readonly to: string }) => `${from} imports ${to}`;
+
+describe('imports', () => {
+  it('include known imports', () => {
+    expect(IMPORTS.map(asText)).toContain('src/engine/writePages.ts imports src/engine/render/writerPool.ts');
+    expect([...(GRAPH.get('src/contract') ?? [])].sort()).toEqual(['src/format', 'src/pages']);
+    expect(GRAPH.get('scripts')?.has('src/engine')).toBe(true);
+  });
+
+  it.each([
+    ['src/format', ['src/format', 'src/limits.ts']],
+    ['src/pages', ['src/pages', 'src/format']],
+    ['src/lists', ['src/lists', 'src/pages', 'src/format', 'src/runes']],
+    ['src/limits.ts', ['src/format']],
+    ['src/serve/http', ['src/serve/http', 'src/pages']],
+    ['src/runes', ['src/runes', '@scure/base']],
+  ])('of %s are limited to %o', (folder, allowed) => {
+    const own = IMPORTS.filter(({ from }) => (folderOf(from) ?? from) === folder);
+    if (folder !== 'src/limits.ts') expect(own.length).toBeGreaterThan(3);
+    expect(own.filter(({ to }) => !allowed.includes(folderOf(to) ?? to)).map(asText)).toEqual([]);
+  });
+
+  it('between folders have no cycles, except listed ones', () => {
+    const both = [...GRAPH.keys()].flatMap((a) =>
+      [...reachable(GRAPH, a)].filter((b) => a <= b && reachable(GRAPH, b).has(a)).map((b) => `${a}, ${b}`),
+    );
+    expect(both.sort()).toEqual(Object.keys(CYCLES).sort());
+  });
+
+  it('between files have no circle, types included, so that every file can be read after those that it needs', () => {
+    const files = importGraph(IMPORTS, (file) => file);
+    expect([...files.keys()].filter((file) => reachable(files, file).has(file))).toEqual([]);
+  });
+
+  it('of scripts/ from other folders do not exist', () => {
+    expect(IMPORTS.filter(({ to }) => to.startsWith('scripts/')).map(asText)).toEqual([]);
+  });
+
+  it.each(Object.entries(KEPT_IN))('of certain packages occur only in %s', (folder, packages) => {
+    const importers = new Set(IMPORTS.filter(({ to }) => packages.test(to)).map(({ from }) => folderOf(from)));
+    expect([...importers]).toEqual([folder]);
+  });
+});
+
+/** The files of the source, and what is in them. */
+const SOURCES = filesBelow(join(ROOT, 'src'))
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => [`src/${path}`, readFileSync(join(ROOT, 'src', path), 'utf8')] as const);
+
+describe('the source', () => {
+  it('reads files in SQL only by src/duckdb/readFilesSql.ts, which says how', () => {
+    const readers = /\b(?:read_(?:parquet|csv|json|text|blob|ndjson)\w*|parquet_(?:scan|schema|(?:\w+_)?metadata)|(?<!\.)glob)\(/;
+    expect(SOURCES.filter(([, text]) => readers.test(text)).map(([path]) => path)).toEqual(['src/duckdb/readFilesSql.ts']);
+  });
+
+  it('spreads no long list into arguments, because about 125,000 arguments overflow the stack', () => {
+    const allowed = ['el', 'append', 'replaceChildren', 'withHeaders'];
+    const found: string[] = [];
+    for (const [path, text] of SOURCES) {
+      const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest);
+      const visit = (node: ts.Node): void => {
+        if ((ts.isCallExpression(node) || ts.isNewExpression(node)) && node.arguments?.some(ts.isSpreadElement)) {
+          const callee = node.expression.getText(file).split('.').at(-1) ?? '';
+          if (!allowed.includes(callee))
+            found.push(`${path}:${file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1}: ${callee}`);
+        }
+        ts.forEachChild(node, visit);
+      };
+      visit(file);
+    }
+    expect(found).toEqual([]);
+  });
+});
+
+describe('bytes', () => {
+  const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile).config as unknown;
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+
+  /** Returns each call of `slice` on bytes, as `file:line`. Types decide what bytes are. */
+  function slicesOfBytes(files: readonly string[], host = ts.createCompilerHost(options)): string[] {
+    const built = ts.createProgram(files, options, host);
+    const types = built.getTypeChecker();
+    const found: string[] = [];
+    for (const path of files) {
+      const file = built.getSourceFile(path);
+      if (file === undefined) throw new Error(`${path} was not read`);
+      const visit = (node: ts.Node): void => {
+        if (ts.isPropertyAccessExpression(node) && node.name.text === 'slice') {
+          const type = types.getNonNullableType(types.getTypeAtLocation(node.expression));
+          const parts = type.isUnion() ? type.types : [type];
+          if (parts.some((part) => (part.flags & ts.TypeFlags.Any) !== 0 || part.getProperty('byteLength') !== undefined))
+            found.push(`${relative(ROOT, path)}:${file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1}`);
+        }
+        ts.forEachChild(node, visit);
+      };
+      visit(file);
+    }
+    return found;
+  }
+
+  it('are never copied with slice, which returns a view of a Buffer: src/runes/bytes.ts has the copy', () => {
+    expect(slicesOfBytes(SOURCES.map(([path]) => join(ROOT, path)).filter((path) => !/site[/](?:explorer|apiDocs)[/]/.test(path)))).toEqual(
+      [],
+    );
+  });
+
+  it('are found by this check whatever their type is called', () => {
+    const text = `declare const b: { readonly page: Buffer }; declare const u: Uint8Array | undefined; declare const s: string; declare const a: unknown[];
+      class Own extends Uint8Array {}
+      b.page.slice(1);
+      u?.slice();
+      new Own(3).slice();
+      new Uint8Array(2).buffer.slice(0, 1);
+      s.slice(1); a.slice(1);`;
+    const path = join(ROOT, 'src/invented.ts');
+    const host = ts.createCompilerHost(options);
+    const { getSourceFile, fileExists } = host;
+    host.fileExists = (name) => name === path || fileExists.call(host, name);
+    host.getSourceFile = (name, ...rest) =>
+      name === path ? ts.createSourceFile(path, text, ts.ScriptTarget.ES2022) : getSourceFile.call(host, name, ...rest);
+    expect(slicesOfBytes([path], host)).toEqual([3, 4, 5, 6].map((line) => `src/invented.ts:${line}`));
+  });
+});
+
+/** The strings of a file, with a NUL for each interpolated value. */
+function stringsOf(path: string, text: string): string[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const strings: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isStringLiteralLike(node)) strings.push(node.text);
+    if (ts.isTemplateExpression(node)) strings.push(node.head.text + node.templateSpans.map((span) => `\0${span.literal.text}`).join(''));
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return strings;
+}
+
+describe('relations of the store', () => {
+  /** Returns the names after these words of SQL. A name with a value in it has no other reader. */
+  const namesAfter = (strings: readonly string[], words: string) =>
+    strings.flatMap((string) =>
+      [...string.matchAll(new RegExp(`\\b(?:${words})\\s+([a-z_][\\w.]*\\w)\\b(?![(\\0])`, 'g'))].map(([, name = '']) => name),
+    );
+  const made = (strings: readonly string[]) => namesAfter(strings, 'CREATE (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW)(?: IF NOT EXISTS)?');
+  /** Names of queries of WITH. */
+  const inQuery = (strings: readonly string[]) =>
+    strings.flatMap((string) => [...string.matchAll(/\b(\w+) AS (?:NOT MATERIALIZED )?\(/g)].map(([, name = '']) => name));
+
+  /** Relations of PostgreSQL, and `fetched`, as src/pull/parquetFile.ts calls the rows in the SQL that it is given. */
+  const OTHERS: Readonly<Record<string, readonly string[]>> = {
+    'src/pull/postgres/postgresSource.ts': ['ledger', 'fetched', 'pg_settings', 'pg_class', 'pg_index', 'pg_attribute'],
+    'src/pull/mirror/pullEtchings.ts': ['fetched'],
+  };
+
+  it('are named in SQL only by the file that creates them; others get them as values (src/duckdb/table.ts)', () => {
+    const found: string[] = [];
+    let named = 0;
+    for (const [path, text] of SOURCES) {
+      const strings = stringsOf(path, text);
+      const own = new Set([...made(strings), ...inQuery(strings), ...(OTHERS[path] ?? [])]);
+      for (const name of namesAfter(
+        strings.filter((string) => /\b(?:SELECT|FROM|INSERT INTO|UPDATE|DELETE)\b/.test(string)),
+        '(?<!DISTINCT )FROM|JOIN|INTO|UPDATE|TABLE',
+      )) {
+        named += 1;
+        if (!own.has(name)) found.push(`${path}: ${name}`);
+      }
+    }
+    expect(named).toBeGreaterThan(50);
+    expect(found).toEqual([]);
+  });
+
+  it('get their names only from the store, where they are unique, and from the state', () => {
+    expect(SOURCES.filter(([, text]) => text.includes('new Table(')).map(([path]) => path)).toEqual([
+      'src/duckdb/store.ts',
+      'src/engine/state/state.ts',
+    ]);
+  });
+});
+
+describe('comments', () => {
+  it('name only files that exist', () => {
+    const missing: string[] = [];
+    let named = 0;
+    for (const path of [
+      ...filesBelow(join(ROOT, 'src')).map((p) => `src/${p}`),
+      ...filesBelow(join(ROOT, 'test')).map((p) => `test/${p}`),
+    ]) {
+      if (!path.endsWith('.ts') || path.includes('node_modules')) continue;
+      // A comment begins a line, or follows code after a space.
+      for (const line of readFileSync(join(ROOT, path), 'utf8').split('\n')) {
+        const [, comment = ''] = /(?:^\s*(?:\/\*\*?|\*|\/\/)|\s\/\/ )(.*)$/.exec(line) ?? [];
+        for (const [, name = ''] of comment.matchAll(/(?<![\w./:<*-])((?:[\w-]+\/)*[\w.-]*\w\.(?:ts|md|cjs|mjs))\b(?!\.)/g)) {
+          named += 1;
+          const folders = ['', 'src', 'docs', 'test', dirname(path)];
+          if (!folders.some((folder) => existsSync(join(ROOT, folder, name)))) missing.push(`${path}: ${name}`);
+        }
+      }
+    }
+    expect(named).toBeGreaterThan(30);
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('docs/architecture.md', () => {
+  const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
+
+  it('has the current picture of imports, as npm run docs draws it', () => {
+    expect(page).toBe(withPicture(page));
+  });
+
+  it('has every folder in its list', () => {
+    expect([...GRAPH.keys()].filter((folder) => !page.includes(`\n- \`${folder}${folder.endsWith('.ts') ? '' : '/'}\`: `))).toEqual([]);
+  });
+});

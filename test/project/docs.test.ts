@@ -1,0 +1,101 @@
+/** The documents: links have targets, the table of hosts has every recipe, and numbers equal those of the program. */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CASES } from '../support/cases.ts';
+import { ROOT } from '../support/cli.ts';
+import { PAGES, proseOf, readPage as read, withoutBlocks } from '../support/pages.ts';
+import { REFUSED_CASES } from '../support/refusedCases.ts';
+
+/** The anchors that GitHub gives to the headings of a page. */
+function anchorsOf(page: string): Set<string> {
+  const headings = [
+    ...read(page)
+      .replace(/^```[\s\S]*?^```$/gm, '')
+      .matchAll(/^#{1,6} (.*)$/gm),
+  ].map(([, text = '']) => text);
+  const slugs = headings.map((text) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{M} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+  return new Set(
+    slugs.map((slug, i) => (slugs.indexOf(slug) === i ? slug : `${slug}-${slugs.slice(0, i).filter((one) => one === slug).length}`)),
+  );
+}
+
+/** The targets of a page's links that are no URLs. */
+const linksOf = (page: string) =>
+  [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = '']) => to).filter((to) => !/^[a-z]+:/.test(to));
+
+/** The path from the root that a link of a page leads to, without its anchor. */
+const targetOf = (page: string, link: string): string => {
+  const [path = ''] = link.split('#');
+  return path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
+};
+
+it('the list of documents has pages with links', () => {
+  expect(PAGES).toContain('hosting/README.md');
+  expect(PAGES.flatMap(linksOf).length).toBeGreaterThan(30);
+});
+
+it.each(PAGES)('the links of %s lead to files and headings', (page) => {
+  const wrong = linksOf(page).filter((link) => {
+    const [, anchor] = link.split('#');
+    const target = targetOf(page, link);
+    if (!existsSync(join(ROOT, target))) return true;
+    return anchor !== undefined && !anchorsOf(target).has(anchor);
+  });
+  expect(wrong).toEqual([]);
+});
+
+it('documents name only files of the source that exist', () => {
+  const named = PAGES.filter((page) => page !== 'CHANGELOG.md').flatMap((page) =>
+    [...withoutBlocks(page).matchAll(/`((?:bench|hosting|scripts|src|test)\/[\w./-]+\.\w+)`/g)].map(([, path = '']) => path),
+  );
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+it('every document is reached from the README', () => {
+  const reached = new Set(['README.md']);
+  for (const page of reached) {
+    for (const link of linksOf(page)) if (PAGES.includes(targetOf(page, link))) reached.add(targetOf(page, link));
+  }
+  expect(PAGES.filter((page) => !reached.has(page))).toEqual([]);
+});
+
+it('README.md lists every document of docs', () => {
+  const listed = linksOf('README.md').map((link) => targetOf('README.md', link));
+  expect(PAGES.filter((page) => page.startsWith('docs/') && !listed.includes(page))).toEqual([]);
+});
+
+it('README.md and docs/migrating.md have the same paths of the former API', () => {
+  const pathsOf = (page: string) => [...read(page).matchAll(/^\| `(\/[^`]*)` \|/gm)].map(([, path]) => path);
+  expect(pathsOf('README.md')).toHaveLength(11);
+  expect(pathsOf('README.md')).toEqual(pathsOf('docs/migrating.md'));
+});
+
+describe('hosting/README.md', () => {
+  const page = read('hosting/README.md');
+  const has = (text: string) => expect(page.includes(text), text).toBe(true);
+
+  it('has every recipe in its table', () => {
+    const folders = readdirSync(join(ROOT, 'hosting')).filter((name) => statSync(join(ROOT, 'hosting', name)).isDirectory());
+    expect(folders.length).toBeGreaterThan(3);
+    const table = page
+      .split('\n')
+      .filter((line) => line.startsWith('| ['))
+      .join('\n');
+    expect(folders.filter((name) => !table.includes(`(${name}/README.md)`))).toEqual([]);
+  });
+
+  const exactWithoutCode = CASES.length - Object.keys(REFUSED_CASES).length;
+
+  it('has the number of cases, and of those that are exact without code', () => {
+    has(`the same ${CASES.length} cases`);
+    has(`alone answer ${exactWithoutCode} cases`);
+    expect(read('hosting/nginx/README.md')).toContain(`${exactWithoutCode} of ${CASES.length} are exact`);
+  });
+});

@@ -1,0 +1,106 @@
+/** Documents and program agree on commands, exit codes, settings, dependencies and messages. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { SECRETS } from '../../src/cli/environment.ts';
+import { EXIT } from '../../src/errors.ts';
+import { filesBelow } from '../support/build.ts';
+import { ROOT } from '../support/cli.ts';
+import { withFlags } from '../support/flagTables.ts';
+import { PAGES, readPage } from '../support/pages.ts';
+
+const ALL_PAGES = PAGES.filter((page) => page !== 'CHANGELOG.md')
+  .map(readPage)
+  .join('\n');
+const CODE = ['src', 'scripts']
+  .flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`))
+  .filter((path) => /\.[cm]?[jt]sx?$/.test(path));
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+
+interface PackageFile {
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+const PACKAGE = JSON.parse(read('package.json')) as PackageFile;
+
+describe('the documents name', () => {
+  it('every npm script', () => {
+    const isNamed = (name: string) => new RegExp(`\`npm (?:run )?${name}(?![\\w:-])`).test(ALL_PAGES);
+    expect(Object.keys(PACKAGE.scripts).filter((name) => !isNamed(name))).toEqual([]);
+  });
+
+  it('every flag as its command does; npm run docs writes them anew', () => {
+    expect(readPage('docs/commands.md')).toBe(withFlags(readPage('docs/commands.md')));
+  });
+
+  it('every exit code', () => {
+    expect(Object.values(EXIT).filter((code) => !readPage('docs/commands.md').includes(`\n- ${code}: `))).toEqual([]);
+  });
+
+  it('every variable of the environment that the program reads', () => {
+    const names = CODE.flatMap((path) => {
+      const text = read(path);
+      return [...text.matchAll(/process\.env(?:\.(\w+)|\['(\w+)'\]|\[(\w+)\])/g)].map(
+        ([, plain, quoted, constant]) =>
+          plain ?? quoted ?? new RegExp(`\\b${constant} = '(\\w+)'`).exec(text)?.[1] ?? `${constant}, in ${path}`,
+      );
+    });
+    names.push(...Object.values(SECRETS));
+    expect(names).toContain('PULL_HEADERS');
+    expect(names.filter((name) => !ALL_PAGES.includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('every setting of the Cloudflare worker', () => {
+    const [, settings = ''] = /interface Settings \{([^}]*)\}/.exec(read('src/serve/cloudflare/origins.ts')) ?? [];
+    const names = [...settings.matchAll(/readonly (\w+)\?/g)].map(([, name = '']) => name);
+    expect(names.length).toBeGreaterThan(5);
+    expect(names.filter((name) => !readPage('hosting/cloudflare/README.md').includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('every setting of the upload', () => {
+    const names = [...read('hosting/upload.sh').matchAll(/\$\{([A-Z_]+):-/g)].map(([, name = '']) => name);
+    expect(names).toContain('UPLOAD');
+    expect(names.filter((name) => !new RegExp(`\`${name}[\`=]`).test(readPage('hosting/object-storage.md')))).toEqual([]);
+  });
+
+  it('every variable and secret of the workflow', () => {
+    const names = [...read('.github/workflows/mirror.yml').matchAll(/\b(?:vars|secrets)\.(\w+)/g)].map(([, name = '']) => name);
+    expect(names).toContain('PULL_FROM');
+    expect(names.filter((name) => !readPage('docs/ci.md').includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('every dependency of the program, and no other', () => {
+    const lists = readPage('CONTRIBUTING.md').split('## Dependencies')[1] ?? '';
+    const lines = lists.split('\n').filter((line) => line.startsWith('- `'));
+    const listed = lines.flatMap((line) => [...(line.split(':')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name));
+    expect(listed.sort()).toEqual(Object.keys(PACKAGE.dependencies).sort());
+  });
+});
+
+/** A source with `…` for each value that is put into a text, and without the marks of texts that are put together. */
+const withoutValues = (text: string): string =>
+  text
+    .replace(/\$\{(?:[^{}]|\{[^{}]*\})*\}|\$\((?:[^()]|\([^()]*\))*\)|\{[a-z_.]+\}|\$\w+/g, '…')
+    .replace(/\\(['"])/g, '$1')
+    .replace(/…(?:…)+/g, '…');
+
+describe('docs/troubleshooting.md', () => {
+  // Code before the first colon of an entry, but for colons within code.
+  const quoted = readPage('docs/troubleshooting.md')
+    .replace(/\n {2}/g, ' ')
+    .split('\n')
+    .filter((line) => line.startsWith('- '))
+    .flatMap((line) => [...(/^(?:[^`:]|`[^`]*`)*/.exec(line)?.[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, message = '']) => message))
+    .filter((message) => message !== 'total: 0');
+  const sources = [...CODE, 'hosting/upload.sh', 'hosting/nginx/nginx.conf', 'hosting/caddy/Caddyfile'].map(read).map(withoutValues);
+
+  it('quotes messages', () => {
+    expect(quoted.length).toBeGreaterThan(15);
+  });
+
+  it.each(quoted)('%s: is a message of the program', (message) => {
+    const parts = message.split('…').filter((part) => part.trim().length > 3);
+    const pattern = parts.map((part) => part.trim().replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^\\n]*');
+    expect(sources.filter((text) => new RegExp(pattern).test(text))).not.toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+/** Commands that npm runs: flags that npm keeps for itself without `--`, and signals. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { ROOT } from '../support/cli.ts';
+import { ndjson, record } from '../support/records.ts';
+import { sendTo } from '../support/server.ts';
+
+/** A folder with this project's scripts and one good input file. */
+function npmFolder(): string {
+  const work = temporaryFolder();
+  const command = (name: string) => `node "${join(ROOT, 'scripts/run.cjs')}" ${name}`;
+  const scripts = { build: command('build'), start: command('serve'), pull: command('pull') };
+  writeFiles(work, { 'package.json': JSON.stringify({ private: true, scripts }), 'input/a.ndjson': ndjson([record(5, 1)]) });
+  return work;
+}
+
+/** Calls npm in such a folder. */
+async function npm(...args: string[]): Promise<{ code: number | null; stderr: string; wasBuilt: boolean }> {
+  const work = npmFolder();
+  const child = spawn('npm', args, { cwd: work, stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (part) => {
+    stderr += String(part);
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stderr, wasBuilt: existsSync(join(work, 'dist')) };
+}
+
+describe('a flag that npm kept', () => {
+  it.each([
+    [['run', 'build', '--dry-run'], 'npm kept --dry-run for itself; write npm run build -- --dry-run\n'],
+    [['run', 'build', '--no-sync', '--full'], 'npm kept --full, --no-sync for itself; write npm run build -- --full --no-sync\n'],
+    [['run', 'build', '--layout', 'archive', '--', '--full'], 'npm kept --layout for itself; write npm run build -- --layout NAME\n'],
+    [['start', '--port=0'], 'npm kept --port for itself; write npm start -- --port PORT\n'],
+    [['run', 'pull', '--from=https://host/SECRET'], 'npm kept --from for itself; write npm run pull -- --from URL\n'],
+  ])('stops the command: npm %s', async (args, message) => {
+    const { code, stderr, wasBuilt } = await npm(...args);
+    expect([code, wasBuilt]).toEqual([1, false]);
+    expect(stderr).toContain(`Error: ${message}`);
+    expect(stderr).not.toMatch(/SECRET/);
+  });
+
+  it('is none behind --, and not the cache of npm', async () => {
+    expect(await npm('run', 'build', '--', '--no-sync')).toMatchObject({ code: 0, wasBuilt: true });
+    expect(await npm('run', 'build', '--cache', join(temporaryFolder(), 'cache'), '--', '--dry-run')).toMatchObject({
+      code: 0,
+      wasBuilt: false,
+    });
+  });
+});
+
+describe('npm start', () => {
+  it.each(['SIGTERM', 'SIGKILL'] as const)('leaves no server behind when npm gets a %s', async (signal) => {
+    const work = npmFolder();
+    await testBuild(join(work, 'dist'), { inputs: [join(work, 'input')] });
+    const npm = spawn('npm', ['start', '--', '--port', '0'], { cwd: work, stdio: ['ignore', 'pipe', 'ignore'] });
+    let said = '';
+    for await (const part of npm.stdout) {
+      said += String(part);
+      if (said.includes('Serving')) break;
+    }
+    const port = Number(/:(\d+) \(/.exec(said)?.[1]);
+    expect((await sendTo(port)('GET', '/runes/v1/')).status).toBe(200);
+    npm.kill(signal);
+    const answers = () =>
+      sendTo(port)('GET', '/runes/v1/').then(
+        () => true,
+        () => false,
+      );
+    while (await answers()) await sleep(50);
+  });
+});

@@ -1,0 +1,142 @@
+/**
+ * The workflow of GitHub Actions, as text: its permissions, its caches, and the sources of its values.
+ * test/hosts/workflow.test.ts runs the workflow.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
+import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
+import { ROOT } from '../support/cli.ts';
+
+const text = readFileSync(join(ROOT, '.github/workflows/mirror.yml'), 'utf8');
+const documentation = readFileSync(join(ROOT, 'docs/ci.md'), 'utf8');
+
+const values = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
+const step = z.strictObject({
+  id: z.string().optional(),
+  name: z.string().optional(),
+  if: z.string().optional(),
+  uses: z.string().optional(),
+  with: values.optional(),
+  env: values.optional(),
+  run: z.string().optional(),
+  'timeout-minutes': z.number().optional(),
+});
+/** Only what the workflow is meant to have: a key that is not here is a change that this file has to be told of. */
+const workflow = z
+  .strictObject({
+    name: z.string(),
+    on: z.strictObject({
+      schedule: z.array(z.strictObject({ cron: z.string() })),
+      workflow_dispatch: z.strictObject({ inputs: z.record(z.string(), z.record(z.string(), z.unknown())) }),
+    }),
+    permissions: values,
+    concurrency: values,
+    defaults: z.strictObject({ run: z.strictObject({ shell: z.literal('bash') }) }),
+    jobs: z.record(
+      z.string(),
+      z.strictObject({
+        if: z.string(),
+        needs: z.string().optional(),
+        'runs-on': z.string(),
+        'timeout-minutes': z.number(),
+        permissions: values.optional(),
+        environment: values.optional(),
+        steps: z.array(step),
+      }),
+    ),
+  })
+  .parse(parse(text));
+
+const { mirror: job, pages, ...otherJobs } = workflow.jobs;
+const steps = job?.steps ?? [];
+const indexOf = (part: string) => steps.findIndex((s) => s.run?.includes(part) === true || s.uses?.startsWith(part) === true);
+const using = (action: string) => steps.find((s) => s.uses?.startsWith(action) === true);
+
+describe('the workflow', () => {
+  it('is a job on a schedule or by hand, only with a source, with a time limit, never twice at once', () => {
+    expect(otherJobs).toEqual({});
+    expect(workflow.on.schedule.map(({ cron }) => cron)).toEqual([expect.stringMatching(/^[1-9][0-9]? \* \* \* \*$/)]);
+    expect(job?.if).toBe("vars.PULL_FROM != ''");
+    expect(job?.['timeout-minutes']).toBeLessThanOrEqual(360);
+    // The group is not of a branch: there is one bucket.
+    expect(workflow.concurrency).toEqual({ group: 'mirror', 'cancel-in-progress': false });
+  });
+
+  it('deploys to GitHub Pages after it, in a job that may do nothing else, where no bucket is set', () => {
+    expect(pages).toMatchObject({ if: "vars.BUCKET == ''", needs: 'mirror', permissions: { pages: 'write', 'id-token': 'write' } });
+    expect(using('actions/upload-pages-artifact')).toMatchObject({ if: "vars.BUCKET == ''", with: { path: 'dist' } });
+    for (const part of ['command -v rclone', 'hosting/upload.sh']) expect(steps[indexOf(part)]?.if).toBe("vars.BUCKET != ''");
+    expect(pages?.steps.map(({ uses, run }) => [uses?.replace(/@.*/, ''), run])).toEqual([['actions/deploy-pages', undefined]]);
+  });
+
+  it('leaves no rights to what it clones', () => {
+    expect(using('actions/checkout')?.with).toMatchObject({ 'persist-credentials': false });
+  });
+
+  it("uses only GitHub's own actions", () => {
+    const used = steps.flatMap((s) => s.uses ?? []).map((name) => name.replace(/@.*/, ''));
+    const names = ['checkout', 'setup-node', 'cache/restore', 'cache/save', 'upload-pages-artifact'];
+    expect(used).toEqual(names.map((name) => `actions/${name}`));
+    expect(steps.filter((s) => (s.uses === undefined) === (s.run === undefined))).toEqual([]);
+  });
+
+  it('runs in order: restore, install, pull, build, upload, save, give to Pages', () => {
+    const order = ['actions/checkout', 'actions/setup-node', 'actions/cache/restore', 'npm ci', 'npm run pull', 'npm run build']
+      .concat(['command -v rclone', 'hosting/upload.sh', 'actions/cache/save', 'actions/upload-pages-artifact'])
+      .map(indexOf);
+    expect(order).toEqual(steps.map((_, i) => i));
+  });
+
+  it('keeps pulled blocks, cache and output in one entry, a new one for each run', () => {
+    const [restore, save] = [using('actions/cache/restore'), using('actions/cache/save')];
+    expect(save?.with).toEqual({ path: restore?.with?.['path'], key: restore?.with?.['key'] });
+    expect(
+      String(restore?.with?.['path'])
+        .trim()
+        .split(/\s*\n\s*/),
+    ).toEqual(['input/pulled', '.cache', 'dist']);
+    const key = String(restore?.with?.['key']);
+    for (const name of ['run_number', 'run_id', 'run_attempt']) expect(key).toContain(`\${{ github.${name} }}`);
+    expect(key.startsWith(String(restore?.with?.['restore-keys']))).toBe(true);
+    expect(save?.if).toBe("always() && steps.pull.outcome != 'skipped'");
+  });
+
+  it('leaves time to save a pull that takes too long', () => {
+    const pull = steps.find((s) => s.id === 'pull');
+    expect(pull?.['timeout-minutes']).toBeLessThanOrEqual((job?.['timeout-minutes'] ?? 0) - 30);
+  });
+
+  it('puts no expression into a script, and secrets only into the environment of steps that need them', () => {
+    for (const { run = '' } of steps) expect(run).not.toContain('${{');
+    const secrets = [...text.matchAll(/secrets\.([A-Za-z_0-9]+)/g)].map(([, name]) => name);
+    const inSteps = steps.flatMap((s) =>
+      Object.entries(s.env ?? {})
+        .filter(([, value]) => String(value).includes('secrets.'))
+        .map(([name, value]) => `${name}=${value}`),
+    );
+    expect(inSteps.length).toBe(secrets.length);
+    for (const line of inSteps) expect(line).toMatch(/^[A-Z_0-9]+=\$\{\{ secrets\.[A-Z_0-9]+ \}\}$/);
+    for (const { run = '', env = {} } of steps) {
+      for (const [name, value] of Object.entries(env)) if (String(value).includes('secrets.')) expect(run).not.toContain(name);
+    }
+  });
+
+  it('names flags that the commands have', () => {
+    for (const command of [PULL_COMMAND, BUILD_COMMAND]) {
+      const run = steps.find((s) => s.run?.startsWith(command.call) === true)?.run ?? '';
+      const flags = [...run.slice(command.call.length).matchAll(/--([a-z-]+)/g)].map(([, name]) => name);
+      expect(flags.length).toBeGreaterThan(1);
+      expect(command.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(flags));
+    }
+  });
+
+  it('is documented: every variable, secret and input', () => {
+    const names = [...text.matchAll(/\b(?:vars|secrets|inputs)\.([A-Za-z_0-9]+)/g)].map(([, name = '']) => name);
+    expect(new Set(names).size).toBeGreaterThan(8);
+    expect(names.filter((name) => !documentation.includes(`\`${name}\``))).toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+/** Long requests do not block other requests. The server reads nothing for clients that have disconnected. */
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { crossings } from '../../src/limits.ts';
+import { BuiltFiles } from '../../src/serve/local/cachedFiles.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { openSocket } from '../support/raw.ts';
+import { hex, ndjson, record } from '../support/records.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+
+const [BLOCKS, TRANSACTIONS] = [20, 40];
+const PAGES = BLOCKS * TRANSACTIONS;
+const END = '0123456789ab';
+const idOf = (text: string) => hex(text).slice(0, -END.length) + END;
+/** A request for an unknown id that ends as all ids of the mirror. Pages have one record, so the answer reads all pages. */
+const long = (n: number | string) => `/runes/v1/transactions/${idOf(`unknown ${n}`)}/activity`;
+const SHORT = '/runes/v1/blocks/3/activity';
+
+let host: LocalHost;
+let inflated = 0;
+
+beforeAll(async () => {
+  const work = temporaryFolder();
+  const blocks = Array.from({ length: BLOCKS }, (_, height) =>
+    Array.from({ length: TRANSACTIONS }, (__, tx) =>
+      record(height, TRANSACTIONS - tx, { location: { tx_id: `0x${idOf(`${height} ${tx}`)}` } }),
+    ),
+  );
+  writeFiles(work, { 'in.ndjson': ndjson(blocks.flat()) });
+  await testBuild(join(work, 'out'), { inputs: [join(work, 'in.ndjson')], layout: 'archive', pageSizes: [1], objectSize: 2 * 1024 * 1024 });
+  host = await startServer(join(work, 'out'));
+});
+afterAll(() => host.close());
+
+const { inflate } = BuiltFiles.prototype;
+const spy = vi.spyOn(BuiltFiles.prototype, 'inflate').mockImplementation(function (this: BuiltFiles, member, most) {
+  inflated += 1;
+  return inflate.call(this, member, most);
+});
+afterAll(() => spy.mockRestore());
+afterEach(() => {
+  inflated = 0;
+});
+
+it('a long answer is right, and a short one does not wait for it', async () => {
+  const before = crossings.get('freeParts') ?? 0;
+  let done = 0;
+  const answers = Array.from({ length: 10 }, async (_, n) => {
+    const answer = await host.send('GET', long(n));
+    done += 1;
+    return answer;
+  });
+  expect((await host.send('GET', SHORT)).status).toBe(200);
+  expect(done).toBeLessThan(5);
+  for (const { status, body } of await Promise.all(answers)) expect([status, JSON.parse(body)]).toMatchObject([200, { total: 0 }]);
+  expect(inflated).toBeGreaterThan(10 * PAGES);
+  expect(crossings.get('freeParts')).toBeGreaterThan(before);
+});
+
+it.each([
+  ['are gone', (socket: ReturnType<typeof openSocket>) => socket.destroy()],
+  ['have reset the connection', (socket: ReturnType<typeof openSocket>) => socket.resetAndDestroy()],
+])('nothing is read any more for clients that %s', async (how, leave) => {
+  const sockets = Array.from({ length: 30 }, (_, n) => openSocket(host.port, `GET ${long(`${how} ${n}`)} HTTP/1.1\r\nhost: x\r\n\r\n`));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  while (inflated < 100) await turn();
+  for (const socket of sockets) leave(socket);
+  // Each has had its free parts at most, of which half are inflated.
+  expect((await host.send('GET', SHORT)).status).toBe(200);
+  for (let before = -1; before !== inflated; ) {
+    before = inflated;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect(inflated).toBeLessThan(30 * 100 + 500);
+});

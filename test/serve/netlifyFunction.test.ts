@@ -1,0 +1,201 @@
+/**
+ * The Netlify edge function, called with a Request over the files of a build. test/hosts runs it in Netlify's emulator.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { recordedOutput } from '../support/recorded.ts';
+
+const MODULE = new URL('../../src/serve/netlify/edgeFunction.ts', import.meta.url);
+const ORIGIN = 'https://mirror.example';
+const BLOCK = '/runes/v1/blocks/840001';
+let dist: string;
+const read = (path: string) => readFileSync(join(dist, path), 'utf8');
+
+/** The CDN behind the function: every path that it was asked for, and answers that a test puts in the place of files. */
+let asked: string[] = [];
+let instead: Record<string, () => Response> = {};
+
+async function cdn(input: URL): Promise<Response> {
+  const { origin, pathname } = new URL(input);
+  asked.push(origin === ORIGIN ? pathname : origin + pathname);
+  const other = instead[pathname];
+  if (other !== undefined) return other();
+  try {
+    const text = read(pathname);
+    return new Response(text, { headers: { etag: `W/"${createHash('md5').update(text).digest('hex')}-df"`, age: '7' } });
+  } catch {
+    return new Response('<!doctype html>', { status: 404 });
+  }
+}
+
+type EdgeFunction = (request: Request, context: { next(): Promise<Response> }) => Promise<Response>;
+let activity: EdgeFunction;
+/** The function must not ask the redirect rules: they take paths that the API does not have. */
+const context = { next: () => Promise.reject(new Error('the function asked the redirect rules')) };
+const send = (target: string, init?: RequestInit) => activity(new Request(ORIGIN + target, init), context);
+
+beforeAll(async () => {
+  dist = await recordedOutput('files', 'hiro');
+});
+
+beforeEach(async () => {
+  asked = [];
+  instead = {};
+  vi.stubGlobal('fetch', cdn);
+  // A fresh instance, as after a deploy.
+  vi.resetModules();
+  activity = ((await import(MODULE.href)) as { default: EdgeFunction }).default;
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe('the edge function', () => {
+  it('passes a page through with the ETag of the CDN, made strong', async () => {
+    const response = await send(`${BLOCK}/activity?limit=60&offset=60`);
+    const text = read(`${BLOCK}/60/60.json`);
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe(text);
+    expect(Object.fromEntries(response.headers)).toEqual({
+      'access-control-allow-origin': '*',
+      'access-control-expose-headers': 'etag',
+      'cache-control': 'public, no-cache, must-revalidate',
+      // The block is settled.
+      'cdn-cache-control': 'public, max-age=86400',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'content-type': 'application/json; charset=utf-8',
+      'cross-origin-resource-policy': 'cross-origin',
+      etag: `"${createHash('md5').update(text).digest('hex')}-df"`,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    });
+    expect(asked).toEqual(['/runes/v1/manifest.json', `${BLOCK}/60/60.json`]);
+  });
+
+  it('reads the manifest once', async () => {
+    await Promise.all([send(`${BLOCK}/activity`), send('/runes/v1')]);
+    await send(`${BLOCK}/activity`);
+    expect(asked.filter((path) => path === '/runes/v1/manifest.json')).toHaveLength(1);
+  });
+
+  it('reads files from the origin of each request, not from that of the first', async () => {
+    expect((await send(`${BLOCK}/activity`)).status).toBe(200);
+    asked = [];
+    expect((await activity(new Request(`https://other.example${BLOCK}/activity`), context)).status).toBe(200);
+    expect(asked).toEqual(['https://other.example/runes/v1/manifest.json', `https://other.example${BLOCK}.json`]);
+  });
+
+  it('answers 503 for an incomplete page', async () => {
+    for (const text of ['', read(`${BLOCK}/60/60.json`).slice(0, 5000)]) {
+      instead[`${BLOCK}/60/60.json`] = () => new Response(text, { headers: { etag: '"half"' } });
+      for (const query of ['?limit=60&offset=60', '?limit=30&offset=63']) {
+        const response = await send(`${BLOCK}/activity${query}`);
+        expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
+      }
+    }
+  });
+
+  it('cuts a window out of pages, with an ETag of its own', async () => {
+    const response = await send(`${BLOCK}/activity?limit=60&offset=50`);
+    const { limit, offset, total, results } = JSON.parse(await response.text()) as Record<string, unknown[]>;
+    const records = [0, 60].flatMap((start) => (JSON.parse(read(`${BLOCK}/60/${start}.json`)) as { results: unknown[] }).results);
+    expect({ limit, offset, total }).toEqual({ limit: 60, offset: 50, total: 5000 });
+    expect(results).toEqual(records.slice(50, 110));
+    expect(response.headers.get('etag')).toMatch(/^"[0-9a-f]{32}"$/);
+  });
+
+  it('answers 304 without a body to a known ETag', async () => {
+    for (const query of ['', '?limit=7&offset=3']) {
+      const etag = (await send(`${BLOCK}/activity${query}`)).headers.get('etag') ?? '';
+      const again = await send(`${BLOCK}/activity${query}`, { headers: { 'if-none-match': `"other", ${etag}` } });
+      expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag]);
+    }
+  });
+
+  it('makes an ETag when the CDN sends none', async () => {
+    instead[`${BLOCK}.json`] = () => new Response(read(`${BLOCK}.json`));
+    const response = await send(`${BLOCK}/activity`);
+    expect(response.headers.get('etag')).toMatch(/^"[0-9a-f]{32}"$/);
+    expect(await response.text()).toBe(read(`${BLOCK}.json`));
+  });
+
+  it('answers an unknown id with an empty list, and an invalid query with 400', async () => {
+    const empty = await send('/runes/v1/blocks/1/activity');
+    expect([empty.status, await empty.text()]).toEqual([200, '{"limit":20,"offset":0,"total":0,"results":[]}']);
+    const refused = await send(`${BLOCK}/activity?limit=61`);
+    expect([refused.status, await refused.json()]).toEqual([
+      400,
+      { statusCode: 400, error: 'Bad Request', message: 'querystring/limit must be <= 60' },
+    ]);
+    expect(refused.headers.get('cache-control')).toBe('no-store');
+  });
+
+  it.each([
+    '/runes/v1/nothing',
+    '/runes/v1/blocks/840001/activity/',
+    '/runes/v1//blocks/840001/activity',
+    '/runes/v1/blocks/840001%2Factivity',
+  ])('answers %s with the 404 of the API', async (target) => {
+    const response = await send(target);
+    expect([response.status, await response.json()]).toEqual([
+      404,
+      { statusCode: 404, error: 'Not Found', message: `Route GET:${target} not found` },
+    ]);
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
+  it('answers HEAD, OPTIONS and other methods', async () => {
+    const head = await send(`${BLOCK}/activity`, { method: 'HEAD' });
+    expect([head.status, await head.text(), head.headers.has('etag')]).toEqual([200, '', true]);
+    const preflight = await send(`${BLOCK}/activity`, { method: 'OPTIONS' });
+    expect([preflight.status, preflight.headers.get('access-control-allow-methods')]).toEqual([204, 'GET, HEAD, OPTIONS']);
+    const post = await send(`${BLOCK}/activity`, { method: 'POST', body: '{}' });
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  });
+});
+
+describe('the edge function leaves a request to the redirect rules', () => {
+  const failed = () => new Response('no', { status: 503 });
+
+  it('if a page cannot be read', async () => {
+    instead[`${BLOCK}.json`] = failed;
+    await expect(send(`${BLOCK}/activity`)).rejects.toThrow('runes/v1/blocks/840001.json was answered with status 503');
+  });
+
+  it.each([
+    ['cannot be read', failed],
+    ['is missing', () => new Response(null, { status: 404 })],
+    ['is no JSON', () => new Response('<!doctype html>')],
+    ['is of another program', () => Response.json({ generator: 'other', dialect: 'hiro', page_sizes: [20] })],
+    ['has no page sizes', () => Response.json({ ...JSON.parse(read('runes/v1/manifest.json')), page_sizes: [] })],
+  ])('if the manifest %s, and then recovers', async (_what, answer) => {
+    instead['/runes/v1/manifest.json'] = answer;
+    await expect(send(`${BLOCK}/activity`)).rejects.toThrow();
+    instead = {};
+    expect((await send(`${BLOCK}/activity`)).status).toBe(200);
+  });
+});
+
+describe('the module of the edge function', () => {
+  it('handles every path of the API except files, and lets the host continue when it fails', async () => {
+    const { config } = (await import(MODULE.href)) as { config: unknown };
+    expect(config).toEqual({ path: ['/runes', '/runes/*'], excludedPath: ['/runes/v1/*.json'], onError: 'bypass', cache: 'manual' });
+  });
+
+  it('imports only files of this project, because a library would be bundled whole', () => {
+    const seen = new Set<string>();
+    const visit = (file: string): void => {
+      if (seen.has(file)) return;
+      seen.add(file);
+      for (const [, specifier = ''] of readFileSync(file, 'utf8').matchAll(/^(?:import|export)\s(?!type\s)[^;]*?from '([^']+)'/gm)) {
+        expect(`${specifier} in ${file}`).toMatch(/^\.{1,2}\//);
+        visit(join(dirname(file), specifier));
+      }
+    };
+    visit(MODULE.pathname);
+    expect(seen.size).toBeGreaterThan(5);
+  });
+});

@@ -1,0 +1,163 @@
+/** Parquet files over HTTP: ranges are answered by RFC 9110, and a Parquet reader works as in docs/bulk.md. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isBuiltFile } from '../../src/pages/fileKinds.ts';
+import { satisfy, wantedRange } from '../../src/serve/http/ranges.ts';
+import { filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { ROOT } from '../support/cli.ts';
+import { checkRanges } from '../support/ranges.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { checkSiteFiles } from '../support/siteFiles.ts';
+
+const dist = join(temporaryFolder(), 'dist');
+let host: LocalHost;
+beforeAll(async () => {
+  await testBuild(dist, { inputs: [SAMPLE_INPUT], parquet: true });
+  host = await startServer(dist);
+});
+afterAll(() => host.close());
+
+describe('npm start', () => {
+  it('answers requests for ranges of Parquet files', () => checkRanges(host.port, dist));
+
+  it('serves the explorer, its scripts and bulk data', () => checkSiteFiles(host, dist));
+
+  it('recognises every file of a build', () => {
+    expect(filesBelow(dist).filter((path) => !isBuiltFile(path))).toEqual(['.rune-activity-mirror', '404.html', '404.json']);
+  });
+
+  it('answers ranges of a file too large for its cache, and sends only the requested bytes', async () => {
+    const large = Buffer.alloc(80 * 1024 * 1024, 7);
+    large.write('end', large.length - 3);
+    writeFileSync(join(dist, 'activity/9900.parquet'), large);
+    const url = `http://127.0.0.1:${host.port}/activity/9900.parquet`;
+    // A file that just changed is not cached, and each request would compute its ETag from 80 MB.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    // The first request computes the ETag.
+    expect((await fetch(url, { method: 'HEAD' })).headers.get('content-length')).toBe(String(large.length));
+    const before = process.memoryUsage().arrayBuffers;
+    const ends = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const response = await fetch(url, { headers: { range: 'bytes=-3' } });
+        return [response.status, await response.text()];
+      }),
+    );
+    expect(ends).toEqual(Array.from({ length: 40 }, () => [206, 'end']));
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(large.length / 2);
+  });
+
+  it('closes the file when a client disconnects during a range', async () => {
+    const url = `http://127.0.0.1:${host.port}/activity/9900.parquet`;
+    for (let i = 0; i < 5; i += 1) {
+      await new Promise<void>((resolve, reject) => {
+        const outgoing = request(url, { headers: { range: 'bytes=10-' }, agent: false }, (response) => {
+          response.once('data', () => outgoing.destroy());
+          response.once('close', resolve);
+          response.on('error', () => undefined);
+        });
+        outgoing.on('error', (error) => (outgoing.destroyed ? undefined : reject(error)));
+        outgoing.end();
+      });
+    }
+    const answer = await host.send('GET', '/activity/index.json');
+    expect(answer.status).toBe(200);
+  });
+
+  it('answers for an empty file and keeps running', async () => {
+    writeFileSync(join(dist, 'activity/9800.parquet'), '');
+    const ask = (headers = {}) => host.send('GET', '/activity/9800.parquet', headers);
+    expect(await ask()).toMatchObject({ status: 200, body: '', headers: { 'content-length': '0', 'accept-ranges': 'bytes' } });
+    expect(await ask({ range: 'bytes=0-3' })).toMatchObject({ status: 416, headers: { 'content-range': 'bytes */0' } });
+  });
+
+  it('ignores ranges of the API and of other files', async () => {
+    for (const target of ['/runes/v1/blocks/2000001/activity', '/activity/index.json', '/runes/v1/manifest.json']) {
+      const answer = await host.send('GET', target, { range: 'bytes=0-3' });
+      expect([answer.status, answer.headers['accept-ranges'], answer.headers['content-range']]).toEqual([200, undefined, undefined]);
+      expect(answer.body.length).toBeGreaterThan(100);
+    }
+  });
+});
+
+describe('a Range header', () => {
+  it.each([
+    ['bytes=0-', 10, { start: 0, end: 9 }],
+    ['bytes=9-9', 10, { start: 9, end: 9 }],
+    ['bytes= 2 - 3', 10, { start: 2, end: 3 }],
+    ['bytes=-3', 10, { start: 7, end: 9 }],
+    ['bytes=-3', 0, undefined],
+    ['bytes=0-', 0, undefined],
+    ['bytes=10-', 10, undefined],
+  ])('%s of %i bytes', (header, size, expected) => {
+    const wanted = wantedRange(header);
+    expect(wanted && satisfy(wanted, size)).toEqual(expected);
+  });
+
+  it.each([
+    undefined,
+    null,
+    '',
+    'bytes',
+    'bytes=',
+    'bytes=1',
+    'bytes=3-1',
+    'bytes=0-1,2-3',
+    'bytes=0-1 2',
+    'bytes=1 2-15',
+    'bytes=1e3-',
+    `bytes=${'9'.repeat(16)}-`,
+  ])('%j is ignored', (header) => {
+    expect(wantedRange(header)).toBeUndefined();
+  });
+});
+
+describe('docs/bulk.md', () => {
+  const examples = [...readFileSync(join(ROOT, 'docs/bulk.md'), 'utf8').matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] ?? '');
+
+  it('has an example that reads only a few columns of one block over HTTP', async () => {
+    expect(examples.length).toBe(1);
+    const ranges: string[] = [];
+    // In the project's folder, so that it finds the packages.
+    const file = join(ROOT, `node_modules/.bulk-example-${process.pid}.mjs`);
+    // What the reader asks for, on its way to the server.
+    const watcher = createServer((incoming, response) => {
+      ranges.push(`${incoming.method} ${incoming.headers.range ?? ''}`);
+      const onward = request(
+        { host: '127.0.0.1', port: host.port, method: incoming.method, path: incoming.url, headers: incoming.headers },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 0, answer.headers);
+          answer.pipe(response);
+        },
+      );
+      incoming.pipe(onward);
+    });
+    await new Promise<void>((resolve) => watcher.listen(0, '127.0.0.1', resolve));
+    try {
+      const origin = `http://127.0.0.1:${(watcher.address() as AddressInfo).port}`;
+      const script = `${(examples[0] ?? '').replace('https://host/activity/840000.parquet', `${origin}/activity/2000000.parquet`).replace('840000n', '2000001n')}\nexport { rows };`;
+      expect(script).toContain(origin);
+      expect(script).toContain('2000001n');
+      writeFileSync(file, script);
+      const { rows } = (await import(file)) as { rows: Record<string, unknown>[] };
+      const page = JSON.parse(readFileSync(join(dist, 'runes/v1/blocks/2000001.json'), 'utf8')) as {
+        total: number;
+        results: { operation: string; amount?: string }[];
+      };
+      expect(rows.length).toBe(page.total);
+      expect(rows.slice(0, page.results.length).map(({ operation, amount }) => [operation, amount ?? undefined])).toEqual(
+        page.results.map(({ operation, amount }) => [operation, amount]),
+      );
+      expect(ranges[0]).toBe('HEAD ');
+      expect(ranges.slice(1).every((one) => /^GET bytes=[0-9]+-[0-9]+$/.test(one))).toBe(true);
+      expect(ranges.length).toBeGreaterThan(1);
+    } finally {
+      rmSync(file, { force: true });
+      watcher.closeAllConnections();
+      await new Promise((resolve) => watcher.close(resolve));
+    }
+  });
+});

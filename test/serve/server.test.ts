@@ -1,0 +1,320 @@
+/** The local server: the case table, and faults that only a server can have. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
+import { ROOT } from '../support/cli.ts';
+import { untilClosed } from '../support/raw.ts';
+import { ndjson, record } from '../support/records.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { checkErrorPages } from '../support/siteFiles.ts';
+
+const dist = join(temporaryFolder(), 'dist');
+let host: LocalHost;
+
+beforeAll(async () => {
+  await testBuild(dist, { inputs: [SAMPLE_INPUT], lists: true });
+  host = await startServer(dist);
+});
+
+afterAll(() => host.close());
+
+describe('the case table', () => {
+  it.each(LIST_CASES)('$name', (one) => checkCase(host, one));
+});
+
+describe('the case table, layout archive', () => {
+  let archive: LocalHost;
+  beforeAll(async () => {
+    const folder = join(temporaryFolder(), 'archive');
+    await testBuild(folder, { inputs: [SAMPLE_INPUT], layout: 'archive', lists: true });
+    archive = await startServer(folder);
+  });
+  afterAll(() => archive.close());
+
+  it.each(LIST_CASES)('$name', (one) => checkCase(archive, one));
+});
+
+it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(host));
+
+describe('the README', () => {
+  it('shows the answer that its curl gets', async () => {
+    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const target = /^curl 'http:\/\/127\.0\.0\.1:3000([^']+)'$/m.exec(readme)?.[1] ?? '';
+    const shown = /^```json\n(.*)\n```$/m.exec(readme)?.[1];
+    expect((await host.send('GET', target)).body).toBe(shown);
+  });
+});
+
+describe('the access log', () => {
+  it('has an entry for each request, when its response has ended', async () => {
+    const log = new RecordingLog();
+    const logged = await startServer(dist, { accessLog: log });
+    try {
+      await logged.send('GET', '/runes/v1/blocks/2000007/activity?limit=1');
+      await logged.send('HEAD', '/runes/v1/');
+      await logged.send('GET', '/no%0athing"');
+    } finally {
+      await logged.close();
+    }
+    expect(log.infos.map(({ figures }) => [figures?.['method'], figures?.['target'], figures?.['status']])).toEqual([
+      ['GET', '/runes/v1/blocks/2000007/activity?limit=1', 200],
+      ['HEAD', '/runes/v1/', 200],
+      ['GET', '/no%0athing"', 404],
+    ]);
+    expect(log.infos[2]?.message).toMatch(/^127\.0\.0\.1 GET "\/no%0athing\\"" 404 [\d.]+ ms$/);
+  });
+});
+
+describe('files', () => {
+  it('are served by their own paths, with CORS and an ETag of their content', async () => {
+    for (const path of ['runes/v1/manifest.json', 'runes/v1/index.json', 'runes/v1/blocks/2000007/60/60.json']) {
+      const answer = await host.send('GET', `/${path}`);
+      expect([answer.status, answer.body]).toEqual([200, readFileSync(join(dist, path), 'utf8')]);
+      expect(answer.headers).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        'access-control-allow-origin': '*',
+        'cache-control': 'public, no-cache, must-revalidate',
+      });
+      expect(answer.headers['etag']).toMatch(/^"[0-9a-f]+"$/);
+    }
+  });
+
+  it('include the explorer', async () => {
+    const { status, headers, body } = await host.send('GET', '/');
+    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(body).toContain('<dt>Records</dt><dd>1,227</dd>');
+    expect(body).toContain('840,000, 2,000,001 to 2,000,004 and 2,000,006 to 2,000,010');
+    const links = [...body.matchAll(/(?:href|src)="(?!data:)([^"]+)"/g)].map((match) => match[1] ?? '');
+    expect(links.length).toBeGreaterThan(10);
+    for (const link of links) {
+      // Relative, so that a mirror may be in a folder of its host.
+      expect(link).not.toMatch(/^(?:\/|[a-z]+:)/);
+      const { pathname, search } = new URL(link, 'http://mirror/');
+      expect([link, (await host.send('GET', pathname + search)).status]).toEqual([link, 200]);
+    }
+  });
+
+  it('outside the folder, listings and links are not served', async () => {
+    writeFileSync(join(dist, '..', 'secret.json'), '{"secret":1}');
+    symlinkSync(join(dist, '..', 'secret.json'), join(dist, 'link.json'));
+    for (const target of [
+      '/../secret.json',
+      '/%2e%2e/secret.json',
+      '/..%2fsecret.json',
+      '/runes/../../secret.json',
+      '/runes/v1/%2e%2e/%2e%2e/%2e%2e/secret.json',
+      '/\\..\\secret.json',
+      '/link.json',
+      '/%00',
+      '/%zz',
+      '//secret.json',
+      '/runes/v1/blocks/',
+      '/runes/v1/',
+      '/runes/v1/blocks/840000/..%2f2000007/activity',
+      '/runes/v1/blocks/..%2f..%2f..%2fsecret/activity',
+      '/.git/config',
+      '/.rune-activity-mirror',
+      `/runes/v1/${'b'.repeat(300)}`,
+      `/${'c'.repeat(300)}.json`,
+    ]) {
+      const { status, body } = await host.send('GET', target);
+      expect([target, [200, 400, 404].includes(status), body.includes('secret":1'), body.includes('<title>'), body.includes(dist)]).toEqual(
+        [target, true, false, false, false],
+      );
+      if (status !== 200) expect(JSON.parse(body)).toMatchObject({ statusCode: status });
+    }
+  });
+
+  it('of a new build are served as soon as it is complete', async () => {
+    const out = join(temporaryFolder(), 'dist');
+    const input = join(temporaryFolder(), 'a.ndjson');
+    writeFileSync(input, ndjson([record(5, 1)]));
+    await testBuild(out, { inputs: [input] });
+    const own = await startServer(out);
+    expect((await own.send('GET', '/runes/v1/blocks/5/activity?limit=61')).status).toBe(400);
+    await testBuild(out, { inputs: [input], pageSizes: [20, 61], dialect: 'hiro' });
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    expect((await own.send('GET', '/runes/v1/blocks/5/activity?limit=61')).status).toBe(200);
+    await own.close();
+  });
+});
+
+describe('a page larger than one read', () => {
+  it('is streamed, with the same ETag rules', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'a.ndjson': ndjson(Array.from({ length: 2000 }, (_, i) => record(5, i))) });
+    await testBuild(join(work, 'dist'), { inputs: [join(work, 'a.ndjson')], pageSizes: [20, 2000] });
+    const own = await startServer(join(work, 'dist'));
+    const page = readFileSync(join(work, 'dist/runes/v1/blocks/5/2000/0.json'));
+    for (let i = 0; i < 2; i += 1) {
+      const answer = await own.send('GET', '/runes/v1/blocks/5/activity?limit=2000');
+      expect(answer.body).toBe(page.toString('utf8'));
+      expect(answer.headers).toMatchObject({
+        etag: `"${createHash('sha256').update(page).digest('hex').slice(0, 32)}"`,
+        'content-length': String(page.length),
+      });
+      expect(
+        (await own.send('GET', '/runes/v1/blocks/5/activity?limit=2000', { 'if-none-match': String(answer.headers['etag']) })).status,
+      ).toBe(304);
+    }
+    expect(JSON.parse((await own.send('GET', '/runes/v1/blocks/5/activity?limit=1999&offset=1')).body)).toMatchObject({
+      total: 2000,
+      limit: 1999,
+    });
+    await own.close();
+  });
+});
+
+describe('a build with a missing page', () => {
+  const work = temporaryFolder();
+  const out = join(work, 'dist');
+  const BLOCK = 'runes/v1/blocks/5';
+  let own: LocalHost;
+  beforeAll(async () => {
+    writeFiles(work, { 'a.ndjson': ndjson(Array.from({ length: 70 }, (_, i) => record(5, 1, { amount: String(i) }))) });
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')], compress: ['gz'] });
+    own = await startServer(out);
+  });
+  afterAll(() => own.close());
+
+  /** Puts other bytes in the place of a file, as long as `work` takes. */
+  async function withBytes(path: string, bytes: Buffer, work: () => Promise<void>): Promise<void> {
+    const file = join(out, path);
+    const whole = readFileSync(file);
+    // Pages of a block are links of each other.
+    const replace = (content: Buffer) => {
+      rmSync(file);
+      writeFileSync(file, content);
+    };
+    replace(bytes);
+    await work();
+    replace(whole);
+    expect((await own.send('GET', `/${path}`)).status).toBe(200);
+  }
+
+  it('gets a 503 with Retry-After, not an empty list, and the reason is only logged', async () => {
+    await withBytes(`${BLOCK}/60/60.json`, Buffer.from('half a pa'), async () => {
+      const answer = await own.send('GET', `/${BLOCK}/activity?limit=60&offset=20`);
+      expect([answer.status, answer.headers['retry-after'], answer.body.includes(work)]).toEqual([503, '5', false]);
+    });
+  });
+
+  it.each([
+    ['a page by its window', `${BLOCK}/60/60.json`, `/${BLOCK}/activity?limit=60&offset=60`],
+    ['a first page', `${BLOCK}.json`, `/${BLOCK}/activity`],
+    ['a page by operation', `${BLOCK}/receive/60/60.json`, `/${BLOCK}/activity?limit=60&offset=60&operation_type=receive`],
+    ['a page by its own path', `${BLOCK}/60/60.json`, `/${BLOCK}/60/60.json`],
+  ])('never sends the beginning of %s', async (_, path, target) => {
+    const whole = readFileSync(join(out, path));
+    for (const length of [0, 10, 60, whole.length >> 1, whole.length - 1]) {
+      await withBytes(path, whole.subarray(0, length), async () => {
+        expect([length, (await own.send('GET', target)).status]).toEqual([length, 503]);
+      });
+    }
+  });
+
+  it('sends compressed files only when the build is finished', async () => {
+    const target = `/${BLOCK}.json.gz`;
+    expect((await own.send('GET', target)).status).toBe(200);
+    const marker = readFileSync(join(out, '.rune-activity-mirror'));
+    writeFileSync(join(out, '.rune-activity-mirror'), `${marker}A build is running here, or it did not finish.\n`);
+    expect((await own.send('GET', target)).status).toBe(503);
+    expect((await own.send('GET', `/${BLOCK}.json`)).status).toBe(200);
+    writeFileSync(join(out, '.rune-activity-mirror'), marker);
+    expect((await own.send('GET', target)).status).toBe(200);
+  });
+});
+
+describe('a folder with a pipe for a manifest', () => {
+  it('is refused at start and reported later, without waiting for a writer', async () => {
+    const work = temporaryFolder();
+    const out = join(work, 'dist');
+    writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')] });
+    const own = await startServer(out);
+    const manifest = join(out, 'runes/v1/manifest.json');
+    rmSync(manifest);
+    execFileSync('mkfifo', [manifest]);
+    // Something that waits would wait until it is killed, and the test with it.
+    const script = `import('./src/serve/local/server.ts').then(({ createMirrorServer }) => createMirrorServer(process.argv[1])).catch((error) => console.log(error.message))`;
+    const said = execFileSync(process.execPath, ['--import', 'tsx', '-e', script, out], { cwd: ROOT, encoding: 'utf8', timeout: 20_000 });
+    expect(said).toContain(`${manifest} is not a file`);
+    expect((await own.send('GET', '/runes/v1/blocks/5/activity')).status).toBe(503);
+    await own.close();
+  });
+});
+
+describe('raw requests', () => {
+  const raw = (text: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(host.port, '127.0.0.1', () => socket.write(text));
+      let answer = '';
+      socket.on('data', (chunk) => {
+        answer += chunk.toString('utf8');
+      });
+      socket.on('error', reject);
+      socket.on('close', () => resolve(answer));
+    });
+
+  it.each([
+    ['that is not HTTP', 'hello\r\n\r\n', 400, 'Bad Request'],
+    ['with a header that has no name', 'GET / HTTP/1.1\r\nhost: x\r\n: y\r\n\r\n', 400, 'Bad Request'],
+    ['of another version', 'GET / HTTP/9.9\r\nhost: x\r\n\r\n', 400, 'Bad Request'],
+    ['with a URL that is too long', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 431, 'Request Header Fields Too Large'],
+    ['with headers that are too long', `GET / HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'Request Header Fields Too Large'],
+    [
+      'with chunk extensions that are too long',
+      `POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}\r\n`,
+      413,
+      'Payload Too Large',
+    ],
+  ])('%s are refused with the name of the status, as JSON', async (_, request, status, reason) => {
+    const answer = (await raw(request)).split('HTTP/1.1 ').at(-1) ?? '';
+    expect(answer.split('\r\n')[0]).toBe(`${status} ${reason}`);
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toEqual({
+      statusCode: status,
+      error: reason,
+      message: expect.any(String),
+    });
+  });
+
+  it('with a full URL as target, and OPTIONS *, are answered', async () => {
+    const get = 'GET http://mirror.example/runes/v1/blocks/2000002/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
+    expect(await raw(get)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"total":1,/);
+    expect(await raw('OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 204 /);
+  });
+
+  it('with two Host headers get a 400', async () => {
+    const get = (hosts: string) => raw(`GET /runes/v1/blocks/2000002/activity HTTP/1.1\r\n${hosts}connection: close\r\n\r\n`);
+    expect(await get('host: x\r\n')).toMatch(/^HTTP\/1\.1 200 /);
+    for (const second of ['host: x', 'Host: y', 'HOST:']) {
+      expect(await get(`host: x\r\n${second}\r\n`)).toMatch(/^HTTP\/1\.1 400 [\s\S]*"a request must have only one Host header"\}$/);
+    }
+  });
+
+  it('of the method CONNECT get a 405, as JSON', async () => {
+    const answer = await raw('CONNECT mirror.example:443 HTTP/1.1\r\nhost: mirror.example:443\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n[\s\S]*allow: GET, HEAD, OPTIONS\r\n[\s\S]*\{"statusCode":405,/);
+  });
+
+  it('of a client that closes its side are answered, also compressed', async () => {
+    for (const more of ['', 'accept-encoding: gzip\r\n']) {
+      const socket = connect({ port: host.port, host: '127.0.0.1', allowHalfOpen: true });
+      socket.end(`GET /runes/v1/blocks/2000007/activity?limit=59 HTTP/1.1\r\nhost: x\r\n${more}\r\n`.repeat(2));
+      const answer = await untilClosed(socket);
+      expect([more, answer.split('HTTP/1.1 200 OK').length - 1]).toEqual([more, 2]);
+      expect(answer.includes('content-encoding: gzip')).toBe(more !== '');
+    }
+  });
+
+  it('with 10 kB of query are answered', async () => {
+    expect((await host.send('GET', `/runes/v1/blocks/2000002/activity?x=${'y'.repeat(10_000)}`)).status).toBe(200);
+    expect((await host.send('GET', `/runes/v1/blocks/${'9'.repeat(10_000)}/activity`)).status).toBe(200);
+    expect((await host.send('GET', `/runes/v1/transactions/${'a'.repeat(10_000)}/activity`)).status).toBe(400);
+  });
+});

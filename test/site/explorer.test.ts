@@ -1,0 +1,268 @@
+/**
+ * Rules of the explorer that need no browser: what an entered text means, how numbers and times are written, and where
+ * the axis of a chart is broken.
+ */
+import { describe, expect, it } from 'vitest';
+import type { Operation } from '../../src/pages/blockAndTransactionLists.ts';
+import type { Activity, Etching } from '../../src/serve/client/mirrorClient.ts';
+import { type Column, columnsOf, linear } from '../../src/site/explorer/scales.ts';
+import { decimalsOf, mintOf, percent, shareOf, stateOfMint } from '../../src/site/explorer/shares.ts';
+import { addDecimals, totalsOf } from '../../src/site/explorer/transactionTotals.ts';
+import { apiTarget, readLookUp, searchOf, viewOf } from '../../src/site/explorer/views.ts';
+import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';
+
+const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
+const HASH = `00000000${TX.slice(8)}`;
+
+describe('a look-up', () => {
+  it.each([
+    [TX, 'transaction', TX],
+    [`0x${TX}`, 'transaction', `0x${TX}`],
+    [` 0X${TX.toUpperCase()}\n`, 'transaction', `0x${TX}`],
+    [HASH, 'block', HASH],
+    [`0x${HASH}`, 'block', `0x${HASH}`],
+    ['840000', 'block', '840000'],
+    ['840,000', 'block', '840000'],
+    ['#000840 000', 'block', '840000'],
+    ['0', 'block', '0'],
+  ])('%s is recognised as a %s', (text, kind, id) => {
+    expect(readLookUp(text)).toEqual({ kind, id, offset: 0 });
+  });
+
+  it.each([
+    ['', /Type a rune/],
+    [TX.slice(1), /have 64 hex digits; this has 63/],
+    [`${TX}0`, /this has 65/],
+    [`g${TX.slice(1)}`, /this has “g” in it/],
+    ['-1', /neither/],
+    ['1.5', /neither/],
+    ['<img src=x onerror=alert(1)>', /neither/],
+    ['Q'.repeat(29), /at most 28 letters/],
+    ['https://mempool.space/mining', /URL names neither/],
+    ['https://%zz/tx/1', /URL names neither/],
+    ['99999999999999999', /this has 17/],
+  ])('%s is refused with an explanation', (text, problem) => {
+    expect(readLookUp(text)).toEqual({ problem: expect.stringMatching(problem) });
+  });
+
+  it('of an output suggests its transaction', () => {
+    expect(readLookUp(`${TX}:1`)).toMatchObject({ instead: { view: { kind: 'transaction', id: TX } } });
+  });
+
+  it.each([
+    ['840000:3', 'rune', '840000:3'],
+    ['0840000:03', 'rune', '840000:3'],
+    ['dog•go•to•the•moon', 'rune', 'DOGGOTOTHEMOON'],
+    ['Dog.go to the moon ', 'rune', 'DOGGOTOTHEMOON'],
+    ['deadbeef', 'rune', 'DEADBEEF'],
+    ['bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', 'address', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'],
+    ['BC1QAR0SRRR7XFKVY5L643LYDNW9RE59GTZZWF5MDQ', 'address', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'],
+    ['1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa', 'address', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
+    ['3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy', 'address', '3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy'],
+    ['Latest', 'block', 'latest'],
+    [`https://mempool.space/tx/${TX}`, 'transaction', TX],
+    [`mempool.space/tx/${TX}#vout=1`, 'transaction', TX],
+    [`https://mempool.space/testnet4/block/${HASH}`, 'block', HASH],
+    ['https://mempool.space/block/840000', 'block', '840000'],
+    ['https://mempool.space/address/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa', 'address', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
+    ['https://ordinals.com/rune/DOG•GO•TO•THE•MOON', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://ordinals.com/rune/840000:3', 'rune', '840000:3'],
+    ['https://ordinals.com/rune/BLOCK', 'rune', 'BLOCK'],
+    ['https://ordinals.com/rune/CONSTRUCTOR', 'rune', 'CONSTRUCTOR'],
+    ['https://example.org/mirror/?rune=TOKEN&list=holders', 'rune', 'TOKEN'],
+    [`https://example.org/constructor/tx/${TX}`, 'transaction', TX],
+    [`https://ordinals.com/output/${TX}:1`, 'transaction', TX],
+    ['https://unisat.io/runes/detail/DOG%E2%80%A2GO%E2%80%A2TO%E2%80%A2THE%E2%80%A2MOON', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://unisat.io/runes/market?tick=DOG%E2%80%A2GO%E2%80%A2TO%E2%80%A2THE%E2%80%A2MOON', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://luminex.io/rune/dog.go.to.the.moon', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://magiceden.io/runes/DOG•GO•TO•THE•MOON', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://example.org/mirror/?block=840000&operation=mint', 'block', '840000'],
+    ['https://example.org/mirror/?rune=840000:3&list=holders', 'rune', '840000:3'],
+    ['https://example.org/runes/v1/etchings/840000:3/holders?limit=5', 'rune', '840000:3'],
+    ['https://example.org/runes/v1/blocks/840000/activity', 'block', '840000'],
+  ])('%s is a %s', (text, kind, id) => {
+    expect(readLookUp(text)).toEqual({ kind, id, offset: 0 });
+  });
+});
+
+describe('an address of the page', () => {
+  it.each([
+    '?block=840000',
+    '?block=840000&operation=mint&limit=60&offset=60',
+    `?block=0x${HASH}&offset=20`,
+    `?tx=${TX}`,
+    `?tx=0x${TX}&limit=60`,
+    `?tx=${HASH}`,
+    `?block=${TX}`,
+    '?rune=840000:3&list=holders&limit=60&offset=60',
+    '?rune=DOGGOTOTHEMOON',
+    '?address=bc1q&list=activity&offset=20',
+  ])('%s is read and written the same', (search) => {
+    const view = viewOf(search);
+    expect(view.kind === 'overview' || view.kind === 'problem' ? view : searchOf(view)).toBe(search);
+  });
+
+  it.each(['', '?', '?utm_source=x'])('%s shows the overview', (search) => expect(viewOf(search)).toEqual({ kind: 'overview' }));
+
+  it('without an id is an error; the API checks numbers', () => {
+    expect(viewOf('?block=<x>')).toMatchObject({ kind: 'problem', text: '<x>' });
+    expect(viewOf('?block=x')).toMatchObject({ kind: 'problem', said: { instead: { view: { kind: 'rune', id: 'X' } } } });
+    expect(viewOf('?rune=%3Cb%3E')).toMatchObject({ kind: 'problem', text: '<b>' });
+    expect(viewOf('?address=')).toMatchObject({ kind: 'problem' });
+    expect(viewOf('?tx=840000')).toMatchObject({ kind: 'problem', said: { instead: { view: { id: '840000' } } } });
+    expect(viewOf('?block=1&limit=abc')).toMatchObject({ limit: Number.NaN });
+    expect(viewOf('?block=1&limit=1000')).toMatchObject({ limit: 1000 });
+    expect(viewOf('?block=1&operation=nothing')).toMatchObject({ operation: undefined });
+  });
+
+  it('maps to a request of the API', () => {
+    expect(apiTarget({ kind: 'block', id: '840000', operation: 'mint', limit: 60, offset: 120 })).toBe(
+      'runes/v1/blocks/840000/activity?limit=60&offset=120&operation_type=mint',
+    );
+    expect(apiTarget({ kind: 'transaction', id: TX, offset: 0 })).toBe(`runes/v1/transactions/${TX}/activity`);
+  });
+});
+
+describe('formatting', () => {
+  it('groups digits of any length, but not decimals', () => {
+    expect(groupDigits('340282366920938463463374607431768211455')).toBe('340,282,366,920,938,463,463,374,607,431,768,211,455');
+    expect(groupDigits('1234567.12345678')).toBe('1,234,567.12345678');
+    expect(groupDigits('100')).toBe('100');
+  });
+
+  it('shortens ids and leaves short text alone', () => {
+    expect(shorten(`0x${TX}`)).toBe('0xe79134…8a1375');
+    expect(shorten('bc1q')).toBe('bc1q');
+  });
+
+  it('formats relative and exact times, also beyond the date range', () => {
+    expect(relativeTime(1_000_000, 1_000_000 + 3 * 86_400)).toBe('3 days ago');
+    expect(relativeTime(1_000_000, 1_000_000 + 30)).toBe('just now');
+    expect(relativeTime(1_000_000 + 20 * 31_556_952, 1_000_000)).toBe('in 20 years');
+    expect([utc(1_713_571_767), isoTime(1_713_571_767)]).toEqual(['2024-04-20 00:09:27 UTC', '2024-04-20T00:09:27Z']);
+    expect([utc(Number.MAX_SAFE_INTEGER), isoTime(Number.MAX_SAFE_INTEGER)]).toEqual(['9007199254740991', '']);
+  });
+
+  it('formats runs of heights', () => {
+    expect(formatHeights([])).toBe('none');
+    expect(formatHeights([[5, 5]])).toBe('5');
+    expect(
+      formatHeights([
+        [1, 1000],
+        [2000, 2000],
+      ]),
+    ).toBe('1 to 1,000 and 2,000');
+    expect(formatHeights(Array.from({ length: 20 }, (_, i) => [i * 2, i * 2] as const))).toBe('0, 2, 4, 6, …, 34, 36 and 38');
+  });
+});
+
+describe('totals of a transaction', () => {
+  it('are exact sums of decimals', () => {
+    expect(addDecimals([])).toBe('0');
+    expect(addDecimals(['1', '2'])).toBe('3');
+    expect(addDecimals(['0.1', '0.20', '0.003'])).toBe('0.303');
+    expect(addDecimals(['0.00000007', '0.00000005'])).toBe('0.00000012');
+    expect(addDecimals(['340282366920938463463374607431768211455', '1.5'])).toBe('340282366920938463463374607431768211456.5');
+  });
+
+  it('are by rune and operation, without records that have no amount', () => {
+    const of = (id: string, operation: Operation, amount?: string) =>
+      ({ rune: { id, number: 1, name: id, spaced_name: id }, operation, ...(amount === undefined ? {} : { amount }) }) as Activity;
+    const totals = totalsOf([
+      of('1:1', 'send', '2'),
+      of('2:1', 'etching'),
+      of('3:1', 'burn', '0.5'),
+      of('1:1', 'receive', '1'),
+      of('1:1', 'send', '3'),
+    ]);
+    expect(totals.map(({ rune, sums }) => [rune.id, sums])).toEqual([
+      ['1:1', { send: '5', receive: '1' }],
+      ['3:1', { burn: '0.5' }],
+    ]);
+  });
+});
+
+describe('amounts of a rune', () => {
+  const terms = { amount: '1.5', cap: '100', height_start: null, height_end: null, offset_start: null, offset_end: null };
+  const etching = (mint_terms: Partial<Record<keyof typeof terms, string | number | null>>) =>
+    ({ mint_terms: { ...terms, ...mint_terms }, divisibility: 2, location: { block_height: 1000 } }) as unknown as Etching;
+
+  it('have shares, however many digits they have', () => {
+    const most = '340282366920938463463374607431768211455';
+    expect([shareOf(most, most), shareOf('0.5', '2'), shareOf('1', '0'), shareOf('0', '5')]).toEqual([1, 0.25, undefined, 0]);
+    expect([0, 0.00001, 0.125, 0.99999, 1, 2.5].map(percent)).toEqual(['0%', '<0.01%', '12.50%', '99.99%', '100%', '250.00%']);
+    expect([decimalsOf(['1', undefined, '2.125']), decimalsOf([])]).toEqual([3, 0]);
+  });
+
+  it('have a mint with the stricter of heights and offsets', () => {
+    expect(mintOf(etching({ amount: null, cap: null }), 'contract')).toBe(undefined);
+    expect(mintOf(etching({ cap: '0.01' }), 'hiro')).toMatchObject({ cap: 1n });
+    const mint = mintOf(etching({ height_start: 1010, offset_start: 5, height_end: 1100, offset_end: 50 }), 'contract');
+    expect(mint).toEqual({ amount: '1.5', cap: 100n, start: 1010n, end: 1050n });
+    const at = (mints: bigint | undefined, tip: number) => mint && stateOfMint(mint, mints, tip).text;
+    expect([at(5n, 1008), at(5n, 1009), at(undefined, 1048), at(5n, 1049), at(100n, 1020)]).toEqual([
+      'Opens at block 1,010',
+      'Open until block 1,049',
+      'Open until block 1,049',
+      'Closed since block 1,050',
+      'Closed: all mints are made',
+    ]);
+    const endless = mintOf(etching({}), 'contract');
+    expect(endless && stateOfMint(endless, 99n, 1)).toEqual({ isOpen: true, text: 'Open' });
+    const none = mintOf(etching({ cap: null }), 'contract');
+    expect(none && stateOfMint(none, 0n, 1).isOpen).toBe(false);
+  });
+});
+
+describe('the chart', () => {
+  const entry = (height: number, mint = 1) => ({ height, blocks: 1, timestamp: height, etching: 0, mint, burn: 0, send: 0, receive: 2 });
+
+  it('has a step for each entry, and a break at large gaps', () => {
+    const columns = columnsOf({ bucket: 1, first: 1, last: 2_000_000, activity: [entry(1), entry(2), entry(4), entry(2_000_000)] }, 100);
+    expect(columns.map(({ first, last, total, follows }) => [first, last, total, follows])).toEqual([
+      [1, 1, 3, 'start'],
+      [2, 2, 3, 'near'],
+      [4, 4, 3, 'near'],
+      [2_000_000, 2_000_000, 3, 'gap'],
+    ]);
+  });
+
+  it('merges entries without losing any where space is short', () => {
+    const activity = Array.from({ length: 1000 }, (_, i) => entry(i * 10, i));
+    const columns = columnsOf({ bucket: 10, first: 0, last: 9999, activity }, 120);
+    expect(columns.length).toBeLessThanOrEqual(120);
+    expect(columns.reduce((sum, { operations }) => sum + operations.mint, 0)).toBe((999 * 1000) / 2);
+    expect([columns[0]?.first, columns.at(-1)?.last]).toEqual([0, 9999]);
+  });
+
+  it('knows which columns are not full: before a gap, and at the ends of the mirror', () => {
+    const shownOf = (columns: readonly Column[]) => columns.map(({ first, last, blocks, of }) => [first, last, blocks, of]);
+    const blocks = { bucket: 1, first: 1, last: 99, activity: [entry(1), entry(97), entry(98), entry(99)] };
+    expect(shownOf(columnsOf(blocks, 2))).toEqual([
+      [1, 1, 1, 2],
+      [97, 98, 2, 2],
+      [99, 99, 1, 2],
+    ]);
+    const buckets = { bucket: 10, first: 13, last: 54, activity: [entry(10), entry(20), entry(30), entry(40), entry(50)] };
+    expect(shownOf(columnsOf(buckets, 5))).toEqual([
+      [13, 19, 7, 10],
+      [20, 29, 10, 10],
+      [30, 39, 10, 10],
+      [40, 49, 10, 10],
+      [50, 54, 5, 10],
+    ]);
+    expect(shownOf(columnsOf(buckets, 3))).toEqual([
+      [13, 29, 17, 20],
+      [30, 49, 20, 20],
+      [50, 54, 5, 20],
+    ]);
+  });
+
+  it.each([0, 1, 3, 7, 99, 100, 1234, 500_001])('has a scale for %s', (most) => {
+    const { top, ticks } = linear(most);
+    expect(top).toBeGreaterThanOrEqual(most);
+    expect(ticks.at(-1)).toBe(top);
+    expect(ticks.length).toBeLessThanOrEqual(6);
+    expect(ticks.every(Number.isInteger)).toBe(true);
+  });
+});

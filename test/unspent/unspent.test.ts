@@ -1,0 +1,224 @@
+/** The ledger on disk, compared with a map in memory: random blocks, rewinds, settled files and damaged files. */
+import { createHash } from 'node:crypto';
+import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LIMITS } from '../../src/limits.ts';
+import { outpointText } from '../../src/runes/bytes.ts';
+import { runeId } from '../../src/runes/runeId.ts';
+import type { Changes, RuneOutput } from '../../src/runes/unspentLedger.ts';
+import { DiskLedger } from '../../src/unspent/diskLedger.ts';
+import { ByteReader, ByteWriter } from '../../src/unspent/outputBytes.ts';
+import { DamagedStateError } from '../../src/unspent/readChecked.ts';
+import { temporaryFolder } from '../support/build.ts';
+import { outpointOf } from '../support/memoryLedger.ts';
+
+const FIRST = 840_000;
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+const open = (folder: string, limits = LIMITS) =>
+  DiskLedger.open({ folder, network: 'main', firstHeight: FIRST, rowsFrom: FIRST, runes: [], limits });
+
+/** What a ledger must hold after each block. */
+interface Model {
+  readonly outputs: ReadonlyMap<string, RuneOutput>;
+  readonly mints: ReadonlyMap<number, number>;
+}
+
+/** Makes a block that spends some outputs and creates others, from a number. */
+function makeBlock(seed: number, height: number, before: Model): { changes: Changes; after: Model } {
+  const outputs = new Map(before.outputs);
+  const mints = new Map(before.mints);
+  const spent: Uint8Array[] = [];
+  let random = seed;
+  const next = (below: number) => {
+    random = (Math.imul(random, 1_103_515_245) + 12_345) >>> 0;
+    return (random >>> 8) % below;
+  };
+  for (const [outpoint] of before.outputs) {
+    if (next(3) !== 0) continue;
+    outputs.delete(outpoint);
+    const [txid = '', index] = outpoint.split(':');
+    spent.push(outpointOf(txid, Number(index)));
+  }
+  // A third of the transactions have many outputs, which share the first 32 bytes of their keys.
+  const created = Array.from({ length: next(4) }, (_, tx) => {
+    const txid = sha256(`${seed} ${height} ${tx}`);
+    return Array.from({ length: next(3) === 0 ? 60 : 2 }, (_, vout) => {
+      const output: RuneOutput = {
+        script: Uint8Array.from({ length: next(2) * 22 }, () => next(256)),
+        balances: Array.from({ length: 1 + next(3) }, (_, i) => ({ rune: runeId(FIRST + i, next(50)), amount: BigInt(next(1000)) ** 12n })),
+      };
+      outputs.set(`${txid}:${vout}`, output);
+      return { ...output, outpoint: outpointOf(txid, vout) };
+    });
+  }).flat();
+  const minted = new Map(Array.from({ length: next(3) }, (_, i) => [runeId(FIRST, i), 1 + next(5)] as const));
+  for (const [rune, count] of minted) mints.set(rune, (mints.get(rune) ?? 0) + count);
+  return { changes: { spent, created, runes: [], mints: minted }, after: { outputs, mints } };
+}
+
+/** Throws when the ledger's outputs are not those of the model. `all` has every outpoint that ever was. */
+function compare(ledger: DiskLedger, { outputs }: Model, all: Iterable<string>): void {
+  for (const outpoint of all) {
+    const [txid = '', index] = outpoint.split(':');
+    // A place in the middle of a buffer, as in a block.
+    const bytes = Buffer.concat([Buffer.alloc(7), outpointOf(txid, Number(index))]);
+    const found = ledger.output(bytes, 7);
+    const expected = outputs.get(outpoint);
+    expect(found && { ...found, script: [...found.script] }, outpoint).toEqual(expected && { ...expected, script: [...expected.script] });
+  }
+}
+
+const steps = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: fc.record({ do: fc.constant('block' as const), seed: fc.nat() }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('settle' as const), below: fc.nat(4) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('rewind' as const), by: fc.nat(6) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('reopen' as const), isTorn: fc.boolean() }) },
+  ),
+  { minLength: 10, maxLength: 40 },
+);
+
+describe('a ledger on disk', () => {
+  it('equals a map in memory after any blocks, rewinds, settling and restarts', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (todo) => {
+        const folder = join(temporaryFolder(), 'state');
+        let ledger = open(folder);
+        const models: Model[] = [{ outputs: new Map(), mints: new Map() }];
+        const all = new Set<string>();
+        const hashes: string[] = [];
+        const height = () => FIRST + models.length - 2;
+        for (const step of todo) {
+          if (step.do === 'block') {
+            const { changes, after } = makeBlock(step.seed, height() + 1, models.at(-1)!);
+            const hash = sha256(`${step.seed} ${height()}`);
+            ledger.apply({ height: height() + 1, hash }, changes);
+            models.push(after);
+            hashes.push(hash);
+            for (const { outpoint } of changes.created) all.add(outpointText(outpoint));
+          } else if (step.do === 'settle') {
+            await ledger.settle(height() - step.below);
+          } else if (step.do === 'rewind') {
+            const to = Math.max(height() - step.by, ledger.base);
+            ledger.rewind(to);
+            models.length = to - FIRST + 2;
+            hashes.length = to - FIRST + 1;
+          } else {
+            ledger.sync();
+            ledger.close();
+            if (step.isTorn) {
+              const journal = readdirSync(folder).find((name) => name.startsWith('journal'))!;
+              appendFileSync(join(folder, journal), Buffer.from([9, 0, 0, 0, 1, 2, 3]));
+            }
+            ledger = open(folder);
+          }
+          expect(ledger.height).toBe(height());
+          compare(ledger, models.at(-1)!, all);
+        }
+        expect(
+          hashes.map((hash, i) => [FIRST + i, hash] as const).filter(([at, hash]) => at >= ledger.base && ledger.hashAt(at) !== hash),
+        ).toEqual([]);
+        expect([ledger.hashAt(ledger.base - 1), ledger.hashAt(height() + 1)]).toEqual([undefined, undefined]);
+        ledger.close();
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  it('returns outputs that later look-ups in the same file do not change', async () => {
+    const ledger = open(join(temporaryFolder(), 'state'));
+    // Each output fills a page of its own.
+    const outputs = [1, 2, 3].map((number) => ({
+      outpoint: outpointOf(sha256(`${number}`), number),
+      script: new Uint8Array(5000).fill(number),
+      balances: [{ rune: runeId(FIRST, number), amount: BigInt(number) }],
+    }));
+    ledger.apply({ height: FIRST, hash: sha256('a') }, { spent: [], created: outputs, runes: [], mints: new Map() });
+    await ledger.settle(FIRST);
+    const found = outputs.map(({ outpoint }) => ledger.output(outpoint, 0));
+    // A look-up that finds nothing may read a page, too.
+    for (let i = 0; i < 2000; i++) ledger.output(outpointOf(sha256(`none ${i}`), 0), 0);
+    expect(found).toEqual(outputs.map(({ script, balances }) => ({ script, balances })));
+    ledger.close();
+  });
+
+  it('counts mints of its runes, also of settled ones', async () => {
+    const folder = join(temporaryFolder(), 'state');
+    const rune = { id: runeId(FIRST, 3), name: 77n, height: FIRST, terms: undefined };
+    const ledger = open(folder);
+    const row = {} as Changes['runes'][number]['row'];
+    const none: Changes = { spent: [], created: [], runes: [], mints: new Map() };
+    ledger.apply({ height: FIRST, hash: sha256('a') }, { ...none, runes: [{ ...rune, block: FIRST, mints: 2, row }] });
+    for (let i = 1; i <= 5; i++) ledger.apply({ height: FIRST + i, hash: sha256(`${i}`) }, { ...none, mints: new Map([[rune.id, i]]) });
+    expect(ledger.rune(rune.id)).toEqual({ block: FIRST, terms: undefined, mints: 17 });
+    expect([ledger.nameTaken(77n), ledger.nameTaken(78n), ledger.runes]).toEqual([true, false, 1]);
+    await ledger.settle(FIRST + 2);
+    expect(ledger.rune(rune.id)?.mints).toBe(17);
+    ledger.rewind(FIRST + 3);
+    expect(ledger.rune(rune.id)?.mints).toBe(8);
+    ledger.close();
+    const runes = [rune, { ...rune, id: runeId(FIRST + 4, 1), name: 79n, height: FIRST + 4 }];
+    const again = DiskLedger.open({ folder, network: 'main', firstHeight: FIRST, rowsFrom: FIRST, runes, limits: LIMITS });
+    expect([again.rune(rune.id)?.mints, again.runes, again.nameTaken(79n)]).toEqual([8, 1, false]);
+    again.close();
+  });
+
+  it('detects damage of every file, for any wrong byte or missing end', async () => {
+    const folder = join(temporaryFolder(), 'state');
+    const ledger = open(folder);
+    let model: Model = { outputs: new Map(), mints: new Map() };
+    for (let i = 0; i < 12; i++) {
+      const { changes, after } = makeBlock(3 * i + 1, FIRST + i, model);
+      ledger.apply({ height: FIRST + i, hash: sha256(`${i}`) }, changes);
+      model = after;
+    }
+    await ledger.settle(FIRST + 9);
+    ledger.close();
+    const readAll = () => {
+      const opened = open(folder);
+      try {
+        compare(opened, model, model.outputs.keys());
+        return opened.height;
+      } finally {
+        opened.close();
+      }
+    };
+    expect(readAll()).toBe(FIRST + 11);
+    const files = readdirSync(folder).filter((name) => name !== 'state.json' && !name.startsWith('journal'));
+    expect(files).toHaveLength(2);
+    for (const name of files) {
+      const path = join(folder, name);
+      const whole = readFileSync(path);
+      for (let at = 0; at < whole.length; at += Math.ceil(whole.length / 40)) {
+        const damaged = Buffer.from(whole);
+        damaged[at] = (damaged[at] ?? 0) ^ 1;
+        writeFileSync(path, damaged);
+        expect(readAll, `${name} at ${at}`).toThrow(DamagedStateError);
+      }
+      writeFileSync(path, whole);
+      truncateSync(path, whole.length - 1);
+      expect(readAll, name).toThrow(DamagedStateError);
+      writeFileSync(path, whole);
+    }
+    expect(readAll()).toBe(FIRST + 11);
+  });
+});
+
+describe('integers in files', () => {
+  it('are read as written', () => {
+    fc.assert(
+      fc.property(fc.array(fc.bigInt(0n, 2n ** 128n - 1n)), fc.array(fc.maxSafeNat()), (amounts, integers) => {
+        const writer = new ByteWriter();
+        for (const amount of amounts) writer.amount(amount);
+        for (const integer of integers) writer.integer(integer);
+        const reader = new ByteReader(writer.view());
+        expect(amounts.map(() => reader.amount())).toEqual(amounts);
+        expect(integers.map(() => reader.integer())).toEqual(integers);
+        expect(reader.at).toBe(writer.length);
+      }),
+    );
+  });
+});

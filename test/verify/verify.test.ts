@@ -1,0 +1,445 @@
+/** Verification accepts correct builds, and finds every kind of damage. */
+
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { Progress } from '../../src/cli/progress.ts';
+import { nameOf } from '../../src/engine/archive/storedArchive.ts';
+import { crc32 } from '../../src/format/crc32.ts';
+import { BLOCK_BYTES, ENTRY_BYTES } from '../../src/format/sortedTable.ts';
+import { archivePath } from '../../src/pages/filePaths.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { VerificationError } from '../../src/verify/findings.ts';
+import { verify } from '../../src/verify/verify.ts';
+import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { run } from '../support/cli.ts';
+import { hex, ndjson, record } from '../support/records.ts';
+import { startServer } from '../support/server.ts';
+
+const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
+
+/** What verification says of an output. */
+async function findings(out: string): Promise<readonly string[]> {
+  try {
+    await check(out);
+    return [];
+  } catch (error) {
+    if (error instanceof VerificationError) return error.details.slice(0, -1);
+    throw error;
+  }
+}
+
+const work = temporaryFolder();
+const whole = join(work, 'whole');
+const ID = `0x${hex('tx 5 1')}`;
+const HASH = `0x${hex('block 5')}`;
+beforeAll(async () => {
+  const many = Array.from({ length: 70 }, (_, i) => record(5, 1, { amount: `${i}`, operation: i % 2 === 0 ? 'send' : 'receive' }));
+  writeFiles(work, { 'a.ndjson': ndjson([record(5, 2), ...many, record(6, 1), record(2005, 1)]) });
+  await testBuild(whole, { inputs: [join(work, 'a.ndjson')], compress: ENCODINGS });
+});
+
+let copies = 0;
+function copy(): string {
+  copies += 1;
+  const out = join(work, `copy-${copies}`);
+  cpSync(whole, out, { recursive: true });
+  return out;
+}
+
+describe('the output of a build', () => {
+  it.each(DIALECTS)('verifies: the sample in dialect %s, in each layout', async (dialect) => {
+    for (const layout of LAYOUTS) {
+      const out = join(temporaryFolder(), 'out');
+      await testBuild(out, {
+        inputs: [SAMPLE_INPUT],
+        dialect,
+        layout,
+        pageSizes: [10, 25, 60],
+        operationPages: dialect === 'hiro',
+        compress: layout === 'files' ? ENCODINGS : ['gz'],
+      });
+      const { files, manifest } = await check(out);
+      expect(files).toBe(manifest.files);
+    }
+  });
+
+  it('verifies as a copy without hard links', async () => {
+    expect(await findings(copy())).toEqual([]);
+  });
+
+  it('has a digest that depends only on the data and follows from the pages', async () => {
+    const folder = temporaryFolder();
+    const digests = new Set<string>();
+    // Without the one block of 5,000 records, which would be most of the work.
+    const recorded = { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 } };
+    for (const [i, dialect] of DIALECTS.entries()) {
+      const { manifest } = await testBuild(join(folder, dialect), { ...recorded, dialect, pageSizes: [7 + i, 50] });
+      digests.add(manifest.digest);
+    }
+    const all = join(folder, 'all');
+    const { manifest } = await testBuild(all, { ...recorded, pageSizes: [20, 100_000] });
+    digests.add(manifest.digest);
+    expect(digests.size).toBe(1);
+
+    const lines = createHash('sha256');
+    for (const name of filesBelow(join(all, 'runes/v1/blocks'))
+      .filter((p) => /^\d+\.json$/.test(p))
+      .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))) {
+      const height = name.replace('.json', '');
+      const largest = join(all, 'runes/v1/blocks', height, '100000/0.json');
+      const hasMore = readdirSync(join(all, 'runes/v1/blocks', height)).includes('100000');
+      const page = readFileSync(hasMore ? largest : join(all, 'runes/v1/blocks', name), 'utf8');
+      const records = page.slice(page.indexOf('"results":[') + '"results":['.length, -2);
+      lines.update(`${height} ${createHash('sha256').update(records).digest('hex')}\n`);
+    }
+    expect(lines.digest('hex')).toBe(manifest.digest);
+  });
+});
+
+describe('verification finds', () => {
+  const v1 = 'runes/v1';
+  it.each<[string, (out: string) => void, RegExp]>([
+    ['a missing transaction', (out) => rmSync(join(out, v1, `transactions/${ID}.json`)), /transactions\/0x\w+\.json is missing/],
+    ['a missing page', (out) => rmSync(join(out, v1, `transactions/${ID}/60/60.json`)), /60\/60\.json is missing/],
+    ['a missing block page', (out) => rmSync(join(out, v1, 'blocks/5/60/60.json')), /^runes\/v1\/blocks\/5\/60\/60\.json: ENOENT/],
+    ['a missing compressed file', (out) => rmSync(join(out, v1, `transactions/${ID}/60/60.json.gz`)), /60\.json\.gz is missing/],
+    ['a missing compressed hash path', (out) => rmSync(join(out, v1, `blocks/${HASH}.json.br`)), /blocks\/0x\w+\.json\.br is missing/],
+    [
+      'a compressed file of another page',
+      (out) => cpSync(join(out, v1, 'blocks/5/60/0.json.br'), join(out, v1, `transactions/${ID}.json.br`)),
+      /\.json\.br is not the compressed content of its page/,
+    ],
+    [
+      'a damaged compressed file',
+      (out) => writeFileSync(join(out, v1, `transactions/${ID}.json.gz`), 'x'),
+      /\.json\.gz is not the compressed content of its page/,
+    ],
+    [
+      'a compressed file where none belongs',
+      (out) => writeFileSync(join(out, v1, 'blocks/6.json.gz'), gzipSync(readFileSync(join(out, v1, 'blocks/6.json')))),
+      /blocks\/6\.json\.gz is not part of this build$/,
+    ],
+    ['a missing hash path', (out) => rmSync(join(out, v1, `blocks/${HASH}/send.json`)), /send\.json is missing/],
+    ['a changed hash path', (out) => writeFileSync(join(out, v1, `blocks/${HASH}.json`), '{}'), /differs from runes\/v1\/blocks\/5\.json/],
+    [
+      'a page cut short',
+      (out) => edit(out, `${v1}/transactions/${ID}/20/20.json`, (t) => t.slice(0, -10)),
+      /is not the page that a build makes/,
+    ],
+    [
+      'a changed digit',
+      (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"1.50"', '"1.51"')),
+      /block 6: its records have the digest/,
+    ],
+    ['a broken page', (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.slice(1)), /blocks\/6\.json: Unexpected/],
+    [
+      'a page that breaks the contract',
+      (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"receive"', '"give"')),
+      /results\.0\.operation/,
+    ],
+    ['a wrong total', (out) => edit(out, `${v1}/blocks/5/60/60.json`, (t) => t.replace('"total":71', '"total":72')), /its total is 72/],
+    [
+      'a stranger',
+      (out) => writeFiles(out, { 'notes.txt': 'x', [`${v1}/blocks/7.json`]: '{}' }),
+      /^(notes\.txt is not part of this build; builds do not remove it|runes\/v1\/blocks\/7\.json is not part of this build$)/,
+    ],
+    ['a temporary file', (out) => writeFileSync(join(out, v1, 'blocks/5.json.tmp'), ''), /5\.json\.tmp is not part of this build/],
+    ['a file of digests that is gone', (out) => rmSync(join(out, v1, 'digests/2000.json')), /has blocks 3, but the output has 2/],
+    [
+      'a wrong digest',
+      (out) => edit(out, `${v1}/digests/0.json`, (t) => t.replace(/"digest":"[0-9a-f]{4}/, '"digest":"0000')),
+      /block 5: its records have the digest/,
+    ],
+    ['digests that are no JSON', (out) => writeFileSync(join(out, v1, 'digests/0.json'), 'x'), /digests\/0\.json: Unexpected token/],
+    [
+      'a wrong manifest',
+      (out) => edit(out, `${v1}/manifest.json`, (t) => t.replace('"records": 73', '"records": 74')),
+      /has records 74, but the output has 73|index\.html/,
+    ],
+    ...(
+      [
+        ['stats/0.json', '"receive":37'],
+        ['stats/0.json', '"name":"TESTRUNE"'],
+        ['stats.json', '"records":73'],
+        ['blocks.json', '"transactions":2'],
+        ['feed.json', '71 records'],
+      ] as const
+    ).map(([path, was]): [string, (out: string) => void, RegExp] => [
+      `a change in ${path} of ${was}`,
+      (out) =>
+        edit(out, `${v1}/${path}`, (t) =>
+          t.replace(
+            was,
+            was.replace(/.(?="?$)/, (c) => (c === '9' ? '8' : '9')),
+          ),
+        ),
+      new RegExp(`^${v1}/${path} is not the file that a build makes`),
+    ]),
+    ['a missing file of stats', (out) => rmSync(join(out, v1, 'stats/2000.json')), /stats\/2000\.json is missing/],
+    ['stats of no block', (out) => writeFiles(out, { [`${v1}/stats/900.json`]: '{}' }), /stats\/900\.json is not part of this build$/],
+    ['a wrong status', (out) => writeFileSync(join(out, v1, 'index.json'), '{}'), /index\.json is not the file that a build makes/],
+    [
+      'digests that are a file',
+      (out) => {
+        rmSync(join(out, v1, 'digests'), { recursive: true });
+        writeFileSync(join(out, v1, 'digests'), '');
+      },
+      /digests cannot be read: ENOTDIR/,
+    ],
+    [
+      'more records than can be',
+      (out) => edit(out, `${v1}/digests/0.json`, (t) => t.replace('"records":71', '"records":500000000000')),
+      /more than the whole build has/,
+    ],
+    [
+      'an unfinished build',
+      (out) => writeFileSync(join(out, '.rune-activity-mirror'), 'A build is running here'),
+      /the last build did not finish/,
+    ],
+    [
+      'a folder in the place of a page',
+      (out) => {
+        rmSync(join(out, v1, `transactions/${ID}.json`));
+        writeFiles(out, { [`${v1}/transactions/${ID}.json/x`]: '' });
+      },
+      /is not a regular file/,
+    ],
+    ...[
+      'blocks/6.json',
+      'blocks/5/20/20.json',
+      `blocks/${HASH}.json`,
+      `transactions/${ID}/60/60.json.gz`,
+      'digests/0.json',
+      'stats.json',
+    ].map((path): [string, (out: string) => void, RegExp] => [
+      `a symbolic link in the place of ${path}`,
+      (out) => moveAndLink(join(out, v1, path)),
+      /is not a regular file/,
+    ]),
+    [
+      'a symbolic link in the place of a folder of one file',
+      (out) => moveAndLink(join(out, v1, 'blocks/6')),
+      /runes\/v1\/blocks\/6 is not part of this build/,
+    ],
+    ...['blocks/6.json', 'blocks/5/20/20.json', 'digests/0.json', 'blocks.json'].map((path): [string, (out: string) => void, RegExp] => [
+      `a pipe in the place of ${path}`,
+      (out) => putPipe(join(out, v1, path)),
+      /is not a regular file/,
+    ]),
+    [
+      'a pipe in the place of the manifest',
+      (out) => putPipe(join(out, v1, 'manifest.json')),
+      /last build did not finish|manifest\.json cannot be read: is not a regular file/,
+    ],
+    [
+      'blocks that changed places',
+      (out) => {
+        renameSync(join(out, v1, 'blocks/6.json'), join(out, v1, 'x'));
+        renameSync(join(out, v1, 'blocks/2005.json'), join(out, v1, 'blocks/6.json'));
+        renameSync(join(out, v1, 'x'), join(out, v1, 'blocks/2005.json'));
+      },
+      /block 6: record 0 belongs to block 2005/,
+    ],
+  ])('%s', async (_, damage, finding) => {
+    const out = copy();
+    damage(out);
+    const found = await findings(out);
+    expect(found.length).toBeGreaterThan(0);
+    expect(found[0]).toMatch(finding);
+  });
+
+  it.each([
+    ['transactions', '4000000000', 'transactions: 4000000000 transactions cannot have only 73 records'],
+    ['blocks', '7', 'blocks: 7 blocks cannot have only 4 transactions'],
+  ])('an impossible number in the manifest: %s %s', async (key, value, fault) => {
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'archive' });
+    edit(out, `${v1}/manifest.json`, (text) => text.replace(new RegExp(`"${key}": \\d+`), `"${key}": ${value}`));
+    expect(await findings(out)).toContainEqual(`${v1}/manifest.json cannot be read: ${fault}`);
+  });
+
+  it.each(LAYOUTS)('hashes and digests that are not hex, and heights below 0: layout %s', async (layout) => {
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout });
+    const path = `${v1}/digests/0.json`;
+    const text = readFileSync(join(out, path), 'utf8');
+    for (const [key, change] of [
+      ['hash', (value: string) => value.replace(/.$/, 'x')],
+      ['digest', (value: string) => value.slice(1)],
+      ['height', () => '-5'],
+      ['records', () => '-1'],
+    ] as const) {
+      writeFileSync(join(out, path), text.replace(new RegExp(`(?<="${key}":"?)[0-9a-f]+`), change));
+      expect((await findings(out))[0]).toMatch(new RegExp(`^${path}: blocks\\.0\\.${key}: `));
+    }
+  });
+});
+
+let moved = 0;
+/** Moves a file or a folder out of the output, and makes a symbolic link to it. */
+function moveAndLink(path: string): void {
+  moved += 1;
+  const elsewhere = join(work, `moved-${moved}`);
+  renameSync(path, elsewhere);
+  symlinkSync(elsewhere, path);
+}
+
+function putPipe(path: string): void {
+  rmSync(path);
+  execFileSync('mkfifo', [path]);
+}
+
+function edit(out: string, path: string, change: (text: string) => string): void {
+  const text = readFileSync(join(out, path), 'utf8');
+  expect(change(text)).not.toBe(text);
+  writeFileSync(join(out, path), change(text));
+}
+
+describe('npm run verify', () => {
+  it('reports success with the numbers of files and records', async () => {
+    const { code, stdout } = await run('verify', ['--dir', whole], work);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/ is correct: \d+ files of 3 blocks, digest [0-9a-f]{64}, in [\d.]+ s\.\n {2}records +73\n/),
+    ]);
+    const json = await run('verify', ['--dir', whole, '--log', 'json'], work);
+    expect(JSON.parse(json.stdout)).toMatchObject({ event: 'verified', blocks: 3, records: 73, peak_rss_mb: expect.any(Number) });
+  });
+
+  it('ends with exit code 4 and the first 20 findings', async () => {
+    const out = copy();
+    // All but the pages that the block's records are read from.
+    const pages = filesBelow(out).filter((path) => /v1\/(transactions|blocks)\//.test(path) && !/blocks\/(\d+\.json|5\/60)/.test(path));
+    for (const path of pages) writeFileSync(join(out, path), 'x');
+    const { code, stderr } = await run('verify', ['--dir', out], work);
+    expect(code).toBe(4);
+    const lines = stderr.trim().split('\n');
+    expect(lines[0]).toMatch(/^Error: .* failed verification: \d+ finding\(s\)$/);
+    const count = Number(/(\d+) finding/.exec(lines[0] ?? '')?.[1]);
+    expect(lines.slice(1, 21).every((line) => line.includes('runes/v1/'))).toBe(true);
+    expect(lines.slice(21)).toEqual([`  … and ${count - 20} more`, expect.stringContaining('--full')]);
+  });
+
+  it('of a folder that is not an output ends with exit code 2', async () => {
+    const { code, stderr } = await run('verify', ['--dir', join(work, 'nothing')], work);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is not the output of a build: runes/v1/manifest.json not found')]);
+  });
+});
+
+describe('npm run verify -- --against', () => {
+  const built = async (files: Readonly<Record<string, string>>): Promise<string> => {
+    const folder = temporaryFolder();
+    writeFiles(folder, Object.fromEntries(Object.entries(files).map(([name, text]) => [`input/${name}`, text])));
+    await testBuild(join(folder, 'dist'), { inputs: [join(folder, 'input')] });
+    return join(folder, 'dist');
+  };
+  const against = (other: string, dir = whole) => run('verify', ['--dir', dir, '--against', other], work);
+  const many = (from: number, to: number, amount: string) =>
+    ndjson(Array.from({ length: to - from + 1 }, (_, i) => record(from + i, 1, { amount })));
+
+  it('of another folder or URL with the same data reports equality', async () => {
+    const server = await startServer(whole);
+    for (const other of [copy(), `http://127.0.0.1:${server.port}`, `http://127.0.0.1:${server.port}/runes/v1/`]) {
+      const { code, stdout } = await against(other);
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^.* and .* have the same data: digest [0-9a-f]{64}\.$/m)]);
+    }
+    await server.close();
+  });
+
+  it('of a mirror with other blocks reports which, how many, and by which rules', async () => {
+    const indexed = (first: number, last: number) => `{"sources":[{"rules":"bitcoin-indexer","blocks":[[${first},${last}]]}]}`;
+    const [one, two] = [
+      await built({ 'a.ndjson': many(1, 30, '1'), 'blocks.json': indexed(1, 30) }),
+      await built({ 'a.ndjson': `${many(10, 22, '2')}${many(23, 31, '1').replaceAll(hex('block 25'), hex('fork 25'))}` }),
+    ];
+    const server = await startServer(two);
+    const base = `http://127.0.0.1:${server.port}`;
+    const { code, stderr } = await against(base, one);
+    await server.close();
+    const first = '10, 11, 12, 13, 14, 15, 16, 17, 18, 19 …';
+    expect([code, stderr.split('\n')]).toEqual([
+      4,
+      [
+        `Error: ${one} and ${base} differ in 14 of the 21 blocks that both have`,
+        `  different: 14 blocks, ${first}`,
+        '  different block hashes, so of another chain: 1 block, 25',
+        `  only ${one} has 9 blocks, 1, 2, 3, 4, 5, 6, 7, 8, 9`,
+        `  only ${base} has 1 block, 31`,
+        `  rows of ${one}: from a database of bitcoin-indexer (blocks 1..30)`,
+        `  rows of ${base}: its manifest does not say from where`,
+        '',
+      ],
+    ]);
+    const part = await built({ 'a.ndjson': many(5, 10, '1') });
+    const covered = await against(part, one);
+    expect([covered.code, covered.stderr, covered.stdout]).toEqual([
+      0,
+      '',
+      expect.stringContaining(`${one} and ${part} agree in the 6 blocks that both have.\n  only ${one} has 24 blocks, 1, 2, 3, 4, 11,`),
+    ]);
+  });
+
+  it.each([
+    ['no folder', () => join(work, 'nothing'), 2, /nothing cannot be compared: ENOENT/],
+    [
+      'a folder whose digests are of another build',
+      () => {
+        const out = copy();
+        edit(out, 'runes/v1/digests/0.json', (text) => text.replace(/"digest":"[0-9a-f]{4}/, '"digest":"0000'));
+        return out;
+      },
+      2,
+      /cannot be compared: its block digests do not match the digest in its manifest/,
+    ],
+    ['a URL with a password', () => 'https://user:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
+    ['a URL with a password and no user', () => 'https://:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
+    ['another kind of URL', () => 'ftp://SECRET', 1, /--against must be a folder, or an http\(s\) URL/],
+  ])('of %s is refused', async (_, other, exitCode, message) => {
+    const { code, stderr } = await against(other());
+    expect([code, stderr]).toEqual([exitCode, expect.stringMatching(message)]);
+    expect(stderr).not.toContain('SECRET');
+  });
+
+  it('of a server that is not a mirror is refused', async () => {
+    const server = await startServer(whole);
+    const { code, stderr } = await against(`http://127.0.0.1:${server.port}/elsewhere`);
+    await server.close();
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/elsewhere is not a mirror of this program/)]);
+  });
+});
+
+it('a table of ids whose entries are in another order is found, though its checksums and names are right', async () => {
+  const out = join(work, 'swapped');
+  await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'archive' });
+  expect(await findings(out)).toEqual([]);
+  const read = (name: string) => readFileSync(join(out, archivePath(name)));
+  const write = (content: Buffer): string => {
+    const name = nameOf(content);
+    writeFileSync(join(out, archivePath(name)), content);
+    return name;
+  };
+  const path = join(out, 'runes/v1/manifest.json');
+  const manifest = JSON.parse(readFileSync(path, 'utf8')) as { archive: { root: string; bytes: number }; bytes: number };
+  const root = JSON.parse(gunzipSync(read(manifest.archive.root)).toString()) as { ids: { first: number; files: string[] }[] };
+  const level = root.ids.find(({ first }) => first === 0);
+  const old = level?.files[0] ?? '';
+  const table = Buffer.from(read(old));
+  // Both have the same first bits of their keys, so that the counts stay right.
+  const [first, second] = [Buffer.from(table.subarray(0, ENTRY_BYTES)), Buffer.from(table.subarray(ENTRY_BYTES, 2 * ENTRY_BYTES))];
+  second.copy(table, 0);
+  first.copy(table, ENTRY_BYTES);
+  table.writeUInt32BE(crc32(table, 0, BLOCK_BYTES - 4), BLOCK_BYTES - 4);
+  if (level !== undefined) level.files[0] = write(table);
+  rmSync(join(out, archivePath(old)));
+  const text = gzipSync(`${JSON.stringify(root)}\n`);
+  rmSync(join(out, archivePath(manifest.archive.root)));
+  manifest.bytes += text.length - manifest.archive.bytes;
+  manifest.archive = { root: write(text), bytes: text.length };
+  writeFileSync(path, `${JSON.stringify(manifest, null, 2)}\n`);
+  expect(await findings(out)).toEqual([expect.stringMatching(/^the table of the blocks 0 to [0-9]+ is not the one that a build makes$/)]);
+});
