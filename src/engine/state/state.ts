@@ -126,17 +126,21 @@ export class State extends StateTables {
     manifest: string | undefined,
     whyFull?: string,
   ): Promise<State> {
-    await store.run('CREATE SCHEMA IF NOT EXISTS nothing');
-    await createTables(NOTHING, store);
     if (cache === undefined) {
-      await store.run("ATTACH ':memory:' AS state");
+      await store.run("ATTACH ':memory:' AS state; CREATE SCHEMA IF NOT EXISTS nothing");
+      await createTables(NOTHING, store);
       return new State(store, cache, settings, 'a dry run has no cache', false);
     }
     const isBlank = !existsSync(join(cache, FILE));
     try {
       await attachFile(store, cache);
       const mismatch = await whyNot(store, JSON.stringify(settings), manifest);
-      return new State(store, cache, settings, whyFull ?? mismatch, isBlank);
+      const reason = whyFull ?? mismatch;
+      if (reason !== undefined) {
+        await store.run('CREATE SCHEMA IF NOT EXISTS nothing');
+        await createTables(NOTHING, store);
+      }
+      return new State(store, cache, settings, reason, isBlank);
     } catch (error) {
       // The queries above use only this file, so any DuckDB error is about it.
       if (isDuckDBError(error)) throw new DamagedStateError(firstLineOf(error));
