@@ -206,7 +206,9 @@ describe('a mirror', () => {
     const [out, inputs] = [join(work, 'out'), [join(work, 'in')]];
     const heights = new Set<number | undefined>();
     crossings.clear();
-    for (let i = 0; i < 5; i += 1) {
+    // Lists as of a block below, and lists as of the tip.
+    const hasBoth = () => heights.size > 1 && heights.has(undefined);
+    for (let i = 0; i < 5 || (!hasBoth() && i < 20); i += 1) {
       history.append(1);
       history.write(join(work, 'in'));
       await testBuild(out, { inputs, layout: 'archive', lists: true, limits });
@@ -227,8 +229,7 @@ describe('a mirror', () => {
     }
     await check(out);
     expect(crossings.has('listPage')).toBe(true);
-    // Lists were as of a block below, and at the tip.
-    expect([heights.size > 1, heights.has(undefined)]).toEqual([true, true]);
+    expect(hasBoth()).toBe(true);
   });
 
   it('has the files of a full build after its newest level became a ranked one', async () => {
