@@ -5,6 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
+import { columns } from '../duckdb/table.ts';
 import type { FileSink } from '../engine/render/pageFiles.ts';
 import type { Etchings } from '../engine/state/etchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -13,6 +14,8 @@ import { SEARCH_FOLDER, searchPath } from '../pages/filePaths.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { newFirstLetters } from './etchings.sql.ts';
 import { FIRST_LETTERS, type NamedRune, searchFiles } from './searchFiles.ts';
+
+const NAMED = columns('part BIGINT, id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, symbol VARCHAR');
 
 /**
  * Writes the files whose runes may have changed since the last build, whose etchings are `before`. Returns the paths of
@@ -30,36 +33,41 @@ export async function writeSearchFiles(
   const letters = isKnown ? await newFirstLetters(FIRST_LETTERS, before, now, store) : undefined;
   if (letters?.length === 0) return [];
   const written = new Set<string>();
-  for (const [path, content] of searchFiles(await readRunes(now, letters, blockRunes, store))) {
-    sink.file(path, Buffer.from(content));
-    written.add(path);
-    await yieldNow();
+  for await (const runes of groupsOf(now, letters, blockRunes, store)) {
+    for (const [path, content] of searchFiles(runes)) {
+      sink.file(path, Buffer.from(content));
+      written.add(path);
+      await yieldNow();
+    }
   }
   const tops = letters?.map(searchPath).map((path) => path.slice(0, -'.json'.length));
   const isRead = (path: string) => tops === undefined || tops.some((top) => path === `${top}.json` || path.startsWith(`${top}/`));
   return presentFiles(root).filter((path) => isRead(path) && !written.has(path));
 }
 
-/** Reads the runes of a mirror with or without etchings: all, or those whose names begin with one of `letters`. */
-async function readRunes(
+/**
+ * Yields the runes of a mirror with or without etchings, in groups with the same first letters: all groups, or those of
+ * `letters`. A mirror of all history has a quarter of a million runes, so they are never in memory at once.
+ */
+async function* groupsOf(
   etchings: Etchings | undefined,
   letters: readonly string[] | undefined,
   blockRunes: StateTables['blockRunes'],
   store: Store,
-): Promise<NamedRune[]> {
-  const columns = { id: text, number: int, name: text, spaced_name: text, symbol: nullable(text) };
-  const first = letters?.map((one) => `'${one}'`).join(', ');
-  const isWanted = first === undefined ? '' : `WHERE left(name, ${FIRST_LETTERS}) IN (${first})`;
-  if (etchings !== undefined)
-    return store.rows(
-      `SELECT id, number, name, spaced_name, symbol FROM ${etchings.table} JOIN ${etchings.runes} USING (id) ${isWanted}`,
-      columns,
-    );
-  return store.rows(
-    `SELECT rune_id AS id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, NULL::VARCHAR AS symbol
-     FROM ${blockRunes} GROUP BY rune_id`,
-    columns,
-  );
+): AsyncGenerator<NamedRune[]> {
+  const first = `left(name, ${FIRST_LETTERS})`;
+  const isWanted = letters === undefined ? '' : `WHERE ${first} IN (${letters.map((one) => `'${one}'`).join(', ')})`;
+  const runes =
+    etchings === undefined
+      ? `SELECT rune_id AS id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, NULL::VARCHAR AS symbol
+         FROM ${blockRunes} GROUP BY rune_id`
+      : `SELECT id, number, name, spaced_name, symbol FROM ${etchings.table} JOIN ${etchings.runes} USING (id) ${isWanted}`;
+  const numbered = `SELECT dense_rank() OVER (ORDER BY ${first}) AS part, * FROM (${runes})`;
+  const named = await store.table('named', NAMED, `FROM (${numbered}) ORDER BY part`);
+  const { parts } = await store.row(`SELECT coalesce(max(part), 0) AS parts FROM ${named}`, { parts: int });
+  const fields = { id: text, number: int, name: text, spaced_name: text, symbol: nullable(text) };
+  for (let part = 1; part <= parts; part += 1) yield await store.rows(`SELECT * EXCLUDE (part) FROM ${named} WHERE part = ${part}`, fields);
+  await store.run(`DROP TABLE ${named}`);
 }
 
 /** Lists everything in the folder of these files. Does not follow links. */
