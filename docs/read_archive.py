@@ -14,7 +14,7 @@ def get(path, start=0, length=None):
         return body if length is None or answer.status == 206 else body[start:start + length]
 
 manifest = json.loads(get('runes/v1/manifest.json'))
-assert manifest['format'] == 1, f"format {manifest['format']} is not known"
+assert manifest['format'] == 2, f"format {manifest['format']} is not known"
 root = json.loads(gzip.decompress(get(f"archive/{manifest['archive']['root']}.bin")))
 
 def entries(level, index):  # of block `index` of a level: (key, height, first, count)

@@ -42,11 +42,11 @@ describe('a root', () => {
   });
 
   it.each([
-    [2, 'have format 2, and this version of rune-activity-mirror reads format 1: update this program or client module'],
-    [0, 'have format 0, and this version of rune-activity-mirror reads format 1: the mirror has to be built again with this version'],
+    [3, 'have format 3, and this version of rune-activity-mirror reads format 2: update this program or client module'],
+    [1, 'have format 1, and this version of rune-activity-mirror reads format 2: the mirror has to be built again with this version'],
     ['"1"', 'have no format version, '],
   ])('of format %s is refused with advice', (format, message) => {
-    const text = renderRoot(root).replace('"format":1', `"format":${format}`);
+    const text = renderRoot(root).replace('"format":2', `"format":${format}`);
     const failure = (() => {
       try {
         return parseRoot(text);

@@ -59,15 +59,15 @@ function copy(): string {
   return out;
 }
 
-const NEWER = 'have format 2, and this version of rune-activity-mirror reads format 1: update this program or client module';
-const OLDER = 'have no format version, and this version of rune-activity-mirror reads format 1: the mirror has to be built again';
+const NEWER = 'have format 3, and this version of rune-activity-mirror reads format 2: update this program or client module';
+const OLDER = 'have no format version, and this version of rune-activity-mirror reads format 2: the mirror has to be built again';
 
 it.each([
   ['the manifest', changeManifest],
   ['the root', changeRoot],
 ] as const)('%s of another version gets a message from hosts, the client and verify', async (name, change) => {
   for (const [format, message] of [
-    [2, NEWER],
+    [3, NEWER],
     [undefined, OLDER],
   ] as const) {
     const out = copy();
@@ -103,7 +103,7 @@ it.each([
 
 it('a pull from a mirror of another version ends with advice', async () => {
   const out = copy();
-  changeManifest(out, 2);
+  changeManifest(out, 3);
   const files = await startPlainFiles(out);
   try {
     const error = await failedPull(files.base, join(work, 'pulled'));
