@@ -1,10 +1,12 @@
-/** Incremental builds after changes that are easy to miss: of the outputs that blocks spend, which are no part of records, and of burns alone. */
+/** Outputs that blocks spend: answers for those that are left, and incremental builds after changes that no record shows, and of burns alone. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { limitsWith } from '../src/limits.ts';
 import { temporaryFolder, testBuild, tree } from './support/build.ts';
 import { chainOf } from './support/fakeNode.ts';
 import { outpointOf } from './support/memoryLedger.ts';
 import { changeSpent, writeRows } from './support/nodeRows.ts';
+import { checkOutputs, kindsIn } from './support/outputHistory.ts';
 import { messageScript, taproot } from './support/runeBlocks.ts';
 import { extended, memoryOf } from './support/runeChains.ts';
 import { randomFor } from './support/seed.ts';
@@ -54,3 +56,25 @@ it('a block that only burns changes the supply of its rune, also when it goes', 
     expect(tree(out)).toEqual(tree(join(work, `full-${step}`)));
   }
 });
+
+it.each([2, 5])(
+  'unspent outputs are those of the ledger, in lists with pages of %i outputs of which blocks spend few or many',
+  async (listPage) => {
+    const next = randomFor(`pages of ${listPage} unspent outputs`);
+    const random = (below: number) => Math.floor(next() * below);
+    const work = temporaryFolder();
+    const [input, out] = [join(work, 'in'), join(work, 'out')];
+    const limits = limitsWith({ listPage, documentMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 } });
+    let chain = extended([], 60, random, 40, 12);
+    const kinds = new Set<string>();
+    for (const thrift of [40, 2]) {
+      chain = extended(chain, 3, random, thrift, 12);
+      const memory = memoryOf(chain);
+      writeRows(memory, input);
+      await testBuild(out, { inputs: [input], dialect: 'hiro', layout: 'archive', lists: true, objectSize: 4096, limits });
+      await checkOutputs(out, memory, random);
+      for (const kind of kindsIn(out)) kinds.add(kind);
+    }
+    expect([...kinds].sort()).toEqual(['list', 'page', 'removal']);
+  },
+);
