@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { findList } from '../src/archive/activityLists.ts';
 import {
   headEntries,
   headOf,
@@ -15,6 +16,7 @@ import {
   writePointer,
 } from '../src/archive/activityTables.ts';
 import { ArchiveError } from '../src/archive/error.ts';
+import type { Archive } from '../src/archive/reader.ts';
 import { sha256, utf8Of } from '../src/archive/sha256.ts';
 
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
@@ -70,6 +72,20 @@ describe('heads', () => {
   it('with a gap are damaged', () => {
     const entries = [...headEntries(key, { position: 0, count: 3 }), ...headEntries(key, { position: 4, count: 1 })];
     expect(() => headOf(entries, key)).toThrow(ArchiveError);
+  });
+});
+
+describe('a list', () => {
+  it('has no more records than its levels have pointers', async () => {
+    const table = { first: 0, last: 9, counts: [5], files: [] };
+    const key = listKeyOf(LISTED.rune('1:0'));
+    const found = (position: number, count: number) => {
+      const root = { lists: { activity: [{ begin: 0, heads: table, pointers: table }] } };
+      const archive = { root, find: async () => headEntries(key, { position, count }) } as unknown as Archive;
+      return findList(archive, LISTED.rune('1:0'));
+    };
+    expect((await found(2, 3)).total).toBe(3);
+    await expect(found(2, 4)).rejects.toThrow('a list of the archive is too long');
   });
 });
 

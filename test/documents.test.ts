@@ -5,22 +5,31 @@ import { describe, expect, it } from 'vitest';
 import { compareAddresses } from '../src/archive/balanceTables.ts';
 import { findDocuments, keyOfAddress, parseMembers, renderMembers, separatorOf } from '../src/archive/documents.ts';
 import { ArchiveError } from '../src/archive/error.ts';
+import { readEtchings } from '../src/archive/etchings.ts';
 import type { DocumentLevel } from '../src/archive/levels.ts';
 import { Archive } from '../src/archive/reader.ts';
 import { renderRoot } from '../src/archive/root.ts';
-import { DocumentWriter, mergeDocuments, type StoredDocument } from '../src/archiver/documents.ts';
-import { nameOf } from '../src/archiver/storedArchive.ts';
-import { LIMITS } from '../src/limits.ts';
+import {
+  DocumentWriter,
+  findRanges,
+  mergeDocuments,
+  onlyKey,
+  documentsOf as readDocuments,
+  type StoredDocument,
+  withPages,
+} from '../src/archiver/documents.ts';
+import { ChangedArchiveError, nameOf, type StoredArchive } from '../src/archiver/storedArchive.ts';
+import { LIMITS, type Limits } from '../src/limits.ts';
 import { gzipMember } from '../src/write/compress.ts';
 
 /** Writes documents as a level of an archive in memory. */
-async function levelOf(documents: readonly StoredDocument[], objectSize: number) {
+async function levelOf(documents: readonly StoredDocument[], objectSize: number, limits: Pick<Limits, 'documentMember'> = LIMITS) {
   const files = new Map<string, Uint8Array>();
   const put = (content: Uint8Array) => {
     files.set(nameOf(content), content);
     return nameOf(content);
   };
-  const writer = new DocumentWriter(objectSize, LIMITS, put);
+  const writer = new DocumentWriter(objectSize, limits, put);
   for (const document of documents) writer.add(document);
   const level: DocumentLevel = writer.finish({ first: 0, last: 9 }) ?? { first: 0, last: 9, files: [] };
   const root = gzipMember(
@@ -74,6 +83,92 @@ describe('documents', () => {
     for (const { from } of members.flat().slice(1)) expect(from.length).toBeLessThan(9);
   });
 
+  it('are in the fewest members that follow each other within the limits', async () => {
+    const documents = documentsOf(Array.from({ length: 300 }, (_, i) => `key ${i}`));
+    for (const [objectSize, documentMember] of [
+      [4096, 2000],
+      [700, 2000],
+      [4096, 1],
+    ] as const) {
+      const { level, files } = await levelOf(documents, objectSize, { documentMember });
+      const members = level.files.flatMap((file, at) => {
+        const content = files.get(file.file) ?? Buffer.alloc(0);
+        const placed = parseMembers(gunzipSync(content.subarray(file.bytes - file.directory)).toString(), file);
+        return placed.map(({ offset, length }) => ({ at, length, text: gunzipSync(content.subarray(offset, offset + length)).toString() }));
+      });
+      for (const [i, { at, text }] of members.entries()) {
+        const next = members[i + 1];
+        const most = Math.min(objectSize, documentMember);
+        expect(text.length <= most || text.indexOf('\n') === text.length - 1).toBe(true);
+        if (next === undefined) continue;
+        expect(text.length + next.text.indexOf('\n') + 1).toBeGreaterThan(most);
+        const bytes = members.filter((one) => one.at === at).reduce((sum, { length }) => sum + length, 0);
+        expect(bytes).toBeLessThanOrEqual(objectSize);
+        if (next.at !== at) expect(bytes + next.length).toBeGreaterThan(objectSize);
+      }
+    }
+  });
+
+  /** The files of a level as the archive of the last build. */
+  const storedIn = (files: ReadonlyMap<string, Uint8Array>): StoredArchive => {
+    const read = (file: string) => Buffer.from(files.get(file) ?? '');
+    const open = (file: string) => ({
+      read: (offset: number, length: number) => read(file).subarray(offset, offset + length),
+      close: () => undefined,
+    });
+    return { read, open } as unknown as StoredArchive;
+  };
+  const all = async (documents: AsyncIterable<StoredDocument>): Promise<StoredDocument[]> => {
+    const found: StoredDocument[] = [];
+    for await (const document of documents) found.push(document);
+    return found;
+  };
+
+  it('are read by the next build, all of them or those of some keys and their pages', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(key, fc.constantFrom('', ' 00000000', ' 00000001', ' r00000002')), { maxLength: 300 }),
+        fc.array(key, { maxLength: 30 }),
+        fc.constantFrom(300, 4096),
+        fc.constantFrom(onlyKey, withPages),
+        async (keys, asked, size, rangeOf) => {
+          // No value is empty.
+          const documents = documentsOf(keys.map((parts) => `k${parts.join('')}`));
+          const { level, files } = await levelOf(documents, size, { documentMember: 200 });
+          const stored = storedIn(files);
+          expect([...readDocuments(stored, level)]).toEqual(documents);
+          const ranges = [...new Set(asked)].map((one) => rangeOf(`k${one}`)).sort((a, b) => (a.from < b.from ? -1 : 1));
+          const expected = documents.filter((one) => ranges.some(({ from, end }) => one.key >= from && one.key < end));
+          expect(await all(findRanges(stored, level, ranges))).toEqual(expected);
+        },
+      ),
+    );
+  });
+
+  it('of a file that is damaged, or that has them in wrong places, make a full build', async () => {
+    const { level, files } = await levelOf(documentsOf(Array.from({ length: 200 }, (_, i) => `key ${i}`)), 4096, { documentMember: 999 });
+    const refused = async (change: (content: Buffer) => Buffer, reason: RegExp, other: DocumentLevel = level) => {
+      const names = new Set([...files.keys(), ...other.files.map((one) => one.file)]);
+      const stored = storedIn(new Map([...names].map((name) => [name, change(Buffer.from(files.get(name) ?? ''))])));
+      expect(() => [...readDocuments(stored, other)]).toThrow(ChangedArchiveError);
+      expect(() => [...readDocuments(stored, other)]).toThrow(reason);
+    };
+    const same = (content: Buffer) => content;
+    const [first, ...others] = level.files;
+    if (first === undefined) throw new Error('the level has a file');
+    await refused((content) => Buffer.concat([content, Buffer.alloc(1)]), /has another size than the root says$/);
+    await refused((content) => content.fill(0, content.length - 9), /is not a file of documents$/);
+    await refused((content) => content.fill(0, 0, 99), /is damaged$/);
+    await refused(same, /has the document key [0-9]+ in a wrong place$/, {
+      ...level,
+      files: [first, { ...first, from: 'key 0' }, ...others],
+    });
+    const twice = gzipMember(Buffer.from('b\tx\na\tx\n'));
+    const directory = gzipMember(Buffer.from(renderMembers([['', twice.length]])));
+    const file = { from: '', file: 'ab'.repeat(16), bytes: twice.length + directory.length, directory: directory.length };
+    await refused(() => Buffer.concat([twice, directory]), /has the document a in a wrong place$/, { ...level, files: [file] });
+  });
+
   it('of damaged files are an error, or right', async () => {
     const documents = documentsOf(Array.from({ length: 200 }, (_, i) => `key ${i}`));
     await fc.assert(
@@ -96,6 +191,13 @@ describe('documents', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('of etchings are all there, or reading them is an error', async () => {
+    const { level, archive } = await levelOf([{ key: '00000004', values: ['{}'] }], 4096);
+    const read = async (from: number, to: number) => readEtchings(await archive(), { total: 9, levels: [level] }, from, to);
+    expect(await read(4, 5)).toEqual(['{}']);
+    await expect(read(3, 5)).rejects.toThrow('the archive does not have the etching 00000003');
   });
 
   it('must ascend', () => {
@@ -163,11 +265,12 @@ describe('keys', () => {
   });
 
   it('order addresses by their bytes', () => {
-    const text = fc.string({ unit: fc.constantFrom('a', 'é', '\ud7ff', '\ue000', '\uffff', '𐀀', '😀'), maxLength: 4 });
+    const text = fc.string({ unit: fc.constantFrom('a', 'é', '\ud7ff', '\ue000', '\uffff', '𐀀', '𐏿', '😀'), maxLength: 4 });
     fc.assert(
       fc.property(text, text, (a, b) => {
         expect(Math.sign(compareAddresses(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)));
       }),
+      { numRuns: 2000 },
     );
   });
 });

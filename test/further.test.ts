@@ -1,5 +1,6 @@
 /** Requests for the further parts of the API: which paths they are, their rules, and what a mirror without them says. */
 import { describe, expect, it } from 'vitest';
+import type { Archive } from '../src/archive/reader.ts';
 import { answerFromLists } from '../src/pages/listAnswers.ts';
 import { parsePath, parseTarget } from '../src/pages/request.ts';
 import { respond } from '../src/pages/respond.ts';
@@ -138,6 +139,16 @@ describe('a mirror that lacks a part', () => {
     const message = 'this mirror does not have unspent outputs; it has: activity by transaction and block, etchings, balances of addresses';
     expect(await respond('/runes/v1/addresses/x/outputs', some, files, answerFromLists)).toEqual({ kind: 'refusal', status: 501, message });
   });
+
+  it.each(['etchings', 'etchings/5', 'etchings/5:0/activity', 'etchings/5/holders', 'addresses/x/balances', 'addresses/x/outputs'])(
+    'and whose manifest says that it has it: %s is a damaged archive',
+    async (path) => {
+      const request = parseTarget(`/runes/v1/${path}`, FULL);
+      if (request.kind !== 'further') throw new Error('it is a request for a part');
+      const archive = { root: {} } as Archive;
+      await expect(answerFromLists(request, 'hiro', archive)).rejects.toThrow(/^the root of the archive has no /);
+    },
+  );
 
   it('answers 501 too when a newer program built it with a part that this one cannot read', async () => {
     expect(await respond('/runes/v1/addresses/x/outputs', FULL, files, answerFromLists)).toMatchObject({ kind: 'refusal', status: 501 });
