@@ -247,11 +247,12 @@ describe('an archive', () => {
       chain.write();
       await testBuild(at(name), { inputs, layout: 'archive', objectSize: 4096, pageSizes: [200] });
     };
+    for (const height of [2, 3, 8]) chain.set(height, [1]);
     chain.set(7, [500]);
-    chain.set(8, [1]);
     await build('parts');
     for (const [step, sizes] of [[1], [500, 1], [3]].entries()) {
-      if (step === 0) chain.set(9, sizes);
+      // The order of the heights 3 and 10 is not that of their digits.
+      if (step === 0) for (const height of [3, 10]) chain.set(height, sizes, { fork: 1 });
       else chain.set(7, sizes, { fork: step });
       await build('parts');
       await build(`parts-${step}`);

@@ -7,7 +7,10 @@ import { findDocuments, keyOfAddress, parseMembers, renderMembers, separatorOf }
 import { ArchiveError } from '../src/archive/error.ts';
 import { readEtchings } from '../src/archive/etchings.ts';
 import type { DocumentLevel } from '../src/archive/levels.ts';
+import type { ListTables } from '../src/archive/listTables.ts';
+import { removalKey, renderAddressHead } from '../src/archive/outputTables.ts';
 import { Archive } from '../src/archive/reader.ts';
+
 import { renderRoot } from '../src/archive/root.ts';
 import {
   DocumentWriter,
@@ -20,7 +23,9 @@ import {
 } from '../src/archiver/documents.ts';
 import { ChangedArchiveError, nameOf, type StoredArchive } from '../src/archiver/storedArchive.ts';
 import { LIMITS, type Limits } from '../src/limits.ts';
+import { answerFromLists } from '../src/pages/listAnswers.ts';
 import { gzipMember } from '../src/write/compress.ts';
+import { hex } from './support/records.ts';
 
 /** Writes documents as a level of an archive in memory. */
 async function levelOf(documents: readonly StoredDocument[], objectSize: number, limits: Pick<Limits, 'documentMember'> = LIMITS) {
@@ -32,17 +37,17 @@ async function levelOf(documents: readonly StoredDocument[], objectSize: number,
   const writer = new DocumentWriter(objectSize, limits, put);
   for (const document of documents) writer.add(document);
   const level: DocumentLevel = writer.finish({ first: 0, last: 9 }) ?? { first: 0, last: 9, files: [] };
-  const root = gzipMember(
-    Buffer.from(renderRoot({ pageSize: 20, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels, segments: [], ids: [] })),
-  );
-  const archive = () =>
-    Archive.open(
+  const archive = (lists?: ListTables) => {
+    const sizes = { pageSize: 20, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels };
+    const root = gzipMember(Buffer.from(renderRoot({ ...sizes, segments: [], ids: [], lists })));
+    return Archive.open(
       { root: put(root), bytes: root.length },
       {
         read: async (file, offset, length) => files.get(file)?.subarray(offset, offset + length),
         inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
       },
     );
+  };
   return { level, files, archive };
 }
 
@@ -107,6 +112,24 @@ describe('documents', () => {
         if (next.at !== at) expect(bytes + next.length).toBeGreaterThan(objectSize);
       }
     }
+  });
+
+  it('fill members and files to the last byte', async () => {
+    const documents = Array.from({ length: 40 }, (_, i) => ({ key: `key ${i + 10}`, values: [hex(`value ${i}`)] }));
+    // A line has a key, a tab, a value and a line feed.
+    const documentMember = 4 * (6 + 1 + 64 + 1);
+    const lengthsIn = async (objectSize: number) => {
+      const { level, files } = await levelOf(documents, objectSize, { documentMember });
+      return level.files.map((file) => {
+        const content = files.get(file.file) ?? Buffer.alloc(0);
+        const text = gunzipSync(content.subarray(file.bytes - file.directory)).toString();
+        return parseMembers(text, file).map(({ length }) => length);
+      });
+    };
+    const [lengths = []] = await lengthsIn(2 ** 20);
+    expect(lengths.length).toBe(10);
+    const [first = 0, second = 0] = lengths;
+    expect((await lengthsIn(first + second))[0]).toEqual([first, second]);
   });
 
   /** The files of a level as the archive of the last build. */
@@ -198,6 +221,24 @@ describe('documents', () => {
     const read = async (from: number, to: number) => readEtchings(await archive(), { total: 9, levels: [level] }, from, to);
     expect(await read(4, 5)).toEqual(['{}']);
     await expect(read(3, 5)).rejects.toThrow('the archive does not have the etching 00000003');
+  });
+
+  it('of outputs are damaged if they remove more than there is', async () => {
+    const value = (vout: number) => `["${'ab'.repeat(32)}:${vout}",3,"${'cd'.repeat(32)}",1,0,["1:1",0,"A","A",0,"5"]]`;
+    const older = await levelOf([{ key: 'ann', values: [value(0), value(1)] }], 4096);
+    const totalAfter = async (removed: number) => {
+      const head = { key: 'ann', values: [renderAddressHead(0, [[0, 0, removed]])] };
+      const newer = await levelOf([head, { key: removalKey('ann', 0, 0), values: [`["${'ab'.repeat(32)}:0"]`] }], 4096);
+      for (const [name, content] of newer.files) older.files.set(name, content);
+      const addresses = [older.level, { ...newer.level, first: 10, last: 19 }];
+      const outputs = { tipHash: 'cd'.repeat(32), outputs: [], addresses, starts: [] };
+      const archive = await older.archive({ ...LIMITS.listLevels, tip: 19, page: 2, names: [], outputs });
+      const window = { limit: 20, offset: 2 };
+      const body = await answerFromLists({ kind: 'further', part: 'outputs', address: 'ann', window }, 'hiro', archive);
+      return (JSON.parse(body ?? '') as { total: number }).total;
+    };
+    expect(await totalAfter(1)).toBe(1);
+    await expect(totalAfter(3)).rejects.toThrow(ArchiveError);
   });
 
   it('must ascend', () => {

@@ -118,6 +118,17 @@ describe('a path of a further part', () => {
   });
 });
 
+describe('a mirror that has every part', () => {
+  it('has nothing of an address that is not valid Unicode', async () => {
+    const lists = { tip: 5, page: 2, names: [], balances: {}, outputs: { tipHash: TX } };
+    const archive = { root: { lists } } as unknown as Archive;
+    for (const part of ['balances', 'outputs'] as const) {
+      const body = await answerFromLists({ kind: 'further', part, address: '\ud800', window: LIST }, 'hiro', archive);
+      expect(JSON.parse(body ?? '')).toMatchObject({ ...LIST, total: 0, results: [] });
+    }
+  });
+});
+
 describe('a mirror that lacks a part', () => {
   const files = { open: () => Promise.reject(new Error('a file was opened')), ...NO_ARCHIVE };
 
