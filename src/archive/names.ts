@@ -23,14 +23,10 @@ export const NAME_PREFIX = 'n:';
 /** Returns the key of an id, a number or a name: 48 bits. */
 export const nameKeyOf = (name: string): number => readKey(new DataView(sha256(utf8Of(`${NAME_PREFIX}${name}`)).buffer), 0);
 
-/** Finds the runes whose id, number or name has the same key as this one, the oldest first. */
+/** Finds the runes whose id, number or name has the same key as this one. */
 export async function lookUpName(archive: Archive, names: readonly Level[], name: string): Promise<RuneEntry[]> {
   const entries = await archive.find(names, nameKeyOf(name));
   // Without etchings, a rune is in each level that has records of it.
-  const runes = new Map(
-    entries
-      .sort((a, b) => a.count - b.count || a.height - b.height || a.first - b.first)
-      .map(({ height, first, count }) => [`${height}:${first}`, count]),
-  );
+  const runes = new Map(entries.map(({ height, first, count }) => [`${height}:${first}`, count]));
   return [...runes].map(([id, ordinal]) => ({ ordinal, id }));
 }

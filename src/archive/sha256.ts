@@ -22,15 +22,14 @@ const ROUNDS = fractions(64, Math.cbrt);
 
 const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 
-/** Returns the 32 bytes of the SHA-256 of some bytes. */
+/** Returns the 32 bytes of the SHA-256 of less than 512 MB. */
 export function sha256(bytes: Uint8Array): Uint8Array {
   // A bit 1, zeros, and the number of bits fill the last block of 64 bytes.
   const padded = new Uint8Array(Math.ceil((bytes.length + 9) / 64) * 64);
   padded.set(bytes);
   padded[bytes.length] = 0x80;
   const view = new DataView(padded.buffer);
-  view.setUint32(padded.length - 8, Math.floor(bytes.length / 0x20000000));
-  view.setUint32(padded.length - 4, (bytes.length * 8) % 0x100000000);
+  view.setUint32(padded.length - 4, bytes.length * 8);
   const state = Uint32Array.from(START);
   const words = new Uint32Array(64);
   for (let at = 0; at < padded.length; at += 64) {
