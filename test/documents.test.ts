@@ -8,7 +8,7 @@ import { ArchiveError } from '../src/archive/error.ts';
 import { readEtchings } from '../src/archive/etchings.ts';
 import type { DocumentLevel } from '../src/archive/levels.ts';
 import type { ListTables } from '../src/archive/listTables.ts';
-import { removalKey, renderAddressHead } from '../src/archive/outputTables.ts';
+import { outpointOfSortKey, removalKey, renderAddressHead, sortKeyOf } from '../src/archive/outputTables.ts';
 import { Archive } from '../src/archive/reader.ts';
 
 import { renderRoot } from '../src/archive/root.ts';
@@ -303,6 +303,13 @@ describe('keys', () => {
         expect(b.startsWith(start) && start > a && (start.length === 1 || start.slice(0, -1) <= a)).toBe(true);
       }),
     );
+  });
+
+  it('sort outputs by height, the highest first, and then by outpoint', () => {
+    const output = `${'ab'.repeat(32)}:12`;
+    const sort = sortKeyOf(`["${output}",840000,"${'cd'.repeat(32)}",1,0]`);
+    expect(sort).toBe(`99159999${'ab'.repeat(32)}0000000012`);
+    expect(outpointOfSortKey(sort)).toBe(output);
   });
 
   it('order addresses by their bytes', () => {
