@@ -197,7 +197,7 @@ describe('a mirror', () => {
   });
 
   it.each([
-    [1, 5],
+    [1, 3],
     [2, 2],
   ])('has lists of holders up to the same block as its levels, at each tip, with %i in a page', async (listPage, tips) => {
     const limits = limitsWith({ listPage, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
