@@ -19,15 +19,14 @@ const ROUNDS = fractions(64, Math.cbrt);
 
 const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 
-/** Returns the SHA-256 of `bytes`: 32 bytes. */
+/** Returns the SHA-256 of `bytes`, which are less than 512 MB: 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
   // Pads to blocks of 64 bytes: a 1 bit, zeros, and the length in bits.
   const padded = new Uint8Array(Math.ceil((bytes.length + 9) / 64) * 64);
   padded.set(bytes);
   padded[bytes.length] = 0x80;
   const view = new DataView(padded.buffer);
-  view.setUint32(padded.length - 8, Math.floor(bytes.length / 0x20000000));
-  view.setUint32(padded.length - 4, (bytes.length * 8) % 0x100000000);
+  view.setUint32(padded.length - 4, bytes.length * 8);
   const state = Uint32Array.from(START);
   const words = new Uint32Array(64);
   for (let at = 0; at < padded.length; at += 64) {

@@ -122,7 +122,7 @@ interface RecordInPage {
 }
 
 /** Finds a list by its text (LISTED). An unknown list has no parts. Rejects if the archive has no lists of activity. */
-async function findList(archive: Archive, text: string): Promise<FoundList> {
+export async function findList(archive: Archive, text: string): Promise<FoundList> {
   const key = listKeyOf(text);
   const { activity } = archive.root.lists ?? {};
   if (activity === undefined) throw new ArchiveError('the root of the archive has no lists of activity');

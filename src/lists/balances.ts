@@ -180,8 +180,8 @@ async function holderOf(rune: string, address: string, { balances, names }: List
   for (const documents of levels.reverse()) {
     for (const values of documents) {
       if (values === undefined) continue;
-      const hasEntries = orDamaged(() => parseTotal(values[0] ?? '') === undefined);
-      const wanted = hasEntries ? values.filter((value) => starts.some((start) => value.startsWith(start))) : [];
+      // The total of a whole list has no such start. The first entries of its pages are as good as their own documents.
+      const wanted = values.filter((value) => starts.some((start) => value.startsWith(start)));
       const balance = orDamaged(() => wanted.map(parseBalance)).find((one) => isNamed(one, rune));
       if (balance === undefined) continue;
       // Only wrong data has balances below zero.

@@ -22,7 +22,7 @@ import { lookUpName } from './nameTable.ts';
 export const runeKey = (ordinal: number): string => String(ordinal).padStart(8, '0');
 
 /** Reads the etchings with ordinals `from` to `to - 1`, as JSON. Rejects with an ArchiveError if one is unreadable. */
-async function readEtchings(archive: Archive, { levels }: EtchingTables, from: number, to: number): Promise<string[]> {
+export async function readEtchings(archive: Archive, { levels }: EtchingTables, from: number, to: number): Promise<string[]> {
   const keys = Array.from({ length: to - from }, (_, i) => runeKey(from + i));
   const found = await Promise.all(levels.map((level) => findDocuments(archive, level, keys)));
   return keys.map((key, i) => {

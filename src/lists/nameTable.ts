@@ -23,14 +23,10 @@ export const NAME_PREFIX = 'n:';
 /** Returns the key of an id, a number or a name: 48 bits. */
 export const nameKeyOf = (name: string): number => readKey(new DataView(sha256(utf8Of(`${NAME_PREFIX}${name}`)).buffer), 0);
 
-/** Finds the runes that have an id, number or name with the same key as `name`. The oldest rune comes first. */
+/** Finds the runes that have an id, number or name with the same key as `name`. */
 export async function lookUpName(archive: Archive, names: readonly Level[], name: string): Promise<RuneEntry[]> {
   const entries = await archive.find(names, nameKeyOf(name));
   // Merges equal runes: without etchings, a rune is in each level that has its records.
-  const runes = new Map(
-    entries
-      .sort((a, b) => a.count - b.count || a.height - b.height || a.first - b.first)
-      .map(({ height, first, count }) => [`${height}:${first}`, count]),
-  );
+  const runes = new Map(entries.map(({ height, first, count }) => [`${height}:${first}`, count]));
   return [...runes].map(([id, ordinal]) => ({ ordinal, id }));
 }

@@ -2,11 +2,13 @@
  * Layout `archive` answers every request like layout `files`, with few reads. Its files have the format of
  * docs/archive.md.
  */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { PartCache } from '../../src/format/partCache.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
+import { OPERATIONS } from '../../src/pages/blockAndTransactionLists.ts';
 import type { OpenFile } from '../../src/pages/fileAccess.ts';
 import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
 import { type BuiltSite, siteOf } from '../../src/pages/mirrorOptions.ts';
@@ -33,7 +35,7 @@ interface Body {
   readonly limit: number;
   readonly offset: number;
   readonly total: number;
-  readonly results: readonly { readonly location: { readonly tx_id: string } }[];
+  readonly results: readonly { readonly operation: string; readonly location: { readonly tx_id: string } }[];
 }
 
 /** Builds of one chain. */
@@ -188,6 +190,9 @@ describe('an archive', () => {
       expect(levels[i]?.every(({ height }) => height >= first && height <= last)).toBe(true);
     }
     expect(levels.length).toBe(3);
+    // The order of levels is a part of the bytes.
+    const lengths = levels.map(({ length }) => length);
+    expect(lengths).toEqual([...lengths].sort((a, b) => b - a));
   });
 
   it('has files of at most the size that the build names, but for single pages, and all named by their content', async () => {
@@ -224,9 +229,40 @@ describe('an archive', () => {
     await check(out);
     const { fetchFile } = fileServer(out);
     const mirror = new FetchMirror(fetchFile, 0);
-    const response = await mirror.answer(new Request('http://a/runes/v1/blocks/7/activity?limit=200&offset=130'));
-    const { total, results } = JSON.parse((await response?.text()) ?? '') as Body;
-    expect([total, results.length]).toEqual([400, 200]);
+    const ask = async (query: string) => {
+      const response = await mirror.answer(new Request(`http://a/runes/v1/blocks/7/activity?limit=200&${query}`));
+      const { total, results } = JSON.parse((await response?.text()) ?? '') as Body;
+      return [total, results] as const;
+    };
+    const all = [...(await ask(''))[1], ...(await ask('offset=200'))[1]];
+    expect(await ask('offset=130')).toEqual([400, all.slice(130, 330)]);
+    for (const name of OPERATIONS) {
+      const some = all.filter(({ operation }) => operation === name);
+      for (const offset of [0, 1, Math.floor(some.length / 2), some.length]) {
+        expect(await ask(`operation_type=${name}&offset=${offset}`)).toEqual([some.length, some.slice(offset, offset + 200)]);
+      }
+    }
+  });
+
+  it('keeps a block in several files, or replaces all of them', async () => {
+    const [out, inputs] = [at('parts'), [at('in-parts')]];
+    const chain = new Chain(at('in-parts'));
+    const build = async (name: string) => {
+      chain.write();
+      await testBuild(at(name), { inputs, layout: 'archive', objectSize: 4096, pageSizes: [200] });
+    };
+    for (const height of [2, 3, 8]) chain.set(height, [1]);
+    chain.set(7, [500]);
+    await build('parts');
+    for (const [step, sizes] of [[1], [500, 1], [3]].entries()) {
+      // The order of the heights 3 and 10 is not that of their digits.
+      if (step === 0) for (const height of [3, 10]) chain.set(height, sizes, { fork: 1 });
+      else chain.set(7, sizes, { fork: step });
+      await build('parts');
+      await build(`parts-${step}`);
+      expect(tree(out)).toEqual(tree(at(`parts-${step}`)));
+      expect(readArchive(out).root.segments.filter(({ part }) => part !== undefined).length).toBe(step === 2 ? 0 : 3);
+    }
   });
 
   it('is refused for a block that its tables cannot have, before anything is written', async () => {

@@ -2,12 +2,15 @@
  * Incremental builds after changes that are easy to miss: other spent outputs, which are not in records, and burns
  * alone.
  */
+
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { limitsWith } from '../../src/limits.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { chainOf } from '../support/fakeNode.ts';
 import { outpointOf } from '../support/memoryLedger.ts';
 import { changeSpent, writeRows } from '../support/nodeRows.ts';
+import { checkOutputs, kindsIn } from '../support/outputHistory.ts';
 import { messageScript, taproot } from '../support/runeBlocks.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
@@ -56,4 +59,23 @@ it('a block that only burns changes the supply of its rune, also when it goes', 
     await testBuild(join(work, `full-${step}`), { inputs: [input] });
     expect(tree(out)).toEqual(tree(join(work, `full-${step}`)));
   }
+});
+
+it('unspent outputs are those of the ledger, in lists with pages of which blocks spend few or many outputs', async () => {
+  const next = randomFor('pages of unspent outputs');
+  const random = (below: number) => Math.floor(next() * below);
+  const work = temporaryFolder();
+  const [input, out] = [join(work, 'in'), join(work, 'out')];
+  const limits = limitsWith({ listPage: 2, documentMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 } });
+  let chain = extended([], 60, random, 40, 12);
+  const kinds = new Set<string>();
+  for (const thrift of [40, 2]) {
+    chain = extended(chain, 3, random, thrift, 12);
+    const memory = memoryOf(chain);
+    writeRows(memory, input);
+    await testBuild(out, { inputs: [input], dialect: 'hiro', layout: 'archive', lists: true, objectSize: 4096, limits });
+    await checkOutputs(out, memory, random);
+    for (const kind of kindsIn(out)) kinds.add(kind);
+  }
+  expect([...kinds].sort()).toEqual(['list', 'page', 'removal']);
 });

@@ -1,9 +1,10 @@
 /** The cut of an archive's blocks into segments, and the heights of the levels of its tables. */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { planLevels } from '../../src/engine/archive/listedRecords.ts';
 import { type Cut, cut, type Piece } from '../../src/format/cutSegments.ts';
-import { type LevelRange, levelRanges } from '../../src/format/levels.ts';
+import { type LevelRange, lastRanked, levelRanges } from '../../src/format/levels.ts';
 import { HIGHEST_HEIGHT } from '../../src/format/root.ts';
 import { LIMITS } from '../../src/limits.ts';
 
@@ -196,6 +197,11 @@ describe('the levels of a table', () => {
     }
     // Both ends move past a day seven times in these 1,007 blocks.
     expect([most, Math.round(changed / 1007)]).toEqual([14, 42]);
+  });
+
+  it('are ranked but for the newest two', () => {
+    expect([99, 100, 101].map((tip) => lastRanked(tip, { steps: [20, 5], unsettled: 2 }))).toEqual([79, 79, 99]);
+    expect([0, 100].map((tip) => lastRanked(tip, { steps: [20], unsettled: 2 }))).toEqual([-1, -1]);
   });
 
   it('change with every block, every 64 and every 4,096', () => {

@@ -108,6 +108,10 @@ describe('looking a key up', () => {
     );
   });
 
+  it('has at most 65,536 counts to compute its place from', () => {
+    expect([1, 2, 3, 2 ** 40].map((entries) => countsFor(entries, 1))).toEqual([1, 2, 4, 2 ** 16]);
+  });
+
   it('takes one read of at most five blocks, as keys of real ids are evenly spread', async () => {
     const random = randomFor('evenly spread keys');
     for (const count of [300, 25_000, 130_000]) {

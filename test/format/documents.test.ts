@@ -1,13 +1,22 @@
 /**
  * Documents of archives: every stored key is found, no other key is found, and damage is an error. SEED repeats a run.
  */
+
 import { createHash } from 'node:crypto';
 import { setImmediate as tick } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DocumentWriter, mergeDocuments, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
-import { nameOf } from '../../src/engine/archive/storedArchive.ts';
+import {
+  DocumentWriter,
+  findRanges,
+  mergeDocuments,
+  onlyKey,
+  documentsOf as readDocuments,
+  type StoredDocument,
+  withPages,
+} from '../../src/engine/archive/documentWriter.ts';
+import { ChangedArchiveError, nameOf, type StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
@@ -21,9 +30,14 @@ import {
   separatorOf,
 } from '../../src/format/documents.ts';
 import type { DocumentLevel } from '../../src/format/levels.ts';
+import type { ListTables } from '../../src/format/listTables.ts';
 import { renderRoot } from '../../src/format/root.ts';
 import { LIMITS } from '../../src/limits.ts';
+import { answerFromLists } from '../../src/lists/answers.ts';
 import { compareAddresses } from '../../src/lists/balances.ts';
+import { readEtchings } from '../../src/lists/etchings.ts';
+import { outpointOfSortKey, removalKey, renderAddressHead, sortKeyOf } from '../../src/lists/unspentOutputs.ts';
+import { hex } from '../support/records.ts';
 
 /** Writes documents as a level of an archive in memory. Readers read parts of files if `objectSize` is large. */
 async function levelOf(documents: readonly StoredDocument[], fileSize: number, objectSize = fileSize, limits = LIMITS) {
@@ -36,11 +50,10 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
   const writer = new DocumentWriter(fileSize, limits, put);
   for (const document of documents) writer.add(document);
   const level: DocumentLevel = writer.finish({ first: 0, last: 9 }) ?? { first: 0, last: 9, files: [] };
-  const root = gzipMember(
-    Buffer.from(renderRoot({ pageSize: 20, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels, segments: [], ids: [] })),
-  );
-  const archive = () =>
-    Archive.open(
+  const archive = (lists?: ListTables) => {
+    const sizes = { pageSize: 20, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels };
+    const root = gzipMember(Buffer.from(renderRoot({ ...sizes, segments: [], ids: [], lists })));
+    return Archive.open(
       { root: put(root), bytes: root.length },
       {
         read: async (file, offset, length) => {
@@ -53,6 +66,7 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
         inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
       },
     );
+  };
   return { level, files, archive, reads };
 }
 
@@ -114,6 +128,113 @@ describe('documents', () => {
     expect(several).toBeGreaterThan(5);
   });
 
+  it('are in the fewest members that follow each other within the limits', async () => {
+    const documents = documentsOf(Array.from({ length: 300 }, (_, i) => `key ${i}`));
+    for (const [objectSize, documentMember] of [
+      [4096, 2000],
+      [700, 2000],
+      [4096, 1],
+    ] as const) {
+      const { level, files } = await levelOf(documents, objectSize, objectSize, { ...LIMITS, documentMember });
+      const members = level.files.flatMap((file, at) => {
+        const content = files.get(file.file) ?? Buffer.alloc(0);
+        const placed = parseMembers(gunzipSync(content.subarray(file.bytes - file.directory)).toString(), file);
+        return placed.map(({ offset, length }) => ({ at, length, text: gunzipSync(content.subarray(offset, offset + length)).toString() }));
+      });
+      for (const [i, { at, text }] of members.entries()) {
+        const next = members[i + 1];
+        const most = Math.min(objectSize, documentMember);
+        expect(text.length <= most || text.indexOf('\n') === text.length - 1).toBe(true);
+        if (next === undefined) continue;
+        expect(text.length + next.text.indexOf('\n') + 1).toBeGreaterThan(most);
+        const bytes = members.filter((one) => one.at === at).reduce((sum, { length }) => sum + length, 0);
+        expect(bytes).toBeLessThanOrEqual(objectSize);
+        if (next.at !== at) expect(bytes + next.length).toBeGreaterThan(objectSize);
+      }
+    }
+  });
+
+  it('fill members and files to the last byte', async () => {
+    const documents = Array.from({ length: 40 }, (_, i) => ({ key: `key ${i + 10}`, values: [hex(`value ${i}`)] }));
+    // A line has a key, a tab, a value and a line feed.
+    const documentMember = 4 * (6 + 1 + 64 + 1);
+    const lengthsIn = async (objectSize: number) => {
+      const { level, files } = await levelOf(documents, objectSize, objectSize, { ...LIMITS, documentMember });
+      return level.files.map((file) => {
+        const content = files.get(file.file) ?? Buffer.alloc(0);
+        const text = gunzipSync(content.subarray(file.bytes - file.directory)).toString();
+        return parseMembers(text, file).map(({ length }) => length);
+      });
+    };
+    const [lengths = []] = await lengthsIn(2 ** 20);
+    expect(lengths.length).toBe(10);
+    const [first = 0, second = 0] = lengths;
+    expect((await lengthsIn(first + second))[0]).toEqual([first, second]);
+  });
+
+  /** The files of a level as the archive of the last build. */
+  const storedIn = (files: ReadonlyMap<string, Uint8Array>): StoredArchive => {
+    const read = (file: string) => Buffer.from(files.get(file) ?? '');
+    const open = (file: string) => ({
+      read: (offset: number, length: number) => read(file).subarray(offset, offset + length),
+      close: () => undefined,
+    });
+    return { read, open } as unknown as StoredArchive;
+  };
+  const all = async (documents: AsyncIterable<StoredDocument>): Promise<StoredDocument[]> => {
+    const found: StoredDocument[] = [];
+    for await (const document of documents) found.push(document);
+    return found;
+  };
+
+  it('are read by the next build, all of them or those of some keys and their pages', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(key, fc.constantFrom('', ' 00000000', ' 00000001', ' r00000002')), { maxLength: 300 }),
+        fc.array(key, { maxLength: 30 }),
+        fc.constantFrom(300, 4096),
+        fc.constantFrom(onlyKey, withPages),
+        async (keys, asked, size, rangeOf) => {
+          // No value is empty.
+          const documents = documentsOf(keys.map((parts) => `k${parts.join('')}`));
+          const { level, files } = await levelOf(documents, size, size, { ...LIMITS, documentMember: 200 });
+          const stored = storedIn(files);
+          expect([...readDocuments(stored, level)]).toEqual(documents);
+          const ranges = [...new Set(asked)].map((one) => rangeOf(`k${one}`)).sort((a, b) => (a.from < b.from ? -1 : 1));
+          const expected = documents.filter((one) => ranges.some(({ from, end }) => one.key >= from && one.key < end));
+          expect(await all(findRanges(stored, level, ranges))).toEqual(expected);
+        },
+      ),
+    );
+  });
+
+  it('of a file that is damaged, or that has them in wrong places, make a full build', async () => {
+    const { level, files } = await levelOf(documentsOf(Array.from({ length: 200 }, (_, i) => `key ${i}`)), 4096, 4096, {
+      ...LIMITS,
+      documentMember: 999,
+    });
+    const refused = async (change: (content: Buffer) => Buffer, reason: RegExp, other: DocumentLevel = level) => {
+      const names = new Set([...files.keys(), ...other.files.map((one) => one.file)]);
+      const stored = storedIn(new Map([...names].map((name) => [name, change(Buffer.from(files.get(name) ?? ''))])));
+      expect(() => [...readDocuments(stored, other)]).toThrow(ChangedArchiveError);
+      expect(() => [...readDocuments(stored, other)]).toThrow(reason);
+    };
+    const same = (content: Buffer) => content;
+    const [first, ...others] = level.files;
+    if (first === undefined) throw new Error('the level has a file');
+    await refused((content) => Buffer.concat([content, Buffer.alloc(1)]), /has another size than the root says$/);
+    await refused((content) => content.fill(0, content.length - 9), /is not a file of documents$/);
+    await refused((content) => content.fill(0, 0, 99), /is damaged$/);
+    await refused(same, /has the document key [0-9]+ in a wrong place$/, {
+      ...level,
+      files: [first, { ...first, from: 'key 0' }, ...others],
+    });
+    const twice = gzipMember(Buffer.from('b\tx\na\tx\n'));
+    const directory = gzipMember(Buffer.from(renderMembers([['', twice.length]])));
+    const file = { from: '', file: 'ab'.repeat(16), bytes: twice.length + directory.length, directory: directory.length };
+    await refused(() => Buffer.concat([twice, directory]), /has the document a in a wrong place$/, { ...level, files: [file] });
+  });
+
   it('of damaged files are an error, or right', async () => {
     const documents = documentsOf(Array.from({ length: 200 }, (_, i) => `key ${i}`));
     await fc.assert(
@@ -136,6 +257,31 @@ describe('documents', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('of etchings are all there, or reading them is an error', async () => {
+    const { level, archive } = await levelOf([{ key: '00000004', values: ['{}'] }], 4096);
+    const read = async (from: number, to: number) => readEtchings(await archive(), { total: 9, levels: [level] }, from, to);
+    expect(await read(4, 5)).toEqual(['{}']);
+    await expect(read(3, 5)).rejects.toThrow('the archive does not have the etching 00000003');
+  });
+
+  it('of outputs are damaged if they remove more than there is', async () => {
+    const value = (vout: number) => `["${'ab'.repeat(32)}:${vout}",3,"${'cd'.repeat(32)}",1,0,["1:1",0,"A","A",0,"5"]]`;
+    const older = await levelOf([{ key: 'ann', values: [value(0), value(1)] }], 4096);
+    const totalAfter = async (removed: number) => {
+      const head = { key: 'ann', values: [renderAddressHead(0, [[0, 0, removed]])] };
+      const newer = await levelOf([head, { key: removalKey('ann', 0, 0), values: [`["${'ab'.repeat(32)}:0"]`] }], 4096);
+      for (const [name, content] of newer.files) older.files.set(name, content);
+      const addresses = [older.level, { ...newer.level, first: 10, last: 19 }];
+      const outputs = { tipHash: 'cd'.repeat(32), outputs: [], addresses, starts: [] };
+      const archive = await older.archive({ ...LIMITS.listLevels, tip: 19, page: 2, names: [], outputs });
+      const window = { limit: 20, offset: 2 };
+      const body = await answerFromLists({ kind: 'further', part: 'outputs', address: 'ann', window }, 'hiro', archive);
+      return (JSON.parse(body ?? '') as { total: number }).total;
+    };
+    expect(await totalAfter(1)).toBe(1);
+    await expect(totalAfter(3)).rejects.toThrow(ArchiveError);
   });
 
   it('must ascend', () => {
@@ -202,12 +348,20 @@ describe('keys', () => {
     );
   });
 
+  it('sort outputs by height, the highest first, and then by outpoint', () => {
+    const output = `${'ab'.repeat(32)}:12`;
+    const sort = sortKeyOf(`["${output}",840000,"${'cd'.repeat(32)}",1,0]`);
+    expect(sort).toBe(`99159999${'ab'.repeat(32)}0000000012`);
+    expect(outpointOfSortKey(sort)).toBe(output);
+  });
+
   it('order addresses by their bytes', () => {
-    const text = fc.string({ unit: fc.constantFrom('a', 'é', '\ud7ff', '\ue000', '\uffff', '𐀀', '😀'), maxLength: 4 });
+    const text = fc.string({ unit: fc.constantFrom('a', 'é', '\ud7ff', '\ue000', '\uffff', '𐀀', '𐏿', '😀'), maxLength: 4 });
     fc.assert(
       fc.property(text, text, (a, b) => {
         expect(Math.sign(compareAddresses(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)));
       }),
+      { numRuns: 2000 },
     );
   });
 });

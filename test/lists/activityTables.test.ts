@@ -1,10 +1,13 @@
 /** The format of lists of activity: keys, heads, names and pointers. */
+
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ArchiveError } from '../../src/format/archiveError.ts';
+import type { Archive } from '../../src/format/archiveReader.ts';
 import { sha256, utf8Of } from '../../src/format/sha256.ts';
 import {
+  findList,
   headEntries,
   headOf,
   LISTED,
@@ -70,6 +73,20 @@ describe('heads', () => {
   it('with a gap are damaged', () => {
     const entries = [...headEntries(key, { position: 0, count: 3 }), ...headEntries(key, { position: 4, count: 1 })];
     expect(() => headOf(entries, key)).toThrow(ArchiveError);
+  });
+});
+
+describe('a list', () => {
+  it('has no more records than its levels have pointers', async () => {
+    const table = { first: 0, last: 9, counts: [5], files: [] };
+    const key = listKeyOf(LISTED.rune('1:0'));
+    const found = (position: number, count: number) => {
+      const root = { lists: { activity: [{ begin: 0, heads: table, pointers: table }] } };
+      const archive = { root, find: async () => headEntries(key, { position, count }) } as unknown as Archive;
+      return findList(archive, LISTED.rune('1:0'));
+    };
+    expect((await found(2, 3)).total).toBe(3);
+    await expect(found(2, 4)).rejects.toThrow('a list of the archive exceeds the pointers of its level');
   });
 });
 

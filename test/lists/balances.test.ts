@@ -199,8 +199,11 @@ describe('a mirror', () => {
     expect((await get('etchings/OLD/holders/ann'))[0]).toBe(501);
   });
 
-  it('has lists of holders up to the same block as its levels, at each tip', async () => {
-    const limits = limitsWith({ listPage: 1, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
+  it.each([
+    [1, 3],
+    [2, 2],
+  ])('has lists of holders up to the same block as its levels, at each tip, with %i in a page', async (listPage, tips) => {
+    const limits = limitsWith({ listPage, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
     const history = new BalanceHistory(randomFor('tips'), false);
     const work = temporaryFolder();
     const [out, inputs] = [join(work, 'out'), [join(work, 'in')]];
@@ -208,7 +211,7 @@ describe('a mirror', () => {
     crossings.clear();
     // Lists as of a block below, and lists as of the tip.
     const hasBoth = () => heights.size > 1 && heights.has(undefined);
-    for (let i = 0; i < 5 || (!hasBoth() && i < 20); i += 1) {
+    for (let i = 0; i < tips || (!hasBoth() && i < 30); i += 1) {
       history.append(1);
       history.write(join(work, 'in'));
       await testBuild(out, { inputs, layout: 'archive', lists: true, limits });

@@ -23,10 +23,16 @@ const END = '0123456789ab';
 const work = temporaryFolder();
 const out = join(work, 'out');
 
-/** The id of a transaction. All ids have the same key. */
+/** The id of a transaction. All ids have the same key, and so have the hashes of blocks. */
 const idOf = (height: number, tx: number) => hex(`${height} ${tx}`).slice(0, -END.length) + END;
 const blockOf = (height: number, ids: readonly string[]) =>
-  ndjson(ids.map((id, i) => record(height, ids.length - i, { location: { tx_id: `0x${id}`, output: `0x${id}` } })));
+  ndjson(
+    ids.map((id, i) =>
+      record(height, ids.length - i, {
+        location: { block_hash: `0x${idOf(height, -1)}`, tx_id: `0x${id}`, output: `0x${id}` },
+      }),
+    ),
+  );
 const idsAt = (height: number) => Array.from({ length: TRANSACTIONS }, (_, tx) => idOf(height, tx));
 
 /** Most members that reading each page once may inflate: pages, directories and the root. */

@@ -1,5 +1,7 @@
 /** Requests for the further parts of the API: their paths and rules, and the answers of a mirror that lacks a part. */
+
 import { describe, expect, it } from 'vitest';
+import type { Archive } from '../../src/format/archiveReader.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
 import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
 import { parsePath, parseTarget } from '../../src/pages/parseRequest.ts';
@@ -117,6 +119,17 @@ describe('a path of a further part', () => {
   });
 });
 
+describe('a mirror that has every part', () => {
+  it('has nothing of an address that is not valid Unicode', async () => {
+    const lists = { tip: 5, page: 2, names: [], balances: {}, outputs: { tipHash: TX } };
+    const archive = { root: { lists } } as unknown as Archive;
+    for (const part of ['balances', 'outputs'] as const) {
+      const body = await answerFromLists({ kind: 'further', part, address: '\ud800', window: LIST }, 'hiro', archive);
+      expect(JSON.parse(body ?? '')).toMatchObject({ ...LIST, total: 0, results: [] });
+    }
+  });
+});
+
 describe('a mirror that lacks a part', () => {
   const files = { open: () => Promise.reject(new Error('a file was opened')), ...NO_ARCHIVE };
 
@@ -138,6 +151,16 @@ describe('a mirror that lacks a part', () => {
     const message = 'this mirror does not have unspent outputs; it has: activity by transaction and block, etchings, balances of addresses';
     expect(await respond('/runes/v1/addresses/x/outputs', some, files, answerFromLists)).toEqual({ kind: 'refusal', status: 501, message });
   });
+
+  it.each(['etchings', 'etchings/5', 'etchings/5:0/activity', 'etchings/5/holders', 'addresses/x/balances', 'addresses/x/outputs'])(
+    'and whose manifest says that it has it: %s is a damaged archive',
+    async (path) => {
+      const request = parseTarget(`/runes/v1/${path}`, FULL);
+      if (request.kind !== 'further') throw new Error('it is a request for a part');
+      const archive = { root: {} } as Archive;
+      await expect(answerFromLists(request, 'hiro', archive)).rejects.toThrow(/^the root of the archive has no /);
+    },
+  );
 
   it('answers 501 too when a newer program built it with a part that this one cannot read', async () => {
     expect(await respond('/runes/v1/addresses/x/outputs', FULL, files, answerFromLists)).toMatchObject({ kind: 'refusal', status: 501 });

@@ -5,7 +5,8 @@ import { hex } from './records.ts';
 /** An integer from 0 to 2^31 - 1. */
 const SEED = Number(process.env['SEED'] ?? 0);
 
-fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: SEED });
+// Without the second setting, a list of up to 300 items would have at most 10.
+fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: SEED, defaultSizeToMaxWhenMaxSpecified: true });
 
 /**
  * A source of random numbers from 0 up to, not including, 1. The same seed and name give the same numbers, whatever other tests draw.

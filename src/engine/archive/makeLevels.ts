@@ -23,9 +23,9 @@ export interface LevelForm<Kind> {
   readonly scratch: string;
 }
 
-/** Returns the levels of the last build that a plan reuses. */
+/** Returns the levels of the last build that a plan reuses. No two levels begin at one height. */
 export const reusedLevels = <Level extends LevelRange>({ reused }: LevelPlan, before: readonly Level[] = []): Level[] =>
-  before.filter((level) => reused.some(({ first, last }) => first === level.first && last === level.last));
+  before.filter((level) => reused.some(({ first }) => first === level.first));
 
 /** Returns the levels of a list, the lowest first. `make` makes those that the last build, whose levels are `before`, does not have. */
 export async function makeLevels<Level extends LevelRange>(

@@ -1,0 +1,89 @@
+/** An oracle of what the API must say about the unspent outputs of a chain: the ledger of ord's rules, which no archive has made. */
+import { expect } from 'vitest';
+import { documentsOf } from '../../src/engine/archive/documentWriter.ts';
+import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
+import { addressOf } from '../../src/runes/address.ts';
+import { NETWORKS } from '../../src/runes/networks.ts';
+import { runeIdText } from '../../src/runes/runeId.ts';
+import { FetchMirror } from '../../src/serve/fetchHost.ts';
+import { fileServer } from './archives.ts';
+import { hash256, type MemoryChain, outpointOf } from './memoryLedger.ts';
+
+interface Expected {
+  readonly output: string;
+  readonly address?: string;
+  readonly location: { readonly block_height: number; readonly tx_id: string };
+}
+
+/** What the API must say about all unspent outputs, by outpoint, in dialect hiro. */
+function unspentOf({ ledger, rows }: MemoryChain): Map<string, Expected> {
+  const made = new Map(rows.filter(({ operation }) => operation === 'receive').map((row) => [`${row.tx_id}:${row.output}`, row]));
+  return new Map(
+    [...ledger.outputs].map(([output, { script, balances }]) => {
+      const row = made.get(output);
+      const address = addressOf(script, NETWORKS.regtest, hash256);
+      const runes = balances.map(({ rune, amount }) => {
+        const { id, number, name, spaced_name } = ledger.rune(rune)!.row;
+        expect(id).toBe(runeIdText(rune));
+        return { rune: { id, number, name, spaced_name }, balance: String(amount) };
+      });
+      const { block_hash, block_height, tx_id, tx_index, timestamp } = row!;
+      const location = { block_hash, block_height, tx_id, tx_index, timestamp };
+      return [output, { output, ...(address === null ? {} : { address }), location, runes }];
+    }),
+  );
+}
+
+/** Asks for every window of the lists of some addresses that some limits cut, and for windows beyond the end. */
+async function checkLists(
+  ask: (path: string) => Promise<unknown>,
+  unspent: ReadonlyMap<string, Expected>,
+  asOf: object,
+  random: (below: number) => number,
+) {
+  const addresses = new Set([...unspent.values()].flatMap(({ address = [] }) => address));
+  expect(addresses.size).toBeGreaterThan(0);
+  const place = ({ output }: Expected) =>
+    Buffer.from(outpointOf(output.slice(0, 64), 0))
+      .reverse()
+      .toString('hex')
+      .slice(8) + output.slice(65).padStart(10, '0');
+  for (const address of [...addresses, 'bcrt1qnobody']) {
+    const all = [...unspent.values()].filter((one) => one.address === address);
+    all.sort((a, b) => b.location.block_height - a.location.block_height || (place(a) < place(b) ? -1 : 1));
+    const limit = 1 + random(6);
+    const windows = Array.from({ length: Math.ceil(all.length / limit) + 1 }, (_, i) => [i * limit, limit] as const);
+    for (const [offset, most] of [...windows, [0, 6], [random(all.length + 2), 6]] as const) {
+      expect(await ask(`addresses/${address}/outputs?offset=${offset}&limit=${most}`), `${address} ${offset} ${most}`).toEqual({
+        ...asOf,
+        limit: most,
+        offset,
+        total: all.length,
+        results: all.slice(offset, offset + most),
+      });
+    }
+  }
+}
+
+/** Asks a build in dialect hiro for some outputs, unspent and spent ones, and for the lists of all addresses. */
+export async function checkOutputs(out: string, memory: MemoryChain, random: (below: number) => number): Promise<void> {
+  const tip = memory.rows.at(-1)!;
+  const asOf = { block_height: tip.block_height, block_hash: tip.block_hash };
+  const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
+  const ask = async (path: string): Promise<unknown> => (await mirror.answer(new Request(`http://host/runes/v1/${path}`)))?.json();
+  const unspent = unspentOf(memory);
+  const made = new Set(memory.rows.filter(({ operation }) => operation === 'receive').map((row) => `${row.tx_id}:${row.output}`));
+  expect(made.size).toBeGreaterThan(unspent.size);
+  for (const output of [...made, `${'ab'.repeat(32)}:0`]) {
+    if (random(unspent.has(output) ? 2 : 8) > 0) continue;
+    expect(await ask(`outputs/${output}`)).toEqual({ ...asOf, ...(unspent.get(output) ?? { output, runes: [] }) });
+  }
+  await checkLists(ask, unspent, asOf, random);
+}
+
+/** The kinds of documents by address in an archive. */
+export function kindsIn(out: string): string[] {
+  const archive = StoredArchive.in(out);
+  const keys = archive.root.lists?.outputs?.addresses.flatMap((level) => [...documentsOf(archive, level)].map(({ key }) => key)) ?? [];
+  return keys.map((key) => (key.includes(' ~') ? 'removal' : key.includes(' ') ? 'page' : 'list'));
+}
