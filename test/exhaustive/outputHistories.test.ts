@@ -2,6 +2,7 @@
  * Random chains of blocks: every build has the unspent outputs of a ledger by ord's rules, and equals a full build.
  * SEED repeats a run.
  */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -11,6 +12,7 @@ import { gzipMember } from '../../src/engine/render/compress.ts';
 import { renderRoot } from '../../src/format/root.ts';
 import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
+import { MANIFEST } from '../support/archives.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree } from '../support/build.ts';
 import type { MemoryChain } from '../support/memoryLedger.ts';
 import { changeSpent, csv, writeRows } from '../support/nodeRows.ts';
