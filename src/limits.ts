@@ -25,7 +25,7 @@ export interface WorkLimits {
   /** Blocks between two commits of a pull from a node. After a kill, at most this many blocks are read again. */
   readonly blocksPerCommit: number;
   /**
-   * Runes per text. A pull reads its runes as texts of many lines, because one row per rune takes 1.7 times as long.
+   * Runes per text. A pull reads runes as texts with a line per rune, because a row per rune takes 1.7 times as long.
    */
   readonly runesPerText: number;
   /** Text files per scan. More files need several scans, because DuckDB allocates buffers for every file of a scan. */
@@ -81,8 +81,7 @@ export interface PublishedLimits {
 /** Limits of readers. They change no published byte. The client uses no other part of this file. */
 export interface ReaderLimits {
   /**
-   * Bytes of parsed directories, table blocks and small files in memory, without the root. A Cloudflare Worker has 128
-   * MB of memory.
+   * Bytes of parsed directories, table blocks and small files in memory, without the root. A worker has 128 MB in all.
    */
   readonly cachedBytes: number;
   /** Bytes of an archive up to which readers fetch and keep complete files, without range requests. */

@@ -21,7 +21,7 @@ export interface Activity {
   readonly records: Records;
   /** Files of each affected block. */
   readonly held: Table<typeof HELD>;
-  /** Outputs that affected blocks spend. Only input from a node has them. */
+  /** Outputs that affected blocks spend. Only input from a node has such outputs. */
   readonly spent: Table<typeof SPENT>;
   readonly notices: readonly string[];
 }

@@ -53,7 +53,7 @@ export interface RawSource {
   readonly unit: 'line' | 'record' | 'row';
   /** Table or view with the column `source` and one column per field. */
   readonly relation: string;
-  /** SQL of a number that increases from each record of a file to the next. Numbers may be skipped. */
+  /** SQL of a number that increases from record to record of a file. Numbers may be skipped. */
   readonly order: string;
   readonly columns: readonly RawColumn[];
   /** True for Parquet files, which are scanned in place instead of being copied into a table. */
