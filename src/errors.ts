@@ -1,4 +1,4 @@
-/** Errors that commands show to users, each with an exit code. Any other error is a bug of this program. */
+/** Errors that commands show to users, each with an exit code. Any other error is a bug in this program. */
 export const EXIT = { done: 0, usage: 1, badInput: 2, buildFailed: 3, verificationFailed: 4, interrupted: 130 } as const;
 export type Exit = keyof typeof EXIT;
 
@@ -24,7 +24,7 @@ export class CliError extends Error {
   }
 }
 
-/** Invalid command line. The command runner adds a hint to `--help`. */
+/** Thrown for an invalid command line. The command runner adds a hint to use `--help`. */
 export class UsageError extends CliError {
   override readonly name = 'UsageError';
   constructor(message: string) {
@@ -32,7 +32,7 @@ export class UsageError extends CliError {
   }
 }
 
-/** Invalid input. Nothing was written. */
+/** Thrown for invalid input, before anything is written. */
 export class InputError extends CliError {
   override readonly name = 'InputError';
   constructor(message: string, details: readonly string[] = []) {
@@ -40,7 +40,7 @@ export class InputError extends CliError {
   }
 }
 
-/** The work failed although the input is valid, such as when the disk is full. */
+/** Thrown when the work fails although the input is valid, for example because the disk is full. */
 export class BuildError extends CliError {
   override readonly name = 'BuildError';
   constructor(message: string, details: readonly string[] = []) {
@@ -51,7 +51,7 @@ export class BuildError extends CliError {
 /** Thrown if another process is using the same folder. */
 export class LockedError extends BuildError {}
 
-/** Returns the message of a caught value, which need not be an Error. */
+/** Returns the message of a caught value, which may be no Error. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Returns the code of a system error, such as ENOSPC; undefined for any other error. */
@@ -61,7 +61,7 @@ export const codeOf = (error: unknown): string | undefined =>
 /** True if the error means that a path does not exist. */
 export const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
 
-/** Lists the content of a folder with `list`. Returns an empty list if the folder does not exist. */
+/** Returns the result of `list`, which lists a folder. Returns an empty list if the folder does not exist. */
 export function emptyIfMissing<Entry>(list: () => Entry[]): Entry[] {
   try {
     return list();

@@ -11,36 +11,36 @@ import { areLevelSteps, type LevelSteps } from './format/levels.ts';
 
 /** Limits that change no published byte. */
 export interface WorkLimits {
-  /**
-   * Bytes of a pull's journal. Above this, settled blocks move to sorted files, because each pull reads the journal.
-   */
+  /** Bytes of a pull's journal, which each pull reads. Above this size, settled blocks move to sorted files. */
   readonly journalBytes: number;
-  /** Bytes of journal records in memory. Above this size, the rows of the blocks and then the records go to disk. */
+  /** Bytes of journal records in memory. Above this size, first the rows of blocks and then the records go to disk. */
   readonly pendingBytes: number;
-  /** Bytes of a page of a sorted file, which a look-up reads. A longer entry gets its own page. */
+  /** Bytes per page of a sorted file. A look-up reads one page. A longer entry gets its own page. */
   readonly sortedPageBytes: number;
   /**
    * A sorted file is merged with newer files if it is smaller than this multiple of their total size. Fewer files are
    * faster to search.
    */
   readonly mergeBelow: number;
-  /** Blocks between two commits of a pull from a node. A killed pull reads at most as many again. */
+  /** Blocks between two commits of a pull from a node. After a kill, at most this many blocks are read again. */
   readonly blocksPerCommit: number;
-  /** Runes per text. A pull first reads its runes as texts, because one row per rune takes 1.7 times as long. */
+  /**
+   * Runes per text. A pull reads runes as texts with a line per rune, because a row per rune takes 1.7 times as long.
+   */
   readonly runesPerText: number;
   /** Text files per scan. More files need several scans, because DuckDB allocates buffers for every file of a scan. */
   readonly filesPerScan: number;
-  /** Records of a source. A larger source with scattered blocks is sorted, because every batch of blocks scans it. */
+  /** Records of a source. Each batch of blocks scans the source, so a larger source with scattered blocks is sorted. */
   readonly unsortedRecords: number;
-  /** Records in a batch of complete blocks, about 5 MB of JSON. Larger builds render several and write in threads. */
+  /** Records per batch of complete blocks, about 5 MB of JSON. A build of several batches writes in threads. */
   readonly batchRecords: number;
-  /** Rows of lists per sort. More rows are first divided by key, so each is read and written once more. */
+  /** Rows per sort of lists. More rows are first divided by key, which reads and writes each row once more. */
   readonly sortedAtOnce: number;
-  /** Records that are numbered and joined with their pages in one step, which takes memory. */
+  /** Records that one step numbers and joins with their pages. More records take several steps, to limit memory. */
   readonly listedAtOnce: number;
   /**
-   * Number of the newest blocks whose spent outputs the state keeps. A level of lists that has to be built again needs
-   * the spent outputs of its blocks. A reorganisation below the newest two levels causes a full build.
+   * Number of newest blocks whose spent outputs the state keeps. To build a level of lists again, a build needs the
+   * spent outputs of the level's blocks. A reorganisation below the newest two levels causes a full build.
    */
   readonly spentBlocks: number;
   /**
@@ -48,11 +48,11 @@ export interface WorkLimits {
    * build reads the complete table, because a look-up takes as long as reading this many entries.
    */
   readonly entriesPerLookUp: number;
-  /** Records per table that joins neighbouring Parquet files. Without this table, each file would scan all records. */
+  /** Records per temporary table for neighbouring Parquet files. Without it, writing each file scans all records. */
   readonly recordsAside: number;
-  /** Paths of outdated files in memory. Above this number, paths are listed as removed, and the files are removed. */
+  /** Paths of outdated files in memory. Above this number, a build lists the paths as removed and removes the files. */
   readonly removedAtOnce: number;
-  /** Lines about records that a verification collects in files. Above this number, they are loaded into the store. */
+  /** Lines about records that a verification collects in files. Above this number, the store loads the lines. */
   readonly linesPerLoad: number;
   /** Blocks (of 4,096 bytes) per read of an old table. */
   readonly tableBlocksAtOnce: number;
@@ -60,16 +60,16 @@ export interface WorkLimits {
 
 /** Limits that change published bytes. */
 export interface PublishedLimits {
-  /** Heights of a segment of an archive. Readers keep a segment's directory, which has a line per block. */
+  /** Heights per segment of an archive. Readers cache a segment's directory, which has one line per block. */
   readonly segmentBlocks: number;
-  /** Entries per page of a list. Readers take milliseconds per page. Shorter lists of holders are exact at the tip. */
+  /** Entries per page of a list. Readers need milliseconds per page. Lists of fewer holders are exact at the tip. */
   readonly listPage: number;
   /** Characters per member of a document file. Readers inflate a member. A longer document gets its own member. */
   readonly documentMember: number;
   /**
-   * Entries of a sorted table per count in the root. A count is the number of entries with the same first bits. Above
-   * the limit, the root has twice as many counts. From the counts, readers compute the position of a key, so that one
-   * read of 16 KB finds the key.
+   * Entries of a sorted table per count in the root. A count is the number of entries whose keys have the same first
+   * bits. Above the limit, the root has twice as many counts. From the counts, readers compute the position of a key,
+   * so that one read of 16 KB finds the key.
    */
   readonly entriesPerCount: number;
   /** Levels of the table of ids, in blocks. Finer steps write less per block, but give readers more levels. */
@@ -80,11 +80,13 @@ export interface PublishedLimits {
 
 /** Limits of readers. They change no published byte. The client uses no other part of this file. */
 export interface ReaderLimits {
-  /** Bytes of parsed directories, table blocks and small files in memory, without the root. A worker has 128 MB. */
+  /**
+   * Bytes of parsed directories, table blocks and small files in memory, without the root. A worker has 128 MB in all.
+   */
   readonly cachedBytes: number;
-  /** Size of an archive up to which readers fetch its files completely and keep them, so that hosts need no ranges. */
+  /** Bytes of an archive up to which readers fetch and keep complete files, without range requests. */
   readonly readWhole: number;
-  /** Bytes between two pages up to which one request reads both, because a second request costs more. */
+  /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */
   readonly nearBytes: number;
 }
 
@@ -92,23 +94,23 @@ export interface ReaderLimits {
 export interface ServerLimits {
   /** Bytes of parsed directories and table blocks in memory, without the root. */
   readonly partBytes: number;
-  /** Bytes of answers from an archive in memory. An answer of more than a quarter is not cached. */
+  /** Bytes of answers from an archive in memory. An answer larger than a quarter of this size is not cached. */
   readonly answerBytes: number;
   /** Bytes of page files in memory. */
   readonly fileBytes: number;
-  /** Bytes of a file above which it is streamed. A smaller file costs less in one read. */
+  /** Bytes of a file above which the file is streamed. For a smaller file, one read costs less. */
   readonly streamedBytes: number;
   /** Open files of an archive. A process may usually have a thousand open files. */
   readonly openFiles: number;
-  /** Folders for which the server remembers for a second that they are inside the build. */
+  /** Folders that the server remembers, for one second each, as being inside the build. */
   readonly folders: number;
   /** Requests of a connection that wait for earlier answers. One more request closes the connection. */
   readonly pending: number;
-  /** Open connections. Further connections are closed immediately. */
+  /** Open connections. The server closes further connections immediately. */
   readonly connections: number;
-  /** Bytes of request line and headers together. Equal to Node's default, but set because the documents promise it. */
+  /** Bytes of request line and headers together. The documentation promises this value, which is Node's default. */
   readonly headerBytes: number;
-  /** Parts that an answer reads or inflates without waiting for others. An answer of 60 records has at most 132. */
+  /** File parts that an answer may read or inflate before it waits for others. 60 records need at most 132. */
   readonly freeParts: number;
 }
 
@@ -119,7 +121,6 @@ export type LimitName = keyof Limits | keyof ReaderLimits | keyof ServerLimits;
 const KB = 1024;
 const MB = 1024 * KB;
 
-/** Limits of all commands. */
 export const LIMITS: Limits = {
   journalBytes: 128 * MB,
   pendingBytes: 32 * MB,
@@ -149,7 +150,6 @@ export const LIMITS: Limits = {
 /** Limits of all readers, except for hosts with their own limits. */
 export const READER_LIMITS: ReaderLimits = { cachedBytes: 16 * MB, readWhole: MB, nearBytes: 64 * KB };
 
-/** Limits of the local server. */
 export const SERVER_LIMITS: ServerLimits = {
   partBytes: 64 * MB,
   answerBytes: 64 * MB,
@@ -163,7 +163,7 @@ export const SERVER_LIMITS: ServerLimits = {
   freeParts: 200,
 };
 
-/** Returns the default limits with changes. Throws if a limit is not above zero or limits contradict each other. */
+/** Returns the default limits with changes. Throws if a limit is not above zero or if limits contradict each other. */
 export function limitsWith(changes: Partial<Limits>): Limits {
   const limits = { ...LIMITS, ...changes };
   for (const [name, value] of Object.entries(limits)) {
@@ -178,26 +178,14 @@ export function limitsWith(changes: Partial<Limits>): Limits {
 }
 
 /** Returns the limits that change published bytes. A build with other limits than the last one is a full build. */
-export const publishedLimits = ({
-  segmentBlocks,
-  listPage,
-  documentMember,
-  entriesPerCount,
-  tableLevels,
-  listLevels,
-}: Limits): PublishedLimits => ({
-  segmentBlocks,
-  listPage,
-  documentMember,
-  entriesPerCount,
-  tableLevels,
-  listLevels,
-});
+export function publishedLimits(limits: Limits): PublishedLimits {
+  const { segmentBlocks, listPage, documentMember, entriesPerCount, tableLevels, listLevels } = limits;
+  return { segmentBlocks, listPage, documentMember, entriesPerCount, tableLevels, listLevels };
+}
 
 /** Number of times that each limit was crossed in this process. Tests require that small limits are crossed. */
 export const crossings = new Map<LimitName, number>();
 
-/** Counts that a limit was crossed. */
 export const countCrossing = (name: LimitName): void => void crossings.set(name, (crossings.get(name) ?? 0) + 1);
 
 /** True if a value is above a limit. Counts the crossing. */

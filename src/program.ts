@@ -4,9 +4,8 @@ import { fileURLToPath } from 'node:url';
 export interface Program {
   /** Returns the command line of a command, ready for flags: `npm run build --`. */
   callOf(command: string): string;
-  /** Script that runs a command in a process of its own. Its first argument is the name of the command. */
+  /** Script that runs a command in its own process. Its first argument is the name of the command. */
   readonly runner: string;
-  /** Script of a writer thread. */
   readonly writerThread: URL;
   /** Folder with the site's scripts and styles, ready to copy. Undefined if builds bundle them from source. */
   readonly assets: string | undefined;

@@ -6,7 +6,7 @@ const TURN_MS = 20;
 
 let since = 0;
 
-/** Pauses if the last pause was 20 ms ago. Otherwise returns without a real pause, which is cheap. */
+/** Pauses if the last pause is at least 20 ms ago. Otherwise does nothing, which is cheap. */
 export async function yieldNow(): Promise<void> {
   if (performance.now() - since < TURN_MS) return;
   await setImmediate();

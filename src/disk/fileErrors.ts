@@ -2,8 +2,8 @@
 import { BuildError, CliError, codeOf, messageOf } from '../errors.ts';
 
 const ADVICE: Readonly<Record<string, string>> = {
-  ENOSPC: 'The disk is full or out of inodes. Free some, or choose another disk with --out and --cache. Then build again.',
-  EDQUOT: 'The disk quota is used up. Free some, or choose another disk with --out and --cache. Then build again.',
+  ENOSPC: 'The disk is full or out of inodes. Free some space, or choose another disk with --out and --cache. Then build again.',
+  EDQUOT: 'The disk quota is used up. Free some space, or choose another disk with --out and --cache. Then build again.',
   EACCES: 'This user may not write there. Change the permissions, or choose another folder with --out.',
   EPERM: 'This user may not write there. Change the permissions, or choose another folder with --out.',
   EROFS: 'The file system is read-only. Choose another folder with --out.',
@@ -11,7 +11,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENFILE: 'Too many files are open on this machine. Build again when it is less busy.',
 };
 
-/** Returns the BuildError for a failed file operation, with advice for common codes. Written files stay. */
+/** Returns the BuildError for a failed file operation, with advice for common codes. */
 export function writeFailure(error: { readonly message: string; readonly code?: string | undefined }): BuildError {
   const advice = ADVICE[error.code ?? ''];
   return new BuildError(`writing the output failed: ${error.message}`, advice === undefined ? [] : [advice]);

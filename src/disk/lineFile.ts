@@ -1,7 +1,6 @@
-/** Writes files of lines. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 
-/** Writes all bytes to an open file. A single write may be short, for example on an almost full disk. */
+/** Writes all bytes to an open file. A single system call may write fewer bytes, for example on an almost full disk. */
 export function writeAll(handle: number, bytes: Uint8Array): void {
   for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
 }
@@ -9,7 +8,7 @@ export function writeAll(handle: number, bytes: Uint8Array): void {
 /** Characters per write. */
 const AT_ONCE = 64 * 1024;
 
-/** Temporary file of lines, which replaces any file at its path. */
+/** File of lines that is open for writing. Replaces any file at its path. */
 export class LineFile {
   readonly file: string;
   readonly #handle: number;
@@ -43,7 +42,7 @@ export class LineFile {
   }
 }
 
-/** Writes the lines that `add` adds to a file. Closes the file even if `add` fails. */
+/** Creates a file with the lines that `add` adds. Closes the file even if `add` fails. */
 export async function writeLines(file: string, add: (lines: LineFile) => Promise<void> | void): Promise<LineFile> {
   const lines = new LineFile(file);
   try {

@@ -1,10 +1,7 @@
 /** Creates folders of the output and the cache. They are never symbolic links, so that nothing is written outside. */
 import { lstatSync, mkdirSync, rmSync } from 'node:fs';
 
-/**
- * Creates a folder inside an existing one. Replaces a file or a symbolic link at this path, but not the link's target.
- * Throws system errors.
- */
+/** Creates a folder inside an existing one. Replaces a file or a symbolic link, but not the target of the link. */
 export function makeFolder(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats?.isDirectory() === true) return;

@@ -6,20 +6,20 @@ import { writeAll } from './lineFile.ts';
 /** Flags that open a plain file to append to it. Opening a link or a pipe fails. */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Buffered list of paths on disk. */
+/** List of paths in a file, with a write buffer. */
 export class PathList {
   readonly #file: string;
-  /** Undefined until the first flush. */
+  /** Handle of the open file. Undefined until the first flush. */
   #handle: number | undefined;
   readonly #buffer = Buffer.allocUnsafeSlow(1 << 16);
   #length = 0;
 
-  /** `file` is the list. Existing lines stay. */
+  /** Lines that are already in `file` stay. */
   constructor(file: string) {
     this.#file = file;
   }
 
-  /** Adds a path of the output. Such paths are ASCII and much shorter than the buffer. */
+  /** Adds a path of the output. Paths of an output are ASCII and much shorter than the buffer. */
   add(path: string): void {
     if (this.#length + path.length >= this.#buffer.length) this.flush();
     this.#length += this.#buffer.write(`${path}\n`, this.#length, 'latin1');

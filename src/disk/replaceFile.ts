@@ -10,15 +10,15 @@ import { syncFile, syncFolder } from './sync.ts';
 const TEMPORARY_SUFFIX = '.tmp';
 
 /**
- * Replaces `target` by the file that `write` creates at a temporary path. A reader of `target` sees the complete old or
- * the complete new file. Throws the errors of `write`, and system errors.
+ * Replaces `target` with the file that `write` creates at a temporary path. A reader of `target` sees either the
+ * complete old file or the complete new file. Throws the errors of `write`, and system errors.
  */
 export function replaceFile(target: string, write: (temporary: string) => void, temporary = `${target}${TEMPORARY_SUFFIX}`): void {
   // The temporary file of a killed build may be a hard link. Writing to it would change another file.
   rmSync(temporary, { recursive: true, force: true });
   try {
     write(temporary);
-    // A rename cannot replace a folder by a file.
+    // A rename cannot replace a folder with a file.
     if (statOf(target)?.isDirectory() === true) rmSync(target, { recursive: true });
     renameSync(temporary, target);
   } catch (error) {
@@ -27,7 +27,7 @@ export function replaceFile(target: string, write: (temporary: string) => void, 
   }
 }
 
-/** Replaces a small file like `replaceFile`. After a power cut, the file is the old one or the new one. */
+/** Replaces a file and syncs it. After a power cut, the file has either the old or the new text, never a part. */
 export function replaceDurably(target: string, text: string, temporary?: string): void {
   const write = (path: string) => {
     writeNew(path, Buffer.from(text));
@@ -53,7 +53,7 @@ export function writeNew(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** Error codes of file systems that cannot create a hard link. EMLINK means that the file has too many. */
+/** Error codes of file systems that cannot create a hard link. EMLINK means that the file has too many links. */
 const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
 /** Creates a hard link. Returns the error code if the file system cannot create one. Throws any other error. */
@@ -84,7 +84,7 @@ export function isSameFile(a: string, b: string): boolean {
 /** Size of the pieces in which larger files are compared, in bytes. */
 const PIECE = 1 << 20;
 
-/** True if two files of the same size have the same bytes. */
+/** True if two files, both of `size` bytes, have the same content. */
 function haveSameBytes(a: string, b: string, size: number): boolean {
   if (size <= PIECE) return readRegularFile(a).equals(readRegularFile(b));
   const handles: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Scratch folders: one per build, inside the cache folder, removed when the build ends. A build also removes the
- * scratch folders of killed builds.
+ * Creates one scratch folder per build, inside the cache folder. Removes the folder when the build ends, and the
+ * folders of killed builds.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmdirSync, rmSync, statSync } from 'node:fs';
@@ -10,24 +10,21 @@ import { BuildError, codeOf, messageOf } from '../errors.ts';
 
 const PREFIX = 'scratch-';
 
-/** After this time, in milliseconds, a scratch folder of another machine or container is abandoned. No build takes as long. */
+/** Age in milliseconds at which a scratch folder of another machine counts as abandoned. No build takes this long. */
 const ABANDONED_MS = 7 * 24 * 3600 * 1000;
 
-/** Names the space in which a process id means a process: containers that share a cache folder have their own ids. */
+/** Returns a name for the set of processes that share process ids, because each container has its own ids. */
 function spaceOfIds(): string {
   let space = '';
   try {
     space = readlinkSync('/proc/self/ns/pid');
   } catch {
-    // Only Linux has it. Elsewhere the machine tells.
+    // Only Linux has this link. Elsewhere, the host name has to be enough.
   }
   return createHash('sha256').update(`${hostname()} ${space}`).digest('hex').slice(0, 12);
 }
 
-/**
- * Runs `work` with an empty scratch folder. Afterwards, removes the cache folder if this call created it and it is
- * empty.
- */
+/** Runs `work` with an empty scratch folder. Then removes the cache folder if this call created it and it is empty. */
 export async function withScratch<T>(cache: string, work: (scratch: string) => Promise<T>): Promise<T> {
   const folder = resolve(cache);
   const existed = existsSync(folder);
@@ -48,13 +45,13 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
   }
 }
 
-/** Makes the error of a cache folder in which a file or folder cannot be made, moved or removed. */
+/** Returns the error for a cache folder in which a file or folder cannot be created, moved or removed. */
 export const unusableCache = (cache: string, error: unknown): BuildError =>
   new BuildError(`the cache folder ${cache} cannot be used: ${messageOf(error)}`, ['Use another folder with --cache.']);
 
 /**
- * Removes a file or folder that the next build removes or replaces, so a failure does no harm. It must not replace the
- * error of the build.
+ * Removes a file or folder, if possible. Ignores errors, because the next build removes or replaces the path. An error
+ * here would also hide the error of the build.
  */
 export function removeIfPossible(path: string): void {
   try {
@@ -73,7 +70,7 @@ function removeAbandoned(folder: string, here: string): void {
   }
 }
 
-/** Another build may have removed the folder. */
+/** True also for a missing folder, because another build may have removed it meanwhile. */
 const isOld = (path: string): boolean => Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > ABANDONED_MS;
 
 function isAlive(pid: number): boolean {

@@ -13,7 +13,7 @@ import { writeFailure } from './fileErrors.ts';
 /** Error codes of file systems and platforms that cannot sync a folder. */
 const CANNOT_SYNC = ['EINVAL', 'ENOTSUP', 'EISDIR', 'EPERM'];
 
-/** Syncs the content of a file. A folder can be opened only for reading (`flags`). Throws system errors. */
+/** Syncs the content of a file. `flags` must be 'r' for a folder, which can only be opened for reading. */
 export function syncFile(path: string, flags = 'r+'): void {
   const handle = openSync(path, flags);
   try {
@@ -23,7 +23,7 @@ export function syncFile(path: string, flags = 'r+'): void {
   }
 }
 
-/** Syncs the entries of a folder. Does nothing if the file system cannot do it. Throws system errors. */
+/** Syncs the entries of a folder. Does nothing if the file system cannot sync folders. Throws system errors. */
 export function syncFolder(path: string): void {
   try {
     syncFile(path, 'r');
@@ -33,8 +33,8 @@ export function syncFolder(path: string): void {
 }
 
 /**
- * Syncs the complete file system of a folder. Resolves to undefined, or to the reason why this is not possible. Rejects
- * with a BuildError if the disk reports an error.
+ * Syncs the complete file system of a folder. Resolves to undefined, or to the reason why `sync` cannot be used.
+ * Rejects with a BuildError if the disk reports an error.
  */
 export function syncFileSystem(folder: string): Promise<string | undefined> {
   return new Promise((done, fail) => {

@@ -1,6 +1,4 @@
-/**
- * Attached database files. DuckDB locks them, so they also serve as lock files.
- */
+/** Attached database files. DuckDB locks them, so they also serve as lock files. */
 import { lstatSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BuildError, CliError, LockedError } from '../errors.ts';
@@ -11,11 +9,11 @@ export interface DatabaseFile {
   readonly path: string;
   /** Name of the database in SQL. */
   readonly name: string;
-  /** Name of the folder in messages, such as `the cache folder .cache`. */
+  /** Folder as named in messages, such as `the cache folder .cache`. */
   readonly what: string;
   /** The flag that selects another folder. */
   readonly flag: string;
-  /** The kind of process that may use the folder, for messages. Default: `build`. */
+  /** Kind of process that uses the folder, for messages. Default: `build`. */
   readonly worker?: string;
 }
 
@@ -46,11 +44,10 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
 }
 
 /**
- * Locks a database file without data. Replaces an incomplete file of a killed process. Throws the same errors as
- * attachDatabase.
+ * Locks a database file without data. Replaces an incomplete file of a killed process. Throws as attachDatabase does.
  */
 export async function lockFile(store: Store, file: DatabaseFile): Promise<void> {
-  // Links and pipes are removed: DuckDB would follow a link and wait for a pipe.
+  // Links and pipes are removed, because DuckDB would follow a link and wait for a pipe.
   for (const path of [file.path, `${file.path}.wal`])
     if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) rmSync(path, { recursive: true });
   try {
@@ -69,7 +66,6 @@ export async function unlockFile(store: Store, file: DatabaseFile): Promise<void
   await store.run(`DETACH DATABASE IF EXISTS ${file.name}`);
 }
 
-/** Runs `work` while the file is locked. */
 export async function withLock<T>(store: Store, file: DatabaseFile, work: () => Promise<T>): Promise<T> {
   await lockFile(store, file);
   try {

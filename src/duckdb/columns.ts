@@ -1,16 +1,14 @@
-/**
- * Reads whole columns of a DuckDB chunk as arrays of numbers or bytes. One call per cell would be much slower.
- */
+/** Reads complete columns of a DuckDB chunk as arrays of numbers or bytes. One call per cell would be much slower. */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 
 /**
- * Size of DuckDB's string_t. It starts with the length, 4 bytes. A string of up to 12 bytes follows in place. For a
- * longer string, its first 4 bytes and the address of all its bytes follow.
+ * Bytes of DuckDB's string_t. The first 4 bytes are the length. A string of up to 12 bytes follows directly. For a
+ * longer string, its first 4 bytes follow, and then the address of the complete string.
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/** No string is added to a run of this length, so that runs stay far below 2^32 bytes. */
+/** Bytes of a run at which no more strings are added, so that runs stay far below 2^32 bytes. */
 const LONGEST_RUN = 1 << 28;
 
 /**
@@ -37,24 +35,21 @@ export function readDoubles(chunk: DuckDBDataChunk, column: number): Float64Arra
 /** Reads a TINYINT column. Throws when a cell is NULL. */
 export const readBytes = (chunk: DuckDBDataChunk, column: number): Uint8Array => dataOf(chunk, column, 1);
 
-/** The strings or blobs of a column, joined in row order. */
+/** Strings or blobs of a column, joined in row order. */
 export interface Blobs {
-  /** Row i is the bytes from offsets[i] up to offsets[i + 1]. */
+  /** Row i has the bytes from offsets[i] (inclusive) to offsets[i + 1] (exclusive). */
   readonly offsets: Float64Array;
   /** Copies the rows `from` (inclusive) to `to` (exclusive) into `target` at position `at`. */
   copyTo(target: Uint8Array, at: number, from: number, to: number): void;
 }
 
-/** Rows that are consecutive in memory. */
+/** Strings of rows that are consecutive in memory. `row` is the first of these rows. */
 interface Run {
   readonly row: number;
   readonly bytes: Uint8Array;
 }
 
-/**
- * Reads a BLOB column. Throws when a cell is NULL. Most strings of a chunk are consecutive in memory, so there are few
- * runs.
- */
+/** Reads a BLOB column. Throws when a cell is NULL. Most strings are consecutive in memory, so there are few runs. */
 export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
   const { rowCount } = chunk;
   const entries = dataOf(chunk, column, ENTRY_BYTES);

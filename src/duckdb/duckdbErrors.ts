@@ -1,10 +1,10 @@
 /**
- * Recognises errors of DuckDB, which have no codes: by their English messages. A message begins with the kind of the
- * error, such as `IO Error: `. Only this module does so, because a new version of DuckDB may change them.
+ * Recognises DuckDB's errors by their English messages, because they have no codes. A message begins with the kind of
+ * the error, such as `IO Error: `. No other module compares messages, because a new version of DuckDB may change them.
  */
 import { CliError, codeOf, messageOf } from '../errors.ts';
 
-/** Characters of a message that are shown. Some quote a whole line of a file. */
+/** Characters of a message that are shown. Some messages quote a complete line of a file. */
 const MOST_SHOWN = 300;
 
 export const firstLineOf = (error: unknown): string => messageOf(error).split('\n')[0] ?? '';
@@ -16,50 +16,47 @@ export const isOutOfMemory = (message: string): boolean => /^Out of Memory Error
 
 export const hasTooManyFiles = (message: string): boolean => /Too many open files/.test(message);
 
-/** True for errors about a full disk, also those of Node.js. */
+/** True for an error about a full disk, from DuckDB or from Node.js. */
 export const isDiskFull = (error: unknown): boolean => codeOf(error) === 'ENOSPC' || /No space left|ould not write/.test(messageOf(error));
 
-/** Another process has locked a database file. */
+/** True if another process has locked a database file. */
 export const isLocked = (message: string): boolean => /could not set lock|conflicting lock|used by another process/i.test(message);
 
-/** Returns the process that has locked a database file, if the message says it. */
+/** Returns the id of the process that has locked a database file, if the message has it. */
 export const lockOwner = (message: string): string | undefined => /PID (\d+)/.exec(message)?.[1];
 
-/** A database file cannot be opened or written. */
+/** True if a database file cannot be opened or written. */
 export const isUnwritable = (message: string): boolean =>
   !hasTooManyFiles(message) &&
   /Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message);
 
 /**
- * Damage in a database file. Each block of a file has a checksum, which is compared when the block is read, so damage
- * may be found late.
+ * True if a database file is damaged. DuckDB may find damage late, because it compares the checksum of a block only
+ * when it reads the block.
  */
 export const isDamage = (message: string): boolean =>
   /^(?:Serialization Error: |FATAL Error: |IO Error: Corrupt database file)/.test(message);
 
-/** A file cannot be read or written; the message has its path. */
+/** True if a file cannot be read or written. The message has the file's path. */
 export const isFileError = (message: string): boolean => /^IO Error: /.test(message);
 
-/** A value cannot be converted to the type of its column. */
+/** True if a value cannot be converted to the type of its column. */
 export const isWrongValue = (message: string): boolean => /^(?:Conversion|Invalid Input) Error/.test(message);
 
 /** True for errors about the content of an input file. Any other error may be a bug. */
 export const isAboutFile = (error: unknown): boolean =>
   !(error instanceof CliError) && /^(?:Invalid Input|IO|Invalid|Not implemented|Serialization) Error: /.test(messageOf(error));
 
-/** Replaces control characters, which could garble a terminal, in text from a file. */
+/** Replaces control characters in text from a file, because they could garble a terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
 
-/**
- * Returns an error's message on one line: without the advice about DuckDB's settings, without the lines that it quotes,
- * and without the path, because callers name the file.
- */
+/** Returns an error's message on one line, without DuckDB's advice, quoted lines and the path, which callers add. */
 export function duckdbMessage(error: unknown): string {
   const [text = ''] = messageOf(error).split(/\n(?:Try|Possible|Hint|\s*$)/);
   const line = printable(
     text
       .replace(/^[A-Za-z ]+Error: /, '')
-      // A line with an unterminated quote goes on to the end of the file.
+      // Removes the quoted line of the file. If the line has an unterminated quote, it extends to the end of the file.
       .replace(/\nOriginal Line: [\s\S]*?(?=\n[A-Z]|$)/, '')
       .replace(/ in file "[^"]*",?/g, '')
       .replace(/\s+/g, ' ')

@@ -1,38 +1,32 @@
-/**
- * SQL that reads files. Only this module makes it, because DuckDB interprets special characters in paths and would read
- * the wrong files.
- */
+/** Returns SQL that reads files. All such SQL is here, because DuckDB interprets special characters in paths. */
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { literal } from './store.ts';
 
-/**
- * Returns a path as an SQL literal: absolute, so `~` is not the home folder, and with the characters of patterns
- * escaped.
- */
+/** Returns an absolute path as an SQL literal, because DuckDB expands `~`. Escapes wildcard characters. */
 const pathLiteral = (path: string): string => literal(resolve(path).replace(/[*?[]/g, '[$&]'));
 
 const listOf = (paths: readonly string[]): string => `[${paths.map(pathLiteral).join(', ')}]`;
 
 /**
- * Returns SQL of the rows of files. `options` are DuckDB's, such as `file_row_number = true`. `hive_partitioning` is
- * off, because a folder named `address=x` would replace the column `address` of its files.
+ * Returns the SQL call that reads the rows of files. `options` are DuckDB's, such as `file_row_number = true`.
+ * `hive_partitioning` is off, because a folder named `address=x` would replace the column `address` of its files.
  */
 export const readFiles = (format: 'parquet' | 'csv' | 'json', paths: readonly string[], options: readonly string[] = []): string =>
   `read_${format}(${[listOf(paths), 'hive_partitioning = false', ...options].join(', ')})`;
 
 /**
- * The most bytes of a CSV row. The widest row has all rune inputs of a transaction: a block has room for 24,400, and
- * each takes up to 140 characters, so 3.4 MB.
+ * Bytes of the longest CSV row. The longest row lists all rune inputs of a transaction. A block has room for 24,400
+ * inputs of up to 140 characters each, so a row has at most 3.4 MB.
  */
 const LONGEST_ROW = 8 * 1024 * 1024;
 
-/** Bytes of a CSV file that DuckDB reads at once. Its default is 16 of the longest rows. */
+/** Bytes per read of a CSV file. DuckDB's default is 16 times the longest row. */
 const CSV_BUFFER = 4 * LONGEST_ROW;
 
 /**
- * Returns SQL of the rows of CSV files as PostgreSQL writes them: an unquoted empty field is NULL, and "" is an empty
- * string. All columns are text. `options` are DuckDB's.
+ * Returns the SQL call that reads CSV files as PostgreSQL writes them: an unquoted empty field is NULL, and "" is an
+ * empty string. All columns are text. `options` are DuckDB's.
  */
 export const readCsv = (paths: readonly string[], columns: readonly string[], options: readonly string[]): string =>
   readFiles('csv', paths, [
@@ -41,16 +35,16 @@ export const readCsv = (paths: readonly string[], columns: readonly string[], op
     ...options,
   ]);
 
-/** Returns SQL that writes the rows of a query to Parquet files: for each value of the column `part`, those in the folder `part=<value>`. */
+/** Returns SQL that writes rows to Parquet files. Each value of the column `part` gets its own subfolder. */
 export const writePartitioned = (rows: string, folder: string, part: string): string =>
   `COPY (${rows}) TO ${literal(resolve(folder))} (FORMAT parquet, PARTITION_BY (${part}))`;
 
-/** The most bytes of a line of JSON that has one record or one document. */
+/** Bytes of the longest line of JSON with one record or one document. */
 const LONGEST_LINE = 1024 * 1024;
 
 /**
- * Returns SQL of the rows of a file with one JSON object in each line. `columns` are names and types in DuckDB's
- * notation. Each thread of DuckDB has a buffer of twice the longest line, and no more than the file.
+ * Returns the SQL call that reads a file with one JSON object per line. `columns` are names and types in DuckDB's
+ * notation. Each thread of DuckDB allocates twice `maximum_object_size`, so the size is limited to that of the file.
  */
 export const readLines = (path: string, columns: string, longest = LONGEST_LINE): string =>
   readFiles(
@@ -63,8 +57,8 @@ export const readLines = (path: string, columns: string, longest = LONGEST_LINE)
     ],
   );
 
-/** Returns SQL of the metadata of Parquet row groups, with one row per column and row group. */
+/** Returns the SQL call that reads metadata of Parquet row groups, one row per column and row group. */
 export const readParquetGroups = (paths: readonly string[]): string => `parquet_metadata(${listOf(paths)})`;
 
-/** Returns SQL of the footer of a Parquet file, in one row. */
+/** Returns the SQL call that reads the footer of a Parquet file, as one row. */
 export const readParquetFooter = (path: string): string => `parquet_file_metadata(${pathLiteral(path)})`;

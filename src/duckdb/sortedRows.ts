@@ -1,25 +1,23 @@
-/**
- * Sorts rows of texts in parts, because DuckDB needs a part of what it sorts in memory, whatever it can move to disk.
- */
+/** Sorts rows of texts in parts, because DuckDB cannot move all memory of a sort to disk. */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { countCrossing, type WorkLimits } from '../limits.ts';
 import { int, literal, type Store, text } from './store.ts';
 
 export interface UnsortedRows {
-  /** SQL of the rows. */
+  /** Query for the rows. */
   readonly rows: string;
-  /** The column of text that comes first in the order. Rows with the same text are in one part. */
+  /** Text column that is sorted first. Rows with the same text are in the same part. */
   readonly key: string;
-  /** SQL of the order of rows with the same key. */
+  /** ORDER BY expressions for rows with the same key. */
   readonly within: string;
-  /** Bytes that DuckDB needs to sort a row: several times its texts. */
+  /** Bytes of memory that DuckDB needs to sort a row: several times the length of its texts. */
   readonly rowBytes?: number;
 }
 
-/** Enough for texts of 200 characters. */
+/** Default of `rowBytes`, enough for texts of 200 characters. */
 const ROW_BYTES = 1024;
 
-/** Keys that are looked at for each part, to find where parts end. */
+/** Sampled keys per part. The samples decide at which keys the parts end. */
 const SAMPLES_PER_PART = 100;
 
 /** Yields the rows in order, in chunks. No other query may run before the last chunk. */
@@ -41,7 +39,7 @@ export async function* sortedRows(
   await store.run('DROP TABLE unsorted');
 }
 
-/** Returns keys that divide the rows into parts of about the same size. Which they are changes no result. */
+/** Returns keys that divide the rows into parts of about the same size. Other keys would give the same sorted rows. */
 async function endsOf(parts: number, key: string, store: Store): Promise<string[]> {
   countCrossing('sortedAtOnce');
   const samples = await store.rows(

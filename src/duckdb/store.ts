@@ -1,6 +1,6 @@
 /**
- * Access to DuckDB, which only this folder uses. Tables are in memory and spill to the scratch folder above the memory
- * limit.
+ * Runs queries in DuckDB, which only this folder imports. Tables are in memory. Above the memory limit, they spill to
+ * the scratch folder.
  */
 
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
@@ -16,7 +16,7 @@ export const DUCKDB_VERSION = version();
 export interface StoreOptions {
   /** Memory of the whole process, such as `1GB`. */
   readonly memoryLimit: string;
-  /** Part of the usual share of this memory that DuckDB gets; 1 if left out. */
+  /** Factor for DuckDB's usual share of `memoryLimit`. Default: 1. */
   readonly part?: number;
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
@@ -27,7 +27,7 @@ export interface StoreOptions {
 type Cell = string | number | bigint | boolean | null;
 type Row = Readonly<Record<string, Cell>>;
 
-/** Converts a cell that is not NULL. Returns undefined for a cell of the wrong type. */
+/** Converts a cell other than NULL. Returns undefined for a cell of the wrong type. */
 type Reader<T> = (cell: Exclude<Cell, null>) => T | undefined;
 /** A column that the result of a query must have. */
 interface Column<T> {
@@ -54,13 +54,13 @@ export const text: Column<string> = { type: 'text', read: (cell) => (typeof cell
 /** A column whose NULL reads as undefined. */
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
-/** Freed memory that DuckDB may keep from the system, which the memory limit does not count. */
+/** Freed memory that DuckDB may keep instead of returning it to the system. The memory limit does not count it. */
 const FREED = '1MB';
 
 export class Store {
   readonly #instance: DuckDBInstance;
   readonly #connection: DuckDBConnection;
-  /** Number of relations that were named. */
+  /** Number of names that `nameOf` has returned. */
   #named = 0;
 
   private constructor(
@@ -82,7 +82,8 @@ export class Store {
       preserve_insertion_order: 'true',
       // Builds must not use the network.
       autoinstall_known_extensions: 'false',
-      // The C library keeps freed memory in pieces. DuckDB returns it after this much, by default after 128 and 512 MB.
+      // The C library keeps freed memory. DuckDB returns it to the system after this many bytes; its defaults are 128
+      // and 512 MB.
       allocator_flush_threshold: FREED,
       allocator_bulk_deallocation_flush_threshold: FREED,
       // The operating system caches files already. A second copy would count towards the memory limit.
@@ -121,7 +122,7 @@ export class Store {
    * a cell is NULL or of another type.
    */
   async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
-    // Not streamed: another query of the connection would end a stream, and callers run queries at the same time.
+    // Not streamed, because callers run queries concurrently, and another query of the connection would end a stream.
     const reader = await this.#connection.runAndReadAll(sql).catch(explainResources);
     const rows = reader.getRowObjectsJS() as unknown as Row[];
     return rows.map((row) => valuesOf(row, columns, sql));
@@ -139,7 +140,7 @@ export class Store {
     const result = await this.#connection.stream(sql).catch(explainResources);
     const fetch = () => {
       const chunk = result.fetchChunk();
-      // The caller sees a failure when it awaits the chunk. Until then it must not count as unhandled.
+      // The caller sees a failure when it awaits the chunk. Until then, the rejection must not count as unhandled.
       chunk.catch(() => undefined);
       return chunk;
     };
@@ -157,27 +158,26 @@ export class Store {
     }
   }
 
-  /** Returns a name that nothing else in this store has. */
+  /** Returns a unique name for a table, view or type of this store. */
   nameOf(label: string): string {
     this.#named += 1;
     return `${label}_${this.#named}`;
   }
 
-  /** Creates a temporary table of the rows of a query, or without rows. */
+  /** Creates a temporary table with the rows of a query. Without `rows`, the table is empty. */
   async table<C extends ColumnTypes>(label: string, columns: C, rows?: string): Promise<Table<C>> {
     const table = new Table(this.nameOf(label), columns);
     await this.run(`CREATE TEMP TABLE ${table} ${rows === undefined ? `(${definitionOf(columns)})` : `AS ${rows}`}`);
     return table;
   }
 
-  /** Creates a temporary view of a query. */
   async view<C extends ColumnTypes>(label: string, columns: C, rows: string): Promise<Table<C>> {
     const view = new Table(this.nameOf(label), columns);
     await this.run(`CREATE TEMP VIEW ${view} AS ${rows}`);
     return view;
   }
 
-  /** Creates a temporary table with these rows. */
+  /** Creates a temporary table and appends these rows. */
   async append<C extends Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>>(
     label: string,
     columns: C,
@@ -230,8 +230,8 @@ function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<
 }
 
 /**
- * Returns DuckDB's part of the memory, in bytes. The rest is for Node.js, its threads and the batches between
- * them, and for what DuckDB allocates without counting it, which grows with its limit.
+ * Returns DuckDB's share of the memory, in bytes. Node.js, its threads and the batches between them need the rest. So
+ * do DuckDB's uncounted allocations, which grow with its limit.
  */
 function shareOf(size: string): number {
   const bytes = bytesOf(size) ?? 0;
@@ -262,8 +262,8 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * Returns SQL that joins values, which may be NULL, into one text. Different values give different texts: each value is
- * preceded by its length, because any separator could also be part of a value.
+ * Returns SQL that joins values, which may be NULL, into one text. Different values give different texts, because each
+ * value is preceded by its length. A separator could also be part of a value.
  */
 export const joinedText = (values: readonly string[]): string =>
   `concat(${values.map((value) => `coalesce(strlen(${value}::VARCHAR) || ':' || ${value}::VARCHAR, '-')`).join(', ')})`;

@@ -1,25 +1,25 @@
 /**
- * Tables and views of the store, as values. Code that reads one gets the value from the code that made it, and names it
- * in templates of SQL: `SELECT * FROM ${kept}`. So the types show which step needs which table.
+ * Tables and views of the store, as typed values. The code that creates a table passes its value to the code that reads
+ * the table. SQL templates contain the value: `SELECT * FROM ${kept}`. So the types show which step needs which table.
  */
 import type { Field } from '../contract/fields.ts';
 
 export type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN';
-/** Columns in their order. */
+/** Types by column name, in the order of the columns. */
 export type ColumnTypes = Readonly<Record<string, ColumnType>>;
 
-/** A table or view. One with more columns can stand for one with fewer. */
+/** A table or view. TypeScript accepts a table with more columns in place of a table with fewer. */
 export class Table<Names extends ColumnTypes = ColumnTypes> {
   readonly #name: string;
   readonly columns: Names;
 
-  /** Only the store and the state choose names. */
+  /** Called only by the store and the state, which choose the names. */
   constructor(name: string, columns: Names) {
     this.#name = name;
     this.columns = columns;
   }
 
-  /** Returns the name in SQL. */
+  /** Returns the table's name in SQL. */
   toString(): string {
     return this.#name;
   }
@@ -28,7 +28,7 @@ export class Table<Names extends ColumnTypes = ColumnTypes> {
 /** A table that has at least these columns. */
 export type TableWith<Names extends string> = Table<Readonly<Record<Names, ColumnType>>>;
 
-/** Columns that are written as in CREATE TABLE. */
+/** Type of columns that are written as in CREATE TABLE. */
 export type Columns<Sql extends string> = Sql extends `${infer One}, ${infer Others}`
   ? Columns<One> & Columns<Others>
   : Sql extends `${infer Name} ${infer Type extends ColumnType}`
@@ -39,13 +39,13 @@ export type Columns<Sql extends string> = Sql extends `${infer One}, ${infer Oth
 export const columns = <const Sql extends string>(sql: Sql): Columns<Sql> =>
   Object.fromEntries(sql.split(', ').map((column) => column.split(' '))) as Columns<Sql>;
 
-/** Returns the columns of fields. Text keeps the digits of amounts, which no number type has. */
+/** Returns the column type of each field. Amounts are text, because no number type has all their digits. */
 export const columnsOf = <Name extends string>(fields: readonly Field<Name>[]): Readonly<Record<Name, ColumnType>> =>
   Object.fromEntries(
     fields.map(({ column, kind }) => [column, kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR']),
   ) as Record<Name, ColumnType>;
 
-/** Returns columns as CREATE TABLE takes them. */
+/** Formats columns for CREATE TABLE. */
 export const definitionOf = (columns: ColumnTypes): string =>
   Object.entries(columns)
     .map(([name, type]) => `"${name}" ${type}`)

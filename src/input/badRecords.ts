@@ -1,6 +1,4 @@
-/**
- * Reports the invalid records of a source: file, line and broken rule.
- */
+/** Reports the invalid records of a source: file, line and broken rule. */
 import { identifier, int, nullable, type Store, text } from '../duckdb/store.ts';
 import { validity } from './canonicalRecordSql.ts';
 import type { Report } from './inputFindings.ts';
@@ -9,8 +7,8 @@ import { isBlank, linesOf } from './readLines.ts';
 import { recordFaults } from './recordFaults.ts';
 
 /**
- * The place of a record: its file, the number of the record or saved response in the file, and the position in a saved
- * response. No field of a record has these names.
+ * Columns that locate a record: its file, the number of the record or saved response in the file, and the position in a
+ * saved response. No field of a record has these names.
  */
 const PLACE = { source: int, place: int, item: nullable(int) };
 
@@ -22,7 +20,8 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
   const cells = source.columns.map((c) => `${identifier(c.field.column)}::VARCHAR AS ${identifier(c.field.column)}`);
   const asText = Object.fromEntries(source.columns.map((c) => [c.field.column, nullable(text)]));
   const item = source.form === 'envelope' ? 'item' : 'NULL AS item';
-  // Numbering is slow, so it happens only when there is a finding. A view has row numbers, because it may skip rows.
+  // Numbering is slow, so records are numbered only if one is invalid. A view may skip rows, so its records keep their
+  // row number in the file.
   const number = source.isView ? `${source.order} + 1` : `dense_rank() OVER (PARTITION BY source ORDER BY ${source.order})`;
   const rows = await store.rows(
     `SELECT source, place, ${item}, ${cells.join(', ')}
@@ -44,7 +43,7 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
   report.add(faults, Math.max(bad - rows.length, 0) + faults.length);
 }
 
-/** Returns the line of each record of an NDJSON file. They differ from the numbers of records when lines are blank. */
+/** Returns line numbers by record number for an NDJSON file. The two differ if the file has blank lines. */
 async function lineNumbers(path: string): Promise<Map<number, number>> {
   const lines = new Map<number, number>();
   let line = 0;

@@ -1,6 +1,4 @@
-/**
- * The range of block heights of a build (`--blocks`).
- */
+/** Range of block heights of a build (`--blocks`). */
 import { MAX_INTEGER } from '../contract/fields.ts';
 
 /** First and last block height, both included. */
@@ -9,13 +7,12 @@ export interface BlockRange {
   readonly to: number;
 }
 
-/** Returns SQL that is true for a height in the range. */
 export const isInRange = (height: string, range: BlockRange | undefined): string =>
   range === undefined ? 'true' : `${height} BETWEEN ${range.from} AND ${range.to}`;
 
 /**
- * Returns SQL that is true for a height in the range and for an invalid height. Every build must read the records with
- * an invalid height, so that it rejects them. Otherwise builds of all ranges could each skip them.
+ * Returns SQL that is true for a height in the range and for an invalid height. Every build must read and reject
+ * records with an invalid height, because such a record is in no range.
  */
 export const mayBeInRange = (height: string, range: BlockRange | undefined): string =>
   range === undefined ? 'true' : `${isInRange(height, range)} OR ${height} IS NULL OR ${height} NOT BETWEEN 0 AND ${MAX_INTEGER}`;

@@ -1,6 +1,6 @@
 /**
- * Reads the lists of blocks that pulls write (`blocks.json`): which blocks were read, by which rules, and the last one.
- * A block that was read and has no records is empty; without a list, nobody knows.
+ * Reads the lists of blocks that pulls write (`blocks.json`). A list has the blocks that the pull read, the rules that
+ * it used, and the last block. Without a list, nobody can tell an empty block from a block that was not read.
  */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -14,15 +14,15 @@ import { unreadable } from './unreadable.ts';
 export const BLOCKS_FILE = 'blocks.json';
 
 export interface BlocksRead {
-  /** Blocks that were read, and their rules; only those that the input lists. */
+  /** Ranges of blocks that pulls have read, with their rules. Empty without a list. */
   readonly sources: Sources;
-  /** The last block that was read, if a list says it. It may have no records. */
+  /** Last block that was read, if a list has it. The block may have no records. */
   readonly tip?: LastRead | undefined;
 }
 
 /**
- * Joins all lists among the input files, limited to a range. A last block outside of the range is left out, because the
- * lists do not have the hash of any other block. Throws an InputError for a damaged list.
+ * Joins all lists among the input files, limited to a range. A last block outside the range is left out, because a list
+ * has no hash of an earlier block to put in its place. Throws an InputError for a damaged list.
  */
 export function readBlocksFiles(files: readonly InputFile[], range: BlockRange | undefined): BlocksRead {
   const lists = files.filter(({ path }) => basename(path) === BLOCKS_FILE).map(readBlocksFile);
@@ -38,7 +38,7 @@ export function readBlocksFiles(files: readonly InputFile[], range: BlockRange |
   };
 }
 
-/** Returns no sources for any other file with that name. */
+/** Reads a list. Returns no sources for other content in a file of this name. */
 function readBlocksFile({ path, name }: InputFile): BlocksRead {
   let text: string;
   try {

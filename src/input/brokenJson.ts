@@ -1,17 +1,15 @@
-/**
- * Finds the place of a syntax error in a JSON file. The line number in DuckDB's message may be too high by one.
- */
+/** Finds a syntax error in a JSON file, because the line number in DuckDB's message may be too high by one. */
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../errors.ts';
 import { isBlank, LONGEST_LINE, linesOf } from './readLines.ts';
 
-/** The largest JSON file that is parsed in one piece. */
+/** Bytes of the largest JSON file that is parsed in one piece. */
 const WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Returns the place and the reason, such as `line 3: Unterminated string ...`. `byLine` is true for NDJSON. Returns
- * undefined when no error is found, and for a large file that is not NDJSON.
+ * Returns the line and the reason, such as `line 3: Unterminated string ...`. `byLine` is true for NDJSON. Returns
+ * undefined if no error is found, or if the file is large and not NDJSON.
  */
 export async function whereBroken(path: string, bytes: number, byLine: boolean): Promise<string | undefined> {
   if (!byLine) return bytes > WHOLE_FILE_BYTES ? undefined : reason(await readFile(path));

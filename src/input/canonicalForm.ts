@@ -1,6 +1,4 @@
-/**
- * Finds Parquet files whose cells are already canonical, so their records need no conversion each time they are read.
- */
+/** Finds Parquet files whose cells are already canonical, because their records need no conversion on each read. */
 
 import { duckdbMessage, isAboutFile } from '../duckdb/duckdbErrors.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
@@ -10,12 +8,12 @@ import { validity } from './canonicalRecordSql.ts';
 import { type Member, memberNamedIn, type RawSource } from './rawSource.ts';
 
 /**
- * True when every cell is valid and canonical, such as a lower-case hash without prefix. Exports of this program and of
- * the indexer are canonical. Reads the whole view. Throws an InputError when a file is broken.
+ * True if every cell is valid and canonical, such as a lower-case hash without prefix. Exports of this program and of
+ * the indexer are canonical. Reads all rows of the view. Throws an InputError if a file is broken.
  */
 export async function isInCanonicalForm(source: RawSource, store: Store): Promise<boolean> {
   const rule = validity(withCanonicalCells(source));
-  // Free text has no rule. Its lengths are computed so that damage in these columns is found now.
+  // Columns of free text have no rule. Their lengths are computed, so that damage in these columns is found now.
   const unruled = source.columns
     .filter((c) => c.shape === 'text' && c.field.kind === 'text')
     .map((c) => `max(strlen(${identifier(c.field.column)}))`);
@@ -44,7 +42,6 @@ async function brokenMember(members: readonly Member[], store: Store): Promise<M
   return undefined;
 }
 
-/** Returns the source with its text columns marked as canonical. */
 export const withCanonicalCells = (source: RawSource): RawSource => ({
   ...source,
   columns: source.columns.map((column) => (column.shape === 'text' ? { ...column, shape: 'canonical' } : column)),

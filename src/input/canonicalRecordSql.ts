@@ -1,6 +1,4 @@
-/**
- * SQL of whole records: whether all their fields are valid, their canonical columns, and their blocks.
- */
+/** Returns SQL for complete records: the check that all fields are valid, the canonical columns, and the blocks. */
 import { ACTIVITY_FIELDS, EVENT_INDEX } from '../contract/fields.ts';
 import { identifier } from '../duckdb/store.ts';
 import { columnsOf, type Table } from '../duckdb/table.ts';
@@ -9,18 +7,18 @@ import { canonicalValue, isOutpoint, isValid, outpointIndex, outputHex } from '.
 import type { RawSource } from './rawSource.ts';
 
 /**
- * Columns of canonical records: one row each, whatever the form of the input (contract/fields.ts has the fields). Within
- * a transaction, records are served by descending `ord`.
+ * Columns of canonical records, which are the same for every form of input. contract/fields.ts defines the fields.
+ * Within a transaction, records are served by descending `ord`.
  */
 export const RECORDS = { source: 'INTEGER', ...columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]), ord: 'BIGINT' } as const;
 export type Records = Table<typeof RECORDS>;
 
 const CANONICAL_COLUMNS = Object.keys(RECORDS);
 
-/** The columns that clients see, quoted. The others only tell where a record is in the input. */
+/** Columns that clients see, quoted. The other columns only locate a record in the input. */
 export const SERVED_COLUMNS = ACTIVITY_FIELDS.map(({ column }) => identifier(column));
 
-/** The order of served records: blocks ascending, and within a block the last transaction and event first. */
+/** Order of served records: blocks ascending, and within a block the last transaction and event first. */
 export const SERVED_ORDER = 'block_height, tx_index DESC, ord DESC';
 
 /** Returns SQL that is true when every field of a record is valid. */
@@ -52,7 +50,7 @@ export function blocksSelect(source: RawSource, range: BlockRange | undefined, i
     WHERE ${isInRange(height, range)} GROUP BY ALL`;
 }
 
-/** Returns SQL of the canonical records of an activity, envelope or flat source, with the further columns `more`. */
+/** Returns SQL of the canonical records of an activity, envelope or flat source, followed by the columns `more`. */
 export function canonicalSelect(source: RawSource, more: readonly string[] = []): string {
   const columns = new Map(source.columns.map((c) => [c.field.column, c]));
   const value = (name: string) => {

@@ -1,16 +1,15 @@
 /**
- * SQL of one cell: whether it keeps its rule of contract/fields.ts, and its canonical value. NULL means no value.
+ * Returns SQL for one cell: the check of its rule (contract/fields.ts) and its canonical value. NULL means no value.
  */
 import { type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
 import { identifier, literal } from '../duckdb/store.ts';
 
 /**
- * How a cell is stored: `json` is JSON text such as `"mint"` with its quotes; `text` is plain text from CSV or Parquet;
- * `canonical` is plain text that must already be canonical; `integer` is a native integer.
+ * Format of a cell. `json` is JSON text such as `"mint"` with its quotes. `text` is plain text from CSV or Parquet.
+ * `canonical` is plain text that must already be canonical. `integer` is a native integer.
  */
 export type Shape = 'json' | 'text' | 'canonical' | 'integer';
 
-/** One column of a raw source. */
 export interface RawColumn {
   readonly field: Field;
   readonly shape: Shape;
@@ -18,14 +17,14 @@ export interface RawColumn {
 
 /** Integer types of DuckDB that are checked as numbers. HUGEINT and DECIMAL are checked as text. */
 const INTEGER_TYPES = /^U?(TINYINT|SMALLINT|INTEGER|BIGINT)$/;
-/** Types of several values or raw bytes. */
+/** Types with several values or with raw bytes. */
 export const NESTED_TYPES = /\[|^(?:STRUCT|MAP|UNION|BLOB)/;
 /** Types that lose digits of large integers and of amounts. */
 export const INEXACT_TYPES = /^(FLOAT|DOUBLE|REAL)$/;
 
 export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'integer' && INTEGER_TYPES.test(type) ? 'integer' : 'text');
 
-/** Patterns of canonical values, where they differ from the rules. */
+/** Patterns of canonical values, for kinds whose rules also allow other values. */
 const CANONICAL: Readonly<Partial<Record<FieldKind, string>>> = {
   hash: '[0-9a-f]{64}',
   hashOrNone: '(?:[0-9a-f]{64})?',
@@ -40,7 +39,7 @@ function text(column: RawColumn): string {
   return `json_extract_string(${cell}, '$')`;
 }
 
-/** Returns SQL that is true when the cell keeps its field's rule, and never NULL. */
+/** Returns SQL that is true if the cell follows its field's rule. The result is never NULL. */
 export function isValid(column: RawColumn): string {
   const { field, shape } = column;
   const cell = identifier(field.column);
@@ -87,7 +86,7 @@ export function canonicalValue(column: RawColumn): string {
       return column.shape === 'integer' ? `${identifier(column.field.column)}::BIGINT` : `${text(column)}::BIGINT`;
     case 'hash':
     case 'hashOrNone': {
-      // The last 64 characters, which in JSON are followed by the closing quote.
+      // Takes the last 64 characters. In JSON text, the closing quote follows the hash.
       const cell = identifier(column.field.column);
       return `lower(substr(${cell}, length(${cell}) - ${column.shape === 'json' ? 64 : 63}, 64))`;
     }

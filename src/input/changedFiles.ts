@@ -1,8 +1,8 @@
 /**
  * Finds the input files that are new or changed since the last build.
  *
- * A file with the same size, times and inode is unchanged, and is not opened. For any other file, the SHA-256 of its
- * content decides, because a fresh checkout or a restored copy gives every file new times.
+ * A file with the same size, times and inode is unchanged and is not opened. Any other file is compared by the SHA-256
+ * of its content, because a fresh checkout or a restored copy gives every file new times.
  */
 import { type BigIntStats, statSync } from 'node:fs';
 import { int, type Store, text, type Values } from '../duckdb/store.ts';
@@ -13,7 +13,7 @@ import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
 /**
- * Columns of input files in the state. `id` is the `source` of their records; times are in nanoseconds; `digest` is the
+ * Columns of input files in the state. `id` is the `source` of their records. Times are in nanoseconds. `digest` is the
  * SHA-256 of the content.
  */
 export const FILES = columns(
@@ -28,12 +28,12 @@ export type FileRow = Omit<KnownFile, 'form'>;
 type Stamp = Pick<KnownFile, 'size' | 'mtime' | 'ctime' | 'inode'>;
 
 export interface NumberedFile {
-  /** The file's number, which its records have in the column `source`. */
+  /** Number of the file. Its records have this number in the column `source`. */
   readonly id: number;
   readonly file: InputFile;
 }
 
-/** A file that the last build read and that has not changed since. */
+/** File that the last build read and that has not changed since. */
 export interface UnchangedFile extends NumberedFile {
   readonly form: string;
 }
@@ -43,20 +43,20 @@ export interface Selection {
   readonly unchanged: readonly UnchangedFile[];
   /** Numbers of the files that were removed, and the old numbers of changed files. */
   readonly gone: readonly number[];
-  /** True when the state's list of files must be updated, even if only names or times changed. */
+  /** True if the state's list of files must be updated, even if only names or times have changed. */
   readonly isListStale: boolean;
-  /** The rows of all files for the state. Resolves when the digests of new files are computed. */
+  /** Rows of all files for the state. Resolves when the digests of new files are computed. */
   readonly rows: Promise<readonly FileRow[]>;
   /**
-   * Returns the first of some files that changed since the start of the build. A file must not change between the check
-   * of its records and its last use.
+   * Returns the first of `files` that changed since the start of the build. A file must not change between the check of
+   * its records and the last read of the file.
    */
   changed(files: Iterable<InputFile>): InputFile | undefined;
   /** Throws an InputError for the first new file that differs from its expected checksum. */
   checkDigests(): Promise<void>;
 }
 
-/** Compares the files with the files of the last build, which are `before`. */
+/** Compares the files with `before`, the files of the last build. */
 export async function selectFiles(files: readonly InputFile[], before: TableWith<keyof typeof FILES>, store: Store): Promise<Selection> {
   const known = new Map((await store.rows(`SELECT * FROM ${before}`, KNOWN_FILE)).map((row) => [row.name, row]));
   let nextId = [...known.values()].reduce((most, row) => Math.max(most, row.id), 0) + 1;
@@ -109,7 +109,7 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
   const digests = (async () => {
     for (const { id, file, stamp } of pending) {
       const digest = await digestOf(file);
-      // A file that was replaced meanwhile gets no digest, so the next build reads it again.
+      // A file that changed meanwhile gets no digest, so the next build reads it again.
       rows.push({ id, name: file.name, digest: changed([file]) === undefined ? digest : '', ...stamp });
     }
     return rows;
@@ -129,9 +129,7 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
   return { touched, unchanged, gone, isListStale, rows: digests, changed, checkDigests };
 }
 
-/**
- * Throws an InputError for a file that cannot be read, and for pipes, sockets and devices, which could block forever.
- */
+/** Throws an InputError for an unreadable file, and for a pipe, socket or device, because it could block forever. */
 function stampOf(file: InputFile): Stamp {
   let stats: BigIntStats;
   try {

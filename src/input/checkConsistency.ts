@@ -1,6 +1,4 @@
-/**
- * Checks rules across records, blocks and files.
- */
+/** Checks rules across records, blocks and files. */
 import { int, joinedText, type Store, text } from '../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { RECORDS, type Records, SERVED_COLUMNS } from './canonicalRecordSql.ts';
@@ -10,24 +8,24 @@ import type { Activity } from './makeActivity.ts';
 import type { KnownInput } from './rawSource.ts';
 
 /**
- * Columns of transactions. `numbered`: records with an event_index; `event_bits`: which event indexes they have;
- * `is_scattered`: whether other transactions' records stand between its own.
+ * Columns of transactions. `numbered` counts the records with an event_index, and `event_bits` has a bit for each of
+ * these indexes. `is_scattered` is true if records of other transactions are between the transaction's own.
  */
 const TRANSACTIONS = {
   ...columns('block_height BIGINT, tx_index BIGINT, tx_id VARCHAR'),
   ...columns('records BIGINT, numbered BIGINT, is_scattered BOOLEAN, event_bits BIGINT'),
 } as const;
 
-/** The affected blocks, each from one file. */
+/** Records of the affected blocks. Each block comes from one file. */
 export interface KeptBlocks {
   readonly kept: Records;
-  /** The blocks of `kept`. */
+  /** Blocks of `kept`. */
   readonly blocks: Table<Columns<'block_height BIGINT, block_hash VARCHAR, records BIGINT'>>;
-  /** The transactions of `kept`. Valid input has one row per transaction. */
+  /** Transactions of `kept`. Valid input has one row per transaction. */
   readonly transactions: Table<typeof TRANSACTIONS>;
-  /** The blocks of every input file. */
+  /** Blocks of every input file. */
   readonly allHolds: Table<typeof HELD>;
-  /** Of `kept`. */
+  /** Totals of `kept`. */
   readonly counts: Readonly<Record<'records' | 'blocks' | 'transactions', number>>;
   /** Number of blocks that several files have with the same records. One copy of each is used. */
   readonly copiedBlocks: number;
@@ -35,22 +33,25 @@ export interface KeptBlocks {
 
 type Kept = Pick<KeptBlocks, 'kept' | 'transactions' | 'allHolds'>;
 
-/** A transaction of the input that an unchanged block of the last build has too. */
+/** Transaction of the input that is also in an unchanged block of the last build. */
 export interface KnownTransaction {
   readonly txId: string;
-  /** Height of its block in the input. */
+  /** Height of the transaction's block in the input. */
   readonly height: number;
   /** Height of the unchanged block. */
   readonly other: number;
 }
 
-/** Transactions of the input, and the blocks that it may change. */
+/** Transactions of the input, and the blocks that this input may change. */
 export interface InputTransactions {
   readonly transactions: TableWith<'tx_id' | 'block_height'>;
   readonly affected: TableWith<'block_height'>;
 }
 
-/** Finds transactions of the input in the state. An archive has them in its table of ids (engine/knownTransactions.ts). */
+/**
+ * Finds transactions of the input in unchanged blocks of the state. An archive has them in its table of ids instead
+ * (engine/knownTransactions.ts).
+ */
 export const findKnownInState = (
   { transactions, affected }: InputTransactions,
   known: Pick<KnownInput, 'transactions'>,
@@ -65,7 +66,7 @@ export const findKnownInState = (
 
 /**
  * Keeps each affected block from one file. Throws an InputError when files contradict each other about a block.
- * `reader.names` has all files.
+ * `reader.names` must have the names of all files.
  */
 export async function keepBlocks(reader: InputReader, activity: Activity): Promise<KeptBlocks> {
   const { names, holds } = reader;
@@ -114,7 +115,7 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
   return { kept, blocks, transactions, allHolds, counts, copiedBlocks: copied?.blocks ?? 0 };
 }
 
-/** Begins a report. `nameOf` returns the name of a file, and `holdersOf` those of the files that have some blocks. */
+/** Begins a report. `nameOf` names a file, and `holdersOf` names all files that have any of the given blocks. */
 function reportOf({ names, reading: { store } }: InputReader, allHolds: KeptBlocks['allHolds']) {
   const nameOf = (source: number): string => names.get(source) ?? 'the input';
   const holdersOf = async (heights: readonly number[]): Promise<string> => {
@@ -126,7 +127,7 @@ function reportOf({ names, reading: { store } }: InputReader, allHolds: KeptBloc
 type Reporting = ReturnType<typeof reportOf>;
 
 async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, store }: Reporting): Promise<void> {
-  // One query tells that there is nothing to report, which is the usual case.
+  // Usually there is nothing to report. This one query shows it.
   const { heights, hashes, pairs } = await store.row(
     `SELECT count(DISTINCT block_height) AS heights, count(DISTINCT block_hash) AS hashes, count(*) AS pairs
      FROM (SELECT DISTINCT block_height, block_hash FROM ${allHolds})`,
@@ -151,7 +152,7 @@ async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, 
   }
 }
 
-/** Lists all copies of a block but the first, and counts blocks with several. */
+/** Lists all copies of each block except the first, and counts the blocks with several copies. */
 async function listCopies(held: Table<typeof HELD>, store: Store) {
   const table = await store.table(
     'copied',
@@ -190,19 +191,19 @@ const MOST_BITS = 62;
 const SCATTERED = 'numbered = 0 AND is_scattered';
 /** SQL condition for rows of `transactions` with some records that have an event index and some without. */
 const PARTLY_NUMBERED = 'numbered NOT IN (0, records)';
-/** SQL condition for rows of `transactions` that may have an event index twice: with as many bits as records none is. */
+/** SQL condition for transactions that may repeat an event index. With as many bits as records, no index repeats. */
 const UNSURE = 'numbered > 0 AND bit_count(event_bits) <> records';
 
 /**
- * Throws an InputError that lists contradictions about transactions. `elsewhere` are those that an unchanged block of the
- * last build has too.
+ * Throws an InputError that lists contradictions about transactions. `elsewhere` has the transactions that are also in
+ * an unchanged block of the last build.
  */
 export async function checkTransactions(reader: InputReader, kept: Kept, elsewhere: readonly KnownTransaction[]): Promise<void> {
   const reporting = reportOf(reader, kept.allHolds);
   const { report, store } = reporting;
   const { transactions } = kept;
-  // Comparing hashes is faster than comparing ids. Two ids with the same hash only cause one more query. The filters
-  // tell which of the checks below have nothing to report.
+  // Comparing hashes is faster than comparing ids. Two ids with the same hash only cause one more query. The other
+  // counts decide which of the reports below are needed.
   const counts = await store.row(
     `SELECT count(*) AS transactions, count(DISTINCT hash(tx_id)) AS ids,
        count(*) FILTER (${SCATTERED}) AS scattered, count(*) FILTER (${PARTLY_NUMBERED}) AS partly, count(*) FILTER (${UNSURE}) AS unsure,
@@ -232,7 +233,6 @@ async function reportTwoPlaces({ transactions }: Kept, { report, holdersOf, stor
   }
 }
 
-/** Reports transactions that an unchanged block has too. */
 async function reportKnownElsewhere(elsewhere: readonly KnownTransaction[], { report, holdersOf }: Reporting): Promise<void> {
   const known = elsewhere.map(({ txId, height, other }) => ({ txId, heights: [Math.min(height, other), Math.max(height, other)] }));
   known.sort((a, b) => (a.heights[0] ?? 0) - (b.heights[0] ?? 0) || (a.txId < b.txId ? -1 : 1));
@@ -253,9 +253,9 @@ async function reportSharedPlaces({ transactions }: Kept, { report, holdersOf, s
 }
 
 /**
- * Reports transactions that were duplicated, such as by appending a file to itself. Without event_index, records keep
- * the order of the input, and records of several transactions may alternate. A transaction counts as duplicated when
- * its records are not consecutive and each is in the file at least twice.
+ * Reports transactions that were duplicated, for example because a file was appended to itself. Records without
+ * event_index keep the order of the input, in which records of several transactions may alternate. A transaction counts
+ * as duplicated if its records are not consecutive and the file has each of these records at least twice.
  */
 async function reportScattered({ kept, transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
   const scattered = `SELECT block_height, tx_id FROM ${transactions} WHERE ${SCATTERED}`;
@@ -286,8 +286,8 @@ async function reportPartlyNumbered({ transactions }: Kept, { report, holdersOf,
 }
 
 /**
- * Reports repeated event indexes. `arePlacesUnique` is true when no two transactions share a height and tx_index, which
- * are then compared instead of the slower tx_id.
+ * Reports repeated event indexes. `arePlacesUnique` is true if no two transactions share a height and tx_index. Then
+ * these two numbers identify the transaction, because comparing tx_id is slower.
  */
 async function reportRepeatedIndexes(arePlacesUnique: boolean, { kept, transactions }: Kept, reporting: Reporting): Promise<void> {
   const { report, holdersOf, store } = reporting;

@@ -1,6 +1,6 @@
 /**
- * SHA-256 of input files, and the expected values: from a `.sha256` file beside the input, or from a build's list of
- * Parquet files. DuckDB neither writes nor checks the checksums of the Parquet format.
+ * Computes the SHA-256 of input files, and reads the expected values. They are in a `.sha256` file beside the input, or
+ * in a build's list of Parquet files. DuckDB neither writes nor checks the checksums of the Parquet format.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -35,13 +35,10 @@ export async function sha256Of(path: string): Promise<string> {
 }
 
 export class Checksums {
-  /** By folder: the SHA-256 of each file in the folder's list of Parquet files. */
+  /** SHA-256 of Parquet files: by folder, then by file name in the folder's list. */
   readonly #lists = new Map<string, ReadonlyMap<string, string>>();
 
-  /**
-   * Returns the expected SHA-256, or undefined when there is none. Throws an InputError for an invalid checksum file or
-   * list.
-   */
+  /** Returns the expected SHA-256, if there is one. Throws an InputError for an invalid checksum file or list. */
   expected(file: InputFile): string | undefined {
     const text = readIfThere(`${file.path}${CHECKSUM_ENDING}`, `${file.name}${CHECKSUM_ENDING}`);
     if (text === undefined) return this.#listBeside(file).get(basename(file.path));
@@ -63,7 +60,7 @@ export class Checksums {
   }
 }
 
-/** Parses a build's list of Parquet files (rows/parquetIndex.ts). Returns no checksums for any other file with that name. */
+/** Parses a build's list of Parquet files (rows/parquetIndex.ts). Returns no checksums for any other text. */
 function listOf(text: string | undefined, name: string): ReadonlyMap<string, string> {
   if (text?.startsWith('{"ranges":') !== true) return new Map();
   try {

@@ -1,5 +1,5 @@
 /**
- * Tells whether the records of a block lie close together. Every batch of blocks scans its source, so a large source
+ * Checks whether the records of a block are close together. Every batch of blocks scans its source, so a large source
  * with scattered blocks is sorted once instead.
  */
 
@@ -9,10 +9,10 @@ import type { TableWith } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
 import { pathsOf, type RawSource, type Reading } from './rawSource.ts';
 
-/** Sorting is cheaper when a height is, on average, in more row groups than this. */
+/** Row groups per height, on average. Above this number, sorting is cheaper than scanning. */
 const MOST_OVERLAP = 3;
 
-/** True when batches of blocks can be read from these Parquet files directly, by the statistics of their row groups. */
+/** True if batches of blocks can be read from these Parquet files without sorting, by the statistics of row groups. */
 export async function isClustered(source: RawSource, { limits, store }: Reading): Promise<boolean> {
   const groups = await store.row(
     `SELECT coalesce(sum(rows), 0) AS rows, count(*) FILTER (low IS NULL) AS unknown,
@@ -25,7 +25,7 @@ export async function isClustered(source: RawSource, { limits, store }: Reading)
   return groups.unknown === 0 && groups.overlap !== 1;
 }
 
-/** True when the rows of most blocks in a canonical table lie together. */
+/** True if the rows of most blocks in a canonical table are consecutive. */
 export async function isTableClustered(table: TableWith<'block_height'>, { limits, store }: Reading): Promise<boolean> {
   const { n } = await store.row(`SELECT count(*) AS n FROM ${table}`, { n: int });
   if (!exceeds(limits, 'unsortedRecords', n)) return true;

@@ -1,6 +1,6 @@
 /**
- * Unpacks .gz and .zst files into the scratch folder and checks them, because DuckDB does not notice a cut-off archive.
- * All threads can read the unpacked copy, but only one can read a compressed stream.
+ * Unpacks .gz and .zst files into the scratch folder and checks them, because DuckDB does not notice a cut-off file.
+ * All threads can read the unpacked copy, but only one thread can read a compressed stream.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
 import type { InputFile } from './discover.ts';
 import { unpackZstd } from './zstd.ts';
 
-/** Unpacks `file` to `target`. Throws an InputError when the archive is damaged or cut off. */
+/** Unpacks `file` to `target`. Throws an InputError when the file is damaged or cut off. */
 export async function decompress(file: InputFile, compression: 'gzip' | 'zstd', target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true });
   try {
@@ -32,8 +32,8 @@ export async function decompress(file: InputFile, compression: 'gzip' | 'zstd', 
 }
 
 /**
- * Unpacks all members of a gzip file. Node takes a zero byte after a member for padding and ignores the rest of the
- * file, so the rest is checked here: otherwise one damaged byte would lose all members after it.
+ * Unpacks all members of a gzip file. Node treats a zero byte after a member as padding and ignores the rest of the
+ * file. So this function checks that the rest is zero. Otherwise one damaged byte would lose all later members.
  */
 async function gunzip(path: string, from: Readable, to: Writable): Promise<void> {
   const unpack = createGunzip();

@@ -1,6 +1,4 @@
-/**
- * Finds the input files of the `--input` flags.
- */
+/** Finds the input files of the `--input` flags. */
 import { type Dirent, existsSync, readdir, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
@@ -12,16 +10,14 @@ export const CHECKSUM_ENDING = '.sha256';
 export interface InputFile {
   /** Absolute path. */
   readonly path: string;
-  /** The path in messages: relative to the working directory, with forward slashes. */
+  /** Path in messages: relative to the working directory, with forward slashes. */
   readonly name: string;
 }
 
 /**
  * Returns the files of all inputs, without duplicates, sorted by name. An input is a folder, a file or a glob. Folders
  * are searched recursively, without hidden files, Markdown files and checksums. Files in the build's `own` folders are
- * skipped.
- *
- * Throws an InputError for an input that does not exist or has no files.
+ * skipped. Throws an InputError for an input that does not exist or has no files.
  */
 export async function discover(inputs: readonly string[], own: readonly string[] = [], cwd = process.cwd()): Promise<InputFile[]> {
   const found = new Map<string, InputFile>();
@@ -73,8 +69,8 @@ const isIgnored = (name: string): boolean => name.startsWith('.') || name.endsWi
 export const hasDataFiles = (folder: string): boolean => existsSync(folder) && statSync(folder).isDirectory() && walk(folder).length > 0;
 
 /**
- * Lists all files below a folder. Each folder is visited once, by its real path, so circular links end. Links are
- * followed last, so a file is listed under its own path when links lead to it too.
+ * Lists all files below a folder. Visits each folder once, by its real path, so circular links end. Follows links last,
+ * so that a file is listed under its own path even if links lead to it.
  */
 function walk(root: string): string[] {
   const files: string[] = [];
@@ -91,7 +87,7 @@ function walk(root: string): string[] {
     }
   };
   visit(root);
-  // A visited folder may add links to the list. Broken links are rejected by realPath, and pipes by stampOf.
+  // Visiting a folder may add to `links`. realPath rejects broken links, and stampOf rejects pipes.
   for (const path of links) {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) visit(path);
     else files.push(path);
@@ -111,7 +107,7 @@ function entriesOf(folder: string): Dirent[] {
 
 /**
  * Throws an InputError for a name with a backslash or with bytes that are not UTF-8. Node.js and glob patterns would
- * turn such a name into another, which may belong to another file.
+ * change such a name, and the new name may belong to another file.
  */
 function checkNames(folder: string, entries: readonly Dirent[]): void {
   const odd = entries.find(({ name }) => !name.startsWith('.') && (name.includes('\ufffd') || (sep === '/' && name.includes('\\'))));
@@ -123,7 +119,7 @@ function checkNames(folder: string, entries: readonly Dirent[]): void {
   );
 }
 
-/** The most paths by which a pattern may reach one folder. Circular links have no end of paths. */
+/** Maximum number of paths by which a pattern may reach one folder. Circular links give a folder endless paths. */
 const MOST_PATHS = 100;
 
 /** Lists the files that match a pattern. Follows links. */

@@ -1,12 +1,10 @@
-/**
- * Fills tables of the store from input files, and numbers each record's file.
- */
+/** Fills tables of the store from input files, and adds the number of each record's file. */
 
 import { literal, type Store } from '../duckdb/store.ts';
 import { countCrossing } from '../limits.ts';
 import { bytesOf, type Member, pathsOf, type Reading } from './rawSource.ts';
 
-/** The column in which DuckDB gives the path of a record's file. The name is unlikely to be a column of the input. */
+/** Column that DuckDB fills with the path of a record's file. The input is unlikely to have a column of this name. */
 export const SOURCE_FILE = '__mirror_source_file';
 
 /** Returns SQL of a record's `source`: the number of its file. */
@@ -14,16 +12,13 @@ export async function sourceNumber(members: readonly Member[], store: Store): Pr
   const [first] = members;
   if (first === undefined) throw new Error('no files to read');
   if (members.length === 1) return `${first.id}`;
-  // An enum of the paths finds each number by one hash look-up.
+  // With an enum of the paths, one hash look-up finds each number.
   const type = store.nameOf('files');
   await store.run(`CREATE TYPE ${type} AS ENUM (${members.map(({ path }) => literal(path)).join(', ')})`);
   return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(${SOURCE_FILE}::${type}) + 1)`;
 }
 
-/**
- * Creates `table` from the rows of all members, in their order: `source` and the `columns`. `scan` returns SQL of the
- * rows of some files.
- */
+/** Creates `table` with the columns `source` and `columns` from all members, in order. `scan` returns SQL of rows. */
 export async function fillTable(
   table: string,
   members: readonly Member[],

@@ -1,9 +1,7 @@
-/**
- * Collects findings about the input, and reports the first ones and the number of the others.
- */
+/** Collects findings about the input. Reports the first findings and the number of the others. */
 import { InputError } from '../errors.ts';
 
-/** The most findings that a report shows. */
+/** Maximum number of findings that a report shows. */
 const REPORT_LIMIT = 20;
 
 const VALUE_LENGTH = 60;
@@ -18,7 +16,7 @@ export class Report {
   readonly #lines: string[] = [];
   #count = 0;
 
-  /** How many more findings the report can show. */
+  /** Number of findings that the report can still show. */
   get room(): number {
     return Math.max(0, REPORT_LIMIT - this.#lines.length);
   }

@@ -1,6 +1,6 @@
 /**
  * Progress of reading the input, by the bytes of the uncompressed files. The checks and the sorting that follow show no
- * share, because their amount of work is not known in advance.
+ * percentage, because their amount of work is not known in advance.
  */
 import type { Measure } from '../cli/progress.ts';
 
@@ -17,13 +17,13 @@ export class ReadProgress {
     this.#files += files;
   }
 
-  /** Records that one expected file is recognised and how many bytes of it will be scanned. */
+  /** Counts one expected file as recognised. `bytes` of the file will be scanned. */
   found(bytes: number): void {
     this.#files -= 1;
     this.#bytes += bytes;
   }
 
-  /** Runs `work`, which scans this many bytes. */
+  /** Runs `work`, which scans `bytes` of the input. */
   async scan<T>(bytes: number, work: () => Promise<T>): Promise<T> {
     this.#scanning = bytes;
     const result = await work();

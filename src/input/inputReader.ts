@@ -1,7 +1,7 @@
 /**
  * Reads the files that a build needs, in three steps:
  * 1. new and changed files, whose records are checked;
- * 2. unchanged ledgers, when a rune that they name changed or was added;
+ * 2. unchanged ledgers, if a rune that they name has changed or was added;
  * 3. unchanged files that share a block with a file from steps 1 and 2.
  */
 import { basename, join } from 'node:path';
@@ -22,26 +22,26 @@ import { isLedger, recognise } from './recognise.ts';
 /** Columns of the blocks of input files. `records` is 0 when the build left out all rows of the block. */
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
 
-/** Columns of ledger rows without a rune, which builds leave out: `records` counts them by file, block and rune. */
+/** Columns of ledger rows that builds leave out because of an unknown rune, counted by file, block and rune. */
 export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
 export class InputReader {
   readonly #unchanged: readonly UnchangedFile[];
   readonly reading: Reading;
   readonly #forms: Map<number, string>;
-  /** The files that this build has read, by file number. */
+  /** Files that this build has read, by file number. */
   readonly read = new Map<number, InputFile>();
   /** File names by file number. */
   readonly names: Map<number, string>;
   readonly sources: RawSource[] = [];
   readonly #withoutRecords: string[] = [];
-  /** The runes tables of the input. Undefined unless a ledger or a runes table was read. */
+  /** Runes of all runes tables of the input. Undefined unless a ledger or a runes table was read. */
   runes: Runes | undefined;
 
   private constructor(
     unchanged: readonly UnchangedFile[],
     reading: Reading,
-    /** The blocks of the files that this build read. */
+    /** Blocks of the files that this build has read. */
     readonly holds: Table<typeof HELD>,
     readonly leftOut: Table<typeof LEFT_OUT>,
   ) {
@@ -67,7 +67,7 @@ export class InputReader {
     return [others.length === 0 ? `${first} has no records` : `${others.length + 1} files have no records, such as ${first}`];
   }
 
-  /** The Parquet files that this build has read. They are views, so rendering reads them again. */
+  /** Parquet files that this build has read. They are views, so rendering reads them again. */
   get views(): InputFile[] {
     return this.sources.filter(({ isView }) => isView).flatMap(({ members }) => members.map(({ file }) => file));
   }
@@ -131,7 +131,7 @@ export class InputReader {
     return sources;
   }
 
-  /** Adds a source's blocks to `holds`, and the rows of a ledger that lack their rune to `leftOut`. */
+  /** Adds a source's blocks to `holds`. Adds the rows of a ledger whose rune is unknown to `leftOut`. */
   async #listBlocks(source: RawSource): Promise<void> {
     if (source.form === 'runes') return;
     const { range, store } = this.reading;
@@ -142,7 +142,7 @@ export class InputReader {
         `SELECT count(*) AS lacks FROM ${this.leftOut} WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
         { lacks: int },
       );
-      // A ledger without missing runes is counted without a join.
+      // If no rune is missing, all rows count.
       if (lacks > 0) isCounted = `rune_id IN (SELECT id FROM ${this.runes})`;
     }
     await store.run(`INSERT INTO ${this.holds} ${blocksSelect(source, range, isCounted)}`);
@@ -156,7 +156,7 @@ export class InputReader {
     return before > kept;
   }
 
-  /** Joins all runes files, and reads again the ledgers whose records change. */
+  /** Joins all runes files. Reads the ledgers again whose records change. */
   async #updateRunes(): Promise<void> {
     const { known, store } = this.reading;
     const unread = this.#unchanged.filter(({ id }) => !this.read.has(id));

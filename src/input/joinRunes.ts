@@ -1,6 +1,4 @@
-/**
- * Joins ledger exports with the runes tables. All runes tables of the input become one table, which all ledgers share.
- */
+/** Joins ledger exports with the runes. All runes tables of the input become one table, which all ledgers share. */
 import { ACTIVITY_FIELDS, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf, definitionOf, type Table, type TableWith } from '../duckdb/table.ts';
@@ -11,31 +9,32 @@ import { canonicalValue } from './cellSql.ts';
 import { Report, shorten } from './inputFindings.ts';
 import type { KnownInput, RawSource } from './rawSource.ts';
 
-/** The columns of a runes table that inputs may have. */
+/** Columns of a runes table that inputs may have. */
 const FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
 const COLUMNS: readonly string[] = FIELDS.map(({ column }) => column);
 
 /**
- * Columns of the runes tables of all inputs, a row for each rune. `premine` and terms are integers of up to 128 bits as
- * text: cast them to UHUGEINT. A term is NULL and `symbol` is `¤` if the rune has none. If `is_complete` is false, any
- * column after `divisibility` may be NULL because no input has it.
+ * Columns of the joined runes table, which has one row per rune. `premine` and terms are integers of up to 128 bits as
+ * text: cast them to UHUGEINT. If the rune has no such value, a term is NULL and `symbol` is `¤`. If `is_complete` is
+ * false, any column after `divisibility` may be NULL because no input has it.
  */
 export const RUNES = { ...columnsOf(FIELDS), is_complete: 'BOOLEAN' } as const;
 export type Runes = Table<typeof RUNES>;
 
-/** The columns that etchings need. Whether a rune is of a cenotaph is in no answer. */
+/** Columns that lists of etchings need. No answer contains `cenotaph`. */
 const ETCHING_COLUMNS = COLUMNS.filter((column) => column !== 'cenotaph');
 
-/** Columns that are NULL or empty for a rune without such a value. In the others NULL is unknown. */
+/** True for a column that is NULL or empty if the rune has no such value. Elsewhere, NULL means unknown. */
 const mayBeEmpty = (column: string): boolean => column === 'tx_id' || column === 'symbol' || isTerm(column);
 const isTerm = (column: string): boolean => column.startsWith('terms_');
 
-/** The tx_id of a rune that the protocol itself etched, such as 1:0. */
+/** tx_id of a rune that the protocol itself etched, such as 1:0. */
 const NO_TRANSACTION = '0'.repeat(64);
 
 /**
- * Makes one runes table of all. `ledger` is the name of a ledger that needs it, if any. Throws an InputError when two rows
- * differ about a rune, or when there is a ledger but no runes file. A value that a row lacks is taken from another.
+ * Joins all runes tables into one. `ledger` is the name of a ledger that needs this table, if there is one. Throws an
+ * InputError when two rows differ about a rune, or when there is a ledger but no runes table. If a row lacks a value,
+ * the value comes from another row of the same rune.
  */
 export async function loadRunes(runes: readonly RawSource[], ledger: string | undefined, store: Store): Promise<Runes> {
   if (ledger !== undefined && runes.length === 0) {
@@ -52,7 +51,7 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
   const { several } = await store.row('SELECT count(*) - count(DISTINCT id) AS several FROM all_runes', { several: int });
   if (several > 0) await reportDifferingRunes(names, report, store);
   report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
-  // Usually each rune has one row. Then skip GROUP BY, which is slow.
+  // Usually each rune has one row. Then GROUP BY is skipped, because it is slow.
   const anyValues = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
   const rows = several > 0 ? `(SELECT ${anyValues} FROM all_runes GROUP BY id)` : 'all_runes';
   const values = COLUMNS.map((column) => (isTerm(column) ? `nullif(${column}, '') AS ${column}` : `"${column}"`)).join(', ');
@@ -62,12 +61,13 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
   return merged;
 }
 
-/** The symbol of a rune that has none. An empty symbol is a value, as that of a cenotaph. */
+/** Symbol of a rune without a symbol. An empty symbol is a value: cenotaphs have one. */
 const NO_SYMBOL = '¤';
 
 /**
- * Returns SQL of the rows of a runes table. Columns that it lacks are left out. A term that a rune does not have is
- * `''`, to tell it from one that is unknown: rows without a premine come from tables that had only the required columns.
+ * Returns SQL of the rows of a runes table, without the columns that the table lacks. If a rune does not have a term,
+ * the term is `''`. If the term is unknown, it is NULL. Rows without a premine come from tables that had only the
+ * required columns, so their terms are unknown.
  */
 function runesSelect(source: RawSource): string {
   const columns = new Map(source.columns.map((column) => [column.field.column, canonicalValue(column)]));
@@ -80,7 +80,7 @@ function runesSelect(source: RawSource): string {
   );
   const known = `SELECT source, ${cells.join(', ')} FROM ${source.relation}`;
   if (!columns.has('tx_id')) return known;
-  // For 1:0, bitcoin-indexer has no tx_id and turbo false. By ord's rules, it is turbo.
+  // For rune 1:0, bitcoin-indexer has no tx_id, and `turbo` is false. By ord's rules, the rune is turbo.
   const turbo = columns.has('turbo') ? `, turbo OR coalesce(tx_id IN ('', '${NO_TRANSACTION}'), false) AS turbo` : '';
   return `SELECT * REPLACE (lpad(tx_id, 64, '0') AS tx_id${turbo}) FROM (${known})`;
 }
@@ -115,9 +115,9 @@ async function reportDifferingRunes(names: Names, report: Report, store: Store):
 }
 
 /**
- * Returns the unchanged ledgers whose records change with the runes: `all` when number, names or divisibility
- * of a rune changed, or a rune was removed. Records have no other column. Otherwise the file numbers of ledgers with
- * rows that were left out for a rune which the table has now.
+ * Returns the unchanged ledgers whose records change with the runes: `all` if a rune was removed, or if the number,
+ * names or divisibility of a rune changed. Records have no other column of a rune. Otherwise returns the file numbers
+ * of ledgers with left-out rows whose rune is now in the table.
  */
 export async function ledgersToReadAgain(
   runes: Runes,
@@ -137,9 +137,9 @@ export async function ledgersToReadAgain(
 }
 
 /**
- * Returns SQL of the ledger rows in the range whose rune is not in `runes`: source, height, rune_id, records.
- * Builds leave these rows out, as the original API server did. Databases of bitcoin-indexer v3.0 have such rows: of
- * etchings whose name was taken, and of the rune `0:0`.
+ * Returns SQL of the ledger rows in the range whose rune is not in `runes`: source, height, rune_id, records. Builds
+ * leave these rows out, as the original API server did. Databases of bitcoin-indexer v3.0 have such rows, for etchings
+ * whose name was already taken and for the rune `0:0`.
  */
 export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange | undefined): string {
   const height = canonicalCell(ledger, 'block_height');
@@ -149,7 +149,7 @@ export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange
 
 /**
  * Throws an InputError when every ledger row was left out, because then ledgers and runes are from different databases.
- * `ledgers` has the names of all ledgers by file number, also of ledgers that were not read.
+ * `ledgers` has the names of all ledgers by file number, even of ledgers that were not read.
  */
 export async function checkRunesAreKnown(
   ledgers: ReadonlyMap<number, string>,
@@ -173,8 +173,8 @@ export async function checkRunesAreKnown(
 }
 
 /**
- * SQL macro: `shift_decimals('18300', 2)` is `183.00`. Writes smallest units with as many decimals as the rune's
- * divisibility. It works on text, because no number type can represent 2^128 - 1 with 38 decimals.
+ * SQL macro: `shift_decimals('18300', 2)` is `183.00`. Writes an amount in smallest units with as many decimals as the
+ * rune's divisibility. The macro works on text, because no number type can represent 2^128 - 1 with 38 decimals.
  */
 export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units, decimals) AS
   CASE WHEN decimals = 0 THEN units
@@ -182,9 +182,7 @@ export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units
                  (greatest(length(units), decimals + 1) - decimals)::INTEGER)
             || '.' || right(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'), decimals::INTEGER) END`;
 
-/**
- * Returns SQL of the canonical records of a ledger export. Rows whose rune is not in `runes` are left out.
- */
+/** Returns SQL of the canonical records of a ledger export. Rows whose rune is not in `runes` are left out. */
 export function ledgerSelect(source: RawSource, runes: Runes): string {
   const value = (name: string) => canonicalCell(source, name);
   const expressions = new Map<string, string>([
@@ -197,7 +195,7 @@ export function ledgerSelect(source: RawSource, runes: Runes): string {
   ]);
   const selected = ACTIVITY_FIELDS.map(({ column }) => expressions.get(column) ?? value(column));
   const eventIndex = value('event_index');
-  // Not all columns of `runes`: some such as tx_id are in both tables.
+  // Selects only these columns, because others, such as tx_id, are in both tables.
   const names = `(SELECT id, number, name, spaced_name, divisibility FROM ${runes})`;
   return selectAs(['source', ...selected, eventIndex, eventIndex], `${source.relation} JOIN ${names} r ON r.id = rune_id`);
 }

@@ -1,7 +1,7 @@
 /**
- * Loads the input into the store, in two steps. `readInput` finds files, selects the changed ones, recognises and reads
- * them, checks every record, and converts records to canonical form. `checkInput` compares records with each other and
- * with unchanged blocks. Both write only to the scratch folder. Invalid input throws an InputError.
+ * Loads the input into the store, in two steps. `readInput` finds the input files, selects and reads the changed ones,
+ * checks every record, and converts records to canonical form. `checkInput` compares records with each other and with
+ * unchanged blocks. Both functions write only to the scratch folder, and throw an InputError for invalid input.
  *
  * Unchanged files are not read again, unless they share a block with a changed file. A block is always assembled and
  * compared from all files that have it.
@@ -20,9 +20,9 @@ import { checkRunesAreKnown, SHIFT_DECIMALS } from './joinRunes.ts';
 import { type Activity, makeActivity } from './makeActivity.ts';
 import type { Reading } from './rawSource.ts';
 
-/** Input that was read, of which the transactions are not checked yet. */
+/** Input that was read. Its transactions are not checked yet. */
 export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent'> {
-  /** Blocks that a changed, new or removed file has. */
+  /** Blocks of changed, new and removed files. */
   readonly affected: Table<Columns<'block_height BIGINT'>>;
   readonly found: readonly InputFile[];
   readonly selection: Selection;
@@ -38,21 +38,21 @@ export interface Loaded
   readonly filesRead: number;
   /** True when a block may have changed. */
   readonly hasChanges: boolean;
-  /** True when the state's list of files must be updated, even if only names or times changed. */
+  /** True if the state's list of files must be updated, even if only names or times have changed. */
   readonly isListStale: boolean;
-  /** Numbers of the files whose rows in the state are outdated: removed, changed, or read by this build. */
+  /** Numbers of files with outdated rows in the state: files that were removed, changed, or read by this build. */
   readonly outdated: readonly number[];
   readonly holds: InputReader['holds'];
   readonly leftOut: InputReader['leftOut'];
   readonly runes: InputReader['runes'];
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
-  /** Returns the name of a Parquet file that changed after its records were checked. Rendering reads these files again. */
+  /** Returns the name of a Parquet file that changed after its check, because rendering reads these files again. */
   changedFile(): string | undefined;
 }
 
 /**
- * Reads the input that changed since the last build (`reading.known`), which is all input if that is empty. `own` are the
- * build's own folders, which are never input.
+ * Reads the input that changed since the last build (`reading.known`). If there was no last build, reads all input.
+ * `own` are the build's own folders, which are never input.
  */
 export async function readInput(inputs: readonly string[], own: readonly string[], reading: Reading): Promise<ReadInput> {
   const { known, store } = reading;
@@ -77,7 +77,7 @@ export async function readInput(inputs: readonly string[], own: readonly string[
   });
 }
 
-/** Checks input that was read. `elsewhere` are its transactions that an unchanged block of the last build has too. */
+/** Checks input that was read. `elsewhere` has its transactions that an unchanged block also has. */
 export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction[]): Promise<Loaded> {
   const { affected, kept, blocks, transactions, counts, spent, notices, found, selection, reader } = read;
   const { range, known, store } = reader.reading;
@@ -109,7 +109,7 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
   });
 }
 
-/** Runs a step. If a file changed while it was read, that is the likely cause of any error. */
+/** Runs a step. If it fails and a file has changed meanwhile, throws an error about that file, the likely cause. */
 async function orChanged<Result>(selection: Selection, reader: InputReader, step: () => Promise<Result>): Promise<Result> {
   try {
     return await step();

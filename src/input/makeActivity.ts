@@ -1,6 +1,4 @@
-/**
- * Turns all raw sources into canonical records: one row per record, with the same columns for every form of input.
- */
+/** Converts raw sources to canonical records: one row per record, with the same columns for every form of input. */
 import { int, type Store } from '../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { isInRange } from './blockRange.ts';
@@ -17,18 +15,18 @@ const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL
 /** Columns of outputs that blocks spend, as `txid:vout`. `address` is NULL if the output has none. */
 export const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCHAR');
 
-/** The records of affected blocks. */
+/** Records of affected blocks. */
 export interface Activity {
-  /** Copies of blocks included. */
+  /** Records of each affected block, from every file that has the block. */
   readonly records: Records;
-  /** The files of each affected block. */
+  /** Files of each affected block. */
   readonly held: Table<typeof HELD>;
-  /** Outputs that affected blocks spend, as far as files from a node say. */
+  /** Outputs that affected blocks spend. Only input from a node has such outputs. */
   readonly spent: Table<typeof SPENT>;
   readonly notices: readonly string[];
 }
 
-/** Makes the records of affected blocks from all sources that `reader` has read. */
+/** Returns the records of affected blocks from all sources that `reader` has read. */
 export async function makeActivity(reader: InputReader, affected: TableWith<'block_height'>): Promise<Activity> {
   const { sources, runes, holds, reading } = reader;
   const { store } = reading;
@@ -47,14 +45,14 @@ export async function makeActivity(reader: InputReader, affected: TableWith<'blo
   }
   const columns = Object.keys(RECORDS).map((c) => `"${c}"`);
   const all = relations.map((relation) => `SELECT ${columns.join(', ')} FROM ${relation}`).join(' UNION ALL ');
-  // Usually every block that was read is affected, and then the view needs no filter.
+  // Usually every block that was read is affected. Then the view needs no filter.
   const { others } = await store.row(`SELECT count(*) AS others FROM ${holds} WHERE NOT ${isAffected}`, { others: int });
   const filter = others > 0 ? `WHERE ${isAffected}` : '';
   const records = await store.view('activity', RECORDS, `SELECT * FROM (${all === '' ? NO_RECORDS : all}) ${filter}`);
   return { records, held, spent, notices: saved?.notices ?? [] };
 }
 
-/** Lists spent outputs once each: several files may have the same block. */
+/** Lists each spent output once, because several files may have the same block. */
 function listSpent(sources: readonly RawSource[], isAffected: string, store: Store): Promise<Table<typeof SPENT>> {
   const selects = sources
     .filter(({ form }) => form === 'node-ledger')
@@ -73,8 +71,8 @@ function listSpent(sources: readonly RawSource[], isAffected: string, store: Sto
 }
 
 /**
- * Makes a relation of the canonical records in the range: a view if batches of blocks can scan it, otherwise a sorted
- * table.
+ * Returns a relation of the source's canonical records in the range. The relation is a view if batches of blocks can
+ * scan the source as it is, otherwise a sorted table.
  */
 async function canonicalRecords(source: RawSource, runes: Runes | undefined, reading: Reading): Promise<Records> {
   const { range, store } = reading;

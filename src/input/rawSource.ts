@@ -1,6 +1,6 @@
 /**
- * A raw source: input files of the same form and columns, read into one relation of the store. Its cells are not
- * checked yet. JSON and CSV become tables, so they are parsed once; Parquet files become a view.
+ * A raw source has input files of the same form and columns, read into one relation of the store. Its cells are not
+ * checked yet. JSON and CSV become tables, so they are parsed once. Parquet files become a view.
  */
 
 import type { Store } from '../duckdb/store.ts';
@@ -15,7 +15,7 @@ import type { InputFile } from './discover.ts';
 import type { ReadProgress } from './inputProgress.ts';
 import type { Recognised, TableForm } from './recognise.ts';
 
-/** Tables of the last build that reading continues. They are empty in a full build. */
+/** Tables of the last build, with which the input is compared. They are empty in a full build. */
 export interface KnownInput {
   readonly files: TableWith<keyof typeof FILES>;
   readonly held: TableWith<'source' | 'block_height' | 'block_hash' | 'records'>;
@@ -25,23 +25,23 @@ export interface KnownInput {
   readonly transactions: TableWith<'tx_id' | 'block_height'>;
 }
 
-/** What all steps of reading input share. */
+/** Context of all steps that read input. */
 export interface Reading {
   readonly known: KnownInput;
-  /** The blocks of the build; undefined for all. */
+  /** Blocks of the build. Undefined for all blocks. */
   readonly range: BlockRange | undefined;
   readonly limits: Pick<WorkLimits, 'filesPerScan' | 'unsortedRecords'>;
-  /** The folder for unpacked files. */
+  /** Folder for unpacked files. */
   readonly scratch: string;
   readonly store: Store;
   readonly progress: ReadProgress;
 }
 
 export interface Member {
-  /** The file's number, which its records have in the column `source`. Numbers follow the order of file names. */
+  /** Number of the file, in the order of file names. Its records have this number in the column `source`. */
   readonly id: number;
   readonly file: InputFile;
-  /** The uncompressed file: the input itself or its unpacked copy. */
+  /** Path of the uncompressed file, which is the input itself or its unpacked copy. */
   readonly path: string;
   readonly bytes: number;
 }
@@ -49,20 +49,20 @@ export interface Member {
 export interface RawSource {
   readonly form: 'activity' | 'envelope' | TableForm;
   readonly members: readonly Member[];
-  /** The name of a record in reports. */
+  /** Word for a record in reports. */
   readonly unit: 'line' | 'record' | 'row';
   /** Table or view with the column `source` and one column per field. */
   readonly relation: string;
-  /** SQL of a number that grows with the records of a file. It gives their order; numbers may be skipped. */
+  /** SQL of a number that increases from record to record of a file. Numbers may be skipped. */
   readonly order: string;
   readonly columns: readonly RawColumn[];
-  /** True for Parquet files, which are scanned in place and not copied into a table. */
+  /** True for Parquet files, which are scanned in place instead of being copied into a table. */
   readonly isView: boolean;
 }
 
 export type Numbered = Recognised & { readonly id: number };
 
-/** Groups files that one scan can read: the same form and layout, and for tables the same columns. */
+/** Groups files that one scan can read: JSON of the same form and layout, or tables of the same form and columns. */
 export const groupAlike = (files: readonly Numbered[]): Iterable<Numbered[]> =>
   groupBy(files, (file) => JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns])).values();
 
@@ -70,6 +70,6 @@ export const pathsOf = (members: readonly Member[]): string[] => members.map(({ 
 
 export const bytesOf = (members: readonly Member[]): number => members.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** The member whose path is in an error message of DuckDB; the first member when no path matches. */
+/** Returns the member whose path is in an error message of DuckDB. Returns the first member if no path matches. */
 export const memberNamedIn = (members: readonly Member[], error: unknown): Member | undefined =>
   members.find(({ path }) => messageOf(error).includes(path)) ?? members[0];

@@ -1,6 +1,4 @@
-/**
- * Reads JSON files: activity records and saved responses.
- */
+/** Reads JSON files: activity records and saved responses. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, type Field } from '../contract/fields.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
@@ -10,7 +8,7 @@ import { groupBy } from '../groupBy.ts';
 import { fillTable, SOURCE_FILE } from './fillTable.ts';
 import type { Member, Numbered, RawSource, Reading } from './rawSource.ts';
 
-/** The fields `total` and `offset` of a saved response. */
+/** Fields `total` and `offset` of a saved response. */
 const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
   column: `page_${name}`,
   path: name,
@@ -18,7 +16,7 @@ const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
   required: true,
 }));
 
-/** DuckDB's types of the keys of a record. Values are read as JSON, so that they can be checked. */
+/** DuckDB types of a record's keys. Values are read as JSON, so that they can be checked. */
 const ACTIVITY_TYPES = [...groupBy(ACTIVITY_FIELDS, ({ path }) => path.replace(/[.].*/, ''))].map(([key, fields]) => {
   const inside = fields.flatMap(({ path }) => path.split('.').slice(1)).map((name) => `${identifier(name)} JSON`);
   return [key, inside.length === 0 ? 'JSON' : `STRUCT(${inside.join(', ')})`] as const;
@@ -29,8 +27,7 @@ const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
 const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 
 /**
- * Reads JSON files of one layout into a table. Throws an InputError for a response without its results, or an array
- * that is cut off.
+ * Reads JSON files of one layout into a table. Throws an InputError for a cut-off array or a response without results.
  */
 export async function readJson(first: Numbered & { layout: string }, members: readonly Member[], reading: Reading): Promise<RawSource> {
   const { store } = reading;
@@ -95,7 +92,7 @@ async function checkPages(pages: string, members: readonly Member[], store: Stor
   ]);
 }
 
-/** Throws an InputError for an array without its closing bracket: after a comma, DuckDB accepts the end of the file. */
+/** Throws an InputError for an array without its closing bracket, because DuckDB accepts an end after a comma. */
 function checkEnd({ file, path, bytes }: Member): void {
   const handle = openSync(path, 'r');
   try {

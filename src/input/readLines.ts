@@ -1,9 +1,7 @@
-/**
- * Reads a text file line by line in bounded memory.
- */
+/** Reads a text file line by line in bounded memory. */
 import { createReadStream } from 'node:fs';
 
-/** Longer lines are cut. DuckDB rejects records of this length. */
+/** Bytes of the longest line. Longer lines are cut, because DuckDB rejects records of this length anyway. */
 export const LONGEST_LINE = 128 * 1024 * 1024;
 
 const LINE_FEED = 10;
@@ -31,5 +29,5 @@ export async function* linesOf(path: string): AsyncGenerator<Buffer> {
   if (length > 0) yield Buffer.concat(parts);
 }
 
-/** True for a line that has only white space. */
+/** True for a line with only white space. */
 export const isBlank = (line: Buffer): boolean => line.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));

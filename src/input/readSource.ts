@@ -1,6 +1,4 @@
-/**
- * Reads recognised files of the same form into a raw source.
- */
+/** Reads recognised files of the same form into a raw source. */
 
 import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
 import { InputError } from '../errors.ts';
@@ -11,9 +9,8 @@ import { readTable } from './readTable.ts';
 
 /**
  * Reads files of one group of `groupAlike`. A Parquet table with integer heights is limited to the rows in `range` and
- * the rows with an invalid height. Every other form is read in full.
- *
- * Throws an InputError when a file cannot be read as a whole: broken syntax or unsuitable column types.
+ * the rows with an invalid height. Every other form is read in full. Throws an InputError when a file has broken syntax
+ * or an unsuitable column type.
  */
 export async function readSource(files: readonly Numbered[], reading: Reading): Promise<RawSource> {
   const [first] = files;

@@ -1,6 +1,4 @@
-/**
- * Reads tables: ledger exports, runes tables and flat activity tables, as CSV or Parquet.
- */
+/** Reads tables: ledger exports, runes tables and flat activity tables, as CSV or Parquet. */
 import {
   ACTIVITY_FIELDS,
   EVENT_INDEX,
@@ -26,10 +24,7 @@ const FORM_FIELDS: Readonly<Record<TableForm, readonly Field[]>> = {
   runes: [...RUNE_FIELDS, ...RUNE_DETAILS],
 };
 
-/**
- * Reads CSV files into a table, or makes a view of Parquet files. Throws an InputError for a column type that loses
- * values.
- */
+/** Reads CSV into a table, or creates a view of Parquet. Throws an InputError for a column type that loses values. */
 export async function readTable(first: Numbered & { form: TableForm }, members: readonly Member[], reading: Reading): Promise<RawSource> {
   const { range, store } = reading;
   const { file, form, format, columns } = first;
@@ -59,8 +54,8 @@ export async function readTable(first: Numbered & { form: TableForm }, members: 
   const relation = store.nameOf('raw');
   if (format === 'parquet') {
     const source = await sourceNumber(members, store);
-    // DuckDB skips row groups outside the range by their statistics, or reads only their heights.
-    // Runes are etched in blocks below the range too.
+    // DuckDB skips row groups outside the range by their statistics, or reads only their heights. A runes table has no
+    // range, because runes of later blocks may be etched below the range.
     const hasHeights = form !== 'runes' && raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
     const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
     const scan = readFiles('parquet', pathsOf(members), [`filename = '${SOURCE_FILE}', file_row_number = true`]);

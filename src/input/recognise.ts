@@ -12,16 +12,16 @@ import { decompress, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-/** The layout of a JSON file, in DuckDB's names. */
+/** Layout of a JSON file, in DuckDB's terms. */
 type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
 
 export type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
 
-/** True for the form of a ledger, of any source. */
+/** True for the form of a ledger, whether from an indexer's database or from a node. */
 export const isLedger = (form: string): boolean => form === 'ledger' || form === 'node-ledger';
 
 interface TableColumn {
-  /** In the spelling of the file. */
+  /** Name as spelled in the file. */
   readonly name: string;
   /** DuckDB's type; always VARCHAR in CSV files. */
   readonly type: string;
@@ -29,7 +29,7 @@ interface TableColumn {
 
 interface Common {
   readonly file: InputFile;
-  /** The file that DuckDB reads: the input itself or its unpacked copy. */
+  /** Path of the file that DuckDB reads, which is the input itself or its unpacked copy. */
   readonly path: string;
   /** Size of the file at `path`. */
   readonly bytes: number;
@@ -39,7 +39,7 @@ export type Recognised =
   | (Common & { readonly form: 'activity' | 'envelope' | 'no-records'; readonly layout: JsonLayout })
   | (Common & { readonly form: TableForm; readonly format: 'csv' | 'parquet'; readonly columns: readonly TableColumn[] });
 
-/** The part of a file that is read to detect its form. */
+/** Bytes at the start of a file that are read to detect the form. */
 const HEAD_BYTES = 256 * 1024;
 
 const KNOWN_FORMATS = [
@@ -49,10 +49,7 @@ const KNOWN_FORMATS = [
   `a flat table with the columns ${ACTIVITY_FIELDS.map((f) => f.column).join(', ')}, and optionally ${EVENT_INDEX.column}.`,
 ];
 
-/**
- * Detects the form of one file. Unpacks a compressed file to the path `scratch`. Throws an InputError for an unknown
- * form.
- */
+/** Detects the form of a file. Unpacks a compressed file to `scratch`. Throws an InputError for an unknown form. */
 export async function recognise(file: InputFile, store: Store, scratch: string): Promise<Recognised> {
   let path = file.path;
   let { head, bytes } = readHead(file, path);
@@ -78,10 +75,10 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
   return recogniseCsv(common, content);
 }
 
-/** Some editors write these bytes before UTF-8 text. DuckDB rejects them in JSON. */
+/** Bytes that some editors write before UTF-8 text. DuckDB rejects them in JSON. */
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Reads the first bytes of a file, and its size. `path` is the file or its unpacked copy. */
+/** Reads the first bytes of a file, and its size. `path` is that of the file or of its unpacked copy. */
 function readHead(file: InputFile, path: string): { head: Buffer; bytes: number } {
   let handle: number | undefined;
   try {
@@ -100,7 +97,7 @@ function recogniseJson(common: Common, head: string): Recognised {
   const layout = jsonLayout(head);
   if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
   const keys = topLevelKeys(head);
-  // A build's list of its Parquet files, or a pull's list of blocks. They have no records.
+  // These files are a build's list of Parquet files or a pull's list of blocks. They have no records.
   if (['ranges', 'sources', 'sources,tip'].includes(keys.join())) return { ...common, form: 'no-records', layout };
   if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
   if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
@@ -136,7 +133,8 @@ function jsonLayout(head: string): JsonLayout {
     JSON.parse(text.slice(0, end));
     return 'newline_delimited';
   } catch {
-    // The first line is not complete JSON: either a pretty-printed object, or NDJSON with a broken first line.
+    // The first line is not complete JSON. The file is either a pretty-printed object, or NDJSON with a broken first
+    // line.
     return text
       .slice(end + 1)
       .trimStart()
@@ -169,7 +167,7 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
   }
 }
 
-/** Forms of tables, and the columns that they must have. A table has the first form of which it has all columns. */
+/** Forms of tables, and the columns that each form requires. A table has the first form whose columns it has. */
 const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['flat', 'a flat activity table', ACTIVITY_FIELDS],
   ['node-ledger', 'ledger rows from a node', NODE_LEDGER_FIELDS],

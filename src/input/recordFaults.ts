@@ -1,19 +1,17 @@
-/**
- * Explains why one record is invalid, with the zod schemas of the contract.
- */
+/** Explains why one record is invalid, with the zod schemas of the contract. */
 import type { z } from 'zod';
 import { RULES } from '../contract/fields.ts';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';
 import { shorten } from './inputFindings.ts';
 import type { RawSource } from './rawSource.ts';
 
-/** The cells of a record as text, by column. */
+/** Cells of a record as text, by column. */
 type Cells = Readonly<Record<string, unknown>>;
 
-/** Returns a message for each rule that a record breaks. `where` is its file and place: `input/a.ndjson line 3`. */
+/** Returns a message for each rule that a record breaks. `where` locates the record: `input/a.ndjson line 3`. */
 export function recordFaults(source: RawSource, where: string, row: Cells): string[] {
   const { value, issues } = source.unit === 'row' ? checkCells(source, row) : checkJson(source, row);
-  // SQL and schemas disagree, which is a bug. The record is still rejected.
+  // The SQL check and the schemas disagree, which is a bug. The record is still rejected.
   if (issues.length === 0) return [`${where}: the record was rejected by the SQL check; please report this bug`];
   return issues.map(({ path, message }) => {
     const found = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
@@ -33,7 +31,7 @@ function checkCells(source: RawSource, row: Cells): Checked {
 
 const NOT_JSON = Symbol('not JSON');
 
-/** Parses strictly: DuckDB also accepts NaN, Infinity, and commas before a closing bracket. */
+/** Parses strictly, because DuckDB also accepts NaN, Infinity, and commas before a closing bracket. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -56,7 +54,8 @@ function checkJson(source: RawSource, row: Cells): Checked {
     else (value[head] as Record<string, unknown>)[tail] = parsed;
     if (field.kind !== 'integer' || textRule('integer').safeParse(cell).success) continue;
     const isWhole = Number.isSafeInteger(parsed) && Number(parsed) >= 0;
-    // JSON.parse turns 1.0 into 1, so the schema does not see it. Nor does it check `total` and `offset` of a response.
+    // JSON.parse turns 1.0 into 1, so the schema does not see the fraction. The schema does not check `total` and
+    // `offset` of a response either.
     if (isWhole) issues.push({ path: field.path.split('.'), message: 'must be written as a plain integer, without fraction or exponent' });
     else if (field.column.startsWith('page_')) issues.push({ path: [field.path], message: RULES.integer.rule });
   }

@@ -2,8 +2,9 @@
  * Assembles lists from saved responses. The pages of a list may be in several files, in any order, and may overlap.
  *
  * A response does not contain its request, so the list of a page is inferred. A page with records of several
- * transactions belongs to a block's list. Pages with one transaction each belong to transactions' lists if each such
- * list is complete, and otherwise to a block's list. A list that does not have all records of its total is rejected.
+ * transactions belongs to a block's list. If all pages have one transaction each, they belong to transactions' lists,
+ * provided that each of these lists is complete. Otherwise they belong to a block's list. A list with fewer records
+ * than its total is rejected.
  */
 import { int, joinedText, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
@@ -11,10 +12,7 @@ import { canonicalSelect, RECORDS, type Records, SERVED_COLUMNS } from './canoni
 import { Report } from './inputFindings.ts';
 import type { RawSource } from './rawSource.ts';
 
-/**
- * Makes canonical records of affected blocks from all saved responses, and notices. Throws an InputError for incomplete
- * or contradictory lists.
- */
+/** Returns the records of affected blocks, and notices. Throws an InputError for incomplete or contradictory lists. */
 export async function assembleSavedResponses(
   sources: readonly RawSource[],
   affected: TableWith<'block_height'>,
@@ -23,7 +21,7 @@ export async function assembleSavedResponses(
   const names = new Map(sources.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const place = ['page', 'page_total::BIGINT AS total', 'page_offset::BIGINT + item - 1 AS position'];
   const all = sources.map((source) => canonicalSelect(source, place)).join(' UNION ALL ');
-  // Other blocks of an unchanged file may have further pages in files that were not read, so they are skipped.
+  // Skips other blocks of an unchanged file, because they may have further pages in files that were not read.
   await store.run(
     `CREATE OR REPLACE TEMP TABLE saved AS SELECT * FROM (${all}) WHERE block_height IN (SELECT block_height FROM ${affected})`,
   );
@@ -88,7 +86,7 @@ export async function assembleSavedResponses(
   }
   report.throwIfAny((count) => `${count} list(s) of saved responses contradict each other`);
 
-  // A block's list already has every record of its transactions' lists.
+  // A block's list already has every record of the lists of its transactions.
   const records = await store.table(
     'canonical',
     RECORDS,
@@ -110,8 +108,8 @@ const describeList = ({ list, height }: { readonly list: string; readonly height
   list === '' ? `block ${height}` : `transaction ${list}`;
 
 /**
- * Returns a notice about lists with records of one operation only. Their other records may be missing, because a
- * response does not say whether it was filtered by operation.
+ * Returns a notice about lists whose records all have the same operation. A response does not say whether it was
+ * filtered by operation, so other records may be missing.
  */
 async function noticeFiltered(names: ReadonlyMap<number, string>, store: Store): Promise<string[]> {
   const [first, ...others] = await store.rows(

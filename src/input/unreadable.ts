@@ -1,6 +1,4 @@
-/**
- * Errors of files that cannot be read: bad input, or a machine without free memory or file handles.
- */
+/** Errors of files that cannot be read: bad input, or a machine without free memory or file handles. */
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
 
 const MACHINE: Readonly<Record<string, string>> = {

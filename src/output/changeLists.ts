@@ -3,7 +3,7 @@
  * line is a path relative to the output folder.
  *
  * A build writes the lists into `.part` files and renames them at its end. If a build is killed, the next build cannot
- * see which files it removed, so it takes these paths from the unfinished list.
+ * see which files are already removed. So it takes their paths from the unfinished list.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { yieldNow } from '../yieldNow.ts';
 const FOLDER = 'changes';
 const PART = '.part';
 
-/** Bytes per copy. A list may have millions of paths. */
+/** Bytes per read. A list may have millions of paths, so it is copied in portions. */
 const PORTION = 1 << 20;
 
 /** Appends the content of a file to `handle`, in portions of the given buffer. */
@@ -46,7 +46,7 @@ function textOf(list: string): string | undefined {
 /** Reads the paths of a list. Ignores an incomplete last line, because the file of that path was not removed. */
 const pathsIn = (list: string): string[] => (textOf(list) ?? '').split('\n').slice(0, -1).filter(Boolean);
 
-/** Removes an incomplete last line, so that the next path starts a new line. */
+/** Removes an incomplete last line of a list, so that the next path starts a new line. */
 function dropHalfLine(list: string): void {
   const text = textOf(list);
   if (text !== undefined && !text.endsWith('\n')) truncateSync(list, text.lastIndexOf('\n') + 1);
@@ -65,9 +65,9 @@ export class Changes {
   }
 
   /**
-   * Starts the lists of a build that has locked cache and output. `lastBuildDied` is true if the last build did not
-   * finish. That build may already have renamed its lists, so the paths in `removed.txt` are taken over too. Throws
-   * system errors.
+   * Starts the lists of a build, which must have locked cache and output. `lastBuildDied` is true if the last build did
+   * not finish. Then the paths in `removed.txt` are taken over too, because the killed build may have renamed its list
+   * already. Throws system errors.
    */
   begin(lastBuildDied: boolean): void {
     makeFolder(this.#folder);
@@ -84,20 +84,17 @@ export class Changes {
     return join(this.#folder, `added-${writer}${PART}`);
   }
 
-  /** Returns the list of removed paths. Must be synced before a file is removed, or a power cut may lose the path. */
+  /** Opens the list of removed paths. Must be synced before a file is removed, or a power cut may lose the path. */
   removedList(): PathList {
     return new PathList(this.#removed);
   }
 
-  /**
-   * Merges the lists and gives them their final names. Must be called after all writers have ended. `root` is the
-   * output folder.
-   */
+  /** Merges the lists of all writers, which must have ended, and renames the lists. `root` is the output folder. */
   async finish(root: string): Promise<void> {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
     const added = join(this.#folder, `added.txt${PART}`);
     const handle = openSync(added, 'w');
-    // Sorts by number. The part of the main thread comes last, so the manifest is the last line.
+    // Sorted by writer number. The part of the main thread comes last, so the manifest is the last line.
     parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
     try {
       const portion = Buffer.allocUnsafeSlow(PORTION);

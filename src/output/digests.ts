@@ -2,7 +2,7 @@
  * Digests of the data. They do not depend on dialect, layout or page sizes.
  *
  * - The digest of a block is the SHA-256 of its records in served order and contract dialect, joined by commas. A page
- *   with the whole block has exactly these bytes between `"results":[` and `]}` (contract/blockDigest.ts).
+ *   with all records of a block has exactly these bytes between `"results":[` and `]}` (contract/blockDigest.ts).
  * - The digest of a build is the SHA-256 of one line per block, heights ascending: height, space, digest, line feed.
  *
  * The digests of blocks are in files of a thousand heights each: `runes/v1/digests/840000.json`.
@@ -24,7 +24,7 @@ export interface BlockDigest {
   readonly digest: string;
 }
 
-/** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws if the text is not valid. */
+/** Returns the blocks of the digests file at `path`, heights ascending. Throws if the text is not valid. */
 export function readDigests(text: string, path: string): BlockDigest[] {
   const { blocks } = digestsFile.parse(JSON.parse(text));
   if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {

@@ -1,7 +1,4 @@
-/**
- * The manifest of a build, `runes/v1/manifest.json`: options, contents and digest. Contains no times, so that equal
- * input always gives equal bytes.
- */
+/** Manifest of a build, `runes/v1/manifest.json`. It contains no times, so that equal input gives equal bytes. */
 
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';
@@ -27,9 +24,7 @@ export interface ArchiveFacts {
   readonly lists: ListTables | undefined;
 }
 
-/**
- * Returns the manifest of all blocks in the state. `archive` and `etchings` are undefined for a mirror without these.
- */
+/** Returns the manifest of all blocks in the state. `archive` and `etchings` are undefined if the mirror has none. */
 export async function manifestOf(
   site: Site,
   siteUrl: string | undefined,
@@ -47,14 +42,7 @@ export async function manifestOf(
   const sums = ['transactions', 'records', 'files', 'bytes'].map((name) => `coalesce(sum(${name}), 0)::BIGINT AS ${name}`);
   const { blocks, invented, transactions, records, files, bytes } = await store.row(
     `SELECT count(*) AS blocks, count(*) FILTER (${IS_INVENTED}) AS invented, ${sums.join(', ')} FROM ${state.blocks}`,
-    {
-      blocks: int,
-      invented: int,
-      transactions: int,
-      records: int,
-      files: int,
-      bytes: int,
-    },
+    { blocks: int, invented: int, transactions: int, records: int, files: int, bytes: int },
   );
   return {
     generator: 'rune-activity-mirror',
@@ -108,7 +96,7 @@ function holderFacts(tables: ListTables, { holders }: BalanceTables): { block_he
   return holders.some(({ last }) => last <= ranked) ? { block_height: ranked } : {};
 }
 
-/** Counts the ledger rows that were left out because their rune is unknown. Copies of a block count once. */
+/** Counts the ledger rows that the build left out because their rune is unknown. Copies of a block count once. */
 async function leftOut(state: StateTables, store: Store): Promise<Pick<Manifest, 'left_out'>> {
   const rows = await store.rows(
     `SELECT rune_id, sum(records)::BIGINT AS records, sum(sum(records)) OVER ()::BIGINT AS rows, count(*) OVER () AS runes

@@ -15,7 +15,7 @@ export const MARKER = MARKER_PATH;
 // A second line marks an unfinished build, because hosting/upload.sh counts lines instead of comparing words.
 const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. The next build completes the folder.\n`;
 
-/** Lock file of a running build. It is a database for the reason given at attachDatabase. */
+/** Lock file of a running build. It is a DuckDB database, so that the lock ends with the process (attachDatabase). */
 export const LOCK = `${MARKER}.lock`;
 
 export interface OutputState {
@@ -52,7 +52,6 @@ export function inspectOutput(root: string): OutputState {
   return { kind: 'ours', manifest: isFinished ? digestOf(manifest) : undefined, hasData: facts?.isSample === false };
 }
 
-/** Returns the SHA-256 that identifies a manifest. */
 export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
 
 /** Reads a file. Returns undefined if it does not exist or is not a file. Throws a BuildError if it cannot be read. */
@@ -67,7 +66,7 @@ function readIfThere(path: string): Buffer | undefined {
   }
 }
 
-/** Returns whether a manifest is of the sample. Undefined for bytes that are not a manifest of this program. */
+/** Reads whether a manifest is of the sample. Returns undefined for anything but a manifest of this program. */
 function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean } | undefined {
   try {
     const manifest: unknown = JSON.parse(bytes?.toString() ?? '');
@@ -80,9 +79,9 @@ function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean } | un
 }
 
 /**
- * Creates the output folder, locks it and marks it as unfinished. `seen` is its state at the start of this build.
- * Rejects with a BuildError if that fails, if another build is using the folder, or if another build has changed it
- * since.
+ * Creates the output folder, locks it and marks it as unfinished. `seen` is the state of the folder at the start of
+ * this build. Rejects with a BuildError if a step fails, or if another build is using the folder or has changed it
+ * since `seen`.
  */
 export async function claimOutput(root: string, seen: OutputState, store: Store): Promise<void> {
   await explainFiles(async () => {
@@ -109,7 +108,7 @@ const lockOf = (root: string): DatabaseFile => ({
   flag: '--out',
 });
 
-/** Marks the output as finished. Must be called after all files are synced, so that the mark is never false. */
+/** Marks the output as finished. The caller must sync all files first, because a power cut may lose unsynced files. */
 export const finishOutput = (root: string): void => mark(root, FINISHED);
 
 /** Unlocks the folder. Rejects with a BuildError if the lock cannot be removed. */

@@ -1,6 +1,4 @@
-/**
- * Lists the Parquet files: one for each range of 100 heights with a block, and `activity/index.json`, which lists them.
- */
+/** Creates `activity/index.json`, the list of Parquet files. Each range of 100 heights with a block has one file. */
 import { createHash } from 'node:crypto';
 import { createReadStream, lstatSync } from 'node:fs';
 import type { BulkFile } from '../contract/parquetSchemas.ts';
@@ -25,7 +23,10 @@ export const byRange = <Block extends BlockSize>(blocks: readonly Block[]): Map<
 
 export const recordsOf = (blocks: readonly BlockSize[]): number => blocks.reduce((sum, { records }) => sum + records, 0);
 
-/** Makes `activity/index.json` from blocks (heights ascending). Throws if `stamps` lacks the file of a range. */
+/**
+ * Returns the content of `activity/index.json`. The heights of `blocks` must ascend. `stamps` has the stamp of each
+ * range's file, by the first height of the range. Throws if a stamp is missing.
+ */
 export function rangesFile(blocks: readonly BlockSize[], stamps: ReadonlyMap<number, FileStamp>): Buffer {
   const lines = [...byRange(blocks)].map(([first, inRange]) => {
     const stamp = stamps.get(first);
@@ -44,7 +45,7 @@ export function rangesFile(blocks: readonly BlockSize[], stamps: ReadonlyMap<num
   return Buffer.from(`{"ranges":[\n${lines.join(',\n')}\n]}\n`);
 }
 
-/** Reads a file and computes its stamp. Undefined if the path does not exist or is not a regular file. */
+/** Reads a file and computes its stamp. Returns undefined if the path is not an existing regular file. */
 export async function stampOf(path: string): Promise<FileStamp | undefined> {
   try {
     if (!lstatSync(path).isFile()) return undefined;

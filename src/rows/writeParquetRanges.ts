@@ -1,6 +1,6 @@
 /**
- * Writes the Parquet files of a build. An incremental build reads only changed blocks, so it copies the rows of the
- * other blocks from the existing file. It first checks that the bytes of this file match the state.
+ * Writes the Parquet files of a build. An incremental build reads only changed blocks, so it copies the rows of other
+ * blocks from the existing file. Before that, it checks that the bytes of the existing file match the state.
  */
 import { join, resolve } from 'node:path';
 import { int, literal, nullable, type Store, text } from '../duckdb/store.ts';
@@ -13,18 +13,15 @@ import { HEIGHTS_PER_RANGE, RANGES_PATH, rangePath } from '../pages/filePaths.ts
 import { rangesFile, stampOf } from './parquetIndex.ts';
 import { rowsOfFiles, rowsOfRecords, writeRows } from './parquetRows.ts';
 
-/** A Parquet file was changed since the last build, so an incremental build cannot copy rows from it. */
+/** Thrown if a Parquet file was changed since the last build, because a build cannot copy rows from it. */
 export class ChangedRangeError extends Error {
   override readonly name = 'ChangedRangeError';
 }
 
-/** SQL of the first height of the range that a block is in. */
+/** SQL of the first height of a block's range. */
 const FIRST = `block_height - block_height % ${HEIGHTS_PER_RANGE}`;
 
-/**
- * Checks the files of all ranges with an affected block. Throws a ChangedRangeError if a file does not
- * match its size and SHA-256 in the state.
- */
+/** Throws a ChangedRangeError if the file of a range with an affected block does not match its stamp in the state. */
 export async function checkRanges(out: string, affected: Loaded['affected'], { known }: State, store: Store): Promise<void> {
   const rows = await store.rows(
     `SELECT DISTINCT ${FIRST} AS first, r.bytes, r.digest FROM ${known.blocks} LEFT JOIN ${known.ranges} r ON r.first = ${FIRST}
@@ -40,17 +37,17 @@ export async function checkRanges(out: string, affected: Loaded['affected'], { k
   }
 }
 
-/** A range whose file must be written. */
+/** Range whose file must be written. */
 interface Due {
   readonly first: number;
   readonly records: number;
-  /** Records of the range that this build has read. */
+  /** Records of new and changed blocks of the range, which this build has read. */
   readonly fresh: number;
 }
 
 /**
- * Writes the files of ranges with a changed block, and the list of all files. `state` has the new blocks already. Temporary files go to `scratch`. Returns the paths of files whose
- * range no longer has blocks.
+ * Writes the files of ranges with a changed block, and the list of all files. `state` already has the new blocks.
+ * Temporary files go to `scratch`. Returns the paths of files whose range no longer has blocks.
  */
 export async function writeRanges(
   out: string,
@@ -99,7 +96,7 @@ export async function writeRanges(
 
 type AsideLimits = Pick<WorkLimits, 'recordsAside'>;
 
-/** Groups neighbouring ranges with few records. Every other range is a group of its own. */
+/** Groups neighbouring ranges with at most `recordsAside` records to write. A larger range is its own group. */
 function portionsOf(ranges: readonly Due[], { recordsAside }: AsideLimits): Due[][] {
   const portions: Due[][] = [];
   let room = 0;
@@ -116,7 +113,7 @@ function portionsOf(ranges: readonly Due[], { recordsAside }: AsideLimits): Due[
   return portions;
 }
 
-/** Copies the records that were read of these ranges into a temporary table. */
+/** Copies the new and changed blocks' records of these ranges to a temporary table. */
 function putAside(portion: readonly Due[], kept: Loaded['kept'], isWritten: string, store: Store): Promise<Loaded['kept']> {
   const [first, last] = [portion[0]?.first ?? 0, portion.at(-1)?.first ?? 0];
   const isInRange = `block_height BETWEEN ${first} AND ${last + HEIGHTS_PER_RANGE - 1}`;
@@ -124,10 +121,8 @@ function putAside(portion: readonly Due[], kept: Loaded['kept'], isWritten: stri
 }
 
 async function listOf(state: StateTables, store: Store): Promise<Buffer> {
-  const blocks = await store.rows(`SELECT block_height AS height, records FROM ${state.blocks} ORDER BY height`, {
-    height: int,
-    records: int,
-  });
+  const sql = `SELECT block_height AS height, records FROM ${state.blocks} ORDER BY height`;
+  const blocks = await store.rows(sql, { height: int, records: int });
   const ranges = await store.rows(`SELECT * FROM ${state.ranges}`, { first: int, bytes: int, digest: text });
   return rangesFile(blocks, new Map(ranges.map(({ first, bytes, digest }) => [first, { bytes, sha256: digest }])));
 }

@@ -41,7 +41,7 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     expect([error.exitCode, error.message, error.details]).toEqual([
       3,
       expect.stringMatching(/^writing the output failed: ENOSPC/),
-      ['The disk is full or out of inodes. Free some, or choose another disk with --out and --cache. Then build again.'],
+      ['The disk is full or out of inodes. Free some space, or choose another disk with --out and --cache. Then build again.'],
     ]);
     const whole = join(temporaryFolder(), 'dist');
     await testBuild(whole, { inputs: [SAMPLE_INPUT], cache });

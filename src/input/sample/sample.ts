@@ -11,7 +11,7 @@ import { FIRST_INVENTED, INVENTED_HASH_START } from './sampleMarks.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(`rune-activity-mirror sample 1/${text}`).digest('hex');
 
-/** Returns the mulberry32 generator: numbers from 0 (included) to 1 (excluded), always the same for a seed. */
+/** Returns the mulberry32 generator. Its numbers from 0 (inclusive) to 1 (exclusive) are always the same for a seed. */
 function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {
@@ -29,7 +29,7 @@ const between = (from: number, to: number): number => from + Math.floor(random()
 /** Returns an amount of 1 to 36 digits, so that sums of a few amounts stay below 2^128. */
 const someAmount = (): bigint => BigInt(Array.from({ length: between(1, 36) }, () => between(1, 9)).join(''));
 
-/** Returns text like a regtest address. The checksum is wrong, so nobody can own the address. */
+/** Returns text that looks like a regtest address. The checksum is wrong, so nobody can own the address. */
 function someAddress(): string {
   const letters = Array.from({ length: random() < 0.8 ? 38 : 58 }, () => 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'[between(0, 31)]);
   return `bcrt1${letters.length === 38 ? 'q' : 'p'}${letters.join('')}`;
@@ -56,10 +56,10 @@ const ALPHA: Rune = { spaced: 'SYNTHETIC•ALPHA', divisibility: 0, premine: MAX
 const BRAVO: Rune = { spaced: 'SYNTHETIC•BRAVO', divisibility: 2, premine: 2_100_000_000n, symbol: 'ᚱ', terms: [50_000n, 1_000] };
 const CHARLIE: Rune = { spaced: 'SYNTHETIC•CHARLIE', divisibility: 8, premine: 1n, symbol: '🧪', terms: [7n, 1_000] };
 const DELTA: Rune = { spaced: 'SYNTHETIC•DELTA', divisibility: 18, premine: 10n ** 30n, symbol: ',', terms: [10n ** 18n, 1_000] };
-/** Edge cases: no premine, so that the etching has one record; a single mint of the largest amount, 38 decimals. */
+/** Edge cases: no premine, so that the etching has one record; a single mint of the largest amount; 38 decimals. */
 const ECHO: Rune = { spaced: 'SYNTHETIC•ECHO', divisibility: 38, symbol: '¤', terms: [MAX, 1] };
 const MAIN = [ALPHA, BRAVO, CHARLIE, DELTA, ECHO];
-/** Runes without a symbol. There are 22, so that the etchings of a block need more than one page of 20. */
+/** Runes without a symbol. There are 22 of them, so that the etchings of a block need more than one page of 20. */
 const SERIES: readonly Rune[] = Array.from({ length: 22 }, (_, i) => ({
   spaced: `SYNTHETIC•SERIES•${String.fromCharCode(65 + i).repeat(2)}`,
   divisibility: i,
@@ -79,7 +79,7 @@ interface Event {
 
 type Transaction = readonly Event[];
 
-/** Returns 1 event, or 2 with a premine. */
+/** Returns the events of an etching: 1 event, or 2 with a premine. */
 function etch(rune: Rune, address?: string, output = 1): Transaction {
   const { premine: amount } = rune;
   const etching: Event = { rune, operation: 'etching' };
@@ -87,7 +87,7 @@ function etch(rune: Rune, address?: string, output = 1): Transaction {
   return [etching, { rune, operation: 'receive', amount, output, address: address ?? someAddress() }];
 }
 
-/** Returns 2 events: the mint and its receiver. */
+/** Returns 2 events: the mint, and its receiver. */
 const mint = (rune: Rune): Transaction => {
   const amount = rune.terms?.[0] ?? 0n;
   return [
@@ -96,10 +96,9 @@ const mint = (rune: Rune): Transaction => {
   ];
 };
 
-/** Returns 1 event. */
 const burn = (): Transaction => [{ rune: pick(), operation: 'burn', amount: someAmount(), address: someAddress() }];
 
-/** Returns outputs * (1 + senders) events: per output a receive, then a send per sender. Some have no address. */
+/** Returns transfers: for each output, one receive and then one send per sender. Some receivers have no address. */
 function move(outputs: number, senders = 1): Transaction {
   const from = Array.from({ length: senders }, someAddress);
   return Array.from({ length: outputs }, (_, output) => {
@@ -152,7 +151,7 @@ function firstEtchings(): Transfers[] {
 
 // --- Invented blocks -------------------------------------------------------------------------------------------------
 
-/** Transactions of each height. The totals are near the page sizes 20 and 60, where errors are most likely. */
+/** Transactions of each height. Record counts are near the page sizes 20 and 60, where errors are most likely. */
 const blocks = (): Transaction[][] => [
   /* 2000001:  20 */ [etch(ALPHA), etch(BRAVO), etch(CHARLIE), etch(DELTA), ...mints(6)],
   /* 2000002:   1 */ [etch(ECHO)],

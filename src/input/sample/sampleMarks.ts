@@ -1,9 +1,9 @@
-/** Recognises the invented blocks of the sample, so that no mirror presents them as real data. */
+/** Marks of the sample's invented blocks, by which mirrors recognise them and do not present them as real data. */
 
 /** Height of the first invented block. Far above the tip of the chain, so that nobody mistakes it for a real block. */
 export const FIRST_INVENTED = 2_000_001;
 
-/** Prefix of the hashes of invented blocks. No block of Bitcoin's main chain since 2010 has so few zeros. */
+/** Prefix of the hashes of invented blocks. It has 8 zeros; every block of Bitcoin's main chain since 2010 has more. */
 export const INVENTED_HASH_START = '00000000f00d';
 
 /** SQL condition for rows of invented blocks, by the columns `block_height` and `block_hash`. */

@@ -7,7 +7,7 @@ import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists
 
 export type Counts = Record<Operation, number>;
 
-/** Stats of a build, from which its documents are made. */
+/** Stats of a build. The stats documents are made from them. */
 export interface BuildStats {
   /** Heights ascending. */
   readonly blocks: readonly BlockStats[];
@@ -19,24 +19,14 @@ export interface BuildStats {
 export const countsOf = ({ etching, mint, burn, send, receive }: Readonly<Counts>): Counts => ({ etching, mint, burn, send, receive });
 
 /** Picks the stats of a block, with keys in the order of the stats files. */
-export const blockOf = ({ height, hash, timestamp, transactions, records, ...counts }: BlockStats): BlockStats => ({
-  height,
-  hash,
-  timestamp,
-  transactions,
-  records,
-  ...countsOf(counts),
-});
+export function blockOf({ height, hash, timestamp, transactions, records, ...counts }: BlockStats): BlockStats {
+  return { height, hash, timestamp, transactions, records, ...countsOf(counts) };
+}
 
 /** Picks the stats of a rune, with keys in the order of the stats files. */
-export const runeOf = ({ id, number, name, spaced_name, records, ...counts }: RuneStats): RuneStats => ({
-  id,
-  number,
-  name,
-  spaced_name,
-  records,
-  ...countsOf(counts),
-});
+export function runeOf({ id, number, name, spaced_name, records, ...counts }: RuneStats): RuneStats {
+  return { id, number, name, spaced_name, records, ...countsOf(counts) };
+}
 
 export function addCounts(sum: Counts, counts: Readonly<Counts>): void {
   for (const operation of OPERATIONS) sum[operation] += counts[operation];
@@ -44,18 +34,18 @@ export function addCounts(sum: Counts, counts: Readonly<Counts>): void {
 
 export const noCounts = (): Counts => ({ etching: 0, mint: 0, burn: 0, send: 0, receive: 0 });
 
-/** Most runes in `stats.json`. */
+/** Maximum number of runes in `stats.json`. */
 export const MOST_ACTIVE = 20;
 
-/** Returns the MOST_ACTIVE runes with the most records. Sorts runes with equal records by id. */
+/** Returns the MOST_ACTIVE runes with the most records. Runes with equal numbers of records are sorted by id. */
 export const mostActive = (runes: Iterable<RuneStats>): RuneStats[] =>
   [...runes].sort((a, b) => b.records - a.records || compareIds(keyOf(a.id), keyOf(b.id))).slice(0, MOST_ACTIVE);
 
-/** Sums up the stats of runes by id. */
+/** Sums the stats of runes by id. */
 export class RuneTotals {
   readonly #runes = new Map<string, RuneStats>();
 
-  /** Adds a rune. If a rune has two names, which only occurs in wrong data, keeps the smaller name, as the SQL does. */
+  /** Adds a rune's stats. If wrong data give a rune two names, keeps the smaller name, as the SQL does. */
   add(rune: Readonly<RuneStats>): void {
     const sum = this.#runes.get(rune.id);
     if (sum === undefined) {
@@ -69,12 +59,10 @@ export class RuneTotals {
     addCounts(sum, rune);
   }
 
-  /** Stats of all runes, in any order. */
   get all(): Iterable<RuneStats> {
     return this.#runes.values();
   }
 
-  /** Stats of all runes, sorted by id. */
   get sorted(): RuneStats[] {
     return [...this.#runes.values()]
       .map((rune) => ({ rune, key: keyOf(rune.id) }))
@@ -88,7 +76,7 @@ export const ID_FORM = '([0-9]{1,15}):([0-9]{1,15})';
 const id = new RegExp(`^${ID_FORM}$`);
 
 interface IdKey {
-  /** Height in the id; infinity if the id does not match ID_FORM. */
+  /** Height in the id. Infinity if the id does not match ID_FORM. */
   readonly block: number;
   readonly tx: number;
   readonly id: string;

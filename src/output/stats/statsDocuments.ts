@@ -1,7 +1,4 @@
-/**
- * Makes the documents about all blocks: for charts, for clients that poll, and for feed readers. Builds and
- * verification both make them here, from the same stats.
- */
+/** Creates the documents for charts, polling clients and feed readers, both in builds and in verifications. */
 import type { BlockStats, LatestBlocks, Stats } from '../../contract/statsSchemas.ts';
 import { FEED_PATH, LATEST_PATH, STATS_PATH } from '../../pages/filePaths.ts';
 import type { OwnFile } from '../../site/assets.ts';
@@ -12,7 +9,7 @@ import { feedOf } from './feed.ts';
 /** Number of blocks in `blocks.json`. */
 const LATEST_BLOCKS = 100;
 
-/** Makes the path and content of each document. `siteUrl`: public URL of the mirror, ending with a slash, if known. */
+/** Returns the path and content of each document. `siteUrl` is the mirror's URL with a final slash, if known. */
 export function statsDocuments(stats: BuildStats, siteUrl: string | undefined): OwnFile[] {
   const documents = [
     [STATS_PATH, statsOf(stats)],
@@ -22,7 +19,7 @@ export function statsDocuments(stats: BuildStats, siteUrl: string | undefined): 
   return documents.map(([path, document]) => [path, Buffer.from(`${JSON.stringify(document)}\n`)]);
 }
 
-/** Makes `stats.json`. */
+/** Returns the content of `stats.json`. */
 function statsOf({ blocks, runes }: BuildStats): Stats {
   const operations = noCounts();
   let [transactions, records] = [0, 0];
@@ -35,7 +32,7 @@ function statsOf({ blocks, runes }: BuildStats): Stats {
   return { first, last, blocks: blocks.length, transactions, records, operations, ...activityOf(blocks), runes: runes.map(runeOf) };
 }
 
-/** Makes `blocks.json` from blocks with ascending heights. */
+/** Returns the content of `blocks.json`. The heights of `blocks` must ascend. */
 function latestOf(blocks: readonly BlockStats[]): LatestBlocks {
   return {
     tip: blocks.at(-1)?.height ?? null,

@@ -1,6 +1,6 @@
 /**
- * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds make the JSON text in SQL,
- * because all history has millions of lines, and objects in JavaScript take about 10 µs per line. Verification makes
+ * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds write the JSON text in SQL,
+ * because a full history has millions of lines and JavaScript objects take about 10 µs per line. Verification creates
  * the same bytes from objects.
  */
 import type { BlockStats, RuneStats, StatsFile } from '../../contract/statsSchemas.ts';
@@ -18,7 +18,7 @@ import { type BuildStats, blockOf, ID_FORM, MOST_ACTIVE, mostActive, runeOf } fr
 
 const BETWEEN = ',\n';
 
-/** Joins lines to the bytes of a file. Each line must begin with BETWEEN. */
+/** Joins lines into the bytes of a file. Each line must begin with BETWEEN. */
 const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
   Buffer.concat([
     Buffer.from('{"blocks":[\n'),
@@ -30,13 +30,13 @@ const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
 
 const linesOf = (values: readonly object[]): Buffer => Buffer.from(values.map((value) => BETWEEN + JSON.stringify(value)).join(''));
 
-/** Makes the bytes of a file. Blocks must have ascending heights; runes must be sorted by id. */
+/** Returns the bytes of a file. Blocks must have ascending heights. Runes must be sorted by id. */
 export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks.map(blockOf)), linesOf(runes.map(runeOf)));
 
 const recordsSql = OPERATIONS.join(' + ');
 const countsSql = OPERATIONS.flatMap((name) => [`',"${name}":'`, name]);
 
-/** SQL of a block's line, from a row of the state's table of blocks. */
+/** Returns SQL of a block's line, for a row of the state's table of blocks. */
 function blockLine(dialect: Dialect): string {
   const counts = OPERATIONS.flatMap((name, code) => [`',"${name}":'`, `split_part(operations, ',', ${code + 1})`]);
   const pieces = [
@@ -56,7 +56,7 @@ function blockLine(dialect: Dialect): string {
   return `encode(concat(${pieces.join(', ')}))`;
 }
 
-/** SQL of a rune's line, from a row of SUMS. */
+/** SQL of a rune's line, for a row of SUMS. */
 const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) => [
   `'${BETWEEN}{"id":"'`,
   text('rune_id'),
@@ -74,23 +74,20 @@ const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) =>
 
 const SUMS = `rune_id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, ${OPERATIONS.map((name) => `sum(${name}) AS ${name}`).join(', ')}`;
 
-/** SQL of the order of ids, the same as in blockStats.ts: by block and transaction as numbers, then by bytes. */
+/** ORDER BY expressions for rune ids, as in blockStats.ts: by block and transaction as numbers, then by bytes. */
 const ID_ORDER = [1, 2]
   .map((i) => `TRY_CAST(regexp_extract(rune_id, ${literal(`^${ID_FORM}$`)}, ${i}) AS BIGINT) NULLS LAST`)
   .concat('rune_id')
   .join(', ');
 
 const FIRST = `block_height - block_height % ${STATS_PER_FILE}`;
-/** Tables of the state that have stats. */
+/** Tables of the state from which stats are computed. */
 interface StatsTables {
   readonly blocks: TableWith<'block_height' | 'block_hash' | 'timestamp' | 'transactions' | 'records' | 'operations'>;
   readonly blockRunes: Table<typeof BLOCK_RUNES>;
 }
 
-/**
- * Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines by file. `first` is the lowest height
- * that a file covers.
- */
+/** Yields lines by file from a query with the columns (first DOUBLE, line BLOB). `first` is a file's lowest height. */
 async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly first: number; readonly bytes: Uint8Array }> {
   for await (const chunk of store.stream(sql)) {
     const [firsts, lines] = [readDoubles(chunk, 0), readBlobs(chunk, 1)];
@@ -104,7 +101,7 @@ async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly 
   }
 }
 
-/** Writes the stats files of blocks that were written or removed. Returns the paths of files that no longer have blocks. */
+/** Writes the stats files of new, changed and removed blocks. Returns the paths of files that no longer have blocks. */
 export async function writeStats(
   dialect: Dialect,
   state: StatsTables,
@@ -148,7 +145,7 @@ export async function readStats(dialect: Dialect, state: StatsTables, store: Sto
     return JSON.parse(`[${Buffer.concat(all).subarray(BETWEEN.length).toString('utf8')}]`) as T[];
   };
   const blocks = await read<BlockStats>(`SELECT 0::DOUBLE, ${blockLine(dialect)} FROM ${state.blocks} ORDER BY block_height`);
-  // Only the runes with the highest ranks are summed with their names. mostActive() orders runes of equal rank.
+  // Only runes with the highest ranks are summed with their names. mostActive() sorts runes of equal rank.
   const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.blockRunes} SEMI JOIN (
       SELECT rune_id FROM ${state.blockRunes} GROUP BY rune_id QUALIFY rank() OVER (ORDER BY sum(${recordsSql}) DESC) <= ${MOST_ACTIVE}) USING (rune_id) GROUP BY rune_id)`);
   return { blocks, runes: mostActive(runes) };
