@@ -5,8 +5,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../src/pages/blockAndTransactionLists.ts';
 import type { Activity, Etching } from '../../src/serve/client/mirrorClient.ts';
+import { decimalsOf, percent, shareOf } from '../../src/site/explorer/amountMath.ts';
+import { mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
 import { type Column, columnsOf, linear } from '../../src/site/explorer/scales.ts';
-import { decimalsOf, mintOf, percent, shareOf, stateOfMint } from '../../src/site/explorer/shares.ts';
 import { addDecimals, totalsOf } from '../../src/site/explorer/transactionTotals.ts';
 import { apiTarget, readLookUp, searchOf, viewOf } from '../../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';

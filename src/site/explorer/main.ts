@@ -4,10 +4,11 @@ import { count, shorten } from '../formatValues.ts';
 import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
 import { listPage, nameOf, unknownPage } from './listPage.ts';
+import { neighboursOf } from './neighbourBlocks.ts';
 import { showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, linkTo } from './parts.ts';
-import { fetchExtent, fetchList, findByLetters, mirror, neighboursOf } from './requestMirror.ts';
+import { fetchExtent, fetchList, findByLetters, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
 import { type FoundView, isMisread, LATEST, type ListView, type Misread, readLookUp, type SubjectView, searchOf, viewOf } from './views.ts';
 

@@ -2,7 +2,7 @@
 
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
-import { decimalsOf, unitsOf } from './shares.ts';
+import { decimalsOf, unitsOf } from './amountMath.ts';
 
 export interface RuneTotals {
   readonly rune: Rune;

@@ -1,32 +1,9 @@
-/** Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser. */
+/** The mint of a rune: its terms, and whether it is open. Needs no browser. */
 
 import { isMintOpen, type MintWindow, mintWindow } from '../../runes/mintTerms.ts';
 import type { Etching } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
-
-export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
-  amounts.reduce((most, amount) => Math.max(most, amount?.split('.')[1]?.length ?? 0), 0);
-
-/** Returns an amount in units of 10^-decimals. Ignores digits beyond these decimals. */
-export function unitsOf(amount: string, decimals: number): bigint {
-  const [whole = '', fraction = ''] = amount.split('.');
-  return BigInt(`${whole}${fraction.slice(0, decimals).padEnd(decimals, '0')}`);
-}
-
-/** Returns the share of an amount in another, as a number from 0 to 1. Undefined if the other is 0. */
-export function shareOf(part: string, whole: string): number | undefined {
-  const decimals = decimalsOf([part, whole]);
-  const [a, b] = [unitsOf(part, decimals), unitsOf(whole, decimals)];
-  return b <= 0n ? undefined : Number((a * 10n ** 12n) / b) / 1e12;
-}
-
-/** Formats a share as a percentage with two decimals: `12.50%`, `<0.01%`. */
-export function percent(share: number): string {
-  if (share === 0 || share === 1) return `${share * 100}%`;
-  if (share > 0 && share < 0.0001) return '<0.01%';
-  // Rounds down, so that a share below 1 is never shown as 100%.
-  return `${(share < 1 ? Math.floor(share * 10_000) / 100 : share * 100).toFixed(2)}%`;
-}
+import { unitsOf } from './amountMath.ts';
 
 export interface Mint extends MintWindow {
   /** Amount of each mint. */
