@@ -42,11 +42,11 @@ import { checkFits, describe } from './writeArchive.ts';
 import { openWriters, writePages } from './writePages.ts';
 
 /**
- * Runs a build. Repeats it as a full build when the cache is damaged, or when a Parquet file or the
- * archive was changed.
+ * Runs a build. Repeats it as a full build when the cache is damaged, or when a Parquet file or the archive was
+ * changed.
  *
  * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects
- * with a BuildError when writing fails. Files written by then stay, and the next build completes the output.
+ * with a BuildError when writing fails. Files that were already written stay, and the next build completes the output.
  */
 export async function build(given: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
   const chosen = { ...given, inputs: inputsOf(given, log) };
@@ -121,13 +121,13 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
   });
 }
 
-/** Returns the settings that the files of a build depend on. Other settings than those of the state make a full build. */
+/** Returns the settings that determine the files. A build is full if they differ from the settings in the state. */
 function settingsOf({ site, blocks, objectSize, lists, limits }: FixedOptions): object {
   const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };
   return { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...compressor };
 }
 
-/** Reads the input, asks for its transactions in unchanged blocks, and checks it. Reports what was read. */
+/** Reads and checks the input, and finds transactions in it that unchanged blocks have, too. Reports what was read. */
 async function load({ options, output, store, state, old, progress, scratch, log }: OpenBuild, clock: Stopwatch): Promise<Loaded> {
   const { inputs, out, cache, site, blocks, lists, limits } = options;
   const measure = new ReadProgress();
@@ -145,8 +145,8 @@ async function load({ options, output, store, state, old, progress, scratch, log
 }
 
 /**
- * Returns the manifest of the output if neither input, options nor program have changed. Updates the list of inputs when
- * only the times of files changed.
+ * Returns the manifest of the output if neither input, options nor program have changed. If only the times of input
+ * files changed, updates them in the state.
  */
 async function findUnchanged({ options, output, store, state, old }: OpenBuild, loaded: Loaded): Promise<Manifest | undefined> {
   if (state.whyFull !== undefined || loaded.hasChanges) return undefined;

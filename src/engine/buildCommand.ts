@@ -1,6 +1,4 @@
-/**
- * The flags of the build command and their conversion to options.
- */
+/** Flags of the build command, and their conversion to options. */
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
@@ -84,7 +82,7 @@ export const BUILD_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
-/** Size of the files of lists in layout `files`, in bytes: hosts of these often have no ranges, so readers fetch whole files. */
+/** Largest file of lists in layout `files`, in bytes. Small, because readers without ranges fetch complete files. */
 const LIST_OBJECT = 128 * 1024;
 
 /** Converts flags to options. Throws a UsageError for an invalid value. */

@@ -1,6 +1,4 @@
-/**
- * The heights of a build (`--blocks`): fixed ones, or the last blocks of the input.
- */
+/** Finds the range of heights of a build (`--blocks`). */
 import { MAX_INTEGER } from '../contract/fields.ts';
 import { withScratch } from '../disk/scratchFolder.ts';
 import { int, Store } from '../duckdb/store.ts';
@@ -11,8 +9,8 @@ import type { BuildOptions } from './buildOptions.ts';
 import { State } from './state/state.ts';
 
 /**
- * Returns the heights of a build; undefined for all. For the last blocks it reads and checks the whole input, because
- * any file may have the highest block. Rejects when the input is invalid.
+ * Returns the heights of a build; undefined for all. For the last N blocks, reads and checks the complete input,
+ * because any file may have the highest block. Rejects when the input is invalid.
  */
 export async function rangeOf(options: BuildOptions): Promise<BlockRange | undefined> {
   const { blocks } = options;
@@ -20,7 +18,7 @@ export async function rangeOf(options: BuildOptions): Promise<BlockRange | undef
   return { from: Math.max(0, (await tipOf(options)) - blocks.last + 1), to: MAX_INTEGER };
 }
 
-/** Returns the highest block of the input that has records, or that a source read. */
+/** Returns the height of the highest block that has records or that a source of the input has read. */
 function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOptions): Promise<number> {
   return withScratch(cache, async (scratch) => {
     const store = await Store.open({ memoryLimit, threads, scratch });

@@ -1,6 +1,4 @@
-/**
- * Reports of a build: text for people, fields for programs (`--log json`).
- */
+/** Reports of a build: text for people, fields for programs (`--log json`). */
 import { count, type Log, type SummaryRow } from '../cli/log.ts';
 import { costRows, peakMegabytes, type Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
@@ -10,14 +8,13 @@ import type { Loaded } from '../input/loadInput.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import type { BlockChanges } from './state/updateState.ts';
 
-/** Result of a build. */
 export interface BuildResult {
   readonly manifest: Manifest;
-  /** Files that the manifest counts and that already had the same bytes. The build wrote all others. */
+  /** Number of files that the manifest counts and that already had the same bytes. The build wrote all others. */
   readonly kept: number;
-  /** Written files that are not pages: index, digests, stats, site, manifest. */
+  /** Number of written files that are not pages: index, digests, stats, site, manifest. */
   readonly othersWritten: number;
-  /** Removed files of earlier builds, of all kinds. */
+  /** Number of removed files of earlier builds, of all kinds. */
   readonly removed: number;
   readonly blocks: BlockChanges['counts'];
   /** True for a full build, false when only changed blocks were built. */
@@ -27,7 +24,7 @@ export interface BuildResult {
 /** Returns the number of files that the manifest counts and that were created or replaced. */
 const writtenOf = ({ manifest, kept }: BuildResult): number => manifest.files - kept;
 
-/** Reports what was read. `whyFull` is the reason for a full build, undefined for an incremental one. */
+/** Reports the loaded input. `whyFull` is the reason for a full build; undefined for an incremental build. */
 export function reportLoaded(loaded: Loaded, whyFull: string | undefined, seconds: number, log: Log): void {
   for (const notice of loaded.notices) log.notice(notice);
   const { files, filesRead } = loaded;
@@ -116,7 +113,7 @@ function message({ dryRun, out }: BuildOptions, result: BuildResult, seconds: nu
   return `Wrote ${some}${what} to ${out} in ${seconds} s.${rest}${removals}`;
 }
 
-/** Returns the fields of a report for programs. */
+/** Returns the fields of a report for `--log json`. */
 const fieldsOf = (result: BuildResult, clock: Stopwatch) => ({
   ...result.manifest,
   written: writtenOf(result),

@@ -1,6 +1,4 @@
-/**
- * Chooses the input of a build, and keeps the sample away from real mirrors.
- */
+/** Chooses the input of a build, and keeps the sample away from real mirrors. */
 import { existsSync } from 'node:fs';
 import type { Log } from '../cli/log.ts';
 import { int, type Store } from '../duckdb/store.ts';
@@ -16,10 +14,7 @@ const INPUT = 'input';
 const PULLED = 'input/pulled';
 const SAMPLE = 'sample';
 
-/**
- * Returns the inputs of a build. Without `--input` and `--blocks`, a build reads the sample while `input` has no data
- * and nobody has pulled into it.
- */
+/** Returns the inputs. Without `--input` and `--blocks`, a build reads the sample until `input` has data or a pull. */
 export function inputsOf({ inputs, blocks }: BuildOptions, log: Log): readonly string[] {
   if (inputs.length > 0) return inputs;
   if (!existsSync(INPUT) && !existsSync(SAMPLE)) {
@@ -33,7 +28,7 @@ export function inputsOf({ inputs, blocks }: BuildOptions, log: Log): readonly s
   return [SAMPLE];
 }
 
-/** Throws an InputError when the loaded blocks are of the sample. Call it when the output has other data. */
+/** Throws an InputError when the loaded blocks are from the sample. Call it only when the output has other data. */
 export async function refuseSample(out: string, blocks: TableWith<'block_hash'>, store: Store): Promise<void> {
   const { invented } = await store.row(`SELECT count(*) AS invented FROM ${blocks} WHERE ${IS_INVENTED}`, { invented: int });
   if (invented === 0) return;

@@ -1,7 +1,4 @@
-/**
- * The end of a build: updates the state, writes all files but pages, removes outdated files, and marks the output as
- * finished.
- */
+/** Ends a build: updates the state, writes all files except pages, removes outdated files, and completes the output. */
 import { dirname, join } from 'node:path';
 import type { Log } from '../cli/log.ts';
 import { explainFiles } from '../disk/fileErrors.ts';
@@ -30,13 +27,13 @@ import { type BlockChanges, updateBlocks, updateInputs } from './state/updateSta
 import { type ArchiveSink, outdatedFiles, type WrittenArchive, writeArchive } from './writeArchive.ts';
 import type { Rendered } from './writePages.ts';
 
-/** The changes of a build, in its new state. */
+/** Changes from the state of the last build to the new state. */
 interface Updated {
   readonly blocks: BlockChanges;
   readonly etchings: EtchingChange;
 }
 
-/** Begins the state's transaction, and updates its tables. */
+/** Begins the transaction of the state, and updates the tables of the state. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
   const before = await listEtchings(state, store);
@@ -45,7 +42,7 @@ async function updateState({ options, state, store }: OpenBuild, loaded: Loaded,
   return { blocks, etchings: { before, now: await listEtchings(state, store) } };
 }
 
-/** Ends a dry run: updates a state in memory, only to count. */
+/** Ends a dry run. Updates a state in memory, only to count what a build would write. */
 export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, state, store } = build;
   const updated = await updateState(build, loaded, rendered);
@@ -55,11 +52,12 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
 }
 
 /**
- * Does everything after the pages. The order matters to readers and to the build after a killed one: other files,
- * manifest, removals, state, lists of changes, marker. A reader that misses a removed file already sees the new
- * manifest.
+ * Does everything after the pages, in this order: other files, manifest, removals, state, lists of changes, marker. So
+ * a reader that misses a removed file already sees the new manifest. If the build is killed, the next build can
+ * complete it.
  *
- * Each part is on the disk before the next begins, so a power cut is no worse than a kill. DuckDB syncs the state.
+ * Each part is on the disk before the next part begins, so a power cut does no more harm than a kill. DuckDB syncs the
+ * state.
  */
 export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, output, store, state, changes, progress, log } = build;
@@ -83,7 +81,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const outdatedArchive = outdatedFiles(out, archive);
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {
-        // The manifest is the last file. Sync first, so that it never describes pages that a power cut can lose.
+        // Syncs before the manifest, the last file, so that a power cut loses no pages that the manifest describes.
         if (path === MANIFEST_PATH) await syncPages(options, log);
         sink.file(path, content);
       }
@@ -121,7 +119,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
   }
 }
 
-/** Syncs the file system of the output, unless `--no-sync` is given. Logs a notice when it cannot be synced. */
+/** Syncs the file system of the output, unless `--no-sync` is given. Logs a notice when syncing fails. */
 async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Promise<void> {
   const problem = sync ? await syncFileSystem(out) : undefined;
   if (problem !== undefined)
@@ -129,8 +127,8 @@ async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Pro
 }
 
 /**
- * Writes digests, index, stats and Parquet files of the blocks at these heights. Returns the paths of files that are no
- * longer needed. A full build ignores them, because it sweeps the folders.
+ * Writes digests, index, stats and Parquet files of changed blocks. Returns the paths of files that are no longer
+ * needed. A full build ignores these paths, because it sweeps the folders.
  */
 async function writeDataFiles(build: OpenBuild, { kept }: Loaded, blocks: BlockChanges, sink: DiskSink): Promise<string[]> {
   const { options, state, store, scratch } = build;
@@ -156,7 +154,7 @@ async function archiveOf(
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(changes.heights);
-  // A window of layout `files` may lose its lowest block with every new one.
+  // In layout `files`, a build of the last N blocks loses its lowest block whenever it gets a new block.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
   const form = { site, hasActivity, scratch };

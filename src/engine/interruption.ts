@@ -1,13 +1,11 @@
-/**
- * Says what Ctrl-C leaves behind.
- */
+/** Reports the state of the output after Ctrl-C. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../cli/log.ts';
 import { EXIT } from '../errors.ts';
 import { FINISHED, MARKER_PATH } from '../pages/filePaths.ts';
 
-/** Ends this process at Ctrl-C or SIGTERM, with a message about the output folder. A build may stop at any moment. */
+/** Ends this process at Ctrl-C or SIGTERM, with a message about the output. This is safe at any moment of a build. */
 export function explainInterruption(out: string, log: Log): void {
   const stop = () => {
     const [state, advice] = isUnfinished(out)
@@ -23,7 +21,7 @@ function isUnfinished(out: string): boolean {
   try {
     return readFileSync(join(out, MARKER_PATH), 'utf8') !== FINISHED;
   } catch {
-    // A build writes the marker before it changes anything.
+    // Without a marker, no build has changed anything, because a build writes the marker first.
     return false;
   }
 }

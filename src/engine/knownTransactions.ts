@@ -1,6 +1,9 @@
 /**
- * Finds transactions of the input that an unchanged block of the last build has too. The archive's table of ids tells
- * which block may have one, and its page whether it has. Each page is read once, in order: ids may be made to end alike.
+ * Finds transactions of the input that an unchanged block of the last build has, too.
+ *
+ * The table of ids has only the ends of ids, so it tells which blocks may have a transaction. The pages of these blocks
+ * tell whether they have it. Each page is read at most once, in order, because an attacker can make many ids with equal
+ * ends.
  */
 import { gunzipSync } from 'node:zlib';
 import { int, type Store } from '../duckdb/store.ts';
@@ -19,8 +22,8 @@ import { ChangedArchiveError, type StoredArchive } from './archive/storedArchive
 import { entriesOf } from './archive/tableWriter.ts';
 
 /**
- * Finds them among the transactions of `input`. Time grows with the transactions of the input plus the entries of the
- * last build, even if all ids end alike. `inflate` inflates a member of the archive. Rejects with a ChangedArchiveError
+ * Returns the transactions of `input` that an unchanged block has, too. The time is proportional to the transactions of
+ * the input plus the entries of the last build, even if all ids have equal ends. Rejects with a ChangedArchiveError
  * when the archive is damaged.
  */
 export const findKnown = (
@@ -68,13 +71,13 @@ async function find(
 /** Hex digits of an id without its prefix. */
 const ID_LENGTH = 64;
 
-/** Entries of the last build, and the heights of the input's transactions whose ids end like the id of one of them. */
+/** Entries of the last build whose keys the input has, too, and heights of the input's transactions with these keys. */
 interface Suspects {
   readonly heights: ReadonlyMap<string, number>;
   readonly entries: readonly TableEntry[];
 }
 
-/** Finds the suspects. `entriesAt` returns the entries of a key, and is called once for each key, in ascending order. */
+/** Finds the suspects. Calls `entriesAt`, which returns the entries of a key, once for each key, in ascending order. */
 async function findSuspects(
   entriesAt: (key: number) => Promise<readonly TableEntry[]>,
   { transactions }: InputTransactions,
@@ -98,7 +101,7 @@ async function findSuspects(
   return suspects;
 }
 
-/** Returns all entries with a key. Keys ascend from call to call. */
+/** Returns all entries with a key. Each call must have a higher key than the call before. */
 async function entriesWith(key: number, entries: Cursor<TableEntry>): Promise<readonly TableEntry[]> {
   const found: TableEntry[] = [];
   if (entries.current === undefined) entries.next();
@@ -112,7 +115,7 @@ async function entriesWith(key: number, entries: Cursor<TableEntry>): Promise<re
 
 const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString('latin1');
 
-/** Opens the archive for reading from the disk. Its errors become a ChangedArchiveError. */
+/** Opens the archive for reading from the disk. A damaged file causes a ChangedArchiveError. */
 function openLocally(old: StoredArchive, inflate: ArchiveFiles['inflate']): Promise<Archive> {
   const read: ArchiveFiles['read'] = async (file, offset, length) => {
     const content = old.open(file);

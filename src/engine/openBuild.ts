@@ -1,7 +1,4 @@
-/**
- * What the steps of a build share while it runs.
- */
-
+/** Data that the steps of a build share. */
 import type { Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import type { Store } from '../duckdb/store.ts';
@@ -28,10 +25,7 @@ export interface OpenBuild {
   readonly log: Log;
 }
 
-/**
- * True when the last build did not finish. Its files are correct but were never listed as changed, so this build lists
- * them.
- */
+/** True when the last build did not finish. Its files are correct but were never listed, so this build lists them. */
 export const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' && output.manifest === undefined;
 
 /** Throws a BuildError when an input file changed after it was checked. */

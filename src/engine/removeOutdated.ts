@@ -1,6 +1,6 @@
 /**
- * Removes files that no longer belong to the output. After an incremental build, these follow from the old and the new
- * state. After a full build, they are found by listing the folders of the output.
+ * Removes files that no longer belong to the output. An incremental build computes their paths from the old and the new
+ * state. A full build finds them by listing the folders of the output.
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -41,19 +41,19 @@ import type { BlockChanges } from './state/updateState.ts';
 
 type RemovalLimits = Pick<WorkLimits, 'removedAtOnce'>;
 
-/** Lists the names in a folder. Returns none when the folder does not exist. */
+/** Lists the names in a folder; none when the folder does not exist. */
 const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(folder));
 
 /**
- * Removes files, and folders that become empty. Lists each path before it removes the file. Never follows a link: a
- * link in the place of a folder is itself removed. Call `flush` at the end.
+ * Removes files, and folders that become empty. Adds each path to the list of removed files before it removes the file.
+ * Never follows a link: where a folder should be, it removes a link itself. Call `flush` at the end.
  */
 class Remover {
   readonly #root: string;
   readonly #limits: RemovalLimits;
   readonly #removed: PathList;
   #pending: string[] = [];
-  /** Paths that are known to be real folders, with all their parents. */
+  /** Paths of folders that are known to be real folders, like all their parents. */
   readonly #folders = new Set<string>(['.']);
   /** Number of files passed to `remove` so far. */
   count = 0;
@@ -64,14 +64,13 @@ class Remover {
     this.#removed = removed;
   }
 
-  /** Removes files. Those that do not exist are no error. */
+  /** Removes files. Ignores files that do not exist. */
   remove(paths: readonly string[]): void {
     for (const path of paths) this.#pending.push(path);
     this.count += paths.length;
     if (exceeds(this.#limits, 'removedAtOnce', this.#pending.length)) this.flush();
   }
 
-  /** Removes the pending files. */
   flush(): void {
     if (this.#pending.length === 0) return;
     for (const path of this.#pending) this.#removed.add(path);
@@ -84,7 +83,7 @@ class Remover {
     this.#pending = [];
   }
 
-  /** True when this path and its parents are real folders. Removes a link or a file that is in the place of one. */
+  /** True when a path and its parents are real folders. Removes a link or a file that is in the place of a folder. */
   #isInside(folder: string): boolean {
     if (this.#folders.has(folder)) return true;
     if (!this.#isInside(dirname(folder))) return false;
@@ -120,7 +119,7 @@ class Remover {
   }
 }
 
-/** Columns of a block from which its file paths follow. */
+/** Columns of a block from which the paths of its files are computed. */
 const BLOCK = { block_height: int, block_hash: text, records: int, operations: text, digest: text } as const;
 type BlockRow = Values<typeof BLOCK>;
 
@@ -134,7 +133,7 @@ function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined
 const pagePaths = (stem: string, total: number, site: Site): string[] =>
   pagesOf(total, site).flatMap((page) => withSidecars(pagePath(stem, page, site), page, total, site));
 
-/** Returns the files of a block, grouped by the name in the blocks folder that they are at or below. */
+/** Returns the paths of a block's files, by its two names in the blocks folder: its height and its hash. */
 function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
   const [height, hash] = [String(block.block_height), idName(block.block_hash, site.dialect)];
   const lists = listsOf(block, site);
@@ -143,7 +142,7 @@ function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
   );
 }
 
-/** From where files are removed. `removed` lists them. */
+/** The output from which files are removed. `removed` receives their paths. */
 interface Removal {
   readonly root: string;
   readonly site: Site;
@@ -153,8 +152,8 @@ interface Removal {
 }
 
 /**
- * Removes pages that only the last build had, and the files in `others`. Returns the number of removed files.
- * `transactions` are all that were read.
+ * Removes `others` and the pages that only the last build had. Returns the number of removed files. `transactions` has
+ * all transactions that were read.
  */
 export async function removeOutdated(
   { root, site, limits, removed, store }: Removal,
@@ -200,10 +199,7 @@ async function removeTransactions(
   }
 }
 
-/**
- * Removes every file in the folders of lists that does not follow from the state, and the files in `others`. Returns the
- * number of removed files.
- */
+/** Removes `others` and files of lists that belong to no block of the state. Returns the number of removed files. */
 export async function sweep(
   { root, site, limits, removed, store }: Removal,
   others: readonly string[],
@@ -217,7 +213,7 @@ export async function sweep(
       remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
     }
     remover.flush();
-    // Hosts without code recognise layout archive by this.
+    // Removes the folder itself, because hosts without code recognise layout `archive` by its absence.
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
   await sweepBlocks(root, site, state, remover, store);
@@ -241,8 +237,7 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
   const isSidecar = encodings.map(
     (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
   );
-  // Selects names without a transaction, compressed files of short pages, and folders. Their pages are checked one by
-  // one.
+  // Selects names without a transaction, compressed files of short pages, and folders. Checks their pages one by one.
   const suspects = await store.rows(
     `SELECT name, t.records FROM ${present} LEFT JOIN ${state.transactions} t
        ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id

@@ -1,8 +1,9 @@
 /**
- * Writes the archive of a build: segments, tables and root. In layout `files`, the archive has etchings and, with
- * `--lists`, the other lists with the segments that these need. Files are named by their content, so nothing that a
- * reader of the last build needs is changed. The manifest switches readers to the new root, and only then the files
- * that it does not name are removed.
+ * Writes the archive of a build: segments, tables and root. In layout `files`, the archive has etchings and names. With
+ * `--lists`, it also has the other lists, and the segments that these lists need.
+ *
+ * Files are named by their content, so a build changes no file that a reader of the last build needs. The manifest
+ * switches readers to the new root. Only then does the build remove outdated files.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +28,7 @@ import { type ListForm, writeLists } from './writeLists.ts';
 
 export interface WrittenArchive {
   readonly name: RootName;
-  /** Number and total size of its files, in bytes. */
+  /** Number of files, including the root. `bytes` is their total size. */
   readonly files: number;
   readonly bytes: number;
   readonly paths: ReadonlySet<string>;
@@ -37,9 +38,7 @@ export interface WrittenArchive {
 /** Receives the files of an archive by their paths. */
 export type ArchiveSink = (path: string, content: Uint8Array) => void;
 
-/**
- * Throws an InputError when the tables of an archive cannot have a block, a transaction or a rune of the input.
- */
+/** Throws an InputError when a block, a transaction or a rune id does not fit into the tables of an archive. */
 export async function checkFits(
   { blocks, transactions, kept }: Pick<ReadInput, 'blocks' | 'transactions' | 'kept'>,
   layout: Layout,
@@ -68,12 +67,12 @@ export async function checkFits(
   );
 }
 
-/** The tables have 3 bytes for the number of records of a transaction. */
+/** Maximum number of records of a transaction: the table of ids has 3 bytes for it. */
 const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
- * Writes the files that the last build does not have. Returns undefined if there are none: in layout `files` without
- * etchings and lists of activity.
+ * Writes the files that the last build does not have. Returns undefined if the build has no archive: in layout `files`
+ * without etchings and without `--lists`.
  */
 export async function writeArchive(
   form: ListForm,
@@ -112,7 +111,7 @@ export function describe(name: RootName, root: Root): WrittenArchive {
   };
 }
 
-/** Returns the files that a root names, and itself, with their sizes. */
+/** Returns the sizes of the root and of all files that it names, by the names of the files. */
 function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
   const sizes = (levels: readonly Level[], perBlock?: number) =>
     levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));
@@ -124,7 +123,7 @@ function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Ma
   return new Map([[name.root, name.bytes], ...others, ...tables]);
 }
 
-/** Lists the files of archives in an output folder that this archive does not have. Without one, lists all. */
+/** Lists the archive files of an output folder that `archive` does not have; all if `archive` is undefined. */
 export const outdatedFiles = (out: string, archive: WrittenArchive | undefined): string[] =>
   emptyIfMissing(() => readdirSync(join(out, ARCHIVE_FOLDER)))
     .map((name) => `${ARCHIVE_FOLDER}/${name}`)

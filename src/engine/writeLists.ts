@@ -1,7 +1,4 @@
-/**
- * Writes the lists of an archive.
- */
-
+/** Writes the lists of an archive, as far as the data allows them. */
 import type { Store } from '../duckdb/store.ts';
 import { BuildError } from '../errors.ts';
 import type { ListTables } from '../format/listTables.ts';
@@ -19,13 +16,13 @@ import { TableWriter } from './archive/tableWriter.ts';
 
 export interface ListForm {
   readonly site: Site;
-  /** False for nothing but etchings and names. */
+  /** False for an archive with etchings and names only. */
   readonly hasActivity: boolean;
   /** Folder for temporary files. */
   readonly scratch: string;
 }
 
-/** Writes the levels that the last build does not have. Returns undefined without any list. */
+/** Writes the levels that the last build does not have. Returns undefined for an archive without any list. */
 export async function writeLists(
   { site, hasActivity, scratch }: ListForm,
   blocks: ArchivedBlocks,
@@ -44,14 +41,15 @@ export async function writeLists(
   const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(state, store));
   const tables = old?.root.lists;
-  // Rankings and counts depend on all blocks below, and documents on the rows of their runes. Activity depends on its own blocks.
+  // Balances and counts depend on all lower blocks, documents also on the runes table. Activity depends only on its own
+  // blocks.
   let changed = now === undefined || before === undefined ? Number.POSITIVE_INFINITY : await lowestChange(before, now, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
   const hadEtchings = tables?.etchings !== undefined && before?.hasCounts === now?.hasCounts;
-  // Etchings are those of all history, also in a window of blocks.
+  // Etchings cover all of history, even if the build has only a window of blocks.
   const etchingPlans = planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed);
-  // A build that could not tell balances or outputs has no level of them to continue.
+  // If the last build had no balances or no outputs, there are no levels to reuse.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
   const plans = planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined);
 
@@ -61,7 +59,7 @@ export async function writeLists(
     total: now.total,
     levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], etchingForm, writer, store),
   };
-  // Without etchings, names are those of the records. So a build that lost its etchings has no level to continue.
+  // Without etchings, names come from the records. So a build that lost its etchings reuses no level of names.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
   const names = await writeNames(namePlans, tables?.names ?? [], now?.table, state, () => new TableWriter(objectSize, limits, put), store);
   const common = { ...limits.listLevels, tip, lowest, page, etchings, names };

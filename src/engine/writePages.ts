@@ -1,6 +1,4 @@
-/**
- * Renders blocks and writes their pages.
- */
+/** Renders blocks and writes their pages. */
 import { join } from 'node:path';
 import { int, joinedText, nullable, text } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
@@ -14,7 +12,7 @@ import type { BatchBlock } from './render/servedOrder.ts';
 import { WriterPool } from './render/writerPool.ts';
 import type { NewBlock } from './state/updateState.ts';
 
-/** Opens the writer threads of a build. More than four hardly help, because the kernel locks each folder. */
+/** Opens the writer threads of a build, at most four: more hardly help, because the kernel locks each folder. */
 export function openWriters(options: BuildOptions, output: OutputState, changes: Changes, scratch: string): WriterPool {
   const { out, site, threads, dryRun, limits } = options;
   const target = (i: number) => ({
@@ -30,13 +28,13 @@ export function openWriters(options: BuildOptions, output: OutputState, changes:
 export interface Rendered {
   /** Blocks that are new or differ from the state. */
   readonly blocks: readonly (NewBlock & WrittenBlock)[];
-  /** Number of their page files that already had the same bytes. */
+  /** Number of page files of these blocks that already had the same bytes. */
   readonly kept: number;
 }
 
 /**
- * Digests of the outputs that each loaded block spends, in any order. Records do not have these outputs, so a block may
- * change without its published digest.
+ * Returns SQL that selects a digest of the outputs that each loaded block spends. The order of the outputs does not
+ * matter. The published digest does not cover these outputs, because records do not have them.
  */
 const spentDigests = (spent: Loaded['spent']): string =>
   `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])}))::VARCHAR AS spent_digest FROM ${spent} GROUP BY block_height`;

@@ -1,9 +1,7 @@
 /**
- * Writes the lists of activity of an archive (activity.ts). A level is made from rows, one for each record and each list
- * that has the record. The listed records (engine/archive/listedRecords.ts) give new rows. Levels of the last build that
- * belong to the level are merged with them, list by list.
+ * Writes the lists of activity of an archive (activity.ts). Each record of a list is a row. New rows come from the
+ * listed records (engine/archive/listedRecords.ts), and are merged with the lists of reused levels.
  */
-
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readDoubles } from '../duckdb/columns.ts';
@@ -25,7 +23,7 @@ import { headEntries, LISTED, POINTERS_PER_BLOCK, type Pointer } from './activit
 
 interface ActivityForm extends RowsForm {
   readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce'>;
-  /** Size that files do not exceed, in bytes. */
+  /** Largest size of a file, in bytes. */
   readonly objectSize: number;
 }
 
@@ -65,7 +63,7 @@ export async function writeActivity(
   return levels;
 }
 
-/** Merges rows and old levels, the lowest first, into a level. */
+/** Merges rows and reused levels into a level. `parts` has the reused levels, the lowest first. */
 async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: TableWriter, pointers: PointerWriter): Promise<void> {
   await rows.next();
   for (;;) {
@@ -79,7 +77,7 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Tabl
     const position = pointers.total;
     for (let below = parts.length; below >= 0; below -= 1) {
       const last = parts[below - 1]?.last ?? -1;
-      // Rows descend by height, so these are above the part.
+      // The rows of a list descend by height. These rows are of blocks above the reused level.
       while (rows.at(UPPER) === upper && rows.at(LOWER) === lower && rows.at(HEIGHT) > last) {
         pointers.add(rows.at(POSITION), rows.at(LENGTH), rows.at(IN_PAGE));
         const waiting = rows.next();
@@ -97,7 +95,7 @@ class OldLists {
   readonly #pointers: Cursor<Pointer>;
   /** The highest block of the level. */
   readonly last: number;
-  /** Size of the pages of the new level that are below the old one, in bytes. */
+  /** Size of the new level's pages below the old level, in bytes. Added to the positions of old pointers. */
   readonly #shift: number;
   #position = 0;
 
@@ -136,7 +134,7 @@ class OldLists {
   }
 }
 
-/** Returns SQL of one of the texts. Names of columns have no colon, which separates the parts of texts. */
+/** Returns the SQL expression of a list's text. `text` comes from LISTED, with names of columns in place of values. */
 function textOf(text: string): string {
   const columns = ['rune_id', 'address'];
   return text
@@ -168,9 +166,7 @@ interface RowsForm {
 const [UPPER, LOWER, HEIGHT, POSITION, LENGTH, IN_PAGE] = [0, 1, 2, 3, 4, 5] as const;
 const COLUMNS = ['upper', 'lower', 'height', '"position"', 'length', 'in_page'];
 
-/**
- * The rows of a level, ascending by key. Those of a list are its listed records, newest first.
- */
+/** Rows of a level, ascending by key. A list has a row for each of its listed records, newest first. */
 class ActivityRows {
   readonly #chunks: AsyncGenerator<readonly Float64Array[]>;
   #columns: readonly Float64Array[] = [];
@@ -185,12 +181,12 @@ class ActivityRows {
     return this.#row < (this.#columns[UPPER]?.length ?? 0);
   }
 
-  /** Returns a column of the current row; -1 after the last. */
+  /** Returns the value of a column in the current row; -1 after the last row. */
   at(column: number): number {
     return this.#columns[column]?.[this.#row] ?? -1;
   }
 
-  /** Moves to the next row, which may have to be read first. */
+  /** Moves to the next row. Returns a promise if the row has to be read first. */
   next(): Promise<void> | void {
     this.#row += 1;
     if (!this.isAtRow) return this.#nextChunk();
@@ -207,10 +203,10 @@ class ActivityRows {
   }
 }
 
-/** Bytes that DuckDB needs to sort a pointer: about twice its columns. */
+/** Memory that DuckDB needs to sort a pointer, in bytes: about twice the size of its columns. */
 const SORTED_BYTES = 128;
 
-/** Yields the rows of a level. Sorts them in parts of the keys, because DuckDB needs a part of what it sorts in memory. */
+/** Yields the rows of a level in chunks. Sorts them in several ranges of keys if memory is short. */
 async function* chunksOf(
   { first, last }: LevelRange,
   { blocks, records, limits, scratch }: RowsForm,
@@ -218,7 +214,7 @@ async function* chunksOf(
 ): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const hashOf = (text: string) => `sha256(${textOf(text)})`;
-  // The hash of a text without an address is NULL. One pass over the records makes all pointers.
+  // Makes all pointers in one pass. A record without an address has NULL as hash for the lists with an address.
   const hashes = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')].map(hashOf).join(', ');
   const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),
       pointers AS NOT MATERIALIZED (SELECT unnest([${hashes}]) AS hash, block_height AS height, record::INTEGER AS record,
@@ -235,7 +231,7 @@ async function* chunksOf(
   countCrossing('sortedAtOnce');
   const parts = Math.ceil((3 * count) / most);
   const folder = join(scratch, 'pointers');
-  // Keys are evenly distributed, so each part has about as many pointers.
+  // Keys are evenly distributed, so all parts have about the same number of pointers.
   await store.run(writePartitioned(`SELECT *, upper // ${Math.ceil(2 ** 48 / parts)} AS part FROM (${keyed})`, folder, 'part'));
   for (let part = 0; part < parts; part += 1) {
     const own = join(folder, `part=${part}`);
@@ -251,7 +247,7 @@ async function* chunksOf(
   rmSync(folder, { recursive: true });
 }
 
-/** Yields the rows of a query in the order of lists. */
+/** Yields the rows of a query by ascending key, and the newest record of a list first. */
 async function* sorted(keyed: string, store: Store): AsyncGenerator<readonly Float64Array[]> {
   const columns = COLUMNS.map((name) => `${name}::DOUBLE`).join(', ');
   for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM (${keyed}) ORDER BY upper, lower, height DESC, record)`))

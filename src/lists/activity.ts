@@ -3,14 +3,15 @@
  * segments, newest record first.
  *
  * Each level (format/levels.ts) has two tables. The **pointers** are grouped by list. The **heads** are a sorted table
- * (format/sortedTable.ts): an entry has the position of a list in the pointers, and the list's number of records. A list
- * continues in the level below. So its total is the sum of its heads, and a reader can compute which pointers it needs.
+ * (format/sortedTable.ts): an entry has the position of a list in the pointers, and the list's number of records. A
+ * list continues in the level below. So its total is the sum of its heads, and a reader can compute which pointers it
+ * needs.
  *
  * The key of a list has 72 bits, because 48 bits would be too few for all pairs of a rune and an address. An entry of
  * the heads has the first 48 bits as `key` and the other 24 as `height`.
  *
- * The pointers are in blocks of 4,096 bytes: 341 pointers and their CRC-32. A pointer has the position of a page
- * (5 bytes), the length of the page (4), and the index of the record in the page (3), all big-endian. A position counts
+ * The pointers are in blocks of 4,096 bytes: 341 pointers and their CRC-32. A pointer has the position of a page (5
+ * bytes), the length of the page (4), and the index of the record in the page (3), all big-endian. A position counts
  * the bytes of pages from the level's first block on, by ascending height. So pointers do not depend on the cut into
  * segments or on other levels, and a reader needs no directory.
  *
@@ -56,7 +57,7 @@ export interface ListHead {
   readonly count: number;
 }
 
-/** Most records in an entry of the heads. A longer list has several consecutive entries. */
+/** Maximum number of records in an entry of the heads. A longer list has several consecutive entries. */
 export const MOST_IN_ENTRY = 2 ** 24 - 1;
 
 /** Returns the entries of a list for the table of heads. */
@@ -68,7 +69,7 @@ export function headEntries({ upper, lower }: ListKey, { position, count }: List
   return entries;
 }
 
-/** Joins a list's entries into one head. `entries` share the key's first 48 bits. Undefined if none is of this list. */
+/** Joins the entries of a list into one head; undefined without any. All `entries` share the key's first 48 bits. */
 export function headOf(entries: readonly TableEntry[], { lower }: ListKey): ListHead | undefined {
   let head: ListHead | undefined;
   for (const { height, first, count } of entries) {
@@ -206,7 +207,7 @@ interface Subject {
   readonly address: string | undefined;
 }
 
-/** Returns the body of an answer. Leaves out `rune` in the records of a rune's list. */
+/** Returns the response body. Omits the key `rune` from the records of a rune's list. */
 export async function answerActivity({ rune, address }: FurtherRequest, window: Window, archive: Archive): Promise<string> {
   const { offset, limit } = window;
   const isName = rune !== undefined && !rune.includes(':');
@@ -252,13 +253,13 @@ function isOf({ rune, address }: Subject, record: string): boolean {
   return address === undefined || found.address === address || found.address === byteByByte(address);
 }
 
-/** Decodes each byte of a text's UTF-8 as one character. */
+/** Decodes each UTF-8 byte of a text as one character. */
 const byteByByte = (text: string): string => Array.from(utf8Of(text), (byte) => String.fromCharCode(byte)).join('');
 
 /** Matches the rune at the beginning of a record, up to the next key. */
 const RUNE = /^\{"rune":\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\},/;
 
-/** Returns the position in a record at which the rune ends. */
+/** Returns the offset in a record's JSON at which its rune ends. */
 function runeEnd(record: string): number {
   const [rune] = RUNE.exec(record) ?? [];
   if (rune === undefined) throw new ArchiveError('a record of the archive has no rune');

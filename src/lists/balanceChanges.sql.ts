@@ -1,8 +1,7 @@
 /**
- * SQL of amounts in smallest units. No integer type has the 39 digits of an amount and room to add some, so a sum has
- * two parts: `upper` counts 10^18.
+ * SQL that adds amounts in smallest units. No integer type of DuckDB can add amounts of 39 digits. So a sum has two
+ * parts: `upper` counts 10^18, and `lower` has the rest.
  */
-
 import type { TableWith } from '../duckdb/table.ts';
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 
@@ -10,8 +9,8 @@ import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 const MOST_DIGITS = 39;
 
 /**
- * SQL of the smallest units of an amount in decimal digits. Only wrong data has amounts that do not fit the decimals of
- * the rune: digits beyond these are left out, and an amount with too many digits is 0.
+ * Returns the SQL expression of an amount's smallest units, in decimal digits. Only wrong data has amounts with more
+ * decimals than their rune, which are cut off, or amounts with too many digits, which become 0.
  */
 export function unitsOf(amount: string, divisibility: string): string {
   const whole = `ltrim(split_part(${amount}, '.', 1), '0')`;
@@ -19,12 +18,12 @@ export function unitsOf(amount: string, divisibility: string): string {
   return `CASE WHEN strlen(${whole}) + ${divisibility} <= ${MOST_DIGITS} THEN '0' || ${digits} ELSE '0' END`;
 }
 
-/** SQL of the two parts of a sum of units. `units` is a column of decimal digits, `sign` an integer. */
+/** Returns SQL that sums units as columns `lower` and `upper`. `units` has decimal digits, and `sign` is 1 or -1. */
 export const sumsOf = (units: string, sign: string): string =>
   `coalesce(sum(${sign} * right(${units}, ${LOWER_DIGITS})::BIGINT), 0)::HUGEINT AS lower,
    coalesce(sum(CASE WHEN strlen(${units}) > ${LOWER_DIGITS} THEN ${sign} * left(${units}, -${LOWER_DIGITS})::HUGEINT END), 0)::HUGEINT AS upper`;
 
-/** SQL of columns that join the parts of a sum: both have the same sign, and `lower` has at most 18 digits. */
+/** Returns SQL that normalises a sum: both parts then have the same sign, and `lower` has at most 18 digits. */
 export function joinedParts(upper: string, lower: string): string {
   const base = 10n ** BigInt(LOWER_DIGITS);
   const [u, l] = [`(${upper} + ${lower} // ${base})`, `(${lower} % ${base})`];
@@ -32,7 +31,7 @@ export function joinedParts(upper: string, lower: string): string {
   return `(${u} - ${shift})::HUGEINT AS upper, (${l} + ${shift} * ${base})::HUGEINT AS lower`;
 }
 
-/** SQL of the decimal digits of a sum whose parts are joined. */
+/** Returns the SQL expression of a normalised sum's decimal digits. */
 export const digitsOf = (upper: string, lower: string): string =>
   `CASE WHEN ${upper} = 0 THEN ${lower}::VARCHAR ELSE ${upper}::VARCHAR || lpad(abs(${lower})::VARCHAR, ${LOWER_DIGITS}, '0') END`;
 
@@ -43,9 +42,9 @@ export interface Changes {
 }
 
 /**
- * Returns SQL of the changes of balances in the blocks from height `first` to `last`: id of the rune, address, `upper`,
- * `lower`. An address with records of a rune has a row, even if the sum is 0. A record of a rune below the block of its
- * etching, which only wrong data has, changes nothing.
+ * Returns SQL that selects the changes of balances in the blocks from `first` to `last`: id of the rune, address,
+ * `upper`, `lower`. An address with records of a rune has a row, even if the sum is 0. Ignores records of a rune below
+ * the block of its etching, which only wrong data has.
  */
 export const changesIn = (first: number, last: number, { records, runes }: Changes): string =>
   `SELECT id, address, ${joinedParts('upper', 'lower')} FROM (
@@ -55,7 +54,7 @@ export const changesIn = (first: number, last: number, { records, runes }: Chang
        WHERE l.block_height BETWEEN ${first} AND ${last} AND l.address IS NOT NULL AND l.operation IN ('receive', 'send', 'burn'))
      GROUP BY id, address)`;
 
-/** SQL of the two parts of a sum in decimal digits, as columns `upper` and `lower`. */
+/** Returns SQL that splits a sum in decimal digits into columns `upper` and `lower`. */
 export function partsOf(digits: string): string {
   const sign = `CASE WHEN starts_with(${digits}, '-') THEN -1 ELSE 1 END`;
   const unsigned = `ltrim(${digits}, '-')`;

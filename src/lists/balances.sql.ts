@@ -1,8 +1,7 @@
 /**
- * Writes balances of addresses and holders of runes (balances.ts). A level is made from rows in tables of the store, one
- * for each pair of an address and a rune: the balance after the level, and the balance before the level.
+ * Writes the balances of addresses and the holders of runes (balances.ts). Both are made from pairs: tables with a row
+ * for each pair of an address and a rune whose balance is in a level.
  */
-
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
@@ -23,7 +22,7 @@ import { isPairKey, pairKey, parseHoldersHead, parseTotal } from './balances.ts'
 import { runeKey } from './etchings.ts';
 
 export interface BalanceForm extends LevelForm<'addresses' | 'holders'>, RowForm {
-  /** The highest block. */
+  /** Height of the highest block. */
   readonly tip: number;
 }
 
@@ -41,7 +40,8 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
     writeDocuments(form.writer(kind, plan), plan, documentsIn(unsorted, form.limits, store));
   let isSame = true;
   for (const plan of plans) {
-    // A newest level may become a ranked one, whose long lists are whole. Levels above one that is made again are, too.
+    // Only levels up to height `ranked` must have whole lists, so a level changes when `ranked` passes it. All levels
+    // above a changed level change, too.
     isSame &&= plan.isSame && plan.last <= ranked === plan.last <= wasRanked;
     const known = reusedLevels(plan, before?.addresses);
     let level: KnownLevel = { addresses: known[0], holders: reusedLevels(plan, before?.holders)[0] };
@@ -72,55 +72,58 @@ async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowF
   return { runes: rows.map(({ id }) => id), more: all.length - rows.length };
 }
 
-/** From what balances are made, and how. */
+/** Tables and settings from which the rows of balances are made. */
 interface RowForm extends Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>, Changes {
   readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
   readonly etchings: TableWith<'ordinal' | 'id'>;
 }
 
-/** The levels of a range of heights in the last build, undefined without documents. */
+/** Levels of the last build for a range of heights; undefined for a kind without documents. */
 interface KnownLevel {
   readonly addresses: DocumentLevel | undefined;
   readonly holders: HolderLevel | undefined;
 }
 
-/** SQL of the start of an entry of an address, and of the first value of a rune's document, without the bracket at the end. */
+/**
+ * Returns the SQL expression of a JSON list without the closing bracket. BALANCE is the beginning of an address's
+ * entry, and HEAD the first value of a rune's document.
+ */
 const listStart = (...columns: readonly string[]): string =>
   `left(to_json([${columns.map((column) => `to_json(${column})`).join(', ')}])::VARCHAR, -1)`;
 const BALANCE = listStart('ordinal', 'id', 'number', 'name', 'spaced_name', 'divisibility');
 const HEAD = listStart('id', 'number', 'name', 'divisibility');
 
-/** SQL of the end of an entry. */
+/** SQL expression of the end of an entry: the balance after the level and, unless 0, the balance before the level. */
 const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || before || '"]' END`;
 
-/** Columns of tables of pairs. */
+/** Columns of tables of pairs. `units` is the balance after the level, and `before` the balance before it. */
 const PAIRS = '(level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)';
 
-/** SQL of a number with 8 digits, as in keys. */
+/** Returns the SQL expression of a number with 8 digits, as in keys. */
 const padded = (number: string): string => `lpad((${number})::VARCHAR, ${runeKey(0).length}, '0')`;
 
-/** Decimal digits above zero sort after this text, and those below zero before it. */
+/** SQL conditions of units above and below zero. As texts, only numbers above zero sort after '0'. */
 const isAbove = (units: string): string => `(${units} > '0')`;
 const isBelow = (units: string): string => `starts_with(${units}, '-')`;
 
 /**
- * Returns SQL of the newest or oldest row of each pair. `rows` is SQL of rows of pairs. DuckDB can join more rows than fit
- * into memory, but not aggregate so many texts.
+ * Returns SQL that selects the newest or the oldest row of each pair in `rows`. It has a join, because DuckDB can join
+ * more rows than fit into memory, but cannot aggregate so many texts.
  */
 const extreme = (which: 'newest' | 'oldest', rows: string): string => {
-  // The lowest level replaces no other, and has most rows.
+  // Leaves out the lowest level, which has the most rows, because it is newer than no other level.
   const [others, compare] = which === 'newest' ? [`FROM (${rows}) WHERE level > 0`, '>'] : [rows, '<'];
   return `FROM (${rows}) AS r ANTI JOIN (${others}) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level ${compare} r.level`;
 };
 
 /**
- * Makes rows of levels, the lowest level first: `keep` takes over a level of the last build, `add` makes another one. All
- * levels after an added one must be added.
+ * Makes the rows of levels, the lowest level first. `keep` reuses a level of the last build, and `add` makes a new
+ * level. After an added level, all higher levels must be added, too.
  */
 class BalanceRows {
   readonly #form: RowForm;
   readonly #store: Store;
-  /** By the number of the level, from the lowest on; undefined for added levels. */
+  /** Kept levels by index, the lowest level first; undefined for added levels. */
   readonly #levels: (KnownLevel | undefined)[] = [];
 
   constructor(form: RowForm, store: Store) {
@@ -128,7 +131,6 @@ class BalanceRows {
     this.#store = store;
   }
 
-  /** Creates the tables. */
   begin(): Promise<void> {
     const { etchings, runes } = this.#form;
     return this.#store.run(`
@@ -137,7 +139,7 @@ class BalanceRows {
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
   }
 
-  /** Frees the memory of the tables. */
+  /** Drops the tables, because they need memory. */
   end(): Promise<void> {
     const tables = [
       'balance_runes',
@@ -161,8 +163,8 @@ class BalanceRows {
   }
 
   /**
-   * Adds a level: the pairs of levels of the last build, and then those of listed records in the range. `isRanked` is false
-   * for a level that is written with every few blocks.
+   * Adds a level with the pairs of reused levels and of listed records. `isRanked` is false for the newest levels,
+   * which are written again every few blocks.
    */
   async add(range: LevelRange, reused: readonly DocumentLevel[], isRanked: boolean): Promise<void> {
     const { listPage: page } = this.#form.limits;
@@ -196,7 +198,7 @@ class BalanceRows {
       this.#balancesBelow(() => this.#listedPairs()),
     );
     const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
-    // Parts are above all other levels, and the listed changes above all parts.
+    // Reused levels have higher indexes than the levels below, and listed changes have the highest index.
     await this.#store.run(`INSERT INTO ${reused.length === 0 ? 'level_pairs' : 'pair_parts'}
       SELECT ${level + reused.length}, address, ordinal, ${digitsOf('upper', 'lower')}, before FROM (
         SELECT address, ordinal, coalesce(b.units, '0') AS before,
@@ -208,7 +210,7 @@ class BalanceRows {
       FROM (${extreme('newest', 'FROM pair_parts')}) AS newest JOIN (${extreme('oldest', 'FROM pair_parts')}) AS oldest USING (address, ordinal)`);
   }
 
-  /** Yields the documents of addresses in levels of the last build. */
+  /** Yields the entries of addresses in reused levels. */
   async *#reusedPairs(reused: readonly DocumentLevel[]): AsyncGenerator<Loaded> {
     const { old } = this.#form;
     if (old === undefined) return;
@@ -219,13 +221,13 @@ class BalanceRows {
       }
   }
 
-  /** Yields the entries of addresses below the level. */
+  /** Yields the entries of addresses in the levels below. */
   async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
     for (const { level, found } of this.#findBelow('addresses', ranges))
       for await (const document of found) yield { level, ...balancesIn(document) };
   }
 
-  /** Yields the keys that may have a pair of `listed_changes`. */
+  /** Yields the keys of documents that may have a pair of `listed_changes`. */
   async *#listedPairs(): AsyncGenerator<KeyRange> {
     let last: string | undefined;
     for await (const [text, ordinal] of this.#rowsOf(
@@ -238,7 +240,7 @@ class BalanceRows {
     }
   }
 
-  /** Yields the balances of long runes below the level: for each, the newest whole list and what is above it. */
+  /** Yields the balances of long runes in the levels below: a rune's newest whole list, and all entries above it. */
   async *#holdersBelow(): AsyncGenerator<Loaded> {
     const done = new Set<string>();
     const sql = `SELECT ${padded('ordinal')} FROM long_runes ORDER BY ordinal`;
@@ -259,7 +261,7 @@ class BalanceRows {
     for await (const [key] of this.#rowsOf(sql)) if (done?.has(String(key)) !== true) yield withPages(String(key));
   }
 
-  /** Looks for documents in the levels of the last build that were taken over, ascending. */
+  /** Finds documents in the kept levels, the lowest level first. */
   #findBelow(kind: keyof KnownLevel, ranges: () => AsyncIterable<KeyRange>): { level: number; found: AsyncIterable<StoredDocument> }[] {
     const { old } = this.#form;
     return this.#levels.flatMap((known, level) => {
@@ -272,7 +274,7 @@ class BalanceRows {
     for await (const chunk of this.#store.stream(sql)) yield* chunk.getRows();
   }
 
-  /** Inserts entries into a table of pairs. `subject` says of what they are. */
+  /** Inserts entries into a table of pairs. `subject` is the column that the entries of a document share. */
   async #load(
     table: 'pair_parts' | 'pairs_below' | 'list_parts',
     subject: 'address' | 'ordinal',
@@ -293,7 +295,10 @@ class BalanceRows {
     rmSync(lines.file);
   }
 
-  /** Marks the runes with too many entries whose list was long before the level, or cannot be made, because a level below has a mark. */
+  /**
+   * Marks runes with more entries in the level than a page has. Their list was longer than a page before the level, or
+   * is unknown because a level below has a mark.
+   */
   async #markRunes(): Promise<void> {
     const { listPage: page } = this.#form.limits;
     const level = this.#level;
@@ -321,7 +326,7 @@ class BalanceRows {
       await this.#store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
   }
 
-  /** Makes the whole lists of the long addresses or runes of the level. */
+  /** Makes the whole lists of the level's long addresses or long runes. */
   async #makeLists(subject: 'address' | 'ordinal', below: AsyncIterable<Loaded>): Promise<void> {
     const [long, key, other, entry] =
       subject === 'address'
@@ -329,14 +334,14 @@ class BalanceRows {
         : ['long_runes', padded('ordinal'), 'address', `'[' || to_json(address)`];
     await this.#store.run(`CREATE OR REPLACE TEMP TABLE list_parts ${PAIRS}`);
     await this.#load('list_parts', subject, below);
-    // The number of a row in the table is its place in the order.
+    // Rows are inserted in the order of the list, so the rowid of a row gives its position.
     await this.#store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
       SELECT ${key} AS key, ${entry} || ',"' || units || '"]' AS value
       FROM (${extreme('newest', `FROM level_pairs SEMI JOIN ${long} USING (${subject}) UNION ALL FROM list_parts`)}) JOIN balance_runes USING (ordinal) WHERE ${isAbove('units')} ORDER BY key, strlen(units) DESC, units DESC, ${other};
       CREATE OR REPLACE TEMP TABLE list_starts AS SELECT key, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY key`);
   }
 
-  /** SQL of the values of whole lists without heads: key, place, value. */
+  /** SQL that selects whole lists: the first entry of each page for the list's document, all entries for the pages. */
   get #lists(): string {
     const { listPage: page } = this.#form.limits;
     const placed = 'SELECT key, w.rowid - start AS place, value FROM whole_lists AS w JOIN list_starts USING (key)';
@@ -344,7 +349,7 @@ class BalanceRows {
       UNION ALL SELECT key || ' ' || ${padded(`place // ${page}`)}, place, '', value FROM (${placed})`;
   }
 
-  /** Returns the documents of addresses of the level: keys and values. */
+  /** Returns the rows of the level's documents by address: keys and values. */
   async addressRows(): Promise<UnsortedRows> {
     const keys = 'SELECT url_encode(address) AS key FROM long_addresses ORDER BY key';
     await this.#makeLists(
@@ -359,7 +364,7 @@ class BalanceRows {
         UNION ALL ${this.#lists}`);
   }
 
-  /** Returns the documents of runes of the level: keys and values. */
+  /** Returns the rows of the level's documents by rune: keys and values. */
   async holderRows(): Promise<UnsortedRows> {
     const level = this.#level;
     await this.#makeLists('ordinal', this.#holdersBelow());
@@ -372,7 +377,7 @@ class BalanceRows {
         UNION ALL ${this.#lists}`);
   }
 
-  /** Returns how many more balances are below zero after the level than before it, by the ordinals of runes. */
+  /** Returns, for each rune, how many more of its balances are below zero after the level than before. Omits 0. */
   async belowZero(): Promise<(readonly [ordinal: number, change: number])[]> {
     const rows = await this.#store.rows(
       `SELECT ordinal, below_zero FROM level_runes WHERE level = ${this.#level} AND below_zero <> 0 ORDER BY ordinal`,
@@ -390,14 +395,14 @@ const inOrder = (rows: string): UnsortedRows => ({
 
 /** Entries from a document of the last build. */
 interface Loaded {
-  /** A higher one is newer. */
+  /** Index of the level. Higher levels are newer. */
   readonly level: number;
   /** An address, or the ordinal of a rune. */
   readonly subject: string | number;
   readonly entries: readonly string[];
 }
 
-/** Returns the address of a document and its entries; none for pages of whole lists, because pairs have documents of their own there. */
+/** Returns the address and entries of a document; none of a whole list, whose pairs have documents of their own. */
 function balancesIn({ key, values }: StoredDocument): Pick<Loaded, 'subject' | 'entries'> {
   const [address = ''] = key.split(' ');
   const hasEntries = key === address ? parseTotal(values[0] ?? '') === undefined : isPairKey(key);

@@ -6,12 +6,13 @@
  * entry at the position of the old balance, and inserts it at the position of the new balance.
  *
  * **Balances** have a document for each address with records in the blocks of a level, with an entry for each rune. If
- * these are more entries than a page has, the level has a document for each of these runes and the whole list instead.
+ * a document would have more entries than a page, the level has a document for each of these runes and the whole list
+ * instead.
  *
- * **Holders** have a document for each rune whose balances changed in the level, with an entry for each address. If
- * these are more entries than a page has, the level has the whole list instead. In the newest two levels, a rune whose
- * list was long before has only a mark, because its whole list would be written with every block. Answers then have the
- * list as of an older block.
+ * **Holders** have a document for each rune whose balances changed in the level, with an entry for each address. If a
+ * document would have more entries than a page, the level has the whole list instead. In the newest two levels, a rune
+ * whose list was long before has only a mark, because its whole list would be written with every block. Answers then
+ * have the list as of an older block.
  *
  * **A whole list** has all balances above zero after the last block of the level, in the order of the API. The document
  * of the key has the length of the list and the first entry of each page. Its pages are documents of their own. A
@@ -30,7 +31,10 @@ import { isNamed, runeKey } from './etchings.ts';
 import { lookUpName } from './nameTable.ts';
 import { type Entry, findWindow, type WholeList } from './rankedWindow.ts';
 
-/** Returns the key of a rune at an address with a whole list. The key sorts after the pages of the list with `key`. */
+/**
+ * Returns the key of a document with one rune of an address. An address with a whole list has such documents. Their
+ * keys sort after the keys of the list's pages.
+ */
 export const pairKey = (key: string, ordinal: number): string => `${key} r${runeKey(ordinal)}`;
 
 /** True for a key that `pairKey` made. */
@@ -55,7 +59,7 @@ function parseBalance(text: string): Balance {
   return { other, id, number, name, spacedName, divisibility, units: BigInt(units), before: BigInt(before) };
 }
 
-/** Returns the prefix by which the entry of a rune is found in the list of an address. */
+/** Returns the prefix of a rune's entry in the list of an address. */
 const balanceStart = (ordinal: number): string => `[${ordinal},`;
 
 /** Parses an address's first value: the length of its whole list, or undefined for an entry. Throws for other text. */
@@ -106,7 +110,7 @@ export function compareAddresses(a: string, b: string): number {
 
 type Lists = ListTables & { readonly balances: BalanceTables };
 
-/** Returns the body of an answer; undefined for an unknown holder. Rejects with an ArchiveError for damaged files. */
+/** Returns the response body; undefined for an unknown holder. Rejects with an ArchiveError for damaged files. */
 export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | undefined> {
   const { lists } = archive.root;
   if (lists?.balances === undefined) throw new ArchiveError('the root of the archive has no balances');
@@ -165,7 +169,7 @@ async function balancesOf(address: string, window: Window, { balances, page }: L
   return renderEnvelope(window, total, results);
 }
 
-/** Writes a text as JSON without characters beyond ASCII, which hosts may encode in different ways. */
+/** Renders a text as JSON without characters beyond ASCII, because hosts may encode these in different ways. */
 const ascii = (text: string): string =>
   JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
@@ -223,8 +227,8 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
   });
 
 /**
- * Returns the documents to use: all, or only those below a mark. With a mark, the list is as of block `height`. This is
- * block `ranked` if the list was long there, so that the list changes only once a day.
+ * Returns the documents of which the answer consists: all, or only the documents below a mark. With a mark, the list is
+ * as of block `height`. This is block `ranked` if the list was long there, so that the list changes only once a day.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

@@ -1,10 +1,9 @@
 /**
- * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed, and renders them. A level has
- * the etchings that changed in its blocks, as of its last block. So the level depends only on the blocks up to its end: a
- * new block writes the newest level, and an incremental build produces the files of a full build. Ordinals are stable,
- * because etchings are only added at the end.
+ * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed, and renders them. A level
+ * has the etchings that changed in its blocks, as of its last block. It depends only on the blocks up to its end, so an
+ * incremental build produces the files of a full build. Ordinals are stable, because etchings are only added at the
+ * end.
  */
-
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
@@ -18,13 +17,13 @@ import type { WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { type Etching, renderEtching } from './etchings.ts';
 
-/** The etchings of the last build and of this one; undefined without etchings. */
+/** Etchings of the last build (`before`) and of this build (`now`); undefined without etchings. */
 export interface EtchingChange {
   readonly before: Etchings | undefined;
   readonly now: Etchings | undefined;
 }
 
-/** Writes the levels that the last build, whose levels are `old`, does not have. */
+/** Writes the levels that the last build does not have. `old` has the levels of the last build. */
 export const writeEtchings = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],
@@ -34,14 +33,14 @@ export const writeEtchings = (
 ): Promise<DocumentLevel[]> =>
   makeLevels(plans, old, (plan) => writeDocuments(writer(), plan, renderEtchings(changedIn(plan, form), plan.last, form, store)));
 
-/** Returns SQL of the ordinals of etchings that changed in a range of heights. */
+/** Returns SQL that selects the ordinals of etchings that changed in a range of heights. */
 function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const moved = `SELECT rune_id FROM ${state.blockRunes} WHERE ${isIn} AND ${HAS_COUNTS} UNION SELECT id FROM ${state.runes} WHERE ${windowMoves(first, last)}`;
   return `SELECT ordinal FROM ${etchings} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
 }
 
-/** How etchings are rendered, and from what. */
+/** Tables and settings from which etchings are rendered. */
 export interface EtchingForm {
   readonly etchings: EtchingTable;
   readonly state: Pick<StateTables, 'runes' | 'blockRunes'>;
@@ -51,7 +50,7 @@ export interface EtchingForm {
   readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
 }
 
-/** A row of the query below, as JSON. Large integers are texts, and what a rune does not have is null. */
+/** A row of the query below, as JSON. Large integers are texts, and missing values are null. */
 interface Row extends Omit<Etching, 'counts'> {
   readonly mints: number;
   readonly burns: number;
@@ -69,8 +68,8 @@ const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as
 const ROW_BYTES = 6000;
 
 /**
- * Yields the documents (lists/etchings.ts) of etchings as they are after the block `tip`, ascending. `ordinals` is SQL
- * that selects the ordinals of etchings up to `tip`. No other query may run before the last one.
+ * Yields the documents (lists/etchings.ts) of etchings as of the block `tip`, ascending. `ordinals` is SQL that selects
+ * ordinals of etchings up to `tip`. No other query may run before the last document was read.
  */
 async function* renderEtchings(
   ordinals: string,
@@ -82,7 +81,7 @@ async function* renderEtchings(
   const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
       ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
     FROM ${state.blockRunes} WHERE ${hasCounts} AND block_height <= ${tip} AND rune_id IN (SELECT id FROM ${wanted}) GROUP BY rune_id)`;
-  // Amounts with other decimals than the rune has cannot be summed, so such a rune has no counts.
+  // Amounts can be summed only if they have the decimals of the rune. Otherwise the rune has no counts.
   const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
   const columns = [
     'ordinal, id, name, spaced_name, number, divisibility, symbol, turbo, premine, block_hash, block_height, tx_id, tx_index, "timestamp"',
@@ -90,7 +89,7 @@ async function* renderEtchings(
     'terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end',
     ...SUMS.map((name) => `coalesce(${name}, 0)::VARCHAR AS ${name}`),
   ];
-  // One JSON text for each row: the store takes ten times as long to convert two dozen cells.
+  // Selects one JSON text for each row, because the store takes ten times as long to convert two dozen cells.
   const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
     FROM (SELECT ${columns.join(', ')} FROM ${wanted} JOIN ${state.runes} USING (id) LEFT JOIN ${sums} ON rune_id = id) AS e`;
   for await (const chunk of sortedRows({ rows, key: 'key', within: 'key', rowBytes: ROW_BYTES }, limits, store)) {
@@ -106,10 +105,10 @@ function etchingOf(row: Row): Etching {
   return { ...row, counts: is_counted ? { mints, burns, minted, burned } : undefined };
 }
 
-/** SQL that is true for rows of counts that change an etching. Sends and receipts do not. */
+/** SQL condition of counts that change an etching: mints and burns, but not sends and receipts. */
 const HAS_COUNTS = 'mint + burn > 0';
 
-/** The height where a mint window opens or closes, in SQL. NULL if it never does: no tip has so many digits. */
+/** Returns the SQL expression of the height where a mint window opens or closes. NULL if no tip has so many digits. */
 const boundary = (term: string, isOffset: boolean): string =>
   `CASE WHEN length(${term}) <= 15 THEN ${term}::BIGINT ${isOffset ? '+ block_height' : ''} END`;
 
@@ -121,16 +120,16 @@ const BOUNDARIES: readonly string[] = [
 ];
 
 /**
- * Returns SQL that is true for rows of the runes table whose mint window opens or closes after one of the blocks from height `first`
- * to `last`. `mintable` is about the block after the tip.
+ * Returns the SQL condition of runes whose mint window opens or closes after one of the blocks from `first` to `last`.
+ * It adds 1 to these heights, because `mintable` is about the block after the tip.
  */
 const windowMoves = (first: number, last: number): string =>
   `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;
 
-/** SQL of etchings that a build added, or whose row in the runes table it changed. */
+/** Returns SQL that selects etchings of `one` that `other` lacks, or has with another row of the runes table. */
 const rowsOnlyIn = (one: Etchings, other: Etchings): string => `SELECT * FROM ${one.table} EXCEPT SELECT * FROM ${other.table}`;
 
-/** Returns the lowest height whose etchings changed; infinity if none did. */
+/** Returns the lowest height whose etchings changed; infinity if no etching changed. */
 export async function lowestChange(before: Etchings, now: Etchings, store: Store): Promise<number> {
   const { lowest } = await store.row(
     `SELECT coalesce(min(block_height), -1) AS lowest
@@ -141,8 +140,8 @@ export async function lowestChange(before: Etchings, now: Etchings, store: Store
 }
 
 /**
- * Returns the first letters of the names of added etchings: of those that the protocol may have, only letters. Undefined
- * if an etching was lost or its row changed, so that others than these may have changed.
+ * Returns the first letters of the names of added etchings, without names that the protocol forbids. Undefined if an
+ * etching was lost or its row changed, because other letters may then be affected, too.
  */
 export async function newFirstLetters(count: number, before: Etchings, now: Etchings, store: Store): Promise<string[] | undefined> {
   const { lost } = await store.row(`SELECT count(*) AS lost FROM (${rowsOnlyIn(before, now)})`, { lost: int });

@@ -3,7 +3,7 @@
  * the etchings that changed in its blocks, as of its last block. So if several levels have an etching, the newest level
  * is right.
  *
- * Everything in an etching but the supply comes from the runes table. The rules are those of ord and of the recorded
+ * All values of an etching except the supply come from the runes table. The rules are those of ord and of the recorded
  * server (docs/api.md, "Etchings"). Verification parses the JSON again (parseEtching.ts).
  */
 import { ArchiveError } from '../format/archiveError.ts';
@@ -21,7 +21,7 @@ import { lookUpName } from './nameTable.ts';
 /** Returns the key of a rune's document. The ordinal is the rune's position in the order of etchings, from 0 on. */
 export const runeKey = (ordinal: number): string => String(ordinal).padStart(8, '0');
 
-/** Reads the etchings with ordinals `from` to `to - 1`, as JSON. Rejects with an ArchiveError if one is unreadable. */
+/** Reads the etchings with ordinals `from` to `to - 1`, as JSON. Rejects with an ArchiveError for a damaged file. */
 export async function readEtchings(archive: Archive, { levels }: EtchingTables, from: number, to: number): Promise<string[]> {
   const keys = Array.from({ length: to - from }, (_, i) => runeKey(from + i));
   const found = await Promise.all(levels.map((level) => findDocuments(archive, level, keys)));
@@ -32,7 +32,7 @@ export async function readEtchings(archive: Archive, { levels }: EtchingTables, 
   });
 }
 
-/** Returns the body of an answer; undefined for an unknown rune. Rejects with an ArchiveError for damaged files. */
+/** Returns the response body; undefined for an unknown rune. Rejects with an ArchiveError for damaged files. */
 export async function answerEtchings({ rune = '', window }: FurtherRequest, archive: Archive): Promise<string | undefined> {
   const { etchings, names = [] } = archive.root.lists ?? {};
   if (etchings === undefined) throw new ArchiveError('the root of the archive has no etchings');
@@ -76,7 +76,7 @@ export interface Etching {
   readonly turbo: boolean;
   /** In smallest units. */
   readonly terms_amount: Term;
-  /** A number of mints. */
+  /** Maximum number of mints. */
   readonly terms_cap: Term;
   readonly terms_height_start: Term;
   readonly terms_height_end: Term;
@@ -95,7 +95,7 @@ export interface Etching {
   readonly counts: Counts | undefined;
 }
 
-/** Renders an etching as it is after the block `tip`, as compact JSON. */
+/** Renders an etching as of the block `tip`, as compact JSON. */
 export function renderEtching(etching: Etching, dialect: Dialect, tip: number): string {
   const { divisibility, turbo, block_height, tx_index, timestamp } = etching;
   const hex = (text: string) => `"${spellHex(text, dialect)}"`;
@@ -138,7 +138,7 @@ function supplyOf(etching: Etching, tip: number): string {
   ].join(',');
 }
 
-/** The recorded server divides to 20 places, then shows a percentage with 4; both times halves are rounded up. */
+/** The recorded server divides to 20 decimals, then rounds the percentage to 4 decimals. Both steps round halves up. */
 const PLACES = 10n ** 20n;
 const SHOWN = 10n ** 14n;
 

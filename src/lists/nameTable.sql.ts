@@ -1,7 +1,4 @@
-/**
- * Writes the table of names of an archive (lists/nameTable.ts).
- */
-
+/** Writes the table of names of an archive (lists/nameTable.ts). */
 import type { Store } from '../duckdb/store.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
 import { makeLevels } from '../engine/archive/makeLevels.ts';
@@ -13,21 +10,18 @@ import type { Level } from '../format/sortedTable.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { NAME_PREFIX } from './nameTable.ts';
 
-/** Ordinals have 3 bytes in the table. */
+/** Maximum number of etchings: ordinals have 3 bytes in the table. */
 export const MOST_ETCHINGS = 2 ** 24;
 
 const numberIn = (id: string, part: 1 | 2): string => `try_cast(split_part(${id}, ':', ${part}) AS BIGINT)`;
 
-/** Returns SQL that is true for a rune id that the table can have: two numbers of at most 3 and 4 bytes. `id` is SQL. */
+/** Returns the SQL condition of a rune id that fits the table: two numbers of at most 3 and 4 bytes. `id` is SQL. */
 export const isRuneId = (id: string): string =>
   `coalesce(regexp_full_match(${id}, '(0|[1-9][0-9]*):(0|[1-9][0-9]*)') AND ${numberIn(id, 1)} < ${2 ** 24} AND ${numberIn(id, 2)} < ${2 ** 32}, false)`;
 
 type RuneTables = Pick<StateTables, 'runes' | 'blockRunes'>;
 
-/**
- * Writes the levels that the last build, whose levels are `old`, does not have. `etchings` is undefined in a mirror
- * without them.
- */
+/** Writes the levels that the last build does not have. `etchings` is undefined in a mirror without etchings. */
 export const writeNames = (
   plans: readonly LevelPlan[],
   old: readonly Level[],
@@ -37,7 +31,7 @@ export const writeNames = (
   store: Store,
 ): Promise<Level[]> => makeLevels(plans, old, (plan) => writeLevel(plan, runesOf(plan, etchings, state), writer(), store));
 
-/** Returns SQL of the runes of a level: `id`, `number`, `name`, `ordinal`. */
+/** Returns SQL that selects the runes of a level: `id`, `number`, `name`, `ordinal`. */
 function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined, state: RuneTables): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   return etchings === undefined
@@ -46,7 +40,7 @@ function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined
 }
 
 async function writeLevel(range: LevelRange, runes: string, writer: TableWriter, store: Store): Promise<Level | undefined> {
-  // Requests have no names of other forms. A rune with another id is only found by its ordinal.
+  // Omits names of other forms, because no request has them. A rune whose id does not fit is only found by its ordinal.
   const part = (number: 1 | 2) => `CASE WHEN ${isRuneId('id')} THEN ${numberIn('id', number)} ELSE 0 END`;
   const sql = `SELECT DISTINCT ('0x' || left(sha256('${NAME_PREFIX}' || rune_name), 12))::UBIGINT::DOUBLE AS key, height, first, count
     FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, ${part(1)}::DOUBLE AS height, ${part(2)}::DOUBLE AS first, ordinal::DOUBLE AS count

@@ -1,9 +1,9 @@
 /**
  * The table of names: finds a rune by its id (`840000:3`), its number, or its name in upper case without spacers. These
- * three never look alike, so one sorted table (format/sortedTable.ts) has all of them.
+ * three forms never look alike, so one sorted table (format/sortedTable.ts) has all of them.
  *
  * The key of an entry is the first 48 bits of a SHA-256 of the name, so that nobody can etch many names with near keys.
- * The other fields are of the rune: `height` and `first` are the two numbers of the id, and `count` is the ordinal.
+ * The other fields describe the rune: `height` and `first` are the two numbers of its id, and `count` is its ordinal.
  * Different names may have the same key, so the caller must compare the names.
  */
 import type { Archive } from '../format/archiveReader.ts';

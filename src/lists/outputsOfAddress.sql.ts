@@ -1,9 +1,10 @@
 /**
- * Writes the unspent outputs of addresses (lists/unspentOutputs.ts), level by level, the lowest first. Lists are streamed:
- * of one list, at most a page is in memory.
+ * Writes the lists of unspent outputs by address (lists/unspentOutputs.ts), level by level, the lowest first. Streams
+ * each list, so that at most one of its pages is in memory.
  *
- * A level that joins levels of the last build has the outputs of its new blocks, then those of the old levels, the newest
- * first, without the outputs that it spends. All are in the order of the list already.
+ * A level may join levels of the last build. Its lists begin with the outputs of new blocks. Then follow the outputs of
+ * the reused levels, the newest level first, without the outputs that the joined level spends. So the lists are in
+ * order without sorting.
  */
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
@@ -29,40 +30,40 @@ import {
 } from './unspentOutputs.ts';
 
 export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
-  /** Levels by outpoint of the last build which this build takes over, alone or joined. */
+  /** Levels of outputs by outpoint in the last build, which this build reuses alone or joined. */
   readonly known: readonly DocumentLevel[];
-  /** SQL of `output` and `block_height` of all outputs that the last build does not have. */
+  /** SQL that selects `output` and `block_height` of all outputs that the last build does not have. */
   readonly heights: string;
   /** The ranges of all levels. */
   readonly ranges: readonly LevelRange[];
 }
 
-/** Adds the next page of a list: its number, and the start of its sort keys. */
+/** Adds a page of a list. `page` is its index, and `start` the lower bound of its sort keys. */
 type AddPage = (key: string, page: number, start: string) => void;
 
-/** SQL of no cancelled outputs. */
+/** SQL that selects no cancelled outputs. */
 const NONE = `SELECT NULL::VARCHAR AS key, NULL::VARCHAR AS "output", NULL::VARCHAR AS sort LIMIT 0`;
 
-/** Start of the first page. All sort keys are after it. */
+/** Lower bound of the first page. All sort keys sort after it. */
 const FIRST_START = '0';
 
-/** SQL of the sort key of an output (lists/unspentOutputs.ts), from its height and outpoint. */
+/** Returns the SQL expression of an output's sort key (lists/unspentOutputs.ts). `height` and `output` are SQL. */
 export const sortKeySql = (height: string, output: string): string =>
   `lpad((${ABOVE_HEIGHTS} - ${height})::VARCHAR, 8, '0') || split_part(${output}, ':', 1) || lpad(split_part(${output}, ':', 2), 10, '0')`;
 
-/** What the blocks of a level do, as SQL. Lists of addresses have the key `key`. */
+/** SQL that selects the outputs that a level makes and spends. `key` is the key of the address's list. */
 export interface LevelRows {
   /**
-   * Outputs that blocks outside of reused levels make and the level does not spend, in rows for their runes: `key`, `sort`
-   * (sort key), `place`, `number`, `id`, and `rune` with `units` as `OutputRunes` takes them.
+   * Outputs that new blocks make and the level does not spend. An output has a row for each rune: `key`, `sort` (sort
+   * key), `place`, `number`, `id`, and `rune` with `units`, as `runesOf` takes them.
    */
   readonly made: string;
   /**
-   * Outputs of lower levels that the level spends: `key`, `output`, and `first` (height of the lower level) with `page`,
-   * which are NULL unless reused levels have them.
+   * Outputs of lower levels that the level spends: `key`, `output`, `first` (lowest height of the lower level) and
+   * `page`. Both `first` and `page` are NULL unless documents of reused levels have them.
    */
   readonly removed: string;
-  /** Outputs of reused levels that the level spends: `key`, `output`, `sort`. Undefined without any. */
+  /** Outputs of reused levels that the joined level spends: `key`, `output`, `sort`. Undefined if there are none. */
   readonly cancelled: string | undefined;
 }
 
@@ -80,7 +81,7 @@ export class AddressOutputs {
     return new AddressOutputs(form, store);
   }
 
-  /** Adds the pages of a level of the last build that stays. `starts` is undefined if no list has any. */
+  /** Adds the pages of a kept level. `starts` is undefined if no list of the level has pages. */
   async reuse(starts: DocumentLevel | undefined): Promise<void> {
     const { old, limits } = this.#form;
     if (old === undefined || starts === undefined) return;
@@ -92,7 +93,7 @@ export class AddressOutputs {
     });
   }
 
-  /** Adds the pages that `find` finds in a level to the table `list_pages`. */
+  /** Calls `find`, which passes the pages of a level to `add`, and inserts them into the table `list_pages`. */
   async #listPages({ first }: LevelRange, find: (add: AddPage) => Promise<void>): Promise<void> {
     const lines = await writeLines(join(this.#form.scratch, 'list-pages.ndjson'), (to) =>
       find((key, page, start) => to.add(JSON.stringify({ key, page, start }))),
@@ -104,8 +105,8 @@ export class AddressOutputs {
   }
 
   /**
-   * Writes a level, with the lists of reused levels. Returns undefined for a kind without documents. Throws a
-   * ChangedArchiveError when the documents of the last build do not fit together.
+   * Writes a level that joins the `reused` levels. The result is undefined for a kind without documents. Throws a
+   * ChangedArchiveError when documents of the last build contradict each other.
    */
   async write(
     range: LevelRange,
@@ -174,7 +175,8 @@ export class AddressOutputs {
       values.push(value);
       count += 1;
     }
-    if (count !== made) throw new ChangedArchiveError(`the archive has other outputs of ${key} than its documents count`);
+    if (count !== made)
+      throw new ChangedArchiveError(`the number of outputs of ${key} in the archive differs from the count in their documents`);
     if (isPaged) endPage();
     else if (head.length + values.length + removed.length > 0) to.add({ key, values: [...head, ...values, ...removed] });
     await this.#writeRemovals(key, rows, to);
@@ -192,8 +194,9 @@ export class AddressOutputs {
   }
 
   /**
-   * Finds level and page of removed outputs where documents name them: if a lower list of the address has pages, or if the
-   * level removes more outputs than a page has. Outputs that were never made, which only wrong data has, get no place.
+   * Finds the level and page of removed outputs if the documents name them. They do if a lower list of the address has
+   * pages, or if the level removes more outputs than a page has. Only wrong data has outputs that were never made; they
+   * get no level and page.
    */
   async #placeRemoved(range: LevelRange): Promise<void> {
     const store = this.#store;
@@ -223,7 +226,7 @@ export class AddressOutputs {
         FROM level_removed AS r LEFT JOIN found_pages AS f ON f.key = r.key AND f."output" = r."output"`);
   }
 
-  /** Adds to `removed_heights` where levels of the last build below a range make outputs. `sql` selects these, ascending. */
+  /** Adds outputs of lower levels of the last build to `removed_heights`. `sql` selects the outputs, ascending. */
   async #findHeights(sql: string, range: LevelRange): Promise<void> {
     const { old, known, scratch } = this.#form;
     if (old === undefined) return;
@@ -245,8 +248,8 @@ export class AddressOutputs {
 }
 
 /**
- * Writes the removed outputs of levels of the last build: lines with `key`, `output`, `first` and `page`. The last two are
- * missing where the document of the address has the output.
+ * Writes the removed outputs of a level of the last build, as lines with `key`, `output`, `first` and `page`. Outputs
+ * in the address's own document have neither `first` nor `page`.
  */
 export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: number, lines: LineFile): void {
   for (const document of documentsOf(old, level)) {
@@ -260,7 +263,7 @@ export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: num
   }
 }
 
-/** Kinds of rows of a list, in their order. */
+/** Kinds of rows of a list, in the order in which the rows of a list are sorted. */
 const [COUNT, GROUP, REMOVED, MADE, CANCELLED, PLACED] = [0, 1, 2, 3, 4, 5];
 
 interface ListRow {
@@ -271,7 +274,7 @@ interface ListRow {
   readonly text: string;
 }
 
-/** The rows of a level, ascending by key and kind, from the tables of the store. */
+/** Rows of a level, ascending by key and kind, and then in the order of the list. */
 class ListRows {
   readonly #rows: AsyncGenerator<ListRow>;
   current: ListRow | undefined;
@@ -285,7 +288,7 @@ class ListRows {
     this.current = done === true ? undefined : value;
   }
 
-  /** Yields the rows of a key and a kind, if they are next. */
+  /** Yields the next rows, as long as they have this key and kind. */
   async *of(key: string, kind: number | undefined): AsyncGenerator<ListRow> {
     for (let row = this.current; row?.key === key && row.kind === kind; row = this.current) {
       yield row;
@@ -319,8 +322,8 @@ async function* rowsOf(limits: WorkLimits, store: Store): AsyncGenerator<ListRow
 }
 
 /**
- * Joins the rows of an output, in the order of their runes: a rune as JSON up to its balance, and smallest units. Without
- * units, it is the JSON of any number of whole runes. Without a rune, the row is left out.
+ * Joins the rows of an output into JSON texts of its runes. A row usually has the JSON of a rune up to its balance, and
+ * smallest units. A row without units has the complete JSON of any number of runes. Skips rows without a rune.
  */
 export function runesOf(rows: readonly Row[]): string[] {
   const runes: { readonly rune: string; units: bigint | undefined }[] = [];
@@ -335,7 +338,7 @@ export function runesOf(rows: readonly Row[]): string[] {
   return runes.map(({ rune, units }) => (units === undefined ? rune : `${rune},"${units}"]`));
 }
 
-/** Yields the outputs of a list: those of new blocks, then those of old lists, which are the newest first, without spent ones. */
+/** Yields the unspent outputs of a list: first from new blocks, then from reused levels, the newest level first. */
 async function* madeOutputs(key: string, rows: ListRows, lists: readonly OldLists[]): AsyncGenerator<string> {
   for await (const { text } of rows.of(key, MADE)) yield text;
   for (const list of lists) {
@@ -349,7 +352,7 @@ async function* madeOutputs(key: string, rows: ListRows, lists: readonly OldList
     throw new ChangedArchiveError(`the archive lacks the output ${rows.current.text} of ${key}`);
 }
 
-/** The lists of a level of the last build, one after the other. */
+/** Lists of a level of the last build, one after another. */
 class OldLists {
   readonly #documents: Cursor<StoredDocument>;
   readonly #page: number;

@@ -1,6 +1,4 @@
-/**
- * Parses the JSON of etchings, for verification. The inverse of lists/etchings.ts.
- */
+/** Parses the JSON of etchings, for verification. The inverse of lists/etchings.ts. */
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import type { Etching, Term } from './etchings.ts';
 
@@ -11,8 +9,8 @@ interface Fields extends Omit<Etching, 'counts' | 'premine'> {
 }
 
 /**
- * Parses an etching without its counts. It may be wrong: compare what `renderEtching` makes of it with the text. Throws
- * for text that is not JSON of an etching.
+ * Parses an etching without its counts. The values are not checked: the caller must compare the text with the result of
+ * `renderEtching`. Throws for text that is not JSON of an etching.
  */
 export function parseEtching(text: string, dialect: Dialect): Omit<Etching, 'counts'> {
   const { id, name, spaced_name, number, divisibility, symbol, turbo, mint_terms, supply, location } = JSON.parse(text) as Fields;
@@ -40,5 +38,5 @@ export function parseEtching(text: string, dialect: Dialect): Omit<Etching, 'cou
 
 const unitsOf = (amount: string | null): Term => (amount === null ? null : BigInt(amount.replace('.', '')).toString());
 
-/** Returns the digits of a term, which may be too many for a number. */
+/** Returns the digits of a term. They come from the text, because JSON.parse would round long numbers. */
 const termOf = (text: string, key: string): Term => new RegExp(`"${key}":([0-9]+)`).exec(text)?.[1] ?? null;

@@ -1,9 +1,8 @@
 /**
- * Finds a window of a list that is stored as a whole list and changed entries in the levels above
- * (lists/balances.ts). The first entry of each page tells which pages a change affects. So the lengths of all
- * pages are known, and only the pages of the window are read.
+ * Finds a window of a list that consists of a whole list and changed entries in the levels above (lists/balances.ts).
+ * The first entry of each page tells which pages a change affects. So the lengths of all pages are known, and only the
+ * pages of the window are read.
  */
-
 import { ArchiveError } from '../format/archiveError.ts';
 import { countBefore } from '../format/binarySearch.ts';
 import { overlapping } from '../format/overlap.ts';
@@ -19,7 +18,7 @@ export interface Entry {
   readonly before: bigint;
 }
 
-/** A whole list, before the changes. */
+/** A whole list, without the changes of the levels above. */
 export interface WholeList<Item extends Entry> {
   readonly total: number;
   /** The first entry of each page. */
@@ -53,7 +52,7 @@ export async function findWindow<Item extends Entry>(
 ): Promise<FoundWindow<Item>> {
   const { firsts } = whole;
   if (firsts.length !== Math.ceil(whole.total / pageSize))
-    throw new ArchiveError('a list of the archive has another number of pages than its length needs');
+    throw new ArchiveError('the number of pages of a list of the archive does not match its length');
   const order = (a: Item, b: Item): number => (a.units === b.units ? compare(a, b) : a.units > b.units ? -1 : 1);
   const pages: ChangedPage<Item>[] = firsts.map((_, i) => ({
     size: Math.min(pageSize, whole.total - i * pageSize),

@@ -1,7 +1,4 @@
-/**
- * Writes the files by which runes are found from the letters of their names (lists/searchFiles.ts). They have the etchings,
- * or in a mirror without them the runes of the records.
- */
+/** Writes the search files (searchFiles.ts). They list all etchings or, without etchings, all runes with records. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
@@ -18,7 +15,7 @@ import { FIRST_LETTERS, type NamedRune, searchFiles } from './searchFiles.ts';
 const NAMED = columns('part BIGINT, id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, symbol VARCHAR');
 
 /**
- * Writes the files whose runes may have changed since the last build, whose etchings are `before`. Returns the paths of
+ * Writes the files whose runes may have changed. `before` has the etchings of the last build. Returns the paths of
  * files in the output `root` that are no longer needed.
  */
 export async function writeSearchFiles(
@@ -70,7 +67,7 @@ async function* groupsOf(
   await store.run(`DROP TABLE ${named}`);
 }
 
-/** Lists everything in the folder of these files. Does not follow links. */
+/** Lists all search files of the output. Does not follow links. */
 function presentFiles(root: string, folder = SEARCH_FOLDER): string[] {
   return emptyIfMissing(() => readdirSync(join(root, folder), { withFileTypes: true })).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;

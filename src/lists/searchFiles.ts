@@ -1,8 +1,7 @@
 /**
  * Search files find runes by the first letters of their names. `runes/v1/search/do.json` has the runes whose names
- * begin with DO, oldest first. If they are too many for one file, the runes of some third letters get files of their
- * own, such as `runes/v1/search/do/g.json`. `more` lists these letters. Of their runes, `do.json` keeps only the oldest
- * ones.
+ * begin with DO, oldest first. If these are too many for one file, some third letters get a file of their own, such as
+ * `runes/v1/search/do/g.json` for DOG. `more` lists these letters, and `do.json` keeps only the oldest of their runes.
  *
  * The files depend only on the set of runes, so a new rune changes only the files of its first letters.
  */
@@ -28,9 +27,9 @@ export interface NamedRune {
 
 /** Number of letters in the names of the top files. */
 export const FIRST_LETTERS = 2;
-/** Most letters of a name in the protocol. */
+/** Maximum number of letters in a name, by the protocol. */
 const MOST_LETTERS = 28;
-/** Most bytes of a file. The limit is low, because a search loads a file for a single typed letter. */
+/** Maximum size of a file in bytes. It is low, because a search loads a file for a single typed letter. */
 export const MOST_BYTES = 32_000;
 /** Number of the oldest runes that a file always has, even those whose letter has its own file. */
 const MOST_OF_MANY = 60;

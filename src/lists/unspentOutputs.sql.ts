@@ -1,6 +1,6 @@
 /**
- * Writes unspent outputs (lists/unspentOutputs.ts), from `receive` records and the outputs that files from a node say
- * are spent. Pages do not have the latter, so the state keeps those of the newest blocks.
+ * Writes unspent outputs (lists/unspentOutputs.ts) from `receive` records and from the spent outputs that files from a
+ * node have. Pages do not have spent outputs, so the state keeps the spent outputs of the newest blocks.
  */
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
@@ -19,7 +19,7 @@ import { unitsOf } from './balanceChanges.sql.ts';
 import { AddressOutputs, type LevelRows, runesOf, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
 import { parseOutput, SPENT } from './unspentOutputs.ts';
 
-/** True when the input says for every record which outputs were spent, because all of it is from a node. */
+/** True when the input has all spent outputs, because all of it is from a node. */
 export async function knowsSpent({ files }: StateTables, store: Store): Promise<boolean> {
   const { others, nodes } = await store.row(
     `SELECT count(*) FILTER (form NOT IN ('node-ledger', 'runes', 'no-records')) AS others, count(*) FILTER (form = 'node-ledger') AS nodes
@@ -39,7 +39,7 @@ interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
 
 /**
  * Writes the levels that the last build does not have, and updates the spent outputs in the state. Throws a
- * ChangedArchiveError when a level has to be made of blocks whose spent outputs are no longer known.
+ * ChangedArchiveError when a level needs a block whose spent outputs are no longer known.
  */
 export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm, store: Store): Promise<OutputTables> {
   const { old, scratch, limits, writer, state } = form;
@@ -75,7 +75,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
   return { tipHash: hash, ...levels };
 }
 
-/** Makes the table of outputs that listed blocks spend, and updates the state. */
+/** Creates the table of outputs that listed blocks spend, and updates the state. */
 async function listSpent({ old, limits: { spentBlocks }, listed, state, input, changes }: OutputForm, store: Store): Promise<void> {
   const { written, replaced } = changes;
   const recalled = `SELECT DISTINCT block_height FROM ${listed.pages} ANTI JOIN ${written} USING (block_height)`;
@@ -85,9 +85,9 @@ async function listSpent({ old, limits: { spentBlocks }, listed, state, input, c
        (SELECT count(*) FROM (${recalled}) WHERE NOT coalesce(block_height >= (SELECT first FROM ${state.spentFrom}), false)) AS lost`,
     { oldest: int, lost: int },
   );
-  // Older ones are forgotten.
+  // Spent outputs of older blocks are forgotten.
   if (oldest > 0) countCrossing('spentBlocks');
-  if (lost > 0) throw new ChangedArchiveError('a block has changed above which the spent outputs are not all known any more');
+  if (lost > 0) throw new ChangedArchiveError('the build needs spent outputs that the cache no longer has');
   const from = old !== undefined ? `greatest(${oldest}, coalesce((SELECT first FROM ${state.spentFrom}), ${oldest}))` : oldest;
   await store.run(`DELETE FROM ${state.spent} WHERE block_height IN (SELECT block_height FROM ${replaced});
     CREATE OR REPLACE TEMP TABLE listed_spent AS ${spent} UNION ALL SELECT * FROM ${state.spent} SEMI JOIN (${recalled}) USING (block_height);
@@ -102,7 +102,7 @@ async function listSpent({ old, limits: { spentBlocks }, listed, state, input, c
 export const forgetSpent = ({ spent, spentFrom }: StateTables, store: Store): Promise<void> =>
   store.run(`DELETE FROM ${spent}; DELETE FROM ${spentFrom}`);
 
-/** Creates the view `received` of what outputs of listed blocks received, whether they are spent or not. */
+/** Creates the view `received` of the runes that outputs of listed blocks received, even if the outputs are spent. */
 async function listReceived({ listed: { recalled }, input, changes }: OutputForm, store: Store): Promise<void> {
   const columns = 'block_height, tx_id, vout, tx_index, "timestamp", address, rune_id, amount';
   const written = `SELECT ${columns} FROM ${input.kept} SEMI JOIN ${changes.written} USING (block_height) WHERE operation = 'receive'`;
@@ -119,23 +119,20 @@ async function listReceived({ listed: { recalled }, input, changes }: OutputForm
     SELECT * EXCLUDE (tx_id, vout), tx_id || ':' || vout AS "output" FROM (${all}) WHERE vout IS NOT NULL`);
 }
 
-/**
- * Makes the tables of a level: outputs that its listed blocks make and do not spend, and outputs of other blocks that
- * they spend.
- */
+/** Creates two tables: outputs that a level's listed blocks make and do not spend, and others that they spend. */
 async function selectOutputs({ first, last }: LevelPlan, store: Store): Promise<void> {
   const inRange = (table: string) => `(SELECT * FROM ${table} WHERE block_height BETWEEN ${first} AND ${last})`;
   await store.run(`CREATE OR REPLACE TEMP TABLE made_outputs AS SELECT * FROM ${inRange('received')} ANTI JOIN ${inRange('listed_spent')} USING ("output");
     CREATE OR REPLACE TEMP TABLE spent_below AS SELECT "output", address FROM ${inRange('listed_spent')} ANTI JOIN ${inRange('received')} USING ("output")`);
 }
 
-/** SQL of a rune of an output, up to the balance. */
+/** SQL expression of the JSON of an output's rune, up to the balance. */
 const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json(spaced_name), to_json(divisibility)])::VARCHAR, -1)`;
 
 /**
- * SQL of the records of made outputs: output, address, height, place as JSON without brackets, number and id of the rune,
- * the rune as JSON, and units as text. It has no aggregates, because those of many outputs need much memory: rows are
- * sorted, and `runesOf` joins those of an output.
+ * Returns SQL that selects the records of made outputs: output, address, height, place as JSON without brackets, number
+ * and id of the rune, the rune as JSON, and units as text. It does not aggregate the rows of an output, because that
+ * would need much memory. `runesOf` joins them after they are sorted.
  */
 const recordsOf = ({ blocks, runes }: StateTables): string => `SELECT "output", address, block_height AS height,
     block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
@@ -143,7 +140,7 @@ const recordsOf = ({ blocks, runes }: StateTables): string => `SELECT "output", 
   FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
     JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
 
-/** Yields the documents by outpoint of the blocks of a level. */
+/** Yields the documents, by outpoint, of outputs that the listed blocks of a level make or spend. */
 function newOutputs(limits: Limits, state: StateTables, store: Store): AsyncGenerator<StoredDocument> {
   const rows = `SELECT "output", head, rune, units, number, id FROM (
       SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(state)})
@@ -155,8 +152,8 @@ function newOutputs(limits: Limits, state: StateTables, store: Store): AsyncGene
 }
 
 /**
- * Returns what `AddressOutputs` needs for a level. The lowest level removes no outputs. `cancelled` has the outputs that
- * the level both makes and spends, if a reused level has one of both.
+ * Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs. `cancelled` has outputs that
+ * the level both makes and spends, but not both in its listed blocks.
  */
 async function rowsOf(
   plan: LevelPlan,
@@ -184,8 +181,8 @@ async function rowsOf(
 }
 
 /**
- * An output has one document where it is made, and one where it is spent. Both together are nothing; `cancelled` gets a
- * line about them.
+ * Returns a function that joins the two documents of an output: made and spent. They cancel each other, so the level
+ * has no document of the output. `cancelled` gets a line about the output.
  */
 const joinOutput =
   (cancelled: LineFile): JoinValues =>

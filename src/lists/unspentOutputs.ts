@@ -33,7 +33,7 @@ import type { FurtherRequest } from '../pages/listEndpoints.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import type { Window } from '../pages/parseQuery.ts';
 
-/** The only value of a spent output. */
+/** The only value in the document of a spent output. */
 export const SPENT = '"spent"';
 
 /** A rune in an output, with its balance in smallest units. */
@@ -103,7 +103,6 @@ export interface AddressDocument {
   readonly removed: readonly string[];
 }
 
-/** Renders the head of an address's document. */
 export const renderAddressHead = (made: number, removals: readonly Removals[]): string => JSON.stringify([made, removals]);
 
 /** Parses the document of an address. Throws for other text. */
@@ -122,7 +121,7 @@ export function parseAddress(values: readonly string[], page: number): AddressDo
   return { made, removals, outputs: made > page ? undefined : outputs, removed };
 }
 
-/** Returns the body of an answer. Rejects with an ArchiveError for damaged files. */
+/** Returns the response body. Rejects with an ArchiveError for damaged files. */
 export async function answerOutputs({ output, address, window }: FurtherRequest, dialect: Dialect, archive: Archive): Promise<string> {
   const { outputs: tables, tip = 0, page = 1 } = archive.root.lists ?? {};
   if (tables === undefined) throw new ArchiveError('the root of the archive has no outputs');
@@ -157,8 +156,8 @@ interface LevelPage {
 }
 
 /**
- * Reads unspent outputs of an address in the order of the API: the lists of all levels, the newest level first, without
- * the outputs that newer levels remove. The documents of the address tell which pages the window needs.
+ * Reads a window of an address's unspent outputs: the lists of all levels, the newest level first, without the outputs
+ * that newer levels remove. The documents of the address tell which pages the window needs.
  */
 async function outputsOf(
   address: string,

@@ -1,6 +1,6 @@
 /**
- * Verifies the lists of activity of an archive: which records belong to which lists is found again from the pages of
- * the blocks. Sums of fingerprints stand for the pointers of a level, because they may not fit into memory.
+ * Verifies the lists of activity of an archive: computes from the pages of the blocks which list has which records.
+ * Compares sums of fingerprints, because the pointers of a level may not fit into memory.
  */
 import { createHash } from 'node:crypto';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -17,7 +17,6 @@ import { orFinding } from './findings.ts';
 import type { Activity } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
-/** Adds a pointer of a list to a sum. */
 const addPointer = (sum: Fingerprints, { upper, lower }: ListKey, { position, length, record }: Pointer): void =>
   sum.add([upper, lower, position, length, record]);
 
@@ -26,17 +25,20 @@ function keyOf(text: string): ListKey {
   return { upper: hash.readUIntBE(0, 6), lower: hash.readUIntBE(6, 3) };
 }
 
-/** Runes whose keys are in memory. */
+/** Maximum number of runes whose keys are cached. */
 const MOST_KEYS = 10_000;
 
-/** What the blocks of a level say about it. `entries` are those of the table of names, and none if the archive has etchings. */
+/**
+ * Expected contents of a level, computed from its blocks. `entries` has the entries of the table of names; none if the
+ * archive has etchings.
+ */
 interface ExpectedLevel extends ExpectedEntries {
-  /** Size of the pages of all blocks below, in bytes. */
+  /** Size of the pages of all blocks below the level, in bytes. */
   begin: number;
   readonly pointers: Fingerprints;
-  /** Where the pages of each block begin, from the level's first page on. */
+  /** Positions of the first pages of the blocks, in bytes from the level's first page on. */
   readonly starts: number[];
-  /** Names and ids of `entries`. */
+  /** Names and ids that `entries` has. */
   readonly names: Set<string>;
 }
 
@@ -45,7 +47,7 @@ export class ActivityVerification {
   readonly #archive: StoredArchive;
   readonly #lists: ListTables;
   readonly #levels: ExpectedLevel[];
-  /** Keys of runes, because most records are of few runes. */
+  /** Keys of runes, cached because most records are of few runes. */
   readonly #keys = new Map<string, ListKey>();
   /** Size of the pages of all blocks so far, in bytes. */
   #bytes = 0;
@@ -68,20 +70,20 @@ export class ActivityVerification {
     }));
   }
 
-  /** Returns undefined for an archive without lists. */
+  /** Returns undefined for an archive without lists of activity. */
   static of(verification: Verification, archive: StoredArchive | undefined): ActivityVerification | undefined {
     if (archive === undefined) return undefined;
     const { manifest, findings } = verification;
     const { lists } = archive.root;
     for (const part of ['rune_activity', 'address_activity'] as const) {
       if ((manifest.lists?.[part] === undefined) === (lists?.activity === undefined)) continue;
-      findings.add(`${archivePath(archive.name.root)} and the manifest differ in whether there are lists by rune and by address`);
+      findings.add(`${archivePath(archive.name.root)} and the manifest disagree whether there are lists by rune and by address`);
       return undefined;
     }
     return lists?.activity === undefined ? undefined : new ActivityVerification(verification, archive, lists);
   }
 
-  /** Counts a block. Heights must ascend. `pages` are the lengths of its pages, which have `pageSize` records each. */
+  /** Adds a block. Heights must ascend. `pages` has the length in bytes of each page with `pageSize` records. */
   add(height: number, records: readonly Activity[], pages: readonly number[]): void {
     const level = this.#levels.find(({ first, last }) => height >= first && height <= last);
     if (level === undefined) return;
@@ -112,7 +114,7 @@ export class ActivityVerification {
     return key;
   }
 
-  /** Compares the lists with the blocks, after all of these were added. */
+  /** Compares the lists with the blocks. Call it after `add` of every block. */
   finish(): void {
     const { findings } = this.#verification;
     const { activity = [], etchings, names } = this.#lists;
@@ -155,15 +157,15 @@ export class ActivityVerification {
       }
     });
     if (!isRight || !isCounted || !found.equals(blocks.pointers) || pointers.counts.join() !== String(found.count))
-      findings.add(`the lists of the blocks ${heads.first} to ${heads.last} are not those that a build makes`);
+      findings.add(`the lists of the blocks ${heads.first} to ${heads.last} differ from the lists that a build makes`);
   }
 }
 
-/** True if a record is of a newer block than another one, or before it in the same block. */
+/** True if pointer `a` comes before `b` in a list: in a newer block, or earlier in the same block. */
 function isBefore(a: Pointer, b: Pointer, starts: readonly number[]): boolean {
   const [newer, older] = [blockOf(a.position, starts), blockOf(b.position, starts)];
   return newer !== older ? newer > older : a.position !== b.position ? a.position < b.position : a.record < b.record;
 }
 
-/** Returns the index of the block that has a position. */
+/** Returns the number of the level's blocks that begin at or before a position. Newer blocks have higher numbers. */
 const blockOf = (position: number, starts: readonly number[]): number => countBefore(starts.length, (i) => (starts[i] ?? 0) <= position);

@@ -1,9 +1,7 @@
 /**
- * Verifies the archive of a build: every file has the content that its name says, and root, directories and tables are those
- * that a build makes of the blocks' records. Compressed bytes are not compared, because other versions of zlib make
- * others.
+ * Verifies the archive of a build. The content of every file must match its name. Root, directories and tables must
+ * match the records. Compressed bytes are not compared, because they depend on the version of zlib.
  */
-
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { countOperations } from '../engine/render/blockSpool.ts';
 import { inflate } from '../engine/render/compress.ts';
@@ -24,17 +22,17 @@ import type { Verification } from './verification.ts';
 
 /** A page of a block in a segment. */
 interface StoredPage {
-  /** The path of the segment. */
+  /** Path of the segment. */
   readonly path: string;
   readonly text: string;
 }
 
 /** The pages of a block in a segment. */
 interface BlockPart {
-  /** The path of the segment. */
+  /** Path of the segment. */
   readonly path: string;
   readonly segment: Segment;
-  /** The line of the block in the directory. */
+  /** Line of the block in the directory. */
   readonly placed: PlacedBlock;
   /** Inflates the pages one by one. */
   readonly texts: Iterable<string>;
@@ -44,7 +42,7 @@ interface BlockPart {
 export class ArchiveVerification {
   readonly #verification: Verification;
   readonly #archive: StoredArchive;
-  /** Most records of a page. */
+  /** Maximum number of records in a page. */
   readonly #limit: number;
   readonly #ids: readonly ExpectedEntries[];
   readonly #sizes: (LevelRange & { readonly bytes: number })[] = [];
@@ -59,14 +57,14 @@ export class ArchiveVerification {
     this.#ids = ranges.map((range) => ({ ...range, entries: new Fingerprints() }));
   }
 
-  /** Returns a block's pages. Throws an error when one is damaged. */
+  /** Returns a block's pages. Throws an error when a page is damaged. */
   pagesOf({ height }: BlockDigest): StoredPage[] {
     const pages: StoredPage[] = [];
     for (const { path, texts } of this.#partsOf(height)) for (const text of texts) pages.push({ path, text });
     return pages;
   }
 
-  /** Compares the pages and directory lines of a block with those that a build makes of its records. Returns the lengths of the pages. */
+  /** Renders the pages and directory lines of a block again, and compares them. Returns the lengths of stored pages. */
   add(batch: Batch, block: BatchBlock): number[] {
     const { findings } = this.#verification;
     const limit = this.#limit;
@@ -110,7 +108,7 @@ export class ArchiveVerification {
     }
   }
 
-  /** Checks what follows from all blocks: segments, the table of ids and the root. Call it after `add` of every block. */
+  /** Checks what depends on all blocks: segments, table of ids and root. Call it after `add` of every block. */
   finish(): void {
     const { findings, site } = this.#verification;
     const { root, name } = this.#archive;
@@ -120,7 +118,7 @@ export class ArchiveVerification {
     if (root.pageSize !== this.#limit) findings.add(`${archivePath(name.root)} has a wrong page size`);
     const text = inflate(this.#archive.read(name.root));
     if (text !== renderRoot(root)) findings.add(`${archivePath(name.root)} is not a root that a build makes`);
-    checkTable('table', root.ids, this.#ids, this.#archive, findings);
+    checkTable('table of ids', root.ids, this.#ids, this.#archive, findings);
   }
 
   /** Yields the parts of a block. Throws an error when a segment is damaged. */

@@ -1,8 +1,7 @@
 /**
- * Verifies balances and holders: makes all their documents again from the records of the blocks and from the etchings, as
- * a full build does, and compares them with those of the archive.
+ * Verifies balances and holders: makes their documents again from records and etchings, as a full build does. Compares
+ * the result with the documents of the archive.
  */
-
 import { columns, type Table } from '../duckdb/table.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { orderEtchings } from '../engine/state/etchings.ts';
@@ -16,7 +15,7 @@ import { comparedLevels } from './compareDocuments.ts';
 import type { RecordTables } from './recordTables.ts';
 import type { Verification } from './verification.ts';
 
-/** Compares all documents. `etchings` are those of the output, and `tables` have all its records. */
+/** Compares all documents. `etchings` has the etchings of the output, and `tables` all its records. */
 export async function verifyBalances(
   verification: Verification,
   archive: StoredArchive,

@@ -1,10 +1,9 @@
 /**
- * Verifies etchings: counts mints and burns again from the records of the blocks, and renders every etching of every
- * level again. A level has the etchings that changed in its blocks, as they are after the last of these. So a level is
- * checked when all its blocks were counted, and no later block. The rest of an etching comes from the runes table, which
- * an output does not have.
+ * Verifies etchings: counts mints and burns again from the records, and renders every etching of every level again. A
+ * level has the etchings that changed in its blocks, as of its last block. So a level is checked when all its blocks,
+ * but no later block, were counted. Other values of an etching cannot be checked, because an output does not have the
+ * runes table.
  */
-
 import type { Manifest } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
 import { documentsOf, mergeDocuments } from '../engine/archive/documentWriter.ts';
@@ -24,12 +23,12 @@ import type { Verification } from './verification.ts';
 
 type Facts = NonNullable<NonNullable<Manifest['lists']>['etchings']>;
 
-/** An etching as its JSON has it, without the counts. */
+/** An etching as read from its JSON, without counts. */
 type ReadEtching = Omit<Etching, 'counts'>;
 
 /** A level whose etchings were compared with the records. */
 interface CheckedLevel extends LevelRange {
-  /** Keys of its etchings. */
+  /** Keys of the etchings in the level. */
   readonly keys: readonly string[];
   /** Runes with mints or burns in its blocks. */
   readonly touched: ReadonlySet<string>;
@@ -41,7 +40,7 @@ export class EtchingsVerification {
   readonly #lists: ListTables;
   readonly #facts: Facts;
   readonly #recount = new SupplyRecount();
-  /** Levels whose blocks were not all counted. */
+  /** Levels of which some blocks were not counted yet, the lowest first. */
   readonly #left: LevelRange[];
   readonly #levels: CheckedLevel[] = [];
 
@@ -63,7 +62,10 @@ export class EtchingsVerification {
     return new EtchingsVerification(verification, archive, lists, facts);
   }
 
-  /** Yields the etchings as they are now, oldest first. They are read anew, because all of them may not fit into memory. */
+  /**
+   * Yields the newest version of each etching, oldest etching first. Each call reads the files again, because the
+   * etchings of a mirror may not fit into memory.
+   */
   async *all(): AsyncGenerator<ReadEtching> {
     const levels = (this.#lists.etchings?.levels ?? []).map((level) => documentsOf(this.#archive, level));
     for await (const { values } of mergeDocuments(levels, (same) => same.at(-1) ?? [])) {
@@ -78,12 +80,12 @@ export class EtchingsVerification {
     try {
       for await (const { id, premine } of this.all()) premines.set(id, BigInt(premine));
     } catch {
-      // The check of its level says what is wrong with an etching.
+      // Ignores a damaged etching, because the check of its level reports it.
     }
     return premines;
   }
 
-  /** Returns all runes for the files of the search; undefined if an etching is damaged. */
+  /** Returns all runes for the search files; undefined if an etching is damaged. */
   async named(): Promise<NamedRune[] | undefined> {
     const runes: NamedRune[] = [];
     try {
@@ -100,7 +102,7 @@ export class EtchingsVerification {
     this.#recount.add(records);
   }
 
-  /** Checks the etchings after all blocks were added. */
+  /** Checks the etchings. Call it after `add` of every block. */
   async finish(): Promise<void> {
     const { findings } = this.#verification;
     this.#checkBelow(Number.POSITIVE_INFINITY);
@@ -130,11 +132,13 @@ export class EtchingsVerification {
     for (const id of this.#recount.ids) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
     const hasCounts = this.#facts.counts === true;
     if (list.isComplete() !== hasCounts)
-      findings.add(`the etchings ${hasCounts ? 'have' : 'lack'} counts of mints and burns, against the rule`);
+      findings.add(
+        `the etchings ${hasCounts ? 'have counts of mints and burns, which the data does not allow' : 'lack counts of mints and burns, which the data allows'}`,
+      );
     this.#recount.clear();
   }
 
-  /** Checks the levels that end below a height, whose blocks were all counted. */
+  /** Checks the levels that end below a height, because all their blocks were counted. */
   #checkBelow(height: number): void {
     for (let range = this.#left[0]; range !== undefined && range.last < height; range = this.#left[0]) {
       this.#left.shift();
@@ -160,12 +164,12 @@ export class EtchingsVerification {
     this.#levels.push({ first, last, keys, touched: this.#recount.takeTouched() });
   }
 
-  /** Throws when the JSON of an etching is not as the records up to the block `tip` say. */
+  /** Throws when the JSON of an etching does not match the records up to block `tip`. */
   #checkEtching(json: string, tip: number): void {
     const { dialect } = this.#verification.site;
     const etching = parseEtching(json, dialect);
     const counts = this.#facts.counts === true ? this.#recount.countsOf(etching) : undefined;
-    if (renderEtching({ ...etching, counts }, dialect, tip) !== json) throw new Error(`${etching.id} is not as its records say`);
+    if (renderEtching({ ...etching, counts }, dialect, tip) !== json) throw new Error(`${etching.id} does not match its records`);
   }
 
   /** True when an etching changed in the blocks of a level. */
@@ -211,7 +215,6 @@ class EtchingList {
     return this.ids.size;
   }
 
-  /** Adds the next etching. */
   add(etching: ReadEtching): void {
     const { site, findings } = this.#verification;
     const { id, number, block_height: height } = etching;
@@ -224,7 +227,7 @@ class EtchingList {
     this.#lowest = Math.min(this.#lowest, height);
   }
 
-  /** True if the output has all mints and burns of these etchings, as far as the manifest says which blocks were read. */
+  /** True if the output has all mints and burns of these etchings, as far as the manifest lists the read blocks. */
   isComplete(): boolean {
     const { manifest, blocks, site } = this.#verification;
     if (!this.#hasFirst || !this.#hasBlocks) return false;

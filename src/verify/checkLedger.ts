@@ -1,9 +1,8 @@
 /**
- * Verifies that records add up. In the rows of a node, no rune appears or vanishes within a transaction, and no address
- * sends more than it received. A wrong sender breaks the latter, and files of pages do not show it otherwise. Records of
- * other sources may be wrong in known ways (docs/rows.md), so their runes are only named.
+ * Verifies that records add up. In rows from a node, no rune appears or vanishes within a transaction, and no address
+ * sends more than it received. Only the second check finds a wrong sender in files of pages. Records of other sources
+ * may be wrong in known ways (docs/rows.md), so their runes cause no finding.
  */
-
 import { text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { joinedParts, sumsOf } from '../lists/balanceChanges.sql.ts';
@@ -12,7 +11,7 @@ import { PULL_ANEW } from './findings.ts';
 import type { Activity } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
-/** Balances below zero that are named. */
+/** Maximum number of balances below zero that get a finding of their own. */
 const MOST_NAMED = 20;
 
 /** Sums of the records of a rune in a transaction, in smallest units. */
@@ -23,20 +22,23 @@ interface Moves {
   minted: bigint;
   received: bigint;
   sent: bigint;
-  /** Burned without an address: mints and premines that no output receives, and what scripts without an address had. */
+  /**
+   * Units of burn records without an address. They were minted or premined but not received, or scripts without an
+   * address had them.
+   */
   burned: bigint;
-  /** What scripts without an address received and did not send. */
+  /** Units that scripts without an address received, minus the units that they sent. */
   unaddressed: bigint;
 }
 
-/** True if all records are rows of a node. */
+/** True if all records come from a node. */
 export const isFromNode = ({ sources = [], lists }: Verification['manifest']): boolean =>
   lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
 
-/** Checks each transaction of a node. No other source has rows of all scripts without an address. */
+/** Checks each transaction of records from a node. Only a node has rows of all scripts without an address. */
 export class TransactionsVerification {
   readonly #verification: Verification;
-  /** What scripts without an address have, by rune. */
+  /** Units of each rune that scripts without an address have. */
   readonly #unaddressed = new Map<string, bigint>();
   /** Premines of runes, in smallest units. Undefined if the mirror has no etchings. */
   readonly #premines: ReadonlyMap<string, bigint> | undefined;
@@ -70,10 +72,7 @@ export class TransactionsVerification {
     }
   }
 
-  /**
-   * Checks that outputs receive what is sent, and what is minted or premined as far as it is not burned. `made` is the
-   * mints and the premine of the transaction.
-   */
+  /** Checks that outputs receive all units that are sent or `made` (minted or premined), except burned units. */
   #conserve({ rune, place, received, sent, burned, unaddressed }: Moves, made: bigint): void {
     const unreceived = made + sent - received;
     if (unreceived < 0n || unreceived > burned) {
@@ -86,7 +85,7 @@ export class TransactionsVerification {
     if (change !== 0n) this.#unaddressed.set(rune, (this.#unaddressed.get(rune) ?? 0n) + change);
   }
 
-  /** Checks what scripts without an address have, after the records of all blocks were added. Needs those from the first rune block on. */
+  /** Checks that scripts without an address send no more than they received. Needs all blocks since the first rune. */
   finish(): void {
     for (const [rune, units] of this.#unaddressed) {
       if (units >= 0n) continue;
@@ -96,7 +95,7 @@ export class TransactionsVerification {
   }
 }
 
-/** Adds a record to the sums of its transaction by rune. */
+/** Adds a record to the sums of its rune in the transaction. */
 function move({ rune, operation, address, amount = '0', location }: Activity, moves: Map<string, Moves>): void {
   const units = BigInt(amount.replace('.', ''));
   let sums = moves.get(rune.id);
@@ -123,13 +122,13 @@ export interface Unbalanced {
 
 type Changing = TableWith<'rune_id' | 'address' | 'operation' | 'amount'>;
 
-/** SQL of runes with amounts of different decimals. Only wrong data has them, and then the amounts cannot be added. */
+/** Returns SQL that selects runes whose amounts have different numbers of decimals. Only wrong data has such runes. */
 const mixed = (records: Changing): string => `SELECT rune_id FROM ${records} WHERE ltrim(amount, '0.') <> ''
   GROUP BY rune_id HAVING count(DISTINCT strlen(split_part(amount, '.', 2))) > 1`;
 
 /**
- * Finds balances below zero in the records of a node. Returns those of other sources. `records` are those of all blocks
- * from the first rune block on.
+ * Finds balances below zero. For records from a node, adds findings and returns nothing. Otherwise returns the runes.
+ * `records` must have all blocks from the first block with runes on.
  */
 export async function verifySums({ manifest, findings, store }: Verification, records: Changing): Promise<readonly Unbalanced[]> {
   const sums = sumsOf('units', `CASE operation WHEN 'receive' THEN 1 ELSE -1 END`);

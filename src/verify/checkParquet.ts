@@ -1,6 +1,7 @@
 /**
  * Verifies bulk data: reads every Parquet file, and computes the digests of its blocks from its rows. A digest covers
- * every value of a record and the order of records. Columns, order of rows and event indexes are checked separately.
+ * every value of a record, and the order of records. The order of columns and rows and the event indexes are checked
+ * separately.
  */
 import { join, resolve } from 'node:path';
 import { readFiles } from '../duckdb/readFilesSql.ts';

@@ -1,6 +1,4 @@
-/**
- * Counts the stats again from the records of the blocks, and makes the stats files that the output must have.
- */
+/** Counts the stats again from the records of the blocks, and makes the stats files that the output must have. */
 import type { BlockStats, RuneStats } from '../contract/statsSchemas.ts';
 import type { FileSink } from '../engine/render/pageFiles.ts';
 import { mostActive, noCounts, RuneTotals } from '../output/stats/blockStats.ts';
@@ -25,10 +23,7 @@ export class Recount {
     this.#sink = sink;
   }
 
-  /**
-   * Counts a block from all of its records. Heights must ascend. The stats file of a block that cannot be read, and so has
-   * no records, is not compared.
-   */
+  /** Counts a block. Heights must ascend. An unreadable block has no `records`; its stats file is not compared. */
   add(height: number, records: readonly Activity[]): void {
     const path = statsFilePath(height);
     if (path !== this.#path) this.#endFile();
@@ -51,12 +46,12 @@ export class Recount {
     this.#blocks.push(block);
   }
 
-  /** The runes of all records, in any order. Complete after `finish`. */
+  /** Runes of all records, in any order. Complete after `finish`. */
   get runes(): Iterable<RuneStats> {
     return this.#totals.all;
   }
 
-  /** Sends the last stats file and the documents about all blocks to the sink. All blocks must have been read. */
+  /** Sends the last stats file and the documents about all blocks to the sink. Call it after `add` of every block. */
   finish(siteUrl: string | undefined): void {
     this.#endFile();
     const stats = { blocks: this.#all, runes: mostActive(this.#totals.all) };

@@ -1,8 +1,7 @@
 /**
- * Verifies sorted tables. The entries of all history do not fit into memory. So a sum of fingerprints stands for those of
- * a level: one is made from the blocks, the other from the table.
+ * Verifies sorted tables. Compares sums of fingerprints, one of a level's entries and one computed from the blocks. The
+ * entries themselves do not fit into memory.
  */
-
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { entriesOf } from '../engine/archive/tableWriter.ts';
 import type { LevelRange } from '../format/levels.ts';
@@ -20,10 +19,10 @@ import { nameKeyOf } from '../lists/nameTable.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import { type Findings, orFinding } from './findings.ts';
 
-/** Fingerprints have 48 bits, so a number holds the sum of two exactly. */
+/** Fingerprints have 48 bits, so that a number has the exact sum of two. */
 const MODULUS = 2 ** 48;
 
-/** The number of some entries, and the sum of their fingerprints. */
+/** Number of some entries, and sum of their fingerprints. */
 export class Fingerprints {
   count = 0;
   #sum = 0;
@@ -46,7 +45,7 @@ export class Fingerprints {
   }
 }
 
-/** The last step of MurmurHash3, which spreads 32 bits. */
+/** Computes the last step of MurmurHash3, which spreads 32 bits. */
 function mixed(bits: number): number {
   let hash = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
@@ -68,8 +67,8 @@ interface NamedRune {
 }
 
 /**
- * Adds the entries of a rune in the table of names (lists/nameTable.ts). `ordinal` is its number in the list of etchings; 0
- * without etchings. `known` has names and ids that were added, if any may come again.
+ * Adds the entries of a rune in the table of names (lists/nameTable.ts). `ordinal` is the position of its etching; 0
+ * without etchings. `known` has the names and ids that were added. It is needed only if a rune may be added again.
  */
 export function addNames({ id, number, name }: NamedRune, ordinal: number, entries: Fingerprints, known?: Set<string>): void {
   const [height = 0, first = 0] = RUNE_ID.exec(id)?.slice(1).map(Number) ?? [];
@@ -81,7 +80,7 @@ export function addNames({ id, number, name }: NamedRune, ordinal: number, entri
   }
 }
 
-/** Compares the levels of a table with the entries that they must have. `what` names the table in findings. */
+/** Compares the levels of a table with the entries that they must have. `what` is the name of the table in findings. */
 export function checkTable(
   what: string,
   levels: readonly Level[],
@@ -109,11 +108,11 @@ function checkLevel(what: string, level: Level, expected: Fingerprints, archive:
     found.add(next);
   });
   if (!isSorted || !isCounted || !found.equals(expected))
-    findings.add(`the ${what} of the blocks ${level.first} to ${level.last} is not the one that a build makes`);
+    findings.add(`the ${what} of the blocks ${level.first} to ${level.last} differs from the table that a build makes`);
 }
 
 /**
- * Checks the files of a level, and passes its entries to `add`. Returns false if the counts of the level are not those of
+ * Checks the files of a level, and passes its entries to `add`. Returns false if the counts of the level do not match
  * its entries. Throws an error for a damaged file.
  */
 export function readEntries(level: Level, archive: StoredArchive, findings: Findings, add: (entry: TableEntry) => void): boolean {
@@ -127,7 +126,7 @@ export function readEntries(level: Level, archive: StoredArchive, findings: Find
   return hasCounts(level, byKey);
 }
 
-/** Checks the number of a level's files, their sizes and names. Tables of pointers have another number of entries in a block. */
+/** Checks the number, sizes and names of a level's files. `perBlock` is the number of entries in a table's block. */
 export function checkFiles(level: Level, archive: StoredArchive, findings: Findings, perBlock = ENTRIES_PER_BLOCK): void {
   const { objectSize } = archive.root;
   for (const [i, file] of level.files.entries())
@@ -136,7 +135,7 @@ export function checkFiles(level: Level, archive: StoredArchive, findings: Findi
     findings.add(`the tables of the blocks ${level.first} to ${level.last} have a wrong number of files`);
 }
 
-/** Compares numbers one after another. Those of the same entry are not above each other. */
+/** True if `a` sorts after `b`, by the first number that differs. False if they are equal. */
 export function isAbove(a: readonly number[], b: readonly number[]): boolean {
   for (const [i, value] of a.entries()) if (value !== b[i]) return value > (b[i] ?? 0);
   return false;

@@ -1,7 +1,7 @@
 /**
- * Verifies unspent outputs. The pages do not say which outputs were spent, so two facts stand for it: every output has
- * what its records say that it received, and all outputs of an address add up to its balances, rune by rune. Two outputs
- * of an address with the same runes and amounts could still stand for each other.
+ * Verifies unspent outputs. The pages do not say which outputs were spent, so two other facts are checked. Every output
+ * has the runes that its records say. All outputs of an address add up to its balances, rune by rune. So no check finds
+ * two swapped outputs of an address with the same runes and amounts.
  */
 import { join } from 'node:path';
 import { LineFile } from '../disk/lineFile.ts';
@@ -26,15 +26,15 @@ import type { Verification } from './verification.ts';
 /** Columns of outputs, with a row for each of their runes. */
 export const OUTPUT_COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
 
-/** These columns in the store. */
+/** OUTPUT_COLUMNS, as columns of a table. */
 export const RECEIVED = {
   ...columns('output VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT'),
   ...columns('timestamp BIGINT, address VARCHAR, rune VARCHAR, units VARCHAR'),
 } as const;
-/** What outputs received. Units have decimals. */
+/** Runes that outputs received. Units have decimals. */
 export type Received = Table<typeof RECEIVED>;
 
-/** Adds what outputs received. `records` is SQL of these columns and `operation`; `output` is NULL in other records. */
+/** Adds the runes that outputs received. `records` is SQL with OUTPUT_COLUMNS and `operation`. Skips NULL outputs. */
 export const loadReceived = (records: string, received: Received, store: Store): Promise<void> =>
   store.run(`INSERT INTO ${received}
     SELECT * EXCLUDE (operation) REPLACE (coalesce(units, '0') AS units) FROM ${records} WHERE "output" IS NOT NULL`);
@@ -43,8 +43,8 @@ export const loadReceived = (records: string, received: Received, store: Store):
 type OutputLists = ListTables & { readonly outputs: OutputTables };
 
 /**
- * Compares the outputs of an archive with the records up to its tip. `limits` has those with which its lists were made.
- * Throws a ChangedArchiveError when a file is damaged.
+ * Compares the outputs of an archive with the records up to its tip. `limits` has the limits with which its lists were
+ * made. Throws a ChangedArchiveError when a file is damaged.
  */
 export async function verifyOutputs(
   verification: Verification,
@@ -71,7 +71,7 @@ export async function verifyOutputs(
   await addFirst(
     `SELECT "output" AS name FROM (SELECT ${place}, units FROM read_outputs EXCEPT ALL SELECT ${place}, ${digits} FROM (${expected}))`,
     'the output',
-    ' has not what its records say',
+    ' does not match its records',
     verification,
   );
   const held = sums('SELECT address, rune AS id, units FROM read_outputs WHERE address IS NOT NULL', 'id, address');
@@ -94,8 +94,8 @@ async function addFirst(sql: string, before: string, after: string, { findings, 
 }
 
 /**
- * Makes the tables `read_outputs` (a row for each rune of the unspent outputs), `read_values` (made outputs) and
- * `read_spent` from the documents by outpoint. Returns false if one is not a document that a build makes.
+ * Makes three tables from the documents by outpoint: `read_outputs` (a row for each rune of an unspent output),
+ * `read_values` (made outputs) and `read_spent`. Returns false if a build cannot have made one of the documents.
  */
 async function readOutputs({ scratch, store }: Verification, archive: StoredArchive, { outputs }: OutputTables): Promise<boolean> {
   const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));
@@ -135,7 +135,7 @@ async function readOutputs({ scratch, store }: Verification, archive: StoredArch
   return wrong === 0;
 }
 
-/** Compares the lists of addresses with those that a build makes of the documents by outpoint. */
+/** Makes the lists of addresses again from the documents by outpoint, and compares them. */
 async function verifyAddresses(
   { findings, scratch, store }: Verification,
   archive: StoredArchive,

@@ -1,7 +1,4 @@
-/**
- * Compares the documents that a build makes with those of an archive.
- */
-
+/** Compares the documents that a build would make with the documents of an archive. */
 import { documentsOf, type StoredDocument } from '../engine/archive/documentWriter.ts';
 import type { LevelWriter } from '../engine/archive/makeLevels.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -9,8 +6,8 @@ import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import type { Findings } from './findings.ts';
 
 /**
- * Returns a function that begins levels of lists, as the writers of lists take it. `tables` are the levels of the archive by
- * kind of list, and `what` says what a document of this kind is about, followed by its key.
+ * Returns a function with which the writers of lists begin a level. The level compares documents instead of writing
+ * them. `tables` has the levels of the archive by kind of list. In findings, `what` comes before the key of a document.
  */
 export const comparedLevels =
   <Kind extends string>(
@@ -25,7 +22,7 @@ export const comparedLevels =
     return new ComparedLevel(level, archive, (key) => findings.add(`${wrong} ${key.split(' ')[0]}`));
   };
 
-/** Compares expected documents with those of a level of the archive, up to the first difference. */
+/** Compares expected documents with the documents of an archive's level, up to the first difference. */
 class ComparedLevel implements LevelWriter {
   readonly #level: DocumentLevel | undefined;
   readonly #documents: Iterator<StoredDocument>;

@@ -1,4 +1,4 @@
-/** Compares the blocks of two mirrors by their digests, and says by which rules each made its rows. */
+/** Compares the blocks of two mirrors by their digests, and reports by which rules each mirror made its rows. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { count, type Log } from '../cli/log.ts';
@@ -12,13 +12,13 @@ import { Client, DEFAULTS } from '../pull/httpClient.ts';
 import { baseOf, digestsPaths, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
 import { VerificationError } from './findings.ts';
 
-/** Heights to show of each list; further ones are only counted. */
+/** Maximum number of heights to show of each list of blocks. Others are only counted. */
 const SHOWN = 10;
 
 /** Another mirror: a folder, or the URL before `/runes/v1`. */
 export type Other = string | URL;
 
-/** Parses --against. Throws a UsageError for a URL that is not one of a mirror. */
+/** Parses --against. Throws a UsageError for a URL that cannot be a mirror's. */
 export function parseAgainst(text: string): Other {
   if (!/^[a-z]+:\/\//.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -28,8 +28,8 @@ export function parseAgainst(text: string): Other {
 }
 
 /**
- * Compares a verified output with another mirror, whose manifest and digests are read but not its pages. Logs the
- * result. Throws a VerificationError if a block that both have differs.
+ * Compares a verified output with another mirror, of which only the manifest and the digests are read. Logs the result.
+ * Throws a VerificationError if a block that both have differs.
  */
 export async function compareWith(dir: string, own: Listing, other: Other, log: Log): Promise<void> {
   const name = typeof other === 'string' ? other : baseOf(other);
@@ -69,7 +69,7 @@ export async function compareWith(dir: string, own: Listing, other: Other, log: 
 
 const byHeight = ({ blocks }: Listing) => new Map(blocks.map((block) => [block.height, block]));
 
-/** The number of blocks, and the first of their heights. */
+/** Returns the number of blocks, and the first of their heights. */
 function listed(blocks: readonly { readonly height: number }[]): string {
   const heights = blocks.slice(0, SHOWN).map(({ height }) => height);
   return `${count(blocks.length, 'block')}, ${heights.join(', ')}${blocks.length > SHOWN ? ' …' : ''}`;

@@ -1,6 +1,4 @@
-/**
- * A file sink that compares instead of writing: it checks that each file in the output has the expected content.
- */
+/** A file sink that compares instead of writing: it checks that each file in the output has the expected content. */
 import { lstatSync } from 'node:fs';
 import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
 import { decompress } from '../engine/render/compress.ts';
@@ -20,7 +18,7 @@ export class ComparingSink implements FileSink {
   /** Number of compressed files that were found. */
   sidecars = 0;
 
-  /** The paths of files that are not pages. */
+  /** Paths of files that are not pages. */
   readonly paths: string[] = [];
 
   constructor(root: string, findings: Findings) {
@@ -42,7 +40,7 @@ export class ComparingSink implements FileSink {
     return length;
   }
 
-  /** Compares decompressed content, because other versions of zlib make other bytes. */
+  /** Compares decompressed content, because the compressed bytes depend on the version of zlib. */
   #compareSidecar(path: string, encoding: Encoding, page: Buffer): void {
     const present = this.#readOrFind(path);
     if (present === undefined) return;
@@ -51,7 +49,7 @@ export class ComparingSink implements FileSink {
     try {
       isSame = decompress(present, encoding, page.length).equals(page);
     } catch {
-      // The file is damaged, or of a longer page.
+      // The file is damaged, or longer than the page.
     }
     if (!isSame) this.#findings.add(`${path} is not the compressed content of its page`);
   }
@@ -74,7 +72,8 @@ export class ComparingSink implements FileSink {
     } catch (error) {
       if (!isAbsence(error)) throw error;
     }
-    // Not a hard link: either a copy, on file systems without hard links, or one of the two is missing.
+    // Without a hard link, `path` is a copy, because the file system has no hard links, or one of the two files is
+    // missing.
     const present = this.#read(path);
     if (present !== undefined && !present.equals(this.#readQuietly(target) ?? present)) {
       this.#findings.add(`${path} differs from ${target}`);

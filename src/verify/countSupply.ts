@@ -1,10 +1,8 @@
-/**
- * Counts mints and burns by rune again from records.
- */
+/** Counts mints and burns by rune again, from records. */
 import type { Counts, Etching } from '../lists/etchings.ts';
 import type { Activity } from './readBlock.ts';
 
-/** Mints and burns of a rune so far. `decimals` are those of its amounts, -1 when they differ. */
+/** Mints and burns of a rune so far. `decimals` is the number of decimals of all amounts; -1 if they differ. */
 interface Sums {
   mints: number;
   burns: number;
@@ -20,7 +18,6 @@ export class SupplyRecount {
   /** Runes with mints or burns since `takeTouched` was called last. */
   #touched = new Set<string>();
 
-  /** Adds the records of a block. */
   add(records: readonly Activity[]): void {
     for (const { rune, operation, amount } of records) {
       const sums = this.#runes.get(rune.id) ?? noSums();
@@ -42,17 +39,16 @@ export class SupplyRecount {
     return touched;
   }
 
-  /** Forgets all runes. */
   clear(): void {
     this.#runes.clear();
   }
 
-  /** The ids of all runes with records. */
+  /** Ids of all runes with records. */
   get ids(): Iterable<string> {
     return this.#runes.keys();
   }
 
-  /** Returns the counts of a rune; undefined when its amounts have other decimals than the rune. */
+  /** Returns the counts of a rune; undefined when its amounts have another number of decimals than the rune. */
   countsOf({ id, divisibility }: Pick<Etching, 'id' | 'divisibility'>): Counts | undefined {
     const { decimals, ...counts } = this.#runes.get(id) ?? noSums();
     return decimals === undefined || decimals === divisibility ? counts : undefined;

@@ -1,18 +1,15 @@
-/**
- * Collects what verification found wrong.
- */
-
+/** Collects the findings of a verification, each about something wrong in the output. */
 import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
 import { CliError, EXIT, messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 
 const BUILD_AGAIN = 'Build again with the same flags and --full, or remove the folder and build again.';
 
-/** Advice for records that are not those of the chain. */
+/** Advice for records that do not agree with the chain. */
 export const PULL_ANEW =
   'The input has wrong rows, or lacks blocks. An older version of this program may have written it: pull anew into an empty folder, and build from that with --full.';
 
-/** Findings to show; further ones are only counted. */
+/** Maximum number of findings to show. Others are only counted. */
 const SHOWN = 20;
 
 export class Findings {
@@ -20,14 +17,14 @@ export class Findings {
   readonly #advice = new Set<string>();
   count = 0;
 
-  /** Adds a finding. `advice` says what to do about it, if another build does not help. */
+  /** Adds a finding. `advice` says what to do about it, if building again does not help. */
   add(finding: string, advice = BUILD_AGAIN): void {
     this.count += 1;
     this.#advice.add(advice);
     if (this.#shown.length < SHOWN) this.#shown.push(finding);
   }
 
-  /** Adds a finding for the error of a damaged file. Throws any other error again. */
+  /** Adds a finding if the error is about a damaged file. Rethrows any other error. */
   addDamage(error: unknown): void {
     if (!(error instanceof ChangedArchiveError) && !(error instanceof ArchiveError)) throw error;
     this.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));
@@ -45,7 +42,7 @@ export class Findings {
   }
 }
 
-/** The output differs from what a build makes. */
+/** Thrown when an output differs from the files that a build makes. */
 export class VerificationError extends CliError {
   override readonly name = 'VerificationError';
   constructor(message: string, details: readonly string[]) {
@@ -53,7 +50,7 @@ export class VerificationError extends CliError {
   }
 }
 
-/** Runs a check. Adds a finding for a damaged file, and returns undefined. */
+/** Runs a check. If a file is damaged, adds a finding and returns undefined. */
 export function orFinding<Result>(findings: Findings, check: () => Result): Result | undefined {
   try {
     return check();

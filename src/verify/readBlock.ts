@@ -1,6 +1,4 @@
-/**
- * Reads a block from its largest pages, into a batch like the batch that builds write pages from.
- */
+/** Reads a block from its largest pages, into a batch as builds make it. */
 import { z } from 'zod';
 import { blockDigest, digestOfRecords } from '../contract/blockDigest.ts';
 import { readRegularFile } from '../disk/regularFile.ts';

@@ -1,6 +1,4 @@
-/**
- * Tables of the records that change balances, from which the balances and the outputs of an output folder are made again.
- */
+/** Tables of records that change balances, from which verification makes balances and outputs again. */
 import { appendFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { readLines } from '../duckdb/readFilesSql.ts';
@@ -21,7 +19,7 @@ export class RecordTables {
   /** Undefined for an archive without outputs. */
   readonly received: Received | undefined;
   readonly #file: string;
-  /** Lines that are not loaded yet. */
+  /** Number of lines that are not in the tables yet. */
   #lines = 0;
 
   private constructor(verification: Verification, records: RecordTables['records'], received: Received | undefined) {
@@ -37,12 +35,11 @@ export class RecordTables {
     return new RecordTables(verification, await store.table('changing', CHANGING), received);
   }
 
-  /** Adds the records of a block. */
   async add(height: number, records: readonly Activity[]): Promise<void> {
     const lines: string[] = [];
     for (const record of records) {
       const { rune, address, operation, amount } = record;
-      // An output without an address changes no balance.
+      // An output without an address is kept only for `received`, because it changes no balance.
       const received = this.received !== undefined && operation === 'receive' ? this.#outputOf(record) : undefined;
       if (received === undefined && (address === undefined || !CHANGES.has(operation))) continue;
       lines.push(`${JSON.stringify({ height, rune: rune.id, address, operation, units: amount, ...received })}\n`);

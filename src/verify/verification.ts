@@ -1,4 +1,4 @@
-/** What the checks of an output share. */
+/** Data that the checks of an output share. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,28 +16,25 @@ export interface Verification {
   readonly root: string;
   readonly manifest: Manifest;
   readonly site: BuiltSite;
-  /** Of pages. */
+  /** Schema of a page. */
   readonly schema: ReturnType<typeof envelope>;
-  /** The blocks of the digests files, heights ascending. */
+  /** Blocks in the digest files, ascending by height. */
   readonly blocks: readonly BlockDigest[];
   readonly findings: Findings;
   /** Compares the files that are not pages. */
   readonly own: ComparingSink;
   readonly limits: Limits;
-  /** A store for the checks, which follow each other. */
+  /** Store for the checks, which run one after another. */
   readonly store: Store;
-  /** Folder for temporary files, which the store uses too. */
+  /** Folder for temporary files, including temporary files of the store. */
   readonly scratch: string;
   readonly progress: Progress;
 }
 
-/** Part of the store's usual memory. A verification has counts of all runes beside it. */
+/** Share of its usual memory that the store gets. The verification needs the rest for the counts of all runes. */
 const PART = 0.83;
 
-/**
- * Calls `work` with a store that is empty and its folder, and removes both afterwards. `memoryLimit` is a size such as
- * `1GB`.
- */
+/** Calls `work` with an empty store and its folder, then removes both. `memoryLimit` is a size such as `1GB`. */
 export async function withScratchStore<T>(
   memoryLimit: string,
   work: (scratch: Pick<Verification, 'store' | 'scratch'>) => Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * Verifies an output: reads every block's records from its largest pages, and makes all files of the build from them
- * again. Each file must exist with the same bytes, and there must be no other file.
+ * Verifies an output: reads every block's records from its largest pages, and makes all files of the build again from
+ * these records. Each file must exist with the same bytes. There must be no other file.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,11 +47,11 @@ import { type Verification, withScratchStore } from './verification.ts';
 
 export interface Verified {
   readonly manifest: Manifest;
-  /** Number of files with pages, and of those of the archive. */
+  /** Number of files with pages, and of files of the archive. */
   readonly files: number;
   /** Heights ascending. */
   readonly blocks: readonly BlockDigest[];
-  /** Runes with balances below zero, and one address of each. Only of records that are not from a node. */
+  /** Runes with balances below zero, each with one address. Empty for records from a node. */
   readonly unbalanced: readonly Unbalanced[];
 }
 
@@ -81,7 +81,9 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   const isComplete = manifest.lists?.etchings?.counts === true;
   const hasBalances = isComplete && lists?.activity !== undefined;
   if (archive !== undefined && lists !== undefined && (lists.balances !== undefined) !== hasBalances)
-    findings.add(`${archivePath(archive.name.root)} ${hasBalances ? 'lacks' : 'has'} balances, against the rule`);
+    findings.add(
+      `${archivePath(archive.name.root)} ${hasBalances ? 'lacks balances, which its data allows' : 'has balances, which its data does not allow'}`,
+    );
 
   const recount = new Recount(own);
   const etchings = EtchingsVerification.of(verification, archive);
@@ -135,13 +137,13 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
       unbalanced = await verifySums(verification, tables.records);
       transactions?.finish();
     }
-    // Lists of wrong records are wrong too, so they say nothing more.
+    // Skips the lists if records are wrong, because the lists are then wrong, too.
     const hasTables = tables !== undefined && etchings !== undefined;
     if (findings.count === before && archive !== undefined && lists?.balances !== undefined && hasTables)
       await verifyBalances(verification, archive, lists, lists.balances, etchings, tables);
     const runes = etchings === undefined ? recount.runes : await etchings.named();
     for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
-    // Without the names of runes, nobody can tell which files of the search are of this build.
+    // Without the names of runes, the search files of this build are unknown.
     if (runes !== undefined) reportStrangers(verification, sink, [MARKER, ...archived, ...bulk]);
   }
   return { manifest, files, blocks, unbalanced };
@@ -175,7 +177,7 @@ function entriesOf(folder: string, findings: Findings): string[] {
   }
 }
 
-/** Reads the blocks listed in the digest files, heights ascending. Adds a finding for each file that is damaged. */
+/** Reads the blocks in the digest files, ascending by height. Adds a finding for each damaged file. */
 function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findings: Findings): BlockDigest[] {
   const all: BlockDigest[] = [];
   // A build without records has no digests.
@@ -193,7 +195,7 @@ function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findi
   return all;
 }
 
-/** Checks the last block of a manifest. `last` is the highest block with records, and `lists` are those of the archive. */
+/** Checks the tip in the manifest. `last` is the highest block with records. `lists` are the lists of the archive. */
 function checkTip({ tip }: Manifest, last: BlockDigest | undefined, lists: ListTables | undefined, findings: Findings): void {
   if (last !== undefined && (tip === undefined || (tip.height === last.height && tip.hash !== last.hash)))
     findings.add(`${MANIFEST_PATH} has the tip ${JSON.stringify(tip) ?? 'none'}, but block ${last.height} has the hash ${last.hash}`);
@@ -215,7 +217,7 @@ const shorten = (text: string): string => (text.length > 80 ? `${text.slice(0, 8
 
 /**
  * Adds a finding for each file that is not part of the build. All expected files were found before, so the paths are
- * compared only if there are more files than expected: pages that were compared with `sink`, the build's own files, and
+ * compared only if there are more files. Expected files are the pages that `sink` compared, the build's own files, and
  * `others`.
  */
 function reportStrangers(verification: Verification, sink: ComparingSink, others: readonly string[]): void {

@@ -1,7 +1,4 @@
-/**
- * The verify command: flags and report.
- */
-
+/** The verify command: flags and report. */
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import { count, type Log } from '../cli/log.ts';
 import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';

@@ -163,6 +163,6 @@ describe('verification', () => {
     expect(await wrong({ holders: balances.holders.slice(1) })).toContain('has wrong holders of the rune with the ordinal 00000000');
     expect(await wrong({ unbalanced: { runes: [`${history.runes[0]?.id}`], more: 0 } })).toContain('other unbalanced runes');
     replaceLists('wrong', { ...right, balances: undefined });
-    expect(await detailsOf('wrong')).toContain('lacks balances, against the rule');
+    expect(await detailsOf('wrong')).toContain('lacks balances, which its data allows');
   });
 });

@@ -222,8 +222,8 @@ const replaced =
 
 describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
   it.each<[string, Forgery, string]>([
-    ['a wrong supply', { lines: replaced('"current":"7.3"', '"current":"7.4"') }, '100:1 is not as its records say'],
-    ['a wrong flag', { lines: replaced('"mintable":true', '"mintable":false') }, '100:1 is not as its records say'],
+    ['a wrong supply', { lines: replaced('"current":"7.3"', '"current":"7.4"') }, '100:1 does not match its records'],
+    ['a wrong flag', { lines: replaced('"mintable":true', '"mintable":false') }, '100:1 does not match its records'],
     ['text that is not an etching', { lines: replaced('{', '') }, 'the etching 00000000'],
     ['two values', { lines: (all) => all.map(({ key, values }) => ({ key, values: [...values, '1'] })) }, 'has several values'],
     ['a missing etching', { lines: (all) => all.slice(1) }, 'has another number of etchings than the manifest'],

@@ -143,7 +143,7 @@ describe('an archive of rows from a node', () => {
     writeRows(memoryOf(extended(old.slice(0, 39), tip - 38, draw, 40, 12)), join(work, 'in'));
     const { wasFull } = await testBuild(join(work, 'out'), common);
     expect(wasFull).toBe(isLost);
-    const message = 'a block has changed above which the spent outputs are not all known any more; everything is built again';
+    const message = 'the build needs spent outputs that the cache no longer has; everything is built again';
     expect(log.notices).toEqual(isLost ? [message] : []);
     await testBuild(join(work, 'full'), common);
     expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'full')));

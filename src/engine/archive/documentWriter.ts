@@ -1,6 +1,4 @@
-/**
- * Writes and reads levels of documents (format/documents.ts).
- */
+/** Writes and reads levels of documents (format/documents.ts). */
 import { lastUpTo, parseMembers, renderMembers, separatorOf } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type PublishedLimits } from '../../limits.ts';
@@ -14,7 +12,10 @@ export interface StoredDocument {
   readonly values: readonly string[];
 }
 
-/** Packs documents, ascending by key, into files of at most `objectSize` bytes of members, or one member. */
+/**
+ * Packs documents into files. The caller adds documents by ascending key. The members of a file have at most
+ * `objectSize` bytes in total, unless a single member is larger.
+ */
 export class DocumentWriter {
   readonly #objectSize: number;
   readonly #limits: Pick<PublishedLimits, 'documentMember'>;
@@ -63,7 +64,7 @@ export class DocumentWriter {
     this.#bytes = 0;
   }
 
-  /** Writes the last file. Returns undefined without documents. */
+  /** Writes the last file. Returns undefined if no document was added. */
   finish({ first, last }: LevelRange): DocumentLevel | undefined {
     if (this.#lines.length > 0) this.#endMember();
     this.#endFile();
@@ -71,13 +72,13 @@ export class DocumentWriter {
   }
 }
 
-/** A document whose values are not split. `from` is its key. */
+/** A line of a member: a document whose values are not split. `from` is its key. */
 interface Line {
   readonly from: string;
   readonly text: string;
 }
 
-/** A member of a file. `lines` reads its documents. */
+/** A member of a file. `from` is the lower bound of its keys, and `lines` reads its documents. */
 interface Member {
   readonly from: string;
   readonly lines: () => readonly Line[];
@@ -86,8 +87,8 @@ interface Member {
 const documentOf = ({ from, text }: Line): StoredDocument => ({ key: from, values: text.split('\t').slice(1) });
 
 /**
- * Returns the members of the file at the index `at`. `read` reads a part of it. Throws a ChangedArchiveError for a file that
- * is damaged, or in which a reader would not find a document.
+ * Returns the members of the file at index `at` of a level. `read` reads a part of the file. Throws a
+ * ChangedArchiveError if the file is damaged, or if a document is outside the bounds of its member.
  */
 function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, length: number) => Uint8Array): Member[] {
   const file = files[at];
@@ -117,7 +118,7 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
 
 const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);
 
-/** Returns undefined when a part is damaged. Rethrows a ChangedArchiveError, which says more. */
+/** Calls `read`, and returns undefined if it throws. Rethrows a ChangedArchiveError, because its message says more. */
 function orUndefined<Value>(read: () => Value): Value | undefined {
   try {
     return read();
@@ -127,7 +128,7 @@ function orUndefined<Value>(read: () => Value): Value | undefined {
   }
 }
 
-/** Yields all documents of a level of the last build, ascending by key. Throws a ChangedArchiveError for a damaged file. */
+/** Yields all documents of a level of the last build, by ascending key. Throws a ChangedArchiveError for damage. */
 export function* documentsOf(old: StoredArchive, level: DocumentLevel): Generator<StoredDocument> {
   for (const [at, file] of level.files.entries()) {
     const content = old.read(file.file);
@@ -137,22 +138,22 @@ export function* documentsOf(old: StoredArchive, level: DocumentLevel): Generato
   }
 }
 
-/** Keys that are equal to `from` or after it, and before `end`. */
+/** A range of keys: `from`, and the keys that sort after `from` and before `end`. */
 export interface KeyRange {
   readonly from: string;
   readonly end: string;
 }
 
-/** Returns the range with one key. No key has a character below the space. */
+/** Returns the range of a single key. This is exact, because no key has a character that sorts before the space. */
 export const onlyKey = (key: string): KeyRange => ({ from: key, end: `${key} ` });
 
-/** Returns the range with a key, and those of its pages and pairs, which continue with a space. */
+/** Returns the range of a key, its pages (`pageKey`) and its pairs (`pairKey`), whose keys continue with a space. */
 export const withPages = (key: string): KeyRange => ({ from: key, end: `${key}!` });
 
 /**
- * Yields the documents of a level of the last build whose keys are in some ranges, which ascend and do not overlap. Reads
- * only the members that may have them: a block asks for some thousand documents of levels that have gigabytes. Throws a
- * ChangedArchiveError for a part that is damaged.
+ * Yields the documents of a level of the last build whose keys are in `ranges`. The ranges must ascend and not overlap.
+ * Reads only the members that may have these keys, because a block needs a few thousand documents of levels with
+ * gigabytes. Throws a ChangedArchiveError for a damaged part.
  */
 export async function* findRanges(
   old: StoredArchive,
@@ -182,7 +183,7 @@ export async function* findRanges(
   }
 }
 
-/** Yields those of some ascending items that may have keys of a range. The keys of an item begin at its `from`. */
+/** Yields the items that may have keys of the range. Items ascend, and `from` is the lower bound of an item's keys. */
 function* itemsIn<Item extends { readonly from: string }>(items: readonly Item[], { from, end }: KeyRange): Generator<Item> {
   let at = Math.max(lastUpTo(items, from), 0);
   for (let item = items[at]; item !== undefined && item.from < end; item = items[at]) {
@@ -194,10 +195,10 @@ function* itemsIn<Item extends { readonly from: string }>(items: readonly Item[]
 /** A sequence of documents, ascending by key. */
 export type Documents = Iterable<StoredDocument> | AsyncIterable<StoredDocument>;
 
-/** Makes one document's values of those with the same key. */
+/** Joins the values of all documents with the same key into the values of one document. */
 export type JoinValues = (values: readonly (readonly string[])[], key: string) => readonly string[];
 
-/** Yields the documents of several sequences in one. */
+/** Merges sequences of documents, ascending by key. `join` combines the values of documents with the same key. */
 export async function* mergeDocuments(sources: readonly Documents[], join: JoinValues): AsyncGenerator<StoredDocument> {
   const open = sources.map((source) => (Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()));
   const heads: (StoredDocument | undefined)[] = [];

@@ -1,9 +1,10 @@
 /**
- * The records from which the levels of lists are made (format/listTables.ts).
+ * Lists the records from which a build makes levels of lists (format/listTables.ts).
  *
- * A level is a function of the records of its blocks. A build takes over old levels whose blocks did not change, and
- * joins them to longer ones; only the records of other blocks are listed: those that were rendered, and few that
- * are read back from the pages of the last build, because their level was divided or one of its blocks replaced.
+ * A level depends only on the records of its blocks. So a build reuses the levels of the last build whose blocks did
+ * not change, alone or joined into a longer level. It lists only the records of other blocks. Most of these blocks were
+ * rendered by this build. The others are read back from the pages of the last build, because their level was divided or
+ * because another of its blocks was replaced.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +24,7 @@ import type { BlockChanges } from '../state/updateState.ts';
 import type { ArchivedBlocks } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
-/** Tables of a build from which its archive is made. */
+/** Tables from which the archive of a build is made. */
 export interface ArchiveSources {
   /** The new state. */
   readonly state: StateTables;
@@ -32,8 +33,8 @@ export interface ArchiveSources {
 }
 
 /**
- * Columns of listed records. `record` is the number in the block in served order, `page_offset` and `page_bytes` the place
- * of its page among those of the block, and `in_page` the number in the page.
+ * Columns of listed records. `record` is the index in the block, in served order. `in_page` is the index in the page.
+ * `page_offset` and `page_bytes` are the offset and size of this page among the pages of the block.
  */
 const LISTED = {
   ...columns('block_height BIGINT, record BIGINT, rune_id VARCHAR, address VARCHAR'),
@@ -42,25 +43,24 @@ const LISTED = {
 
 const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
 
-/** The records of all blocks that are in a plan but in none of its reused levels. */
+/** Records of the blocks that are in a planned level, but in none of its reused levels. */
 export interface ListedRecords {
   readonly records: Table<typeof LISTED>;
-  /** The pages of these blocks. */
   readonly pages: Table<typeof PAGES>;
-  /** File of pages of the last build that records were read from; undefined without any. */
+  /** File with the pages that were read back from the last build; undefined if there are none. */
   readonly recalled: string | undefined;
 }
 
 export interface LevelPlan extends LevelRange {
-  /** Levels of the last build whose entries belong to this level; the records of the other blocks of its range are listed. */
+  /** Levels of the last build that become part of this level. Records of its blocks outside of them are listed. */
   readonly reused: readonly LevelRange[];
-  /** True when the level equals the only one in `reused`. */
+  /** True when this level is the same as the only level in `reused`. */
   readonly isSame: boolean;
 }
 
 /**
- * Plans the levels of a build, the lowest first. `old` are the lists of the last build, undefined if it has none. No old
- * level with a block at or above `changed` is reused.
+ * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if it had none.
+ * Levels with a block at height `changed` or above are not reused.
  */
 export function planLevels(
   { tip, lowest, replaced, limits }: ArchivedBlocks,
@@ -77,13 +77,13 @@ export function planLevels(
   });
 }
 
-/** True if any of these heights is in a range. */
+/** True if any of the heights is in the range. */
 export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
   for (const height of heights) if (height >= first && height <= last) return true;
   return false;
 }
 
-/** Lists records. `pageSize` is the number of records in a page, and `scratch` the folder for temporary files. */
+/** Fills the tables of listed records. `pageSize` is records in a page, and `scratch` a folder for temporary files. */
 export async function listRecords(
   plans: readonly LevelPlan[],
   blocks: ArchivedBlocks,
@@ -96,7 +96,7 @@ export async function listRecords(
   const records = await store.table('listed_records', LISTED);
   const recalled = old === undefined ? [] : await recalledHeights(plans, blocks, state, store);
   const lines = new LineFile(join(scratch, 'recalled-pages.ndjson'));
-  // JSON in a file would need buffers of its longest line in each thread of DuckDB.
+  // Appends rows, because DuckDB would need a buffer for the longest line of a JSON file in each thread.
   const pages = await store.append('listed_pages', PAGES, placesOf(blocks, recalled, old, lines)).finally(() => lines.close());
   const listed = { records, pages, recalled: lines.count > 0 ? lines.file : undefined };
   if (listed.recalled !== undefined) await insertRecalled(listed.recalled, listed, pageSize, store);
@@ -125,7 +125,7 @@ async function recalledHeights(
   return rows.map((row) => row.block_height).filter((height) => !replaced.has(height));
 }
 
-/** Yields the rows of listed pages. Adds the pages of recalled blocks to `pages`. */
+/** Yields the rows of the table of pages. Writes the content of recalled pages to `pages`. */
 function* placesOf(
   { spooled }: ArchivedBlocks,
   recalled: readonly number[],
@@ -149,7 +149,7 @@ function* placesOf(
   }
 }
 
-/** Yields the rows of pages that follow each other, from a page and its offset in the block on. */
+/** Yields the rows of consecutive pages. The first page has the index `first` and begins at `begin` in the block. */
 function* placed(height: number, first: number, begin: number, lengths: readonly number[]) {
   let offset = begin;
   for (const [i, bytes] of lengths.entries()) {
@@ -158,7 +158,7 @@ function* placed(height: number, first: number, begin: number, lengths: readonly
   }
 }
 
-/** Yields the blocks that this build rendered, from their lines of the directory. */
+/** Yields rendered blocks, read from their lines of the directory. */
 function* entriesOf(spooled: ArchivedBlocks['spooled']): Generator<{ readonly height: number; readonly pages: readonly number[] }> {
   const spools = new SpoolReader();
   try {
@@ -184,7 +184,7 @@ async function insertRecalled(file: string, listed: ListedRecords, pageSize: num
   );
 }
 
-/** Inserts the records of written blocks. Their numbers are positions in served order (engine/render/servedOrder.ts). */
+/** Inserts the records of written blocks. Their indexes follow the served order (engine/render/servedOrder.ts). */
 async function insertWritten(
   listed: ListedRecords,
   kept: Loaded['kept'],
@@ -212,7 +212,7 @@ async function insertWritten(
   }
 }
 
-/** Returns SQL that inserts rows with the places of their pages. */
+/** Returns SQL that inserts records together with the offsets and sizes of their pages. */
 const insert = (rows: string, { records, pages }: ListedRecords, pageSize: number): string =>
   `INSERT INTO ${records} SELECT r.*, page_offset, page_bytes, record % ${pageSize}
    FROM (${rows}) AS r JOIN ${pages} AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;

@@ -1,7 +1,4 @@
-/**
- * Makes the levels of lists from plans (listedRecords.ts) and those of the last build.
- */
-
+/** Makes the levels of a list: reuses levels of the last build as planned (listedRecords.ts), and writes the others. */
 import { sortedRows, type UnsortedRows } from '../../duckdb/sortedRows.ts';
 import type { Store } from '../../duckdb/store.ts';
 import type { DocumentLevel, LevelRange } from '../../format/levels.ts';
@@ -13,7 +10,7 @@ import type { StoredArchive } from './storedArchive.ts';
 /** Receives the documents of a level. */
 export type LevelWriter = Pick<DocumentWriter, 'add' | 'finish'>;
 
-/** How levels of documents are written. */
+/** Parameters of functions that write levels of documents. */
 export interface LevelForm<Kind> {
   readonly old: StoredArchive | undefined;
   /** Begins a level. */
@@ -27,7 +24,7 @@ export interface LevelForm<Kind> {
 export const reusedLevels = <Level extends LevelRange>({ reused }: LevelPlan, before: readonly Level[] = []): Level[] =>
   before.filter((level) => reused.some(({ first }) => first === level.first));
 
-/** Returns the levels of a list, the lowest first. `make` makes those that the last build, whose levels are `before`, does not have. */
+/** Returns the levels of a list, lowest first. `make` writes a level that the last build, `before`, does not have. */
 export async function makeLevels<Level extends LevelRange>(
   plans: readonly LevelPlan[],
   before: readonly Level[],
@@ -41,7 +38,7 @@ export async function makeLevels<Level extends LevelRange>(
   return levels;
 }
 
-/** Writes a level of documents, ascending by key. One without values is left out. Returns undefined without documents. */
+/** Writes a level from documents that ascend by key, except documents without values. Undefined if none is left. */
 export async function writeDocuments(to: LevelWriter, range: LevelRange, documents: Documents): Promise<DocumentLevel | undefined> {
   for await (const document of documents) if (document.values.length > 0) to.add(document);
   return to.finish(range);
@@ -49,7 +46,7 @@ export async function writeDocuments(to: LevelWriter, range: LevelRange, documen
 
 export type Row = readonly unknown[];
 
-/** Sorts rows, and yields those together that belong to the row before. DuckDB sorts more rows than fit into memory, but cannot group them. */
+/** Yields groups of sorted rows. DuckDB can sort more rows than fit into memory, but it cannot group them. */
 export async function* groupRows(
   rows: UnsortedRows,
   areTogether: (before: Row, row: Row) => boolean,
@@ -70,7 +67,7 @@ export async function* groupRows(
   if (group.length > 0) yield group;
 }
 
-/** Yields documents from sorted rows: keys, and texts of which `valuesOf` makes the values. */
+/** Yields documents from rows of a key and a value. `valuesOf` makes a document's values from all rows of its key. */
 export async function* documentsIn(
   rows: UnsortedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce'>,

@@ -1,7 +1,4 @@
-/**
- * Writes the segments of an archive: joins the pages of new blocks with those of the last build. Pages are copied as
- * they are, never compressed again.
- */
+/** Writes segments: joins pages of new blocks with pages of the last build, which are copied, not compressed again. */
 import { countBefore } from '../../format/binarySearch.ts';
 import { cut, type Piece } from '../../format/cutSegments.ts';
 import { type DirectoryEntry, renderEntry, type Segment } from '../../format/segmentDirectory.ts';
@@ -14,23 +11,23 @@ import type { StoredArchive } from './storedArchive.ts';
 /** Stores a file of the archive. Returns its name. */
 export type PutFile = (content: Uint8Array) => string;
 
-/** The blocks of a new archive. */
+/** Blocks of a new archive, and the settings by which they are cut into files. */
 export interface ArchivedBlocks {
   /** Blocks that this build rendered, by height. */
   readonly spooled: ReadonlyMap<number, SpooledBlock>;
-  /** Heights of blocks that were rendered, and of blocks that are gone. */
+  /** Heights of rendered blocks, and of blocks that no longer exist. */
   readonly replaced: ReadonlySet<number>;
   /** The highest block; -1 without blocks. */
   readonly tip: number;
-  /** The lowest block, if the levels of lists follow from it. */
+  /** The lowest block; undefined if the levels of lists do not depend on it. */
   readonly lowest?: number | undefined;
   readonly objectSize: number;
   readonly limits: Limits;
 }
 
-/** One block or a whole segment, and where its pages are. */
+/** A block or a whole segment, and a function that reads its pages. */
 interface Source extends Piece {
-  /** Segments of the last build that have exactly this piece. */
+  /** Segments of the last build that have the pages of this piece and no others. */
   readonly kept?: readonly Segment[];
   /** Reads the pages and the lines of the directory. */
   readonly read: () => { readonly pages: Uint8Array; readonly entries: readonly string[] };
@@ -46,7 +43,7 @@ export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive |
       await yieldNow();
       const [only] = inside;
       if (inside.length === 1 && only?.kept !== undefined) {
-        // The same file may have a longer range now, which ends in heights without blocks.
+        // Keeps the file. Its range of heights may be longer now, by heights without blocks.
         for (const segment of only.kept) segments.push({ ...segment, first, last });
         continue;
       }
@@ -93,7 +90,7 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive |
   return pieces;
 }
 
-/** Whether any of these ascending heights is from `first` to `last`. */
+/** True if any of the heights, which ascend, is from `first` to `last`. */
 const hasBetween = (heights: readonly number[], first: number, last: number): boolean =>
   (heights[countBefore(heights.length, (i) => (heights[i] ?? 0) < first)] ?? Number.POSITIVE_INFINITY) <= last;
 
@@ -113,13 +110,13 @@ function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredA
     if (replaced.has(block.height)) continue;
     const begin = block.offsets[0] ?? 0;
     const bytes = block.pages.reduce((sum, length) => sum + length, 0);
-    // Reads the segment again: a change in every segment must not keep all of them in memory.
+    // Reads the segment again on demand, so that a change in every segment does not keep all segments in memory.
     const read = () => ({ pages: old.segment(segment).pages.subarray(begin, begin + bytes), entries: [renderEntry(block)] });
     yield { first: block.height, last: block.height, bytes, read };
   }
 }
 
-/** A block whose pages are in several segments. It stays as it is, because nothing else is in these segments. */
+/** Returns the piece of a block whose pages fill several segments. It stays as it is: they have no other blocks. */
 const splitBlock = (height: number, segments: readonly Segment[]): Source => ({
   first: height,
   last: height,
@@ -130,7 +127,7 @@ const splitBlock = (height: number, segments: readonly Segment[]): Source => ({
   },
 });
 
-/** Writes a file with these pages, and the directory with these lines. */
+/** Writes a segment: its pages, and a directory with the lines `entries`. */
 function writeSegment(
   range: Pick<Segment, 'first' | 'last'> & Partial<Pick<Segment, 'part'>>,
   pages: Uint8Array,
@@ -143,7 +140,7 @@ function writeSegment(
   return { first, last, file: put(content), bytes: content.length, directory: directory.length, ...(part === undefined ? {} : { part }) };
 }
 
-/** Cuts a block that is larger than an object into several files of whole pages. */
+/** Writes a block that is larger than `objectSize` as several segments, each with complete pages. */
 function writeParts(height: number, pages: Uint8Array, line: string, objectSize: number, put: PutFile): Segment[] {
   const entry = JSON.parse(line) as DirectoryEntry;
   const segments: Segment[] = [];

@@ -1,7 +1,4 @@
-/**
- * The archive in an output folder. A build copies blocks that did not change from it, and merges its tables with new
- * entries; `verify` reads all of it.
- */
+/** Reads the archive in an output folder. Builds copy unchanged blocks and entries from it, and `verify` reads all. */
 import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +15,7 @@ import { archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { siteOf } from '../../pages/mirrorOptions.ts';
 import { inflate } from '../render/compress.ts';
 
-/** A file of the archive was changed since the last build, or has another format, so an incremental build cannot copy from it. */
+/** A file of the archive has changed since the last build, or has another format, so a build cannot copy from it. */
 export class ChangedArchiveError extends Error {
   override readonly name = 'ChangedArchiveError';
 }
@@ -42,7 +39,10 @@ interface OpenedSegment {
 
 /** An opened file of the archive. */
 export interface StoredFile {
-  /** Reads a part. `check` throws an ArchiveError when it is damaged. Throws a ChangedArchiveError then, and for a file that is too short. */
+  /**
+   * Reads a part of the file. `check` must throw an ArchiveError if the part is damaged. Throws a ChangedArchiveError
+   * if `check` throws, or if the file is too short.
+   */
   readonly read: (offset: number, length: number, check?: (part: Uint8Array) => void) => Buffer;
   readonly close: () => void;
 }
@@ -63,10 +63,7 @@ export class StoredArchive {
     return archive;
   }
 
-  /**
-   * Opens the archive that the manifest in an output folder names; undefined if it names none. Throws a ChangedArchiveError
-   * when its root is damaged.
-   */
+  /** Like `in`, but undefined if the manifest names no archive. Throws a ChangedArchiveError for a damaged root. */
   static find(out: string, limits: TableLimits = LIMITS): StoredArchive | undefined {
     const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString())));
     return listRoot && new StoredArchive(out, listRoot, limits);
@@ -81,7 +78,7 @@ export class StoredArchive {
     this.root = this.#orChanged(name.root, () => ofThisFormat(() => parseRoot(inflate(content))));
   }
 
-  /** Reads a whole file, and compares its content with its name. */
+  /** Reads a complete file. Throws a ChangedArchiveError if the content does not match the name. */
   read(file: string): Buffer {
     return this.#orChanged(file, () => {
       const content = readRegularFile(this.#pathOf(file));
@@ -90,7 +87,7 @@ export class StoredArchive {
     });
   }
 
-  /** Returns the pages and the directory of a segment. The last one is kept, because its blocks are read one by one. */
+  /** Returns the pages and the directory of a segment. Caches the last one, because callers read blocks one by one. */
   segment(segment: Segment): OpenedSegment {
     if (this.#last?.segment !== segment) this.#last = { segment, opened: this.#open(segment) };
     return this.#last.opened;
@@ -124,7 +121,7 @@ export class StoredArchive {
     };
   }
 
-  /** Yields the blocks of a table's file of `size` bytes, some at once. Throws a ChangedArchiveError when one is damaged. */
+  /** Yields the blocks of a table's file of `size` bytes, in chunks. Throws a ChangedArchiveError for damaged ones. */
   *blocksOf(file: string, size: number): Generator<Buffer> {
     const content = this.open(file);
     const isLong = exceeds(this.#limits, 'tableBlocksAtOnce', size / BLOCK_BYTES);

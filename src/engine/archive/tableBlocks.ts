@@ -1,6 +1,4 @@
-/**
- * Writes and reads the blocks of tables (format/sortedTable.ts), which have entries of one size.
- */
+/** Writes and reads the blocks of tables (format/sortedTable.ts). All entries of a table have the same size. */
 import { crc32 } from '../../format/crc32.ts';
 import { BLOCK_BYTES, blocksPerFile, entriesPerBlock, entryOffset, fileBytes, type Level, totalOf } from '../../format/sortedTable.ts';
 import type { PutFile } from './segmentWriter.ts';
@@ -8,7 +6,7 @@ import type { StoredArchive } from './storedArchive.ts';
 
 /** Packs entries into files of blocks. */
 export class BlockWriter {
-  /** The current file. */
+  /** Content of the current file. */
   readonly view: DataView;
   total = 0;
   readonly #content: Buffer;
@@ -17,10 +15,10 @@ export class BlockWriter {
   readonly #perFile: number;
   readonly #put: PutFile;
   readonly #files: string[] = [];
-  /** Entries in the current file. */
+  /** Number of entries in the current file. */
   #entries = 0;
 
-  /** `entryBytes` is the size of an entry, `unused` the value of the bytes of unused entries. */
+  /** `entryBytes` is the size of an entry. `unused` is the value of all bytes of unused entries. */
   constructor(objectSize: number, entryBytes: number, unused: number, put: PutFile) {
     const blocks = blocksPerFile(objectSize);
     this.#content = Buffer.alloc(blocks * BLOCK_BYTES);
@@ -31,7 +29,7 @@ export class BlockWriter {
     this.#put = put;
   }
 
-  /** Returns where the caller writes the next entry into `view`. */
+  /** Reserves room for the next entry. Returns its offset in `view`, where the caller writes it. */
   next(): number {
     if (this.#entries === this.#perFile) this.#endFile();
     const at = entryOffset(this.#entries, this.#entryBytes);
@@ -60,7 +58,7 @@ export class BlockWriter {
   }
 }
 
-/** Yields the entries of a table of the last build. `read` reads an entry of `entryBytes` bytes. */
+/** Yields the entries of a table of the last build. `read` parses an entry of `entryBytes` bytes. */
 export function* storedEntries<Entry>(
   old: StoredArchive,
   level: Level,

@@ -1,8 +1,7 @@
 /**
- * Writes and reads the sorted tables of an archive (format/sortedTable.ts), and tables of pointers. A level whose range or blocks changed is merged from
- * the levels of the last build and the entries of new blocks; the other levels stay as they are.
+ * Writes and reads sorted tables (format/sortedTable.ts) and tables of pointers. A level is merged from levels of the
+ * last build and entries of new blocks if its range or its blocks changed. Other levels are kept.
  */
-
 import { readDoubles } from '../../duckdb/columns.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError } from '../../errors.ts';
@@ -62,7 +61,7 @@ export async function writeIds(
 interface Source {
   /** The current entry; undefined after the last. */
   readonly current: TableEntry | undefined;
-  /** Moves to the next entry, which may have to be read first. */
+  /** Moves to the next entry. Returns a promise if the entry has to be read first. */
   next(): Promise<void> | void;
   close(): Promise<void> | void;
 }
@@ -90,7 +89,7 @@ async function merge(sources: readonly Source[], writer: TableWriter): Promise<v
   }
 }
 
-/** Yields the rows of a query as entries, in chunks. Its columns are DOUBLEs: key, height, first, count. */
+/** Yields the rows of a query as entries, in chunks. The query selects DOUBLEs: key, height, first, count. */
 export async function* entryChunks(sql: string, store: Store): AsyncGenerator<TableEntry[]> {
   for await (const chunk of store.stream(sql)) {
     const [keys = [], heights, firsts, counts] = [0, 1, 2, 3].map((column) => readDoubles(chunk, column));
@@ -98,7 +97,7 @@ export async function* entryChunks(sql: string, store: Store): AsyncGenerator<Ta
   }
 }
 
-/** Returns SQL of the entries of the blocks that this build wrote, ascending. The entry of a block has a count of 0. */
+/** Returns SQL that selects entries of written blocks and their transactions, ascending. A block has a count of 0. */
 function newEntries({ first, last }: LevelRange, { transactions, written }: ArchiveSources['changes']): string {
   const isInRange = `block_height BETWEEN ${first} AND ${last}`;
   const keyOf = (id: string) => `('0x' || right(${id}, 12))::UBIGINT::DOUBLE`;
@@ -136,17 +135,19 @@ class ChunkedEntries implements Source {
   }
 }
 
-/** Yields the entries of a level of the last build that are of some heights. */
+/** Yields the entries of a level of the last build whose height `isKept` accepts. */
 function* keptEntries(old: StoredArchive, level: Level, isKept: (height: number) => boolean): Generator<TableEntry> {
   for (const entry of entriesOf(old, level)) if (isKept(entry.height)) yield entry;
 }
 
-/** Yields the entries of a level of the last build. */
 export const entriesOf = (old: StoredArchive, level: Level): Generator<TableEntry> => storedEntries(old, level, ENTRY_BYTES, readEntry);
 
 const KEYS_PER_FINEST = 2 ** (48 - FINEST_BITS);
 
-/** Packs ascending entries into files. Unused bytes of the last file are ones. */
+/**
+ * Packs entries into files. The caller adds entries in ascending order. Fills unused entries of the last block with
+ * 0xff.
+ */
 export class TableWriter {
   readonly #limits: Pick<PublishedLimits, 'entriesPerCount'>;
   readonly #blocks: BlockWriter;
@@ -163,7 +164,7 @@ export class TableWriter {
     this.#counts[finest] = (this.#counts[finest] ?? 0) + 1;
   }
 
-  /** Writes the last file. Returns undefined without entries. */
+  /** Writes the last file. Returns undefined if no entry was added. */
   finish({ first, last }: LevelRange): Level | undefined {
     const { total } = this.#blocks;
     if (total === 0) return undefined;
@@ -173,7 +174,6 @@ export class TableWriter {
   }
 }
 
-/** Packs pointers into files. */
 export class PointerWriter {
   readonly #blocks: BlockWriter;
 
@@ -185,7 +185,7 @@ export class PointerWriter {
     return this.#blocks.total;
   }
 
-  /** Throws a BuildError when a level has more pointers than heads can name. */
+  /** Throws a BuildError when a level has more pointers than the heads can count. */
   add(position: number, length: number, record: number): void {
     writePointer(this.#blocks.view, this.#blocks.next(), position, length, record);
     if (this.total > MOST_POINTERS) {
@@ -198,8 +198,7 @@ export class PointerWriter {
   }
 }
 
-/** Positions have 4 bytes. */
+/** Maximum number of pointers in a level: the heads have 4 bytes for a position. */
 const MOST_POINTERS = 2 ** 32;
 
-/** Yields the pointers of a level of the last build. */
 export const pointersOf = (old: StoredArchive, level: Level): Generator<Pointer> => storedEntries(old, level, POINTER_BYTES, readPointer);

@@ -1,5 +1,4 @@
 /** Writes the files of rendered batches, in a writer thread (writer.ts) or, for small builds, in the main thread. */
-
 import { PathList } from '../../disk/pathList.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { BlockSpool, type SpooledBlock } from './blockSpool.ts';
@@ -10,21 +9,21 @@ import type { Batch } from './servedOrder.ts';
 export interface WriterTarget {
   /** Output folder. Undefined in a dry run, which only counts files. */
   readonly root: string | undefined;
-  /** File for the list of new and changed files. */
+  /** Path of the list of new and changed files. */
   readonly added: string;
   /** True if unchanged files are listed too. */
   readonly listKept: boolean;
-  /** New file for the compressed pages of an archive. Undefined for a build without an archive. */
+  /** Path of a new file for the compressed pages of an archive. Undefined for a build without pages in an archive. */
   readonly spool: string | undefined;
 }
 
-/** Page counts of one block, including the pages of its transactions. */
+/** Pages of one block, including the pages of its transactions. */
 export interface WrittenBlock {
   readonly height: number;
-  /** 0 in layout `archive`, like `bytes`. */
+  /** Number of page files. 0 in layout `archive`, like `bytes`. */
   readonly files: number;
   readonly bytes: number;
-  /** Compressed pages. Undefined for a build without an archive. */
+  /** Position of the compressed pages. Undefined for a build without pages in an archive. */
   readonly spooled: SpooledBlock | undefined;
 }
 

@@ -25,7 +25,7 @@ export interface SpooledBlock {
   readonly entry: number;
 }
 
-/** Counts the records of each operation in some pages of a block, in the order of OPERATIONS. Skips absent ones. */
+/** Returns the number of records by operation in each of some pages, in the order of OPERATIONS. Omits absent ones. */
 export function countOperations(
   batch: Batch,
   block: BatchBlock,
@@ -43,7 +43,6 @@ export function countOperations(
   return Object.fromEntries(named.filter(([, ofOperation]) => ofOperation.some((count) => count > 0)));
 }
 
-/** Appends blocks to a spool. */
 export class BlockSpool {
   readonly #file: string;
   readonly #handle: number;

@@ -23,13 +23,11 @@ export const decompress = (bytes: Uint8Array, encoding: Encoding, length: number
   (encoding === 'gz' ? gunzipSync : brotliDecompressSync)(bytes, { maxOutputLength: length });
 
 /**
- * Gzip level of archive pages. Level 3 takes the same time as level 1 and makes pages a fiftieth smaller. Level 6 makes
- * them a twelfth smaller, in 1.7 times the time.
+ * Gzip level of archive pages. Level 3 takes the same time as level 1 and makes pages 2 % smaller. Level 6 makes them 8
+ * % smaller, but takes 1.7 times as long.
  */
 const MEMBER_LEVEL = 3;
-/**
- * Offset in a gzip header where zlib names the operating system. 255 means unknown, so all systems give equal bytes.
- */
+/** Offset of the operating system in a gzip header. 255 means unknown, so that all systems produce equal bytes. */
 const SYSTEM_AT = 9;
 
 /** Compresses bytes into one gzip member. The result depends on the version of zlib. */
@@ -44,5 +42,5 @@ export function gzipMember(bytes: Uint8Array): Buffer {
   return member;
 }
 
-/** Unpacks a gzip member of an archive into text. Throws if it is damaged or larger than a build allows. */
+/** Unpacks a gzip member of an archive into text. Throws if the member is damaged or larger than a build allows. */
 export const inflate = (member: Uint8Array): string => gunzipSync(member, { maxOutputLength: MOST_INFLATED }).toString();

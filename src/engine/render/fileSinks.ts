@@ -12,7 +12,7 @@ import { compress } from './compress.ts';
 import { PageBuffer } from './pageBuffer.ts';
 import type { FileSink } from './pageFiles.ts';
 
-/** Totals without compressed files. A linked file counts twice, because clients see two files. */
+/** Totals of files, without their compressed copies. A linked file counts twice, because clients see two files. */
 export interface SinkTotals {
   files: number;
   bytes: number;
@@ -68,7 +68,7 @@ export class DiskSink implements FileSink {
     this.#listKept = listKept;
   }
 
-  /** Writes the buffered part of the list of paths. */
+  /** Writes buffered paths to the list of added files. */
   flush(): void {
     this.#added?.flush();
   }
@@ -81,8 +81,8 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames it into place, because
-   * readers could not detect a partial file.
+   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames a complete file into
+   * place, because readers could not detect a partial file.
    */
   file(path: string, bytes: Uint8Array): void {
     this.#count(bytes, this.#put(path, bytes, false));
@@ -135,7 +135,7 @@ export class DiskSink implements FileSink {
 
   /**
    * Creates a file with `make`. Returns false if the file is already the same. Creates a new page in place, because a
-   * rename per page would take most of the build's time. Renames any other file into place.
+   * rename for each page would take most of the build's time. Renames any other file into place.
    */
   #place(path: string, isPage: boolean, isSame: (target: string) => boolean, make: (target: string) => void): boolean {
     const target = this.#prepare(path);
@@ -146,7 +146,7 @@ export class DiskSink implements FileSink {
     return !isKept;
   }
 
-  /** Creates the folder of a path. Returns the path with the output folder in front. */
+  /** Creates the folder of a path. Returns the path with the output folder as prefix. */
   #prepare(path: string): string {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
     if (folder !== this.#folder && !this.#folders.has(folder)) {

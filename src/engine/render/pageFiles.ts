@@ -1,8 +1,7 @@
 /**
  * Converts a batch of rendered records to the page files of its lists. Paths and page sizes come from the page map. The
- * body of a page is a slice of the batch's bytes. Only lists by operation copy their records together first.
+ * body of a page is a slice of the batch's bytes. Only lists by operation first copy their records into one buffer.
  */
-
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { envelopeHead } from '../../pages/envelope.ts';
 import { blockStem, encodingsOf, idName, pagePath, pagesOf, stemOf } from '../../pages/filePaths.ts';
@@ -10,7 +9,7 @@ import type { Encoding, Site } from '../../pages/mirrorOptions.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from './servedOrder.ts';
 
-/** Receives files, to write them or only to count them. Paths are relative to the output folder (pages/filePaths.ts). */
+/** Receives files, to write or only to count them. Paths are relative to the output folder (pages/filePaths.ts). */
 export interface FileSink {
   /**
    * Receives a page and creates its compressed files. The page is `head`, `records` (joined by commas) and the
@@ -19,7 +18,7 @@ export interface FileSink {
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number;
   /** Receives a file that is not a page. */
   file(path: string, bytes: Uint8Array): void;
-  /** Makes a page of `length` bytes, and its compressed files, available under a second path. */
+  /** Receives a second path for the page at `target`, which has `length` bytes, and for its compressed files. */
   link(path: string, target: string, length: number, encodings: readonly Encoding[]): void;
 }
 

@@ -1,6 +1,4 @@
-/**
- * Rendered records in one growing buffer.
- */
+/** Keeps rendered records in a growing buffer. */
 import type { Blobs } from '../../duckdb/columns.ts';
 
 const COMMA = 0x2c;
@@ -8,10 +6,7 @@ const COMMA = 0x2c;
 /** JSON of records, each followed by a comma, so that consecutive records are one slice. */
 export interface RecordSlices {
   readonly bytes: Uint8Array;
-  /**
-   * Record i is bytes[offsets[i], offsets[i + 1] - 1). At least one entry more than there are records; the rest is
-   * unused.
-   */
+  /** Record i is bytes[offsets[i], offsets[i + 1] - 1). May have unused items after the end of the last record. */
   readonly offsets: Uint32Array;
 }
 
@@ -78,7 +73,7 @@ export class RecordBytes implements RecordSlices {
   }
 }
 
-/** Copies an array into one of at least `length` elements and at least twice its size. */
+/** Copies an array into a new array of at least `length` elements and at least twice the size. */
 export function enlarged<T extends Uint8Array | Uint32Array | Float64Array>(array: T, length: number, make: (length: number) => T): T {
   const larger = make(Math.max(length, array.length * 2));
   larger.set(array);

@@ -1,7 +1,4 @@
-/**
- * Renders records to JSON in DuckDB and yields batches of whole blocks. Memory depends on the batch, not on the input.
- */
-
+/** Renders records to JSON in DuckDB, and yields batches of whole blocks. Memory depends only on the batch. */
 import { readBlobs, readBytes, readDoubles } from '../../duckdb/columns.ts';
 import type { Store } from '../../duckdb/store.ts';
 import type { Table } from '../../duckdb/table.ts';
@@ -11,8 +8,8 @@ import { JSON_TEXT, operationCode, recordJson } from './renderRecordSql.ts';
 import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './servedOrder.ts';
 
 /**
- * Yields rendered records in batches. `records` is a table or SQL of canonical records, exactly those of these blocks. It
- * is scanned once, so loading sorts input whose blocks are scattered.
+ * Yields rendered records in batches. `records` is a table or SQL that has the canonical records of exactly these
+ * blocks. One scan reads all records. So loading must sort input whose blocks are scattered.
  */
 export async function* renderBatches(
   store: Store,

@@ -4,14 +4,13 @@
  *
  * contract/contractJson.ts does the same in JavaScript for parsed records, and names the tests that compare both.
  */
-
 import { literal } from '../../duckdb/store.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
 
 /**
- * Characters that JSON must escape, each followed by its escape as in JSON.stringify. The backslash is first, so none is
- * escaped twice.
+ * Characters that JSON must escape, each followed by its escape as in JSON.stringify. The backslash comes first, so
+ * that the backslashes of escapes are not escaped again.
  */
 const ESCAPES = ['\\', '"', ...Array.from({ length: 0x20 }, (_, code) => String.fromCharCode(code))].map(
   (character) => character + JSON.stringify(character).slice(1, -1),
@@ -20,8 +19,9 @@ const ESCAPES = ['\\', '"', ...Array.from({ length: 0x20 }, (_, code) => String.
 const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 
 /**
- * SQL that creates the macro `json_text`: escapes a string for JSON, without quotes around it. NULL stays NULL. DuckDB
- * needs 25 ms to plan the five texts of a record with a replace() for each character, and 2 ms with this loop.
+ * SQL that creates the macro `json_text`, which escapes a string for JSON, without quotes around it. NULL stays NULL.
+ * DuckDB plans the five texts of a record in 2 ms with this loop. It would need 25 ms with a replace() for each
+ * character.
  */
 export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS list_reduce(
   from_json(${literal(JSON.stringify(ESCAPES))}, '["VARCHAR"]'), lambda text, e: replace(text, left(e, 1), substr(e, 2)), value)`;
@@ -31,10 +31,10 @@ const TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name', 'address', 'receiver_
 
 /**
  * Returns SQL that concatenates pieces of JSON. `texts` are columns whose values may contain any character. `pieces`
- * returns the pieces, and gets a function that turns such a column into SQL. The SQL needs the macro of JSON_TEXT.
+ * gets a function that turns such a column into SQL, and returns the pieces. The SQL needs the macro of JSON_TEXT.
  *
- * One concat() copies each piece once; a chain of || would copy the start of a record two dozen times. Few rows need
- * escaping, so each row is checked once and not text by text.
+ * One concat() copies each piece once. A chain of || would copy the first pieces two dozen times. Few rows need
+ * escaping, so one check covers all texts of a row.
  */
 export function jsonOf(texts: readonly string[], pieces: (text: (column: string) => string) => readonly string[]): string {
   const plain = `concat(${pieces((column) => column).join(', ')})`;
@@ -42,10 +42,10 @@ export function jsonOf(texts: readonly string[], pieces: (text: (column: string)
   return `CASE WHEN regexp_matches(concat(${texts.join(', ')}), '${CHARACTERS_TO_ESCAPE}') THEN ${escaped} ELSE ${plain} END`;
 }
 
-/** Returns SQL of a canonical record's JSON in a dialect, followed by a comma. */
+/** Returns the SQL expression of a canonical record's JSON in a dialect, followed by a comma. */
 export const recordJson = (dialect: Dialect): string => jsonOf(TEXTS, (text) => pieces(dialect, text));
 
-/** Returns the pieces of a record. A field without a value makes its piece NULL, which concat() skips. */
+/** Returns the pieces of a record's JSON. A field without a value makes its piece NULL, which concat() skips. */
 function pieces(dialect: Dialect, text: (column: string) => string): string[] {
   const optional = (key: string, value: string, quote = '"') => `',"${key}":${quote}' || ${value} || '${quote}'`;
   const rune = [
@@ -66,5 +66,5 @@ function pieces(dialect: Dialect, text: (column: string) => string): string[] {
   return [...rune, operation, place, timestamp, vout, output, `'}'`, ...parties, amount, `'},'`];
 }
 
-/** SQL of a record's operation as its index in OPERATIONS. */
+/** SQL expression of a record's operation, as its index in OPERATIONS. */
 export const operationCode = `CASE operation ${OPERATIONS.map((name, code) => `WHEN '${name}' THEN ${code}`).join(' ')} END::TINYINT`;

@@ -7,7 +7,7 @@ import type { Blobs } from '../../duckdb/columns.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { enlarged, RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 
-/** A block to render. `records` is the number that will arrive. */
+/** A block to render. `records` is the number of its records that will arrive. */
 export interface ExpectedBlock {
   readonly height: number;
   /** 64 hex digits, no prefix. */
@@ -24,13 +24,11 @@ export interface BatchBlock extends ExpectedBlock {
   readonly transactions: number;
   /** Number of records of each operation, in the order of OPERATIONS. */
   readonly operations: readonly number[];
-  /** See contract/blockDigest.ts; 64 hex digits. */
+  /** Digest of the records (contract/blockDigest.ts): 64 hex digits. */
   readonly digest: string;
 }
 
-/**
- * Rendered records of whole blocks, in served order within a block. Plain data, because it moves to a writer thread.
- */
+/** Rendered records of whole blocks, each in served order. Plain data, so that a writer thread can receive it. */
 export interface Batch extends RecordSlices {
   readonly blocks: readonly BatchBlock[];
   /** Operation of each record, as its index in OPERATIONS. */
@@ -60,30 +58,27 @@ export interface Arrivals {
   readonly contractJson: Blobs | undefined;
 }
 
-/** Average bytes of a record, for the first size of a buffer. */
+/** Average size of a record in bytes, for the first size of a buffer. */
 const USUAL_RECORD_BYTES = 560;
 
 /** Collects arriving records until whole blocks can be taken as a batch. */
 export class Assembler {
   readonly #expected: ReadonlyMap<number, ExpectedBlock>;
   readonly #batchRecords: number;
-  /** Most records in a batch: it may exceed `batchRecords` because it ends with a whole block. */
+  /** Maximum number of records in a batch. It may exceed `batchRecords`, because a batch ends with a whole block. */
   readonly #room: number;
-  /**
-   * Incomplete blocks by height: number of missing records, and rank. Ranks follow the order in which blocks first
-   * arrive.
-   */
+  /** Incomplete blocks by height: number of missing records, and rank in the order in which blocks first arrive. */
   readonly #open = new Map<number, { rank: number; missing: number }>();
   #current = { height: Number.NaN, rank: 0, missing: 0 };
   #complete: { rank: number; block: ExpectedBlock }[] = [];
-  /** True when a batch can be taken without copying, because no block is incomplete. */
+  /** True when a batch can be taken without copying, because there is no record of an incomplete block. */
   isWhole = false;
   #completeRecords = 0;
   #nextRank = 0;
   #left: number;
   #records: RecordColumns;
 
-  /** `batchRecords` is the least number of records in a batch. */
+  /** `batchRecords` is the number of records from which on a batch is complete. */
   constructor(expected: readonly ExpectedBlock[], batchRecords: number) {
     this.#expected = new Map(expected.map((block) => [block.height, block]));
     this.#left = expected.length;
@@ -150,7 +145,7 @@ export class Assembler {
     return batchOf(records, chosen, complete);
   }
 
-  /** Throws when a block lacks records, because counting and reading differ. */
+  /** Throws when a block has fewer records than expected, because counting and reading gave different numbers. */
   finish(): void {
     if (this.#left > 0) throw new Error(`${this.#left} block(s) have fewer records than were counted, first ${[...this.#open.keys()][0]}`);
   }
@@ -244,7 +239,7 @@ class RecordColumns {
     return this.txIds.subarray(at, at + TX_ID_LENGTH);
   }
 
-  /** Counts a transaction. `write` stores its id; undefined when ids are not needed. */
+  /** Counts a transaction. `write` stores its id; undefined when no file needs ids. */
   #addId(write: ((target: Uint8Array, at: number) => void) | undefined): void {
     this.#idCount += 1;
     if (write === undefined) return;
@@ -289,7 +284,7 @@ function batchOf(records: RecordColumns, chosen: number[] | undefined, complete:
   return assembleBatch(sorted, complete);
 }
 
-/** Makes the batch from records in served order, in which each transaction has added exactly one id. */
+/** Makes the batch from records in served order. A transaction's records are consecutive, so each id occurs once. */
 function assembleBatch(records: RecordColumns, complete: readonly { block: ExpectedBlock }[]): Batch {
   const txRecords: number[] = [];
   const blocks: BatchBlock[] = [];

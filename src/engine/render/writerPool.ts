@@ -19,7 +19,7 @@ interface Writer {
   busy: Promise<void> | undefined;
 }
 
-/** Result of a pool: pages on disk, by height of their block. */
+/** Result of a pool: written pages, by height of their block. */
 export interface Written {
   readonly blocks: Map<number, WrittenBlock>;
   /** Number of files that already had the same bytes. */
@@ -37,7 +37,7 @@ export class WriterPool {
   #submitted = 0;
   /** Number of records whose pages are written. */
   records = 0;
-  /** Set if a thread ended by itself. */
+  /** Set if a thread ended unexpectedly. */
   #failure: BuildError | undefined;
 
   /** Starts threads on demand, at most one per target. With one target, writes everything in the main thread. */
@@ -65,7 +65,7 @@ export class WriterPool {
 
   #writeHere(batch: Batch): void {
     const [target] = this.#targets;
-    // The first thread has the same target, but needs its own spool.
+    // The first thread has the same target, so the main thread uses a spool of its own.
     this.#own ??= new BatchWriter(this.#site, { ...target, spool: target.spool && `${target.spool}-first` });
     try {
       this.#count(batch, this.#own.write(batch));
@@ -74,7 +74,7 @@ export class WriterPool {
     }
   }
 
-  /** Returns an idle thread. Starts one if all are busy, or waits if there are enough. */
+  /** Returns an idle thread. If all are busy, starts another thread, or waits if every target has a thread. */
   async #idleWriter(): Promise<Writer> {
     for (;;) {
       const idle = this.#writers.find((w) => w.busy === undefined);
@@ -123,7 +123,7 @@ export class WriterPool {
     return { blocks: this.#blocks, kept: this.#kept };
   }
 
-  /** Closes the list of the main thread and ends all writer threads. */
+  /** Closes the files of the main thread, and ends all writer threads. */
   async close(): Promise<void> {
     this.#own?.close();
     await Promise.all(this.#writers.map(({ worker }) => worker.terminate()));

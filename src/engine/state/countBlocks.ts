@@ -1,30 +1,26 @@
-/**
- * Counts records by block, rune and operation, and sums what was minted and burned, with one GROUP BY over a few columns
- * of the written blocks.
- */
-
+/** Counts records by block, rune and operation, and sums minted and burned amounts, in one pass over written blocks. */
 import type { Store } from '../../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
-/** Lower digits of a sum: no integer type has the 39 digits of an amount and room to add some, so sums have two parts. */
+/** Digits in the lower part of a sum. Sums have two parts, because no integer type can add amounts of 39 digits. */
 export const LOWER_DIGITS = 18;
 
-/** SQL that is true for records whose amount is summed. The text functions below take longer than all the counts. */
+/** SQL condition of records whose amount is summed. Other records are skipped, because text functions are slow. */
 const IS_SUMMED = `operation IN ('mint', 'burn') AND amount IS NOT NULL`;
 
-/** SQL of a summed amount: its digits, which are smallest units, and its number of decimals. NULL for other records. */
+/** SQL expressions of a summed amount: digits, which count smallest units, and number of decimals. Otherwise NULL. */
 const DIGITS = `CASE WHEN ${IS_SUMMED} THEN replace(amount, '.', '') END`;
 const DECIMALS = `CASE WHEN ${IS_SUMMED} THEN CASE WHEN contains(amount, '.') THEN strlen(amount) - strpos(amount, '.') ELSE 0 END END`;
 
-/** SQL of the two parts of the sum of an operation's amounts, as columns `<name>_upper` and `<name>_lower`. */
+/** Returns SQL that sums the amounts of an operation in two parts, as columns `<name>_upper` and `<name>_lower`. */
 const sumOf = (operation: Operation, name: string): string[] =>
   ['upper', 'lower'].map((part) => `coalesce(sum(${part}) FILTER (operation = '${operation}'), 0)::HUGEINT AS ${name}_${part}`);
 
 /**
- * Columns of records by block, rune and operation. A rune with two names, which only wrong data has, has two rows. What
- * was minted and burned is in smallest units: the upper part counts 10^18. `decimals` is that of the amounts, -1 when they
- * differ.
+ * Columns of counts by block and rune. Only wrong data has a rune with two names, and then two rows for it. Minted and
+ * burned amounts are in smallest units; their upper part counts 10^18. `decimals` is the number of decimals of all
+ * amounts, or -1 when amounts differ in it.
  */
 export const BLOCK_RUNES = {
   block_height: 'BIGINT',
@@ -42,15 +38,15 @@ export const BLOCK_RUNES = {
 
 const COUNTED = { ...BLOCK_RUNES, timestamp: 'BIGINT' } as const;
 
-/** The columns of records that are counted. */
+/** Columns of records from which the counts are made. */
 type Countable = TableWith<
   'block_height' | 'rune_id' | 'rune_number' | 'rune_name' | 'rune_spaced_name' | 'operation' | 'amount' | 'timestamp'
 >;
 
-/** The records of written blocks. */
+/** Counts and times of written blocks. */
 export interface CountedBlocks {
   readonly counted: Table<typeof COUNTED>;
-  /** The time of each block: the lowest of its records. In valid data all are equal. */
+  /** Timestamp of each block: the lowest of its records. Only wrong data has different timestamps in a block. */
   readonly times: Table<Columns<'block_height BIGINT, timestamp BIGINT'>>;
 }
 

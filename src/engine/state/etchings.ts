@@ -1,29 +1,26 @@
-/**
- * Finds out what a build can say about etchings, from its state.
- */
-
+/** Lists the etchings that a build knows from its state, and tells whether it has all mints and burns. */
 import { int, type Store } from '../../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import type { StateTables } from './state.ts';
 
-/** Columns of etchings. `ordinal` counts from 0; `row_hash` is a hash of the row in the runes table. */
+/** `ordinal` is the position in the order of etchings, from 0 on. `row_hash` is a hash of the runes table's row. */
 const ETCHINGS = columns('ordinal BIGINT, id VARCHAR, block_height BIGINT, row_hash HUGEINT');
 export type EtchingTable = Table<typeof ETCHINGS>;
 
 export interface Etchings {
-  /** In the order of the etchings: by block, transaction and number. */
+  /** Ordered by block, transaction and number. */
   readonly table: EtchingTable;
   readonly runes: StateTables['runes'];
-  /** Number of etchings: the runes of the runes table up to the tip. */
+  /** Number of etchings: the runes of the runes table whose block is not above the tip. */
   readonly total: number;
-  /** True when the data has all mints and burns, because it begins at the chain's first rune block. */
+  /** True when the data has all mints and burns, because it begins at the first block with runes and has no gaps. */
   readonly hasCounts: boolean;
 }
 
-/** The order of etchings, oldest first. The last two only matter for wrong data. */
+/** Order of etchings, oldest first. Only wrong data needs the last two columns. */
 const ORDER = 'block_height, tx_index, number, id';
 
-/** Lists runes up to the block `tip` in the order of their etchings. */
+/** Creates a table of the runes up to the block `tip`, in the order of their etchings. */
 export const orderEtchings = (
   runes: TableWith<'id' | 'block_height' | 'tx_index' | 'number'>,
   tip: number,
@@ -37,11 +34,11 @@ export const orderEtchings = (
   );
 
 /**
- * Lists the etchings in the state, and describes them. Returns undefined when the input does not have all
- * of them: it has no runes table, one without all columns, or records of a rune that is not in it.
+ * Lists the etchings in the state. Returns undefined when the input may lack some. This is so if it has no runes table,
+ * one without all columns, or records of a rune that its runes table lacks.
  *
- * The data begins at the first rune block when it has the block of every etching. A rune's etching is a record, so a
- * missing block of an etching is a gap. Number 0 must be there, because a runes table may lack older runes.
+ * The etching of a rune is a record. So the data has no gaps if it has the block of every etching. The rune with number
+ * 0 must exist, because a runes table may lack the oldest runes.
  */
 export async function listEtchings(state: StateTables, store: Store): Promise<Etchings | undefined> {
   const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });
@@ -51,7 +48,7 @@ export async function listEtchings(state: StateTables, store: Store): Promise<Et
     { runes: int, incomplete: int, others: int },
   );
   if (runes === 0 || incomplete > 0) return undefined;
-  // Rows of a ledger without a rune are left out. Other forms of input name runes that the table may lack.
+  // A build leaves out ledger rows of runes that the table lacks. Other forms of input may name such runes.
   if (others > 0) {
     const { unknown } = await store.row(
       `SELECT count(*) AS unknown FROM ${state.blockRunes} WHERE rune_id NOT IN (SELECT id FROM ${state.runes})`,
@@ -70,8 +67,9 @@ export async function listEtchings(state: StateTables, store: Store): Promise<Et
 }
 
 /**
- * True when the sources of the input did not read a block between their first one and the tip, and the input does not
- * have it either. Input that does not say what was read may have gaps that nobody sees.
+ * True when a block up to the tip has no records and was not read by a source. Blocks below the first read block or the
+ * first etching do not count. Input that does not list read blocks may have gaps, but they cannot be detected, so the
+ * result is false.
  */
 async function hasUnreadBlocks(state: StateTables, store: Store): Promise<boolean> {
   const { unread } = await store.row(

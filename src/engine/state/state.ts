@@ -3,7 +3,7 @@
  * DuckDB file in the cache folder, attached to the store as `state`. It has no records, so its size is a few percent of
  * the output.
  *
- * Its tables change in one transaction, from `begin` to `commit`, so a killed build does not change them.
+ * Its tables change in one transaction, from `begin` to `commit`. So a killed build leaves them unchanged.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -22,10 +22,7 @@ import { BLOCK_RUNES } from './countBlocks.ts';
 
 const FILE = 'state.duckdb';
 
-/**
- * Version of these tables, and of the files that builds write beside the pages. A state with another version is not
- * used.
- */
+/** Version of these tables and of the files beside the pages. A build ignores a state with another version. */
 const FORMAT = 11;
 
 const program = `${VERSION} ${FORMAT}`;
@@ -35,20 +32,21 @@ class DamagedStateError extends Error {
 }
 
 /**
- * Columns of blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with
- * commas. `files` and `bytes`: those of the block's pages and its transactions'; 0 in layout `archive`. `packed`: bytes of
- * the compressed pages in the archive; 0 without one. `digest` is the published digest of the records, and
- * `spent_digest` that of the outputs that the block spends, which are not in records; empty if the input does not say.
+ * Columns of written blocks. `operations` has the number of records of each operation, separated by commas, in the
+ * order of OPERATIONS. `files` and `bytes` count the pages of the block and of its transactions; both are 0 in layout
+ * `archive`. `packed` is the size of its compressed pages in the archive, in bytes; 0 without an archive. `digest` is
+ * the published digest of the records. `spent_digest` is a digest of the outputs that the block spends, which are not
+ * in records; empty if the input does not say.
  */
 export const WRITTEN = {
   ...columns('block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR'),
   ...columns('digest VARCHAR, spent_digest VARCHAR, files BIGINT, bytes BIGINT, packed BIGINT'),
 } as const;
 
-/** `timestamp`: seconds since 1970. */
+/** `timestamp` is in seconds since 1970. */
 export const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
 
-/** `first`: the number of the transaction's first record in its block. */
+/** `first` is the index of the transaction's first record in its block. */
 export const TRANSACTIONS = columns('tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT');
 
 /** Names tables in a database or schema. */
@@ -68,9 +66,9 @@ export class StateTables extends Place {
   /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
   readonly basis = this.table('basis', columns('program VARCHAR, settings VARCHAR, manifest VARCHAR'));
   readonly files = this.table('files', FILES);
-  /** Ranges of heights that the sources of the input have read, also without records. Empty if the input does not say. */
+  /** Ranges of heights that the input's sources have read, even without records. Empty if the input does not say. */
   readonly readBlocks = this.table('read_blocks', columns('first BIGINT, last BIGINT'));
-  /** One row: the last block that was read, also if it has no records. None without blocks. */
+  /** One row: the last block that was read, even if it has no records. Empty without blocks. */
   readonly tip = this.table('tip', columns('block_height BIGINT, block_hash VARCHAR'));
   /** The blocks of each input file. */
   readonly held = this.table('held', HELD);
@@ -82,9 +80,9 @@ export class StateTables extends Place {
   readonly transactions = this.table('transactions', TRANSACTIONS);
   /** Parquet files by the first height of their range; `digest` is the SHA-256 of the content. */
   readonly ranges = this.table('ranges', columns('first BIGINT, bytes BIGINT, digest VARCHAR'));
-  /** Outputs spent in the newest blocks, as far as files from a node say (lists/unspentOutputs.sql.ts). */
+  /** Outputs that the newest blocks spend, as far as files from a node say (lists/unspentOutputs.sql.ts). */
   readonly spent = this.table('spent', SPENT);
-  /** One row: from which height on `spent` is complete. None if a build had no outputs. */
+  /** One row: the height from which on `spent` is complete. Empty if the last build had no outputs. */
   readonly spentFrom = this.table('spent_from', columns('first BIGINT'));
 }
 
@@ -92,7 +90,7 @@ export class State extends StateTables {
   readonly #store: Store;
   readonly #cache: string | undefined;
   readonly #settings: object;
-  /** The tables of the last build up to `begin`, all empty in a full build. */
+  /** Tables of the last build, until `begin`. All are empty in a full build. */
   readonly known: StateTables;
   /** The reason for a full build; undefined for an incremental build. */
   readonly whyFull: string | undefined;
@@ -111,8 +109,8 @@ export class State extends StateTables {
   }
 
   /**
-   * Attaches the state of a cache folder that exists, and locks it until the store is closed. A dry run has no cache
-   * folder and gets an empty state in memory.
+   * Attaches the state in a cache folder, which must exist, and locks it until the store is closed. A dry run has no
+   * cache folder and gets an empty state in memory.
    *
    * The build is incremental if the state has the same `settings` and `manifest`. `manifest` is the SHA-256 of the
    * output's manifest, undefined when the output is incomplete. `whyFull` forces a full build.
@@ -142,7 +140,7 @@ export class State extends StateTables {
       }
       return new State(store, cache, settings, reason, isBlank);
     } catch (error) {
-      // The queries above use only this file, so any DuckDB error is about it.
+      // The queries above use only this file, so any DuckDB error means that the file is damaged.
       if (isDuckDBError(error)) throw new DamagedStateError(firstLineOf(error));
       throw error;
     }
@@ -173,7 +171,7 @@ export class State extends StateTables {
 /** Returns the paths of the state file and of DuckDB's write-ahead log. */
 const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
 
-/** Empties all tables, and creates those that are missing. */
+/** Creates the tables that are missing, and empties all others. */
 const createTables = (tables: StateTables, store: Store): Promise<void> =>
   store.run(
     Object.values({ ...tables })
@@ -183,10 +181,10 @@ const createTables = (tables: StateTables, store: Store): Promise<void> =>
 
 const TABLES = new StateTables('state');
 
-/** Tables in memory, for a build that continues nothing. */
+/** Empty tables in memory, which a full build uses as the state of the last build. */
 const NOTHING = new StateTables('nothing');
 
-/** Returns why a build cannot use the state; undefined when it can. */
+/** Returns the reason why a build cannot use the state; undefined when it can use the state. */
 async function whyNot(store: Store, settings: string, manifest: string | undefined): Promise<string | undefined> {
   const [basis] = await store.rows(`SELECT * FROM ${TABLES.basis}`, { program: text, settings: text, manifest: text });
   if (basis === undefined) return 'there is no cache of an earlier build';

@@ -1,8 +1,4 @@
-/**
- * Updates the state's tables with the input that was read and the blocks that were written. Runs between `begin` and
- * `commit` of a State.
- */
-
+/** Updates the state with the input and the written blocks, between `begin` and `commit` of a State. */
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import { type Columns, columns, type Table } from '../../duckdb/table.ts';
 import type { Loaded } from '../../input/loadInput.ts';
@@ -22,7 +18,7 @@ export interface NewBlock extends Pick<BatchBlock, 'hash' | 'records' | 'transac
 export interface BlockChanges {
   /** Heights of the blocks that were written or removed. */
   readonly heights: readonly number[];
-  /** Numbers of blocks. */
+  /** Number of written blocks, and of blocks that no longer exist. */
   readonly counts: { readonly written: number; readonly gone: number };
   /** Blocks that this build wrote. */
   readonly written: Table<typeof WRITTEN>;
@@ -83,10 +79,10 @@ export async function updateBlocks(
   return { heights: heights.map((row) => row.block_height), counts, written, replaced, old, transactions: placed };
 }
 
-/** SQL of the last block: the highest of the state, or one without records that the input says was read. */
+/** Returns SQL that selects the last block: the state's highest block, or a higher read block without records. */
 function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
   const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}, false`;
-  // The records of a block decide about its hash.
+  // If both have the same height, the hash from the records is right.
   return `SELECT block_height, block_hash FROM (SELECT block_height, block_hash, true AS has_records FROM ${state.blocks} ${read})
     ORDER BY block_height DESC, has_records DESC LIMIT 1`;
 }
@@ -95,7 +91,7 @@ function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
 export async function updateInputs(loaded: Loaded, state: StateTables, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   const present = await store.append('present_files', state.files.columns, rows);
-  // The blocks of an unchanged ledger may change with the runes.
+  // A changed rune may change the blocks of an unchanged ledger.
   const outdated = loaded.outdated.join(', ') || 'NULL';
   await store.run(`DELETE FROM ${state.files};
     INSERT INTO ${state.files} SELECT * FROM ${present};
