@@ -10,21 +10,7 @@ import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { testBuild } from '../../test/support/build.ts';
 import { type Database, SCHEMA } from '../../test/support/postgres.ts';
 import { generate } from '../generate.ts';
-import { FIRST_PAGE, PAGE_SIZES } from './mix.ts';
-
-interface Transaction {
-  readonly id: string;
-  readonly total: number;
-}
-
-/** Lists to request. `total` is the number of records of a list. */
-export interface DataFacts {
-  readonly records: number;
-  readonly blocks: readonly { readonly height: number; readonly total: number }[];
-  readonly transactions: readonly Transaction[];
-  /** Transactions with more than one page. */
-  readonly longTransactions: readonly Transaction[];
-}
+import { type DataFacts, FIRST_PAGE, PAGE_SIZES, type Transaction } from './mix.ts';
 
 /** The same records in all forms that hosts need. */
 export interface Data {

@@ -2,7 +2,20 @@
  * Requests of the load benchmark: their kinds and shares. Every run draws the same requests.
  */
 import { randomNumbers } from '../random.ts';
-import type { DataFacts } from './data.ts';
+
+export interface Transaction {
+  readonly id: string;
+  readonly total: number;
+}
+
+/** Lists to request. `total` is the number of records of a list. */
+export interface DataFacts {
+  readonly records: number;
+  readonly blocks: readonly { readonly height: number; readonly total: number }[];
+  readonly transactions: readonly Transaction[];
+  /** Transactions with more than one page. */
+  readonly longTransactions: readonly Transaction[];
+}
 
 /** Page sizes of the builds, as in the former service. */
 export const PAGE_SIZES = [20, 60] as const;
