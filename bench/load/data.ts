@@ -10,7 +10,7 @@ import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { testBuild } from '../../test/support/build.ts';
 import { type Database, SCHEMA } from '../../test/support/postgres.ts';
 import { generate } from '../generate.ts';
-import { type DataFacts, FIRST_PAGE, PAGE_SIZES, type Transaction } from './mix.ts';
+import { type DataFacts, FIRST_PAGE, PAGE_SIZES } from './mix.ts';
 
 /** The same records in all forms that hosts need. */
 export interface Data {

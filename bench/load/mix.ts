@@ -3,7 +3,7 @@
  */
 import { randomNumbers } from '../random.ts';
 
-export interface Transaction {
+interface Transaction {
   readonly id: string;
   readonly total: number;
 }

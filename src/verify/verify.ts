@@ -2,6 +2,7 @@
  * Verifies an output: reads every block's records from its largest pages, and makes all files of the build again from
  * these records. Each file must exist with the same bytes. There must be no other file.
  */
+
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
@@ -9,7 +10,7 @@ import { DEFAULT_MEMORY } from '../contract/memorySize.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { StoredArchive } from '../engine/archive/storedArchive.ts';
-import { emitFiles, type FileSink } from '../engine/render/pageFiles.ts';
+import { emitFiles } from '../engine/render/pageFiles.ts';
 import { describe } from '../engine/writeArchive.ts';
 import { InputError, messageOf } from '../errors.ts';
 import type { ListTables } from '../format/listTables.ts';
@@ -18,18 +19,9 @@ import { searchFiles } from '../lists/searchFiles.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
 import { listsOf } from '../output/manifest.ts';
-import { inspectOutput, LOCK, MARKER } from '../output/outputFolder.ts';
-import {
-  archivePath,
-  DIGESTS_FOLDER,
-  digestsPath,
-  isArchivePath,
-  isRangeFile,
-  LIST_FOLDERS,
-  MANIFEST_PATH,
-  sidecarPath,
-} from '../pages/filePaths.ts';
-import { type Encoding, siteOf } from '../pages/mirrorOptions.ts';
+import { inspectOutput, MARKER } from '../output/outputFolder.ts';
+import { archivePath, DIGESTS_FOLDER, digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
+import { siteOf } from '../pages/mirrorOptions.ts';
 import { siteAssets } from '../site/assets.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { ActivityVerification } from './checkActivity.ts';
@@ -43,6 +35,7 @@ import { ComparingSink } from './comparingSink.ts';
 import { Findings, orFinding } from './findings.ts';
 import { readBlock } from './readBlock.ts';
 import { RecordTables } from './recordTables.ts';
+import { reportStrangers } from './unexpectedFiles.ts';
 import { type Verification, withScratchStore } from './verification.ts';
 
 export interface Verified {
@@ -214,53 +207,3 @@ function compare(found: Partial<Manifest>, manifest: Manifest, findings: Finding
 }
 
 const shorten = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
-
-/**
- * Adds a finding for each file that is not part of the build. All expected files were found before, so the paths are
- * compared only if there are more files. Expected files are the pages that `sink` compared, the build's own files, and
- * `others`.
- */
-function reportStrangers(verification: Verification, sink: ComparingSink, others: readonly string[]): void {
-  const { root, own, findings } = verification;
-  let count = 0;
-  // walk() does not follow links, so a link in place of a folder makes the count wrong.
-  for (const { isFile } of walk(root)) if (isFile) count += 1;
-  if (count === sink.files + sink.sidecars + own.files + others.length) return;
-  const known = new Set([...pagesOf(verification), ...own.paths, ...others]);
-  for (const { path } of walk(root)) {
-    if (known.has(path)) continue;
-    const isSwept = isRangeFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
-    findings.add(`${path} is not part of this build${isSwept ? '' : '; builds do not remove it, so remove it yourself'}`);
-  }
-}
-
-/** Returns the paths of all pages and their compressed files. Slow, because it reads the blocks again. */
-function pagesOf(verification: Verification): Set<string> {
-  const { site, blocks } = verification;
-  const paths = new Set<string>();
-  const add = (path: string, encodings: readonly Encoding[]) => {
-    paths.add(path);
-    for (const encoding of encodings) paths.add(sidecarPath(path, encoding));
-    return 0;
-  };
-  const sink: FileSink = {
-    page: (path, _head, _records, encodings) => add(path, encodings),
-    file: (path) => add(path, []),
-    link: (path, _target, _length, encodings) => add(path, encodings),
-  };
-  for (const block of site.layout === 'archive' ? [] : blocks) {
-    const read = readBlock({ ...verification, findings: new Findings() }, undefined, block);
-    if (read !== undefined) emitFiles(read.batch, read.found, site, sink);
-  }
-  return paths;
-}
-
-/** Lists everything below the folder except folders and the lock. Does not follow links. */
-function* walk(root: string, folder = ''): Generator<{ readonly path: string; readonly isFile: boolean }> {
-  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
-    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-    if (path === LOCK) continue;
-    if (entry.isDirectory()) yield* walk(root, path);
-    else yield { path, isFile: entry.isFile() };
-  }
-}

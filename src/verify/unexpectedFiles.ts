@@ -1,0 +1,61 @@
+/** Finds files that are not part of a build. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { emitFiles, type FileSink } from '../engine/render/pageFiles.ts';
+import { LOCK } from '../output/outputFolder.ts';
+import { isArchivePath, isRangeFile, LIST_FOLDERS, sidecarPath } from '../pages/filePaths.ts';
+import type { Encoding } from '../pages/mirrorOptions.ts';
+import type { ComparingSink } from './comparingSink.ts';
+import { Findings } from './findings.ts';
+import { readBlock } from './readBlock.ts';
+import type { Verification } from './verification.ts';
+
+/**
+ * Adds a finding for each file that is not part of the build. All expected files were found before, so the paths are
+ * compared only if there are more files. Expected files are the pages that `sink` compared, the build's own files, and
+ * `others`.
+ */
+export function reportStrangers(verification: Verification, sink: ComparingSink, others: readonly string[]): void {
+  const { root, own, findings } = verification;
+  let count = 0;
+  // walk() does not follow links, so a link in place of a folder makes the count wrong.
+  for (const { isFile } of walk(root)) if (isFile) count += 1;
+  if (count === sink.files + sink.sidecars + own.files + others.length) return;
+  const known = new Set([...pagesOf(verification), ...own.paths, ...others]);
+  for (const { path } of walk(root)) {
+    if (known.has(path)) continue;
+    const isSwept = isRangeFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+    findings.add(`${path} is not part of this build${isSwept ? '' : '; builds do not remove it, so remove it yourself'}`);
+  }
+}
+
+/** Returns the paths of all pages and their compressed files. Slow, because it reads the blocks again. */
+function pagesOf(verification: Verification): Set<string> {
+  const { site, blocks } = verification;
+  const paths = new Set<string>();
+  const add = (path: string, encodings: readonly Encoding[]) => {
+    paths.add(path);
+    for (const encoding of encodings) paths.add(sidecarPath(path, encoding));
+    return 0;
+  };
+  const sink: FileSink = {
+    page: (path, _head, _records, encodings) => add(path, encodings),
+    file: (path) => add(path, []),
+    link: (path, _target, _length, encodings) => add(path, encodings),
+  };
+  for (const block of site.layout === 'archive' ? [] : blocks) {
+    const read = readBlock({ ...verification, findings: new Findings() }, undefined, block);
+    if (read !== undefined) emitFiles(read.batch, read.found, site, sink);
+  }
+  return paths;
+}
+
+/** Lists everything below the folder except folders and the lock. Does not follow links. */
+function* walk(root: string, folder = ''): Generator<{ readonly path: string; readonly isFile: boolean }> {
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (path === LOCK) continue;
+    if (entry.isDirectory()) yield* walk(root, path);
+    else yield { path, isFile: entry.isFile() };
+  }
+}
