@@ -4,6 +4,7 @@ import { messageOf } from '../errors.ts';
 import { isFileName } from '../format/fileName.ts';
 import { FORMAT, formatFault } from '../format/formatVersion.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
+import type { FurtherPart } from '../pages/listEndpoints.ts';
 import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/mirrorOptions.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { hashIn, rune } from './schemaParts.ts';
@@ -306,7 +307,7 @@ export const manifest = z
           .record(z.string(), z.never())
           .optional()
           .describe('Unspent outputs with runes. Left out if the data is not from a Bitcoin Core node.'),
-      })
+      } satisfies Record<FurtherPart, z.ZodType>)
       .optional()
       .describe('Optional parts of the API that the mirror has. Requests for other parts get 501. Left out if there are none.'),
     files: integer.describe('Number of files with pages, including paths by block hash, and of files in `archive/`.'),

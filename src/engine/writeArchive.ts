@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { int, type Store, text } from '../duckdb/store.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
 import type { RootName } from '../format/archiveReader.ts';
-import { filesOfLists, type ListTables } from '../format/listTables.ts';
+import type { ListTables } from '../format/listTables.ts';
 import { HIGHEST_HEIGHT, type Root, renderRoot } from '../format/root.ts';
 import { fileBytes, type Level } from '../format/sortedTable.ts';
 import type { ReadInput } from '../input/loadInput.ts';
@@ -115,12 +115,18 @@ export function describe(name: RootName, root: Root): WrittenArchive {
 function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
   const sizes = (levels: readonly Level[], perBlock?: number) =>
     levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));
-  const activity = lists?.activity ?? [];
+  const { names = [], activity = [], ...documents } = lists ?? {};
   const heads = activity.map((level) => level.heads);
   const pointers = activity.map((level) => level.pointers);
-  const tables = [...sizes([...ids, ...(lists?.names ?? []), ...heads]), ...sizes(pointers, POINTERS_PER_BLOCK)];
-  const others = [...segments, ...filesOfLists(lists)].map(({ file, bytes }) => [file, bytes] as const);
-  return new Map([[name.root, name.bytes], ...others, ...tables]);
+  const tables = [...sizes([...ids, ...names, ...heads]), ...sizes(pointers, POINTERS_PER_BLOCK)];
+  return new Map([[name.root, name.bytes], ...filesIn([segments, documents]), ...tables]);
+}
+
+/** Returns the files of segments and of documents in a part of a root, with their sizes. */
+export function filesIn(part: unknown): (readonly [file: string, bytes: number])[] {
+  if (typeof part !== 'object' || part === null) return [];
+  if ('file' in part && 'bytes' in part) return [[String(part.file), Number(part.bytes)]];
+  return Object.values(part).flatMap((value) => filesIn(value));
 }
 
 /** Lists the archive files of an output folder that `archive` does not have; all if `archive` is undefined. */

@@ -71,7 +71,7 @@ export async function writeLists(
   const levels = { limits, old, writer, scratch };
   const form = { ...levels, tip, records, runes: state.runes };
   const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;
-  if (hasOutputs) return { ...common, activity, balances, outputs: await writeOutputs(plans, { ...levels, ...sources, listed }, store) };
-  await forgetSpent(state, store);
-  return { ...common, activity, balances };
+  const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, ...sources, listed }, store) : undefined;
+  if (!hasOutputs) await forgetSpent(state, store);
+  return { ...common, activity, balances, outputs };
 }

@@ -1,5 +1,5 @@
 /** The lists of an archive. The levels (levels.ts) of all lists end at the same heights. */
-import type { DocumentFile, DocumentLevel, LevelSteps } from './levels.ts';
+import type { DocumentLevel, LevelSteps } from './levels.ts';
 import type { Level } from './sortedTable.ts';
 
 /** The etchings (lists/etchings.ts). */
@@ -69,11 +69,4 @@ export interface ListTables extends LevelSteps {
   readonly balances?: BalanceTables | undefined;
   /** Undefined if the data is not from a node. */
   readonly outputs?: OutputTables | undefined;
-}
-
-/** Returns the files of all documents. */
-export function filesOfLists(tables: ListTables | undefined): readonly DocumentFile[] {
-  const { etchings, balances, outputs } = tables ?? {};
-  const levels = [etchings?.levels, balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts];
-  return levels.flatMap((one = []) => one).flatMap(({ files }) => files);
 }

@@ -10,5 +10,6 @@ export const answerFromLists: AnswerFromLists = async (request, dialect, archive
   if (part === 'etchings') return answerEtchings(request, archive);
   if (part === 'balances' || part === 'holders') return answerBalances(request, archive);
   if (part === 'outputs') return answerOutputs(request, dialect, archive);
+  part satisfies 'rune_activity' | 'address_activity';
   return window && answerActivity(request, window, archive);
 };

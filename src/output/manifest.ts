@@ -71,19 +71,22 @@ export async function manifestOf(
   };
 }
 
-/** Returns the optional parts of the API that the mirror has. */
+/** Returns the optional parts of the API that the mirror has. The types demand an entry for each part. */
 export function listsOf(
   etchings: Pick<Etchings, 'total' | 'hasCounts'> | undefined,
   tables: ListTables | undefined,
 ): Pick<Manifest, 'lists'> {
-  const { balances, outputs } = tables ?? {};
-  const lists = {
-    ...(etchings === undefined ? {} : { etchings: { total: etchings.total, ...(etchings.hasCounts ? { counts: true as const } : {}) } }),
-    ...(tables?.activity === undefined ? {} : { rune_activity: {}, address_activity: {} }),
-    ...(tables === undefined || balances === undefined ? {} : { balances: balanceFacts(balances), holders: holderFacts(tables, balances) }),
-    ...(outputs === undefined ? {} : { outputs: {} }),
+  const { activity, balances, outputs } = tables ?? {};
+  const facts: Record<keyof NonNullable<Manifest['lists']>, object | undefined> & Manifest['lists'] = {
+    etchings: etchings && { total: etchings.total, ...(etchings.hasCounts ? { counts: true as const } : {}) },
+    rune_activity: activity && {},
+    address_activity: activity && {},
+    balances: balances && balanceFacts(balances),
+    holders: tables && balances && holderFacts(tables, balances),
+    outputs: outputs && {},
   };
-  return Object.keys(lists).length === 0 ? {} : { lists };
+  const lists = Object.entries(facts).filter(([, one]) => one !== undefined);
+  return lists.length === 0 ? {} : { lists: Object.fromEntries(lists) };
 }
 
 function balanceFacts({ unbalanced }: BalanceTables): { unbalanced?: { runes: string[]; more_runes: number } } {

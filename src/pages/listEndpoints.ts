@@ -17,7 +17,7 @@ const PARTS = {
   balances: 'balances of addresses',
   outputs: 'unspent outputs',
 } as const;
-type FurtherPart = keyof typeof PARTS;
+export type FurtherPart = keyof typeof PARTS;
 
 /** A path of one of the parts. The values are decoded, but not checked. */
 export interface FurtherPath {
@@ -69,17 +69,11 @@ export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefine
     return path(part, part === 'rune_activity', { ...rune, ...address(3) });
   }
   if (collection === 'addresses' && length === 3) {
-    const part = ADDRESS_LISTS.get(action ?? '');
-    return part && path(part, true, address(1));
+    if (action === 'activity') return path('address_activity', true, address(1));
+    return action === 'balances' || action === 'outputs' ? path(action, true, address(1)) : undefined;
   }
   return collection === 'outputs' && length === 2 ? path('outputs', false, { output: id ?? '' }) : undefined;
 }
-
-const ADDRESS_LISTS: ReadonlyMap<string, FurtherPart> = new Map([
-  ['balances', 'balances'],
-  ['activity', 'address_activity'],
-  ['outputs', 'outputs'],
-]);
 
 // The message of the recorded server, which existing clients read. Mirrors also accept lower case and `.` as a spacer.
 const RUNE_RULE =

@@ -116,13 +116,13 @@ async function answerFurther<File extends OpenFile>(
   lists: AnswerFromLists,
   cache: PartCache,
 ): Promise<Answer<File>> {
-  const { part } = request;
+  const { part, rune, address } = request;
   if (site.listRoot === undefined)
     return { kind: 'refusal', status: 501, message: `this program is too old for ${part} of this mirror; update it` };
   const body = await fromArchive(site.listRoot, files, cache, (archive) => lists(request, site.dialect, archive));
   // These answers change with every block, so no CDN may cache them for long.
   if (body !== undefined) return { kind: 'window', body, isSettled: false };
-  const message = part === 'etchings' ? NO_RUNE : NO_HOLDER;
+  const message = rune !== undefined && address === undefined ? NO_RUNE : NO_HOLDER;
   return { kind: 'refusal', status: 404, message, isBare: site.dialect === 'hiro' };
 }
 

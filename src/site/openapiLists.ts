@@ -1,5 +1,6 @@
 /** Operations of the API's description that return lists, or an object of a list. */
 
+import type { FurtherPart } from '../pages/listEndpoints.ts';
 import { type BuiltSite, maximumLimit } from '../pages/mirrorOptions.ts';
 import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
 import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
@@ -14,7 +15,7 @@ export interface ListOperation {
   /** Left out for activity by transaction and by block. */
   readonly further?: {
     /** Key in the manifest's `lists`. */
-    readonly part: 'etchings' | 'rune_activity' | 'address_activity' | 'balances' | 'holders' | 'outputs';
+    readonly part: FurtherPart;
     readonly tag: 'Activity' | 'Etchings' | 'Balances' | 'Outputs';
     readonly schema: string;
     /** Message of the 404 of a single object. Left out for lists. */

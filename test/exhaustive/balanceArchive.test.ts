@@ -6,8 +6,8 @@ import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { nameOf } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
+import { filesIn } from '../../src/engine/writeArchive.ts';
 import type { BalanceTables } from '../../src/format/listTables.ts';
-import { filesOfLists } from '../../src/format/listTables.ts';
 import { parseRoot, type Root, renderRoot } from '../../src/format/root.ts';
 import { limitsWith } from '../../src/limits.ts';
 import { siteOf } from '../../src/pages/mirrorOptions.ts';
@@ -79,7 +79,7 @@ describe.each(['small', 'ranges'] as const)('balances of an archive, %s', (name)
     const right = new FetchMirror(fileServer(at(name)).fetchFile, 0);
     const expected = await Promise.all(targets.map((target) => ask(right, target)));
     let refused = 0;
-    for (const [i, { file }] of filesOfLists(rootAt(name).lists).slice(0, 16).entries()) {
+    for (const [i, [file]] of filesIn(rootAt(name).lists).slice(0, 16).entries()) {
       const path = `archive/${file}.bin`;
       const [place, bits] = [random(), 1 + Math.floor(random() * 255)];
       const damage = (content: Buffer) => {
@@ -126,7 +126,7 @@ describe('verification', () => {
   function replaceLists(name: string, lists: Root['lists'], ...from: readonly string[]): void {
     const [out, root] = [at(name), rootAt(name)];
     const old = `${siteAt(name).archive?.root}`;
-    for (const path of filesOfLists(lists).map(({ file }) => join('archive', `${file}.bin`))) {
+    for (const path of filesIn(lists).map(([file]) => join('archive', `${file}.bin`))) {
       const source = from.find((one) => existsSync(join(at(one), path)));
       if (source !== undefined) copyFileSync(join(at(source), path), join(out, path));
     }
