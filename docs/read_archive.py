@@ -3,7 +3,7 @@
     python3 read_archive.py https://example.org/mirror block 840000
     python3 read_archive.py https://example.org/mirror transaction 3fa0...
 """
-import gzip, json, sys, urllib.request, zlib
+import gzip, hashlib, json, sys, urllib.request, zlib
 
 base, kind, wanted = sys.argv[1].rstrip('/'), sys.argv[2], sys.argv[3]
 
@@ -13,9 +13,16 @@ def get(path, start=0, length=None):
         body = answer.read()
         return body if length is None or answer.status == 206 else body[start:start + length]
 
+def content(name):  # of a whole file, whose name is the SHA-256 of the digests at its end
+    file = get(f'archive/{name}.bin')
+    size = len(file) - -(-len(file) // (16384 + 32)) * 32
+    digests = b''.join(hashlib.sha256(file[at:min(at + 16384, size)]).digest() for at in range(0, size, 16384))
+    assert file[size:] == digests and hashlib.sha256(digests).hexdigest() == name, f'{name} is damaged'
+    return file[:size]
+
 manifest = json.loads(get('runes/v1/manifest.json'))
-assert manifest['format'] == 2, f"format {manifest['format']} is not known"
-root = json.loads(gzip.decompress(get(f"archive/{manifest['archive']['root']}.bin")))
+assert manifest['format'] == 3, f"format {manifest['format']} is not known"
+root = json.loads(gzip.decompress(content(manifest['archive']['root'])))
 
 def entries(level, index):  # of block `index` of a level: (key, height, first, count)
     in_file = root['object_size'] // 4096
@@ -38,7 +45,7 @@ def find(transaction):  # yields height, first and count of every entry whose ke
 def records(height, first=0, count=None):  # of a block
     found = []
     for segment in (s for s in root['segments'] if s['first'] <= height <= s['last']):
-        data = get(f"archive/{segment['file']}.bin")
+        data = content(segment['file'])
         offset = 0
         for line in gzip.decompress(data[segment['bytes'] - segment['directory']:]).splitlines():
             block = json.loads(line)

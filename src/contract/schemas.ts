@@ -206,8 +206,8 @@ const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascend
 
 /** Root file of an archive. */
 const rootName = z.strictObject({
-  root: z.string().refine(isFileName, { error: 'must be 32 hex digits' }).describe('Name of the root, which names all other files.'),
-  bytes: z.int().min(1).describe('Size of the root, in bytes.'),
+  root: z.string().refine(isFileName, { error: 'must be 64 hex digits' }).describe('Name of the root, which names all other files.'),
+  bytes: z.int().min(1).describe('Size of the content of the root, in bytes.'),
 });
 
 /**

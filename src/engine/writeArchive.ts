@@ -7,12 +7,14 @@
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { sealFile } from '../contract/archiveFile.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
 import type { RootName } from '../format/archiveReader.ts';
 import type { ListTables } from '../format/listTables.ts';
 import { HIGHEST_HEIGHT, type Root, renderRoot } from '../format/root.ts';
 import { fileBytes, type Level } from '../format/sortedTable.ts';
+import { sizeOf } from '../format/tails.ts';
 import type { ReadInput } from '../input/loadInput.ts';
 import { POINTERS_PER_BLOCK } from '../lists/activity.ts';
 import type { EtchingChange } from '../lists/etchings.sql.ts';
@@ -21,7 +23,7 @@ import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/filePaths.t
 import { type Layout, maximumLimit } from '../pages/mirrorOptions.ts';
 import type { ArchiveSources } from './archive/listedRecords.ts';
 import { type ArchivedBlocks, writeSegments } from './archive/segmentWriter.ts';
-import { nameOf, type StoredArchive } from './archive/storedArchive.ts';
+import type { StoredArchive } from './archive/storedArchive.ts';
 import { writeIds } from './archive/tableWriter.ts';
 import { gzipMember } from './render/compress.ts';
 import { type ListForm, writeLists } from './writeLists.ts';
@@ -84,8 +86,8 @@ export async function writeArchive(
   store: Store,
 ): Promise<WrittenArchive | undefined> {
   const put = (content: Uint8Array): string => {
-    const name = nameOf(content);
-    sink(archivePath(name), content);
+    const { name, file } = sealFile(content);
+    sink(archivePath(name), file);
     return name;
   };
   const { site } = form;
@@ -105,13 +107,13 @@ export function describe(name: RootName, root: Root): WrittenArchive {
   return {
     name,
     files: sizes.size,
-    bytes: [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0),
+    bytes: [...sizes.values()].reduce((sum, bytes) => sum + sizeOf(bytes), 0),
     paths: new Set([...sizes.keys()].map(archivePath)),
     lists: root.lists,
   };
 }
 
-/** Returns the sizes of the root and of all files that it names, by the names of the files. */
+/** Returns the sizes of the contents of the root and of all files that it names, by the names of the files. */
 function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
   const sizes = (levels: readonly Level[], perBlock?: number) =>
     levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));

@@ -13,13 +13,15 @@ import { PartCache } from './partCache.ts';
 import { MOST_INFLATED, parseRoot, type Root } from './root.ts';
 import { type PlacedBlock, parseDirectory, type Segment } from './segmentDirectory.ts';
 import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type Level, type TableEntry } from './sortedTable.ts';
+import { sizeOf } from './tails.ts';
 
 export interface ArchiveFiles {
   /**
-   * Reads `length` bytes of a file from `offset` on. `isWhole` means that this is the complete file, so that the host
-   * needs no range request. Resolves to undefined when the file is missing or shorter. Rejects for any other failure.
+   * Reads `length` bytes of a file from `offset` on. `size` is the size of the complete file: content and tail. If
+   * `length` is equal to it, the host needs no range request. Resolves to undefined when the file is missing or
+   * shorter. Rejects for any other failure.
    */
-  read(file: string, offset: number, length: number, isWhole: boolean): Promise<Uint8Array | undefined>;
+  read(file: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined>;
   /**
    * Inflates one gzip member, and decodes it as the host decodes pages (pages/fileAccess.ts). Rejects for bytes that are not
    * gzip, for a wrong checksum, and for content of more than `most` bytes.
@@ -30,7 +32,7 @@ export interface ArchiveFiles {
 /** Name and size of the root's file, which the manifest has. */
 export interface RootName {
   readonly root: string;
-  /** Size in bytes. */
+  /** Size of its content in bytes. */
   readonly bytes: number;
 }
 
@@ -62,7 +64,7 @@ export class Archive {
 
   /** Opens an archive. Archives of a mirror share a cache. Rejects with an ArchiveError if the root is unreadable. */
   static async open({ root: name, bytes }: RootName, files: ArchiveFiles, cache = new PartCache()): Promise<Archive> {
-    const root = await cache.root(name, async () => parseRoot(await inflate(await read(name, 0, bytes, true, files), files)));
+    const root = await cache.root(name, async () => parseRoot(await inflate(await readWhole(name, bytes, files), files)));
     return new Archive(root, files, cache);
   }
 
@@ -105,10 +107,11 @@ export class Archive {
     );
   }
 
-  /** Reads a part of a file of `size` bytes. In an archive of small files, reads and keeps complete files. */
-  async part(file: string, size: number, offset: number, length: number): Promise<Uint8Array> {
-    if (exceeds(READER_LIMITS, 'readWhole', this.root.objectSize)) return read(file, offset, length, length === size, this.#files);
-    const whole = await this.#cache.get(file, async () => ({ value: await read(file, 0, size, true, this.#files), bytes: size }));
+  /** Reads a part of a file with `bytes` bytes of content. In an archive of small files, reads and keeps complete files. */
+  async part(file: string, bytes: number, offset: number, length: number): Promise<Uint8Array> {
+    if (exceeds(READER_LIMITS, 'readWhole', this.root.objectSize))
+      return length === bytes ? readWhole(file, bytes, this.#files) : read(file, offset, length, sizeOf(bytes), this.#files);
+    const whole = await this.#cache.get(file, async () => ({ value: await readWhole(file, bytes, this.#files), bytes }));
     return whole.subarray(offset, offset + length);
   }
 
@@ -276,12 +279,18 @@ const segmentOf = (page: number, segments: readonly Segment[]): Segment | undefi
   segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
 
 /** Reads a part of a file. Checks the arguments first, because they come from files of the archive. */
-async function read(file: string, offset: number, length: number, isWhole: boolean, files: ArchiveFiles): Promise<Uint8Array> {
+async function read(file: string, offset: number, length: number, size: number, files: ArchiveFiles): Promise<Uint8Array> {
   if (!isFileName(file) || !(offset >= 0 && length >= 0 && length <= MOST_INFLATED && Number.isSafeInteger(offset + length)))
     throw new ArchiveError('the root or a directory of the archive is damaged');
-  const bytes = await files.read(file, offset, length, isWhole);
+  const bytes = await files.read(file, offset, length, size);
   if (bytes?.length !== length) throw new ArchiveError(`the archive's file ${file} is missing or too short`);
   return bytes;
+}
+
+/** Reads the content of a file. Requests the tail too, because then the host needs no range request. */
+async function readWhole(file: string, bytes: number, files: ArchiveFiles): Promise<Uint8Array> {
+  const size = sizeOf(bytes);
+  return (await read(file, 0, size, size, files)).subarray(0, bytes);
 }
 
 /** Inflates a member. Rejects with an ArchiveError for any failure, except when the host aborted the answer. */

@@ -2,7 +2,7 @@
  * Format version of a mirror's files, which is stored in the manifest and in the root of an archive. It rises when
  * readers of the previous version would misread a file.
  */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 /** A file of a mirror has a format version that this program does not read. The message says what to do. */
 export class FormatError extends Error {

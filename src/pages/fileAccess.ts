@@ -17,11 +17,11 @@ export interface OpenFile {
 export interface Files<File extends OpenFile> {
   open(path: string): Promise<File | undefined>;
   /**
-   * Reads `length` bytes of an archive's file from `offset` on. `isWhole` means that this is the complete file, so that
-   * the host needs no range request. Resolves to undefined when the file is missing or shorter. Rejects for any other
-   * failure.
+   * Reads `length` bytes of an archive's file from `offset` on. `size` is the size of the complete file. If
+   * `length` is equal to it, the host needs no range request. Resolves to undefined when the file is missing or
+   * shorter. Rejects for any other failure.
    */
-  read(path: string, offset: number, length: number, isWhole: boolean): Promise<Uint8Array | undefined>;
+  read(path: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined>;
   /**
    * Inflates one gzip member, and decodes it as `text()` does. Rejects for bytes that are not gzip, for a wrong
    * checksum, and for content of more than `most` bytes.

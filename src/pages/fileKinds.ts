@@ -70,8 +70,8 @@ export const BUILD_FILES: readonly FileKind[] = [
     when: 'files',
   },
   {
-    path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f0.bin',
-    pattern: /^archive\/[0-9a-f]{32}\.bin$/,
+    path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f00f9e8d7c6b5a493827f6e5d0b1c40af3.bin',
+    pattern: /^archive\/[0-9a-f]{64}\.bin$/,
     when: 'archive',
   },
 ];

@@ -186,9 +186,9 @@ export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matche
 /** Returns the name in the path of an archive's file; undefined for other files. The path may be absolute. */
 export const archiveNameOf = (path: string): string | undefined => NAMED_BY_CONTENT.exec(path)?.[1];
 
-const NAMED_BY_CONTENT = new RegExp(`(?:^|[\\\\/])${ARCHIVE_FOLDER}[\\\\/]([0-9a-f]{32})[.]bin$`);
+const NAMED_BY_CONTENT = new RegExp(`(?:^|[\\\\/])${ARCHIVE_FOLDER}[\\\\/]([0-9a-f]{64})[.]bin$`);
 
-const ARCHIVE_FILE = new RegExp(`^${ARCHIVE_FOLDER}/[0-9a-f]{32}[.]bin(?:[.]tmp)?$`);
+const ARCHIVE_FILE = new RegExp(`^${ARCHIVE_FOLDER}/[0-9a-f]{64}[.]bin(?:[.]tmp)?$`);
 
 /** True for the path of an archive's file, finished or temporary. */
 export const isArchivePath = (path: string): boolean => ARCHIVE_FILE.test(path);

@@ -70,7 +70,7 @@ export class MirrorReader<File extends OpenFile> {
         else found += 1;
         return file;
       },
-      read: (path, offset, length, isWhole) => files.read(path, offset, length, isWhole),
+      read: (path, offset, length, size) => files.read(path, offset, length, size),
       inflate: (member, most) => files.inflate(member, most),
     };
     const answer = await respond(target, known.site, counted, this.#lists, this.#cache);

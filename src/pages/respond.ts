@@ -97,7 +97,7 @@ async function fromArchive<File extends OpenFile, Result>(
   cache: PartCache,
   answer: (archive: Archive) => Promise<Result>,
 ): Promise<Result> {
-  const read = (file: string, offset: number, length: number, isWhole: boolean) => files.read(archivePath(file), offset, length, isWhole);
+  const read = (file: string, offset: number, length: number, size: number) => files.read(archivePath(file), offset, length, size);
   const inflate = (member: Uint8Array, most: number) => files.inflate(member, most);
   try {
     return await answer(await Archive.open(name, { read, inflate }, cache));

@@ -81,8 +81,8 @@ const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
     if (response.status === 404) return undefined;
     throw new Error(`${path} was answered with status ${response.status}`);
   },
-  read: async (path, offset, length, isWhole) =>
-    partOf(path, await (isWhole ? fetchFile(path) : fetchFile(path, rangeOf(offset, length))), offset, length),
+  read: async (path, offset, length, size) =>
+    partOf(path, await (length === size ? fetchFile(path) : fetchFile(path, rangeOf(offset, length))), offset, length),
   inflate: inflateText,
 });
 

@@ -57,7 +57,7 @@ function readBuilt(out: string): Record<string, string> {
   const all = blocks.map(({ segment, ...block }) => ({ segment: root.segments.indexOf(segment), ...block }));
   files[ARCHIVE] = `${JSON.stringify({ ...root, segments, ids, blocks: all, etchings, names }, null, 1)}\n`;
   const manifest = files[MANIFEST] ?? '';
-  files[MANIFEST] = manifest.replace(/"root": "[0-9a-f]{32}"/, '"root": "ROOT"').replace(/"bytes": [0-9]+/g, '"bytes": "BYTES"');
+  files[MANIFEST] = manifest.replace(/"root": "[0-9a-f]{64}"/, '"root": "ROOT"').replace(/"bytes": [0-9]+/g, '"bytes": "BYTES"');
   return files;
 }
 

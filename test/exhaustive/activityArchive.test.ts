@@ -3,7 +3,6 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { nameOf } from '../../src/engine/archive/storedArchive.ts';
 import { crc32 } from '../../src/format/crc32.ts';
 import type { ActivityLevel, ListTables } from '../../src/format/listTables.ts';
 import { parseRoot, type Root, renderRoot } from '../../src/format/root.ts';
@@ -12,7 +11,7 @@ import { siteOf } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
 import { ACTIVITY_INPUTS } from '../support/activityVectors.ts';
-import { fileServer, MANIFEST } from '../support/archives.ts';
+import { contentOf, fileServer, MANIFEST, putFile } from '../support/archives.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { check } from '../support/outputs.ts';
 import { readsOf } from '../support/rounds.ts';
@@ -110,13 +109,10 @@ function forge(
   const copy = `${name}-${table}-${Math.random()}`;
   cpSync(at(name), at(copy), { recursive: true });
   const root = rootOf(name);
-  const put = (content: Buffer) => {
-    writeFileSync(fileAt(copy, nameOf(content)), content);
-    return nameOf(content);
-  };
+  const put = (content: Buffer) => putFile(at(copy), content);
   const activity = (root.lists?.activity ?? []).map((level, i, all) => {
     if (i < all.length - 1) return level;
-    const content = Buffer.from(readFileSync(fileAt(name, level[table].files[0] ?? '')));
+    const content = contentOf(at(name), level[table].files[0] ?? '');
     change(content);
     for (let end = 4096; end <= content.length; end += 4096) content.writeUInt32BE(crc32(content, end - 4096, end - 4), end - 4);
     return { ...level, [table]: { ...level[table], files: [put(content), ...level[table].files.slice(1)] } };

@@ -75,8 +75,8 @@ async function damagedFiles(
   const content = damage(readFileSync(join(out, damaged)));
   const files: Files<OpenFile> = {
     ...whole,
-    read: async (path, offset, length, isWhole) => {
-      if (path !== damaged) return whole.read(path, offset, length, isWhole);
+    read: async (path, offset, length, size) => {
+      if (path !== damaged) return whole.read(path, offset, length, size);
       return content.length < offset + length ? undefined : content.subarray(offset, offset + length);
     },
   };

@@ -4,7 +4,6 @@ import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { nameOf } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { filesIn } from '../../src/engine/writeArchive.ts';
 import type { BalanceTables } from '../../src/format/listTables.ts';
@@ -13,7 +12,7 @@ import { limitsWith } from '../../src/limits.ts';
 import { siteOf } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
-import { fileServer, MANIFEST } from '../support/archives.ts';
+import { contentOf, fileServer, MANIFEST, putFile } from '../support/archives.ts';
 import { BalanceHistory } from '../support/balanceHistory.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { check } from '../support/outputs.ts';
@@ -26,8 +25,7 @@ const BUILDS = { small: 4096, ranges: 2 * 1024 * 1024 } as const;
 const history = new BalanceHistory(randomFor('balances of archives'), false);
 
 const siteAt = (name: string) => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
-const rootAt = (name: string): Root =>
-  parseRoot(gunzipSync(readFileSync(join(at(name), 'archive', `${siteAt(name).archive?.root}.bin`))).toString());
+const rootAt = (name: string): Root => parseRoot(gunzipSync(contentOf(at(name), `${siteAt(name).archive?.root}`)).toString());
 
 const ask = async (mirror: FetchMirror, target: string) => {
   const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
@@ -131,8 +129,7 @@ describe('verification', () => {
       if (source !== undefined) copyFileSync(join(at(source), path), join(out, path));
     }
     const content = gzipMember(Buffer.from(renderRoot({ ...root, lists })));
-    writeFileSync(join(out, 'archive', `${nameOf(content)}.bin`), content);
-    const manifest = readFileSync(join(out, MANIFEST), 'utf8').replace(old, nameOf(content));
+    const manifest = readFileSync(join(out, MANIFEST), 'utf8').replace(old, putFile(out, content));
     writeFileSync(join(out, MANIFEST), manifest.replace(/("archive": \{[^}]*"bytes": )[0-9]+/, `$1${content.length}`));
   }
 

@@ -11,7 +11,7 @@ import { parseRoot } from '../../src/format/root.ts';
 import { siteOf } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
-import { fileServer, MANIFEST } from '../support/archives.ts';
+import { contentOf, fileServer, MANIFEST } from '../support/archives.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { ETCHING_INPUTS } from '../support/etchingVectors.ts';
 import { check } from '../support/outputs.ts';
@@ -30,7 +30,7 @@ const siteAt = (name: string) => siteOf(JSON.parse(readFileSync(join(at(name), M
 
 function tablesOf(name: string): ListTables {
   const root = siteAt(name).listRoot?.root ?? '';
-  const { lists } = parseRoot(gunzipSync(readFileSync(join(at(name), 'archive', `${root}.bin`))).toString());
+  const { lists } = parseRoot(gunzipSync(contentOf(at(name), root)).toString());
   if (lists === undefined) throw new Error('the archive has no lists');
   return lists;
 }

@@ -3,16 +3,15 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
-import { nameOf, StoredArchive } from '../../src/engine/archive/storedArchive.ts';
+import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { describe as describeArchive } from '../../src/engine/writeArchive.ts';
 import { crc32 } from '../../src/format/crc32.ts';
 import { type Root, renderRoot } from '../../src/format/root.ts';
 import { LIMITS, limitsWith } from '../../src/limits.ts';
-import { archivePath } from '../../src/pages/filePaths.ts';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
-import { MANIFEST } from '../support/archives.ts';
+import { contentOf, MANIFEST, putFile } from '../support/archives.ts';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { check } from '../support/outputs.ts';
 import { hex } from '../support/records.ts';
@@ -191,17 +190,14 @@ interface Forgery {
 function forge(out: string, { lines = (all) => all, names = () => undefined, root: changed = (root) => root }: Forgery): void {
   const archive = StoredArchive.in(out);
   const { root } = archive;
-  const put = (content: Uint8Array) => {
-    writeFileSync(join(out, archivePath(nameOf(content))), content);
-    return nameOf(content);
-  };
+  const put = (content: Uint8Array) => putFile(out, content);
   const { lists } = root;
   const [level, ...levels] = lists?.etchings?.levels ?? [];
   const [table, ...tables] = lists?.names ?? [];
   if (lists?.etchings === undefined || level === undefined || table === undefined) throw new Error('no etchings');
   const writer = new DocumentWriter(root.objectSize, LIMITS, put);
   for (const document of lines([...documentsOf(archive, level)])) writer.add(document);
-  const content = readFileSync(join(out, archivePath(table.files[0] ?? '')));
+  const content = contentOf(out, table.files[0] ?? '');
   names(content);
   content.writeUInt32BE(crc32(content, 0, 4092), 4092);
   const etchings = { ...lists.etchings, levels: [writer.finish(level) ?? level, ...levels] };

@@ -7,12 +7,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
-import { nameOf, StoredArchive } from '../../src/engine/archive/storedArchive.ts';
+import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { renderRoot } from '../../src/format/root.ts';
 import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
-import { MANIFEST } from '../support/archives.ts';
+import { MANIFEST, putFile } from '../support/archives.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree } from '../support/build.ts';
 import type { MemoryChain } from '../support/memoryLedger.ts';
 import { changeSpent, csv, writeRows } from '../support/nodeRows.ts';
@@ -169,10 +169,7 @@ describe('an archive of rows from a node', () => {
     if (lists?.outputs === undefined) throw new Error('the build has outputs');
     const { outputs } = lists;
     const manifest = readFileSync(join(out, MANIFEST), 'utf8');
-    const put = (content: Uint8Array) => {
-      writeFileSync(join(out, 'archive', `${nameOf(content)}.bin`), content);
-      return nameOf(content);
-    };
+    const put = (content: Uint8Array) => putFile(out, content);
 
     /** Changes the first document that a change is about, and verifies. A change returns undefined to leave a document out. */
     const findingsAfter = async (kind: 'addresses' | 'starts', change: (document: StoredDocument) => StoredDocument | undefined) => {

@@ -1,6 +1,7 @@
 /** The files of archives and the answers of hosts that a reader accepts and refuses. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { sealFile } from '../../src/contract/archiveFile.ts';
 import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
 import { FormatError } from '../../src/format/formatVersion.ts';
@@ -13,8 +14,8 @@ import { hex } from '../support/records.ts';
 const MB = 1024 * 1024;
 
 describe('a root', () => {
-  const segment: Segment = { first: 4, last: 7, file: 'a'.repeat(32), bytes: 100, directory: 20 };
-  const level: Level = { first: 0, last: 7, counts: [3, 1], files: ['b'.repeat(32)] };
+  const segment: Segment = { first: 4, last: 7, file: 'a'.repeat(64), bytes: 100, directory: 20 };
+  const level: Level = { first: 0, last: 7, counts: [3, 1], files: ['b'.repeat(64)] };
   const sizes = { pageSize: 60, objectSize: 4096, segmentBlocks: 1024 };
   const root: Root = { ...sizes, steps: [16, 4], unsettled: 2, segments: [segment], ids: [level] };
 
@@ -42,11 +43,11 @@ describe('a root', () => {
   });
 
   it.each([
-    [3, 'have format 3, and this version of rune-activity-mirror reads format 2: update this program or client module'],
-    [1, 'have format 1, and this version of rune-activity-mirror reads format 2: the mirror has to be built again with this version'],
+    [4, 'have format 4, and this version of rune-activity-mirror reads format 3: update this program or client module'],
+    [2, 'have format 2, and this version of rune-activity-mirror reads format 3: the mirror has to be built again with this version'],
     ['"1"', 'have no format version, '],
   ])('of format %s is refused with advice', (format, message) => {
-    const text = renderRoot(root).replace('"format":2', `"format":${format}`);
+    const text = renderRoot(root).replace('"format":3', `"format":${format}`);
     const failure = (() => {
       try {
         return parseRoot(text);
@@ -59,17 +60,18 @@ describe('a root', () => {
   });
 
   it.each<[string, Partial<Segment>]>([
-    ['a path as a file', { file: '../../../secret.json'.padEnd(32, 'a') }],
+    ['a path as a file', { file: '../../../secret.json'.padEnd(64, 'a') }],
     ['a directory larger than its file', { directory: 101 }],
     ['a directory of terabytes', { bytes: 2 ** 50, directory: 2 ** 50 }],
     ['half a byte', { bytes: 100.5 }],
     ['a directory below zero', { directory: -1 }],
     ['no size', { bytes: undefined as unknown as number }],
   ])('with %s is not followed', async (_, change) => {
-    const text = gzipSync(renderRoot({ ...root, objectSize: 2 * MB, segments: [{ ...segment, ...change }] }));
+    const content = gzipSync(renderRoot({ ...root, objectSize: 2 * MB, segments: [{ ...segment, ...change }] }));
+    const { name, file: text } = sealFile(content);
     const asked: string[] = [];
     const archive = await Archive.open(
-      { root: 'c'.repeat(32), bytes: text.length },
+      { root: name, bytes: content.length },
       {
         read: async (file) => {
           asked.push(file);
@@ -79,7 +81,7 @@ describe('a root', () => {
       },
     );
     await expect(archive.block(5)).rejects.toThrow('the root or a directory of the archive is damaged');
-    expect(asked).toEqual(['c'.repeat(32)]);
+    expect(asked).toEqual([name]);
   });
 
   it('is refused when it is none', () => {

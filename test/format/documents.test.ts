@@ -7,6 +7,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { sealFile } from '../../src/contract/archiveFile.ts';
 import {
   DocumentWriter,
   findRanges,
@@ -16,7 +17,7 @@ import {
   type StoredDocument,
   withPages,
 } from '../../src/engine/archive/documentWriter.ts';
-import { ChangedArchiveError, nameOf, type StoredArchive } from '../../src/engine/archive/storedArchive.ts';
+import { ChangedArchiveError, type StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
@@ -44,8 +45,9 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
   const files = new Map<string, Uint8Array>();
   const reads = { rounds: 0, pending: 0 };
   const put = (content: Uint8Array) => {
-    files.set(nameOf(content), content);
-    return nameOf(content);
+    const { name } = sealFile(content);
+    files.set(name, content);
+    return name;
   };
   const writer = new DocumentWriter(fileSize, limits, put);
   for (const document of documents) writer.add(document);
@@ -61,7 +63,7 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
           reads.pending += 1;
           await tick();
           reads.pending -= 1;
-          return files.get(file)?.subarray(offset, offset + length);
+          return sealFile(files.get(file) ?? Buffer.alloc(0)).file.subarray(offset, offset + length);
         },
         inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
       },
@@ -102,7 +104,7 @@ describe('documents', () => {
     expect(level.files.length).toBeGreaterThan(3);
     const members = level.files.map((file) => {
       const content = files.get(file.file) ?? Buffer.alloc(0);
-      return parseMembers(gunzipSync(content.subarray(file.bytes - file.directory)).toString(), file);
+      return parseMembers(gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString(), file);
     });
     expect(Math.max(...members.map(({ length }) => length))).toBeGreaterThan(1);
     // Starts of members are short.
@@ -138,7 +140,7 @@ describe('documents', () => {
       const { level, files } = await levelOf(documents, objectSize, objectSize, { ...LIMITS, documentMember });
       const members = level.files.flatMap((file, at) => {
         const content = files.get(file.file) ?? Buffer.alloc(0);
-        const placed = parseMembers(gunzipSync(content.subarray(file.bytes - file.directory)).toString(), file);
+        const placed = parseMembers(gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString(), file);
         return placed.map(({ offset, length }) => ({ at, length, text: gunzipSync(content.subarray(offset, offset + length)).toString() }));
       });
       for (const [i, { at, text }] of members.entries()) {
@@ -162,7 +164,7 @@ describe('documents', () => {
       const { level, files } = await levelOf(documents, objectSize, objectSize, { ...LIMITS, documentMember });
       return level.files.map((file) => {
         const content = files.get(file.file) ?? Buffer.alloc(0);
-        const text = gunzipSync(content.subarray(file.bytes - file.directory)).toString();
+        const text = gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString();
         return parseMembers(text, file).map(({ length }) => length);
       });
     };

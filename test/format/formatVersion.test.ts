@@ -8,14 +8,12 @@ import { pathToFileURL } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, expect, it } from 'vitest';
 import { Progress } from '../../src/cli/progress.ts';
-import { nameOf } from '../../src/engine/archive/storedArchive.ts';
 import { InputError } from '../../src/errors.ts';
-import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
 import type * as source from '../../src/serve/client/mirrorClient.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
 import { verify } from '../../src/verify/verify.ts';
-import { fileServer, MANIFEST } from '../support/archives.ts';
+import { contentOf, fileServer, MANIFEST, putFile } from '../support/archives.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { startPlainFiles } from '../support/plainFiles.ts';
@@ -43,10 +41,9 @@ function changeManifest(out: string, format: number | undefined): void {
 function changeRoot(out: string, format: number | undefined): void {
   const path = join(out, MANIFEST);
   const manifest = JSON.parse(readFileSync(path, 'utf8')) as { archive: { root: string; bytes: number } };
-  const old = gunzipSync(readFileSync(join(out, ARCHIVE_FOLDER, `${manifest.archive.root}.bin`))).toString();
+  const old = gunzipSync(contentOf(out, manifest.archive.root)).toString();
   const root = gzipSync(withFormat(old, format));
-  manifest.archive = { root: nameOf(root), bytes: root.length };
-  writeFileSync(join(out, ARCHIVE_FOLDER, `${manifest.archive.root}.bin`), root);
+  manifest.archive = { root: putFile(out, root), bytes: root.length };
   writeFileSync(`${path}.new`, JSON.stringify(manifest));
   renameSync(`${path}.new`, path);
 }
@@ -59,15 +56,15 @@ function copy(): string {
   return out;
 }
 
-const NEWER = 'have format 3, and this version of rune-activity-mirror reads format 2: update this program or client module';
-const OLDER = 'have no format version, and this version of rune-activity-mirror reads format 2: the mirror has to be built again';
+const NEWER = 'have format 4, and this version of rune-activity-mirror reads format 3: update this program or client module';
+const OLDER = 'have no format version, and this version of rune-activity-mirror reads format 3: the mirror has to be built again';
 
 it.each([
   ['the manifest', changeManifest],
   ['the root', changeRoot],
 ] as const)('%s of another version gets a message from hosts, the client and verify', async (name, change) => {
   for (const [format, message] of [
-    [3, NEWER],
+    [4, NEWER],
     [undefined, OLDER],
   ] as const) {
     const out = copy();
@@ -103,7 +100,7 @@ it.each([
 
 it('a pull from a mirror of another version ends with advice', async () => {
   const out = copy();
-  changeManifest(out, 3);
+  changeManifest(out, 4);
   const files = await startPlainFiles(out);
   try {
     const error = await failedPull(files.base, join(work, 'pulled'));

@@ -5,11 +5,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { PartCache } from '../../src/format/partCache.ts';
 import { crossings, limitsWith } from '../../src/limits.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
-import { ARCHIVE_FOLDER, archivePath } from '../../src/pages/filePaths.ts';
+import { archivePath } from '../../src/pages/filePaths.ts';
 import { siteOf } from '../../src/pages/mirrorOptions.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
-import { diskFiles, fileServer, MANIFEST, readArchive } from '../support/archives.ts';
+import { contentOf, diskFiles, fileServer, MANIFEST, readArchive } from '../support/archives.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { Chain, fill } from '../support/chain.ts';
 import { randomFor } from '../support/seed.ts';
@@ -67,7 +67,7 @@ describe('with room for a single part', () => {
     };
     const before = crossings.get('cachedBytes') ?? 0;
     const content = (path: string) => readFileSync(join(at('out'), path));
-    const rootMember = content(`${ARCHIVE_FOLDER}/${site.archive?.root}.bin`).toString('latin1');
+    const rootMember = contentOf(at('out'), site.archive?.root ?? '').toString('latin1');
     const directories = root.segments.map(({ file, bytes, directory }) =>
       content(archivePath(file)).toString('latin1', bytes - directory, bytes),
     );

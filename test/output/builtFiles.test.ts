@@ -96,7 +96,7 @@ describe('a large file', () => {
 
   it('of an archive has its name as ETag, without being read', async () => {
     const dir = temporaryFolder();
-    const name = '0123456789abcdef'.repeat(2);
+    const name = '0123456789abcdef'.repeat(4);
     mkdirSync(join(dir, 'archive'));
     // Its content has another hash, which an ETag that was computed would show.
     for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
@@ -105,8 +105,8 @@ describe('a large file', () => {
       if (opened !== undefined) closeSync(opened.fd);
       return opened?.etag;
     };
-    expect(await etagOf(`archive/${name}.bin`)).toBe(`"${name}"`);
-    expect(await etagOf(`${name}.bin`)).not.toBe(`"${name}"`);
+    expect(await etagOf(`archive/${name}.bin`)).toBe(`"${name.slice(0, 32)}"`);
+    expect(await etagOf(`${name}.bin`)).not.toBe(`"${name.slice(0, 32)}"`);
   });
 
   it('is sent without an error inside when the client sends invalid HTTP meanwhile', async () => {

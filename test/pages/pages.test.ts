@@ -300,7 +300,7 @@ describe('a request target', () => {
 });
 
 describe('the options in a manifest', () => {
-  const ARCHIVE = { root: '3fa04c1b0d5e6f728394a5b6c7d8e9f0', bytes: 1234 };
+  const ARCHIVE = { root: '3fa04c1b0d5e6f728394a5b6c7d8e9f00f9e8d7c6b5a493827f6e5d0b1c40af3', bytes: 1234 };
   const MANIFEST = {
     generator: 'rune-activity-mirror',
     format: FORMAT,
@@ -377,7 +377,7 @@ describe('the options in a manifest', () => {
     [{ lists: 'etchings' }],
     [{ lists: { etchings: true } }],
     [{ lists: { etchings: null } }],
-    [{ archive: '3fa04c1b0d5e6f728394a5b6c7d8e9f0' }],
+    [{ archive: '3fa04c1b0d5e6f728394a5b6c7d8e9f00f9e8d7c6b5a493827f6e5d0b1c40af3' }],
     [{ archive: { ...ARCHIVE, root: '../../../../../../../../secret.json' } }],
     [{ archive: { ...ARCHIVE, root: ARCHIVE.root.toUpperCase() } }],
     [{ archive: { ...ARCHIVE, root: `${ARCHIVE.root}0` } }],
@@ -401,8 +401,8 @@ describe('paths', () => {
       expect(() => stemOf({ kind: 'transaction', txId }, DEFAULT)).toThrow('cannot be part of a path');
     for (const block of ['', '-1', '5/..', '5\n', `${HASH}0`])
       expect(() => stemOf({ kind: 'block', block }, DEFAULT)).toThrow('cannot be part of a path');
-    const name = TX.slice(0, 32);
-    for (const other of ['', '..', name.toUpperCase(), `${name}/`, `${name}\n`, TX, `../${name}`])
+    const name = TX;
+    for (const other of ['', '..', name.toUpperCase(), `${name}/`, `${name}\n`, `${name}0`, name.slice(1), `../${name}`])
       expect(() => archivePath(other)).toThrow('cannot be part of a path');
     expect(archivePath(name)).toBe(`archive/${name}.bin`);
   });

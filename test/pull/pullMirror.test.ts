@@ -301,7 +301,7 @@ describe('a pull from a mirror', () => {
       expect.stringMatching(
         layout === 'files'
           ? /^block 100 cannot be read from the mirror's files.*; tried 2 times$/
-          : /^block 100 needs archive\/[0-9a-f]{32}[.]bin, which is damaged on the mirror; tried 2 times$/,
+          : /^block 100 needs archive\/[0-9a-f]{64}[.]bin, which is damaged on the mirror; tried 2 times$/,
       ),
     ]);
   });

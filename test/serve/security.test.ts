@@ -131,9 +131,9 @@ describe('a path that leads out of the folder', () => {
       const files = diskFiles(out);
       const source: Files<OpenFile> = {
         open: (path) => Promise.resolve(void asked.push(path)).then(() => undefined),
-        read: (path, offset, length, isWhole) => {
+        read: (path, offset, length, size) => {
           asked.push(path);
-          return files.read(path, offset, length, isWhole);
+          return files.read(path, offset, length, size);
         },
         inflate: files.inflate,
       };
@@ -156,7 +156,7 @@ describe('a path that leads out of the folder', () => {
     expect(
       asked.filter(
         (path) =>
-          !/^(?:runes\/v1\/(?:index|(?:blocks|transactions)\/[0-9a-fx]+(?:\/(?:[a-z]+|[0-9]+(?:\/[0-9]+)?))*)\.json|archive\/[0-9a-f]{32}\.bin)$/.test(
+          !/^(?:runes\/v1\/(?:index|(?:blocks|transactions)\/[0-9a-fx]+(?:\/(?:[a-z]+|[0-9]+(?:\/[0-9]+)?))*)\.json|archive\/[0-9a-f]{64}\.bin)$/.test(
             path,
           ),
       ),

@@ -69,7 +69,7 @@ const documentOf = (changes: Partial<Manifest> = {}) => JSON.parse(openapiText(m
 const VARIANTS: readonly Partial<Manifest>[] = [
   {},
   { dialect: 'hiro' },
-  { layout: 'archive', archive: { root: '3fa04c1b0d5e6f728394a5b6c7d8e9f0', bytes: 1234 } },
+  { layout: 'archive', archive: { root: '3fa04c1b0d5e6f728394a5b6c7d8e9f00f9e8d7c6b5a493827f6e5d0b1c40af3', bytes: 1234 } },
   { operation_pages: false },
   { parquet: true },
   { page_sizes: [1] },

@@ -1,7 +1,8 @@
 /** Files of archives, as the page map reads them, and an independent reader that follows docs/archive.md. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { sealFile } from '../../src/contract/archiveFile.ts';
 import type { RootName } from '../../src/format/archiveReader.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import type { Root } from '../../src/format/root.ts';
@@ -22,6 +23,19 @@ export const MANIFEST = 'runes/v1/manifest.json';
 
 /** Paths of the archive's files in an output. */
 export const archiveFiles = (out: string): string[] => filesBelow(out).filter((path) => path.startsWith(`${ARCHIVE_FOLDER}/`));
+
+/** Writes a file with this content into the archive of an output. Returns its name. */
+export function putFile(out: string, content: Uint8Array): string {
+  const { name, file } = sealFile(content);
+  writeFileSync(join(out, ARCHIVE_FOLDER, `${name}.bin`), file);
+  return name;
+}
+
+/** Returns a copy of the content of an archive's file: without the digests of 32 bytes at its end, one for each 16 KB. */
+export function contentOf(out: string, name: string): Buffer {
+  const file = readFileSync(join(out, ARCHIVE_FOLDER, `${name}.bin`));
+  return file.subarray(0, file.length - 32 * Math.ceil(file.length / (16 * 1024 + 32)));
+}
 
 const inflate = async (member: Uint8Array, most: number) => gunzipSync(member, { maxOutputLength: most }).toString();
 
@@ -92,7 +106,7 @@ export function readArchive(out: string): {
   readonly etchings: readonly (readonly string[])[];
   readonly names: readonly (readonly StoredEntry[])[];
 } {
-  const bytesOf = (name: string) => readFileSync(join(out, ARCHIVE_FOLDER, `${name}.bin`));
+  const bytesOf = (name: string) => contentOf(out, name);
   const { archive, list_root } = JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')) as Record<
     'archive' | 'list_root',
     RootName | undefined

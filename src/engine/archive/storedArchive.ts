@@ -1,7 +1,7 @@
 /** Reads the archive in an output folder. Builds copy unchanged blocks and entries from it, and `verify` reads all. */
-import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { openFile } from '../../contract/archiveFile.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../../disk/regularFile.ts';
 import { codeOf, isAbsence } from '../../errors.ts';
 import { ArchiveError } from '../../format/archiveError.ts';
@@ -19,9 +19,6 @@ import { inflate } from '../render/compress.ts';
 export class ChangedArchiveError extends Error {
   override readonly name = 'ChangedArchiveError';
 }
-
-/** Returns the name of a file with this content. */
-export const nameOf = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex').slice(0, 32);
 
 /** Runs `read`. Throws a ChangedArchiveError for files of another format version. */
 function ofThisFormat<Result>(read: () => Result): Result {
@@ -78,11 +75,11 @@ export class StoredArchive {
     this.root = this.#orChanged(name.root, () => ofThisFormat(() => parseRoot(inflate(content))));
   }
 
-  /** Reads a complete file. Throws a ChangedArchiveError if the content does not match the name. */
+  /** Reads the content of a file. Throws a ChangedArchiveError if content and tail do not match the name. */
   read(file: string): Buffer {
     return this.#orChanged(file, () => {
-      const content = readRegularFile(this.#pathOf(file));
-      if (nameOf(content) !== file) throw new ArchiveError('does not have the content that its name says');
+      const content = openFile(file, readRegularFile(this.#pathOf(file)));
+      if (content === undefined) throw new ArchiveError('does not have the content that its name says');
       return content;
     });
   }

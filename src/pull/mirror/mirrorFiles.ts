@@ -3,7 +3,8 @@
  * full, once, and keeps the file until its blocks are read. That takes thousands of requests for all of history instead
  * of millions.
  */
-import { createHash } from 'node:crypto';
+import { openFile } from '../../contract/archiveFile.ts';
+import { archiveNameOf } from '../../pages/filePaths.ts';
 import { BadBlockError } from '../blockIdentity.ts';
 import type { Client } from '../httpClient.ts';
 
@@ -22,8 +23,8 @@ export class WholeFiles {
   }
 
   /**
-   * Returns the content of a file, undefined if the mirror does not have it. Rejects if the content does not match the
-   * hash in the file's name.
+   * Returns a complete file, undefined if the mirror does not have it. Rejects if content and tail do not match the
+   * file's name.
    */
   read(path: string): Promise<Uint8Array | undefined> {
     const file = this.#files.get(path) ?? this.#fetch(path);
@@ -41,8 +42,8 @@ export class WholeFiles {
     const { status, body } = await this.#client.getBytes(`${this.#base}/${path}`);
     if (status === 404) return undefined;
     if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
-    const name = createHash('sha256').update(body).digest('hex').slice(0, 32);
-    if (!path.endsWith(`/${name}.bin`)) throw new BadBlockError(`needs ${path}, which is damaged on the mirror`);
+    if (openFile(archiveNameOf(path) ?? '', Buffer.from(body.buffer, body.byteOffset, body.length)) === undefined)
+      throw new BadBlockError(`needs ${path}, which is damaged on the mirror`);
     return body;
   }
 }

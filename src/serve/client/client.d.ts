@@ -131,7 +131,7 @@ export interface OutputPage extends Page<UnspentOutput> {
 export interface MirrorManifest {
     readonly generator: 'rune-activity-mirror';
     /** Version of the files. This module reads only the version that it was built for. */
-    readonly format: 2;
+    readonly format: 3;
     readonly version: string;
     /** Set if the mirror has invented blocks from the sample of this program. */
     readonly sample?: true;

@@ -77,8 +77,8 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       return content === undefined ? undefined : { content, text: async () => content };
     },
     file: (path) => checked(path, (value) => value !== undefined),
-    read: (path, offset, length, isWhole) =>
-      get(path, isWhole ? {} : { ...NEVER_KEPT, headers: { range: rangeOf(offset, length) } }, (response) =>
+    read: (path, offset, length, size) =>
+      get(path, length === size ? {} : { ...NEVER_KEPT, headers: { range: rangeOf(offset, length) } }, (response) =>
         partOf(path, response, offset, length),
       ),
     inflate: inflateText,

@@ -47,8 +47,8 @@ export class FairFiles implements Files<BuiltFile> {
     return this.#files.open(path);
   }
 
-  read(path: string, offset: number, length: number, isWhole: boolean): Promise<Uint8Array | undefined> {
-    return this.#inTurn(() => this.#files.read(path, offset, length, isWhole));
+  read(path: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined> {
+    return this.#inTurn(() => this.#files.read(path, offset, length, size));
   }
 
   inflate(member: Uint8Array, most: number): Promise<string> {

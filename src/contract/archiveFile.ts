@@ -1,0 +1,25 @@
+/** Makes and checks complete files of an archive: content and tail (format/tails.ts). */
+import { createHash } from 'node:crypto';
+import { contentIn, DIGEST_BYTES, PIECE_BYTES } from '../format/tails.ts';
+
+const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+
+/** Returns the file with this content, and its name: 64 hex digits. */
+export function sealFile(content: Uint8Array): { readonly name: string; readonly file: Buffer } {
+  const digests: Buffer[] = [];
+  for (let at = 0; at < content.length; at += PIECE_BYTES) digests.push(sha256(content.subarray(at, at + PIECE_BYTES)));
+  const tail = Buffer.concat(digests);
+  return { name: sha256(tail).toString('hex'), file: Buffer.concat([content, tail]) };
+}
+
+/** Returns the content of a file. Undefined if content and tail do not match its name. */
+export function openFile(name: string, file: Buffer): Buffer | undefined {
+  const content = file.subarray(0, contentIn(file.length));
+  const tail = file.subarray(content.length);
+  if (tail.length < DIGEST_BYTES || sha256(tail).toString('hex') !== name) return undefined;
+  for (let i = 0; i * DIGEST_BYTES < tail.length; i += 1) {
+    const piece = content.subarray(i * PIECE_BYTES, (i + 1) * PIECE_BYTES);
+    if (sha256(piece).compare(tail, i * DIGEST_BYTES, (i + 1) * DIGEST_BYTES) !== 0) return undefined;
+  }
+  return content;
+}
