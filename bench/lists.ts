@@ -25,6 +25,7 @@ function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions
   const flags = {
     lists,
     limits: LIMITS,
+    keys: [],
     full: false,
     dryRun: false,
     sync: false,

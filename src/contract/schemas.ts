@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { messageOf } from '../errors.ts';
 import { isFileName } from '../format/fileName.ts';
 import { FORMAT, formatFault } from '../format/formatVersion.ts';
+import { MOST_NOTE_CHARACTERS } from '../format/signedNote.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import type { FurtherPart } from '../pages/listEndpoints.ts';
 import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/mirrorOptions.ts';
@@ -211,7 +212,7 @@ const rootName = z.strictObject({
 });
 
 /**
- * Schema of `runes/v1/manifest.json`. Contains no times, so that equal input gives equal bytes. Its numbers must agree,
+ * Schema of `runes/v1/manifest.json`. Contains no times except in `note`, so that equal input gives equal bytes. Its numbers must agree,
  * because readers allocate memory by them.
  */
 export const manifest = z
@@ -313,6 +314,13 @@ export const manifest = z
     files: integer.describe('Number of files with pages, including paths by block hash, and of files in `archive/`.'),
     bytes: integer.describe('Total size of these files, in bytes.'),
     digest: hex64.describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),
+    note: z
+      .string()
+      .max(MOST_NOTE_CHARACTERS)
+      .optional()
+      .describe(
+        'Signed note of the operator: covers all other fields and, by the root, the archive. Left out if the mirror is not signed.',
+      ),
   })
   .describe('Contents and options of a mirror.')
   .superRefine(({ layout, heights, tip, blocks, transactions, records, archive, list_root }, context) => {

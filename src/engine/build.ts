@@ -149,7 +149,8 @@ async function load({ options, output, store, state, old, progress, scratch, log
  * files changed, updates them in the state.
  */
 async function findUnchanged({ options, output, store, state, old }: OpenBuild, loaded: Loaded): Promise<Manifest | undefined> {
-  if (state.whyFull !== undefined || loaded.hasChanges) return undefined;
+  // Signing renews the time of the note, also without changes.
+  if (state.whyFull !== undefined || loaded.hasChanges || options.keys.length > 0) return undefined;
   const archive = old && describe(old.name, old.root);
   const etchings = await listEtchings(state, store);
   const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, etchings, state, store);

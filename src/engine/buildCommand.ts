@@ -1,6 +1,7 @@
 /** Flags of the build command, and their conversion to options. */
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
+import { variableOf } from '../cli/environment.ts';
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
@@ -8,6 +9,7 @@ import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
 import { UsageError } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { LIMITS } from '../limits.ts';
+import { KEY_VARIABLE, parseSigningKey, readSigningKey } from '../output/signingKeys.ts';
 import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
 import type { BuildOptions, LastBlocks } from './buildOptions.ts';
@@ -66,6 +68,13 @@ export const BUILD_COMMAND: Command = {
     { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
     { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
     { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for links in its feed and error page.' },
+    {
+      name: 'key-file',
+      value: 'FILE',
+      repeatable: true,
+      byDefault: `${KEY_VARIABLE} in the environment, if set`,
+      about: 'Signs layout archive with the private key in this file, which keygen made.',
+    },
     { heading: 'Resources and runs', ...MEMORY_LIMIT },
     { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Number of threads.' },
     { name: 'full', about: 'Ignores the cache: builds everything and compares every file.' },
@@ -91,7 +100,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   const inputs = flags.all('input');
   if (inputs.includes('')) throw new UsageError('--input has no value');
   const [out, cache] = [flags.one('out') ?? 'dist', flags.one('cache') ?? '.cache'];
-  if (`${resolve(cache)}${sep}`.startsWith(`${resolve(out)}${sep}`)) {
+  if (isInside(cache, out)) {
     throw new UsageError(`--cache ${cache} is in the output folder ${out}, and would be published with it`);
   }
   const blocks = flags.one('blocks');
@@ -105,6 +114,16 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   if (layout === 'files' && flags.has('no-lists'))
     throw new UsageError('--no-lists is for layout archive; layout files has lists only with --lists');
   if (layout === 'archive' && flags.has('lists')) throw new UsageError('--lists is for layout files; layout archive has lists');
+  const keyFiles = flags.all('key-file');
+  for (const file of keyFiles)
+    if (isInside(file, out)) throw new UsageError(`--key-file ${file} is in the output folder ${out}, and would be published with it`);
+  const variable = variableOf(KEY_VARIABLE, process.env) ?? '';
+  const keys = [
+    ...(variable === '' ? [] : [parseSigningKey(variable, `the environment variable ${KEY_VARIABLE}`)]),
+    ...keyFiles.map(readSigningKey),
+  ];
+  if (layout === 'files' && keys.length > 0)
+    throw new UsageError(`--key-file and ${KEY_VARIABLE} are for layout archive; a signature cannot cover the pages of layout files`);
   return {
     blocks: blocks === undefined ? undefined : parseRange(blocks),
     inputs,
@@ -127,8 +146,11 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
     dryRun: flags.has('dry-run'),
     sync: !flags.has('no-sync'),
     limits,
+    keys,
   };
 }
+
+const isInside = (path: string, folder: string): boolean => `${resolve(path)}${sep}`.startsWith(`${resolve(folder)}${sep}`);
 
 /** Parses a size from 4 KB to 1 GB. KB, MB and GB are powers of 1,024. */
 function parseObjectSize(text: string): number {

@@ -1,5 +1,6 @@
 import type { BlockRange } from '../input/blockRange.ts';
 import type { Limits } from '../limits.ts';
+import type { SigningKey } from '../output/signingKeys.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 
 /** The last blocks of the input. `last` is a number of heights, including heights without records. */
@@ -32,6 +33,8 @@ export interface BuildOptions {
   /** True to sync all pages to the disk before the build is marked as finished. */
   readonly sync: boolean;
   readonly limits: Limits;
+  /** Keys that sign the manifest. Only in layout `archive`. */
+  readonly keys: readonly SigningKey[];
 }
 
 /** True for a build that writes pages into an archive: in layout `archive`, or with lists in layout `files`. */

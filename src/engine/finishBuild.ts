@@ -12,6 +12,7 @@ import { writeDigests } from '../output/digests.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { digestOf, finishOutput } from '../output/outputFolder.ts';
+import { withNote } from '../output/signingKeys.ts';
 import { statsDocuments } from '../output/stats/statsDocuments.ts';
 import { readStats, writeStats } from '../output/stats/statsFiles.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
@@ -77,7 +78,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const othersBefore = totals.files - totals.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
       const archiveWritten = totals.files - totals.kept - othersBefore;
-      const manifest = await manifestOf(site, siteUrl, loaded.sources, archive, etchings.now, state, store);
+      const unsigned = await manifestOf(site, siteUrl, loaded.sources, archive, etchings.now, state, store);
+      const manifest = withNote(unsigned, '-', options.keys);
       const outdatedArchive = outdatedFiles(out, archive);
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {

@@ -51,6 +51,10 @@ export class PartCache {
     }
   }
 
+  has(name: string): boolean {
+    return this.#parts.has(name);
+  }
+
   /** Removes a part from memory. */
   forget(name: string): void {
     this.#bytes -= this.#parts.get(name)?.bytes ?? 0;

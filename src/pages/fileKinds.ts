@@ -50,6 +50,7 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'docs/LICENSE.txt' },
   { path: 'client.js' },
   { path: 'lists.js' },
+  { path: 'proofs.js' },
   { path: 'client.d.ts' },
   { path: NOT_FOUND_PATH, isSent: false },
   { path: '404.json', isSent: false },

@@ -18,6 +18,7 @@ export type OwnFile = readonly [path: string, content: Buffer];
 const SCRIPTS: Readonly<Record<string, string>> = {
   client: 'serve/client/mirrorClient.ts',
   lists: 'serve/client/lists.ts',
+  proofs: 'serve/client/proofs.ts',
   'docs/init': 'site/apiDocs/startSwagger.ts',
   explorer: 'site/explorer/main.ts',
   charts: 'site/explorer/charts.ts',
@@ -66,8 +67,8 @@ function bundles(): OwnFile[] {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // Separate bundles: the explorer loads charts.js and details.js later, and the client loads lists.js later.
-      external: ['./charts.js', './details.js', './lists.js'],
+      // Separate bundles: the explorer loads charts.js and details.js later, and the client lists.js and proofs.js.
+      external: ['./charts.js', './details.js', './lists.js', './proofs.js'],
       minify: true,
       write: false,
       format: 'esm',

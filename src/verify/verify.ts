@@ -14,6 +14,7 @@ import { emitFiles } from '../engine/render/pageFiles.ts';
 import { describe } from '../engine/writeArchive.ts';
 import { InputError, messageOf } from '../errors.ts';
 import type { ListTables } from '../format/listTables.ts';
+import type { NoteKey } from '../format/signedNote.ts';
 import { LIMITS } from '../limits.ts';
 import { searchFiles } from '../lists/searchFiles.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
@@ -29,6 +30,7 @@ import { ArchiveVerification } from './checkArchive.ts';
 import { verifyBalances } from './checkBalances.ts';
 import { EtchingsVerification } from './checkEtchings.ts';
 import { isFromNode, TransactionsVerification, type Unbalanced, verifySums } from './checkLedger.ts';
+import { checkNote } from './checkNote.ts';
 import { verifyRanges } from './checkParquet.ts';
 import { Recount } from './checkStats.ts';
 import { ComparingSink } from './comparingSink.ts';
@@ -48,10 +50,20 @@ export interface Verified {
   readonly unbalanced: readonly Unbalanced[];
 }
 
-/** Verifies an output folder. Throws a VerificationError with the findings, or an InputError if it is not an output. */
-export async function verify(root: string, progress: Progress, memoryLimit = DEFAULT_MEMORY, limits = LIMITS): Promise<Verified> {
+/**
+ * Verifies an output folder. One of `keys` must have signed it, unless there are none. Throws a VerificationError with
+ * the findings, or an InputError if it is not an output.
+ */
+export async function verify(
+  root: string,
+  progress: Progress,
+  memoryLimit = DEFAULT_MEMORY,
+  limits = LIMITS,
+  keys: readonly NoteKey[] = [],
+): Promise<Verified> {
   const findings = new Findings();
   const manifest = readManifest(root, findings);
+  await checkNote(manifest, keys, findings);
   const site = siteOf(manifest);
   const own = new ComparingSink(root, findings);
   for (const [path, content] of ownFiles(manifest, siteAssets())) own.file(path, content);

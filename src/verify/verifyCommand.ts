@@ -5,6 +5,9 @@ import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { describeSources } from '../contract/sources.ts';
+import { messageOf, UsageError } from '../errors.ts';
+import { type NoteKey, parseKey } from '../format/signedNote.ts';
+import { LIMITS } from '../limits.ts';
 import { program } from '../program.ts';
 import { compareWith, parseAgainst } from './compareMirrors.ts';
 import { verify } from './verify.ts';
@@ -19,6 +22,7 @@ export const VERIFY_COMMAND: Command = {
       value: 'MIRROR',
       about: 'Then compares its blocks with those of another mirror: a folder, or https://host[/prefix].',
     },
+    { name: 'key', value: 'KEY', repeatable: true, about: 'A public key that keygen printed. One of them must have signed the build.' },
     MEMORY_LIMIT,
     LOG,
     HELP,
@@ -31,6 +35,15 @@ export const VERIFY_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed'],
 };
 
+/** Parses a public key. Throws a UsageError. */
+function parseFlag(text: string): NoteKey {
+  try {
+    return parseKey(text);
+  } catch (error) {
+    throw new UsageError(`--key ${messageOf(error)}`);
+  }
+}
+
 /**
  * Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong, or if blocks
  * differ from those of the mirror given with `--against`.
@@ -39,8 +52,9 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const dir = flags.one('dir') ?? 'dist';
   const against = flags.one('against');
   const other = against === undefined ? undefined : parseAgainst(against);
+  const keys = flags.all('key').map(parseFlag);
   const clock = new Stopwatch();
-  const { manifest, files, blocks, unbalanced } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags));
+  const { manifest, files, blocks, unbalanced } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags), LIMITS, keys);
   const number = (n: number) => n.toLocaleString('en-US');
   log.info(
     'verified',

@@ -22,7 +22,7 @@ const at = (name: string) => join(work, name);
 const SIZES = { small: 4096, ranges: 2 * 1024 * 1024, files: 128 * 1024 } as const;
 const siteAt = (name: string) => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
 const fileAt = (name: string, file: string) => join(at(name), 'archive', `${file}.bin`);
-const rootOf = (name: string) => parseRoot(gunzipSync(readFileSync(fileAt(name, siteAt(name).listRoot?.root ?? ''))).toString());
+const rootOf = (name: string) => parseRoot(gunzipSync(contentOf(at(name), siteAt(name).listRoot?.root ?? '')).toString());
 const levelsOf = (name: string): readonly ActivityLevel[] => rootOf(name).lists?.activity ?? [];
 
 const ADDRESS = 'bc1puhscltmvhv6c8qfdfgqx8gjrr3qeshngc2yxkr2sv5wepn8x75nqefemv0';

@@ -100,7 +100,7 @@ describe('an incremental build', () => {
         root.segments.at(-1)?.file,
         (path) => writeFileSync(path, Buffer.from(readFileSync(path).map((byte, i) => (i === 100 ? byte ^ 1 : byte)))),
       ],
-      [root.ids.at(-1)?.files[0], (path) => writeFileSync(path, readFileSync(path).subarray(0, -1))],
+      [root.ids.at(-1)?.files[0], (path) => writeFileSync(path, readFileSync(path).subarray(0, -100))],
       [site('sound').archive?.root, (path) => rmSync(path)],
     ];
     for (const [i, [file, damage]] of damages.entries()) {

@@ -74,7 +74,7 @@ describe.sequential('the package of the program', () => {
     expect(await mirror(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
     const { stdout } = await mirror(['--help']);
     const names = [...stdout.matchAll(/^ {2}(\w+) {2}/gm)].map(([, name = '']) => name);
-    expect(names).toEqual(['build', 'serve', 'pull', 'verify', 'upload', 'sample']);
+    expect(names).toEqual(['build', 'serve', 'pull', 'verify', 'upload', 'keygen', 'sample']);
     for (const name of names) {
       const help = await mirror([name, '--help']);
       expect([help.code, help.stdout]).toEqual([0, expect.stringMatching(new RegExp(`^Usage: rune-mirror ${name} `))]);
@@ -171,7 +171,7 @@ describe('the package of the client', () => {
   it('has no dependencies, and its module has at most 15 kB compressed', () => {
     const folder = join(work, 'node_modules/rune-activity-mirror-client');
     expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))).not.toHaveProperty('dependencies');
-    expect(filesBelow(folder)).toEqual(['LICENSE', 'README.md', 'client.d.ts', 'client.js', 'lists.js', 'package.json']);
+    expect(filesBelow(folder)).toEqual(['LICENSE', 'README.md', 'client.d.ts', 'client.js', 'lists.js', 'package.json', 'proofs.js']);
     expect(gzipSync(readFileSync(join(folder, 'client.js')), { level: 9 }).length).toBeLessThanOrEqual(15_000);
   });
 });

@@ -191,6 +191,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
         'client.js',
         'client.d.ts',
         'lists.js',
+        'proofs.js',
         'openapi.json',
         'docs/init.js',
         'docs/LICENSE.txt',

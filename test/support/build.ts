@@ -70,6 +70,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       // Few tests need lists, which take a quarter of a build's time.
       lists: false,
       limits: TEST_LIMITS,
+      keys: [],
       ...rest,
     },
     log,

@@ -1,38 +1,57 @@
 /** Counts the reads and rounds of reads of an answer from an archive. */
+import { createHash } from 'node:crypto';
+import { expect } from 'vitest';
 import { PartCache } from '../../src/format/partCache.ts';
+import { verifiedRead } from '../../src/format/verifiedRead.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
+import { archiveNameOf, archivePath } from '../../src/pages/filePaths.ts';
 import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { diskFiles } from './archives.ts';
 
-/** Returns the rounds of reads that wait for each other, the reads, their bytes, and the inflated characters, with nothing in memory but manifest and root. */
-export async function readsOf(
-  target: string,
-  built: BuiltSite,
-  out: string,
-): Promise<{ rounds: number; reads: number; bytes: number; inflated: number }> {
-  const [files, cache] = [diskFiles(out), new PartCache()];
-  // An unknown height reads the root.
-  await respond('/runes/v1/blocks/16777210/activity', built, files, answerFromLists, cache);
+/** The rounds of reads that wait for each other, the reads, their bytes, and the inflated characters. */
+interface Reads {
+  readonly rounds: number;
+  readonly reads: number;
+  readonly bytes: number;
+  readonly inflated: number;
+}
+
+/** Counts the reads of an answer, with nothing in memory but manifest and root. A reader that checks all bytes must not take more rounds. */
+export async function readsOf(target: string, built: BuiltSite, out: string): Promise<Reads & { readonly verified: Reads }> {
+  const reads = await count(target, built, out, false);
+  const verified = await count(target, built, out, true);
+  expect([target, verified.rounds]).toEqual([target, reads.rounds]);
+  return { ...reads, verified };
+}
+
+async function count(target: string, built: BuiltSite, out: string, isVerified: boolean): Promise<Reads> {
+  const [files, cache, tails] = [diskFiles(out), new PartCache(), new PartCache()];
   let [rounds, reads, pending, bytes, inflated] = [0, 0, 0, 0, 0];
-  const counted = {
+  const read = async (...args: Parameters<typeof files.read>) => {
+    if (pending === 0) rounds += 1;
+    pending += 1;
+    reads += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+    const part = await files.read(...args);
+    bytes += part?.length ?? 0;
+    pending -= 1;
+    return part;
+  };
+  const digest = async (part: Uint8Array) => createHash('sha256').update(part).digest();
+  const verified = verifiedRead((file, ...part) => read(archivePath(file), ...part), digest, tails);
+  const counted: typeof files = {
     ...files,
-    read: async (...args: Parameters<typeof files.read>) => {
-      if (pending === 0) rounds += 1;
-      pending += 1;
-      reads += 1;
-      await new Promise((resolve) => setImmediate(resolve));
-      const part = await files.read(...args);
-      bytes += part?.length ?? 0;
-      pending -= 1;
-      return part;
-    },
-    inflate: async (...args: Parameters<typeof files.inflate>) => {
+    read: isVerified ? (path, ...part) => verified(archiveNameOf(path) ?? '', ...part) : read,
+    inflate: async (...args) => {
       const text = await files.inflate(...args);
       inflated += text.length;
       return text;
     },
   };
+  // An unknown height reads the root.
+  await respond('/runes/v1/blocks/16777210/activity', built, counted, answerFromLists, cache);
+  [rounds, reads, bytes, inflated] = [0, 0, 0, 0];
   await respond(target, built, counted, answerFromLists, cache);
   return { rounds, reads, bytes, inflated };
 }

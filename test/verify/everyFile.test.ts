@@ -1,4 +1,7 @@
-/** Verification reads every file of an archive that has all lists, so no list can be added without a check of its files. */
+/**
+ * Verification reads every file of an archive that has all lists, so no list can be added without a check of its files.
+ * It reads them whole, so that a wrong byte in any content or tail shows.
+ */
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
@@ -19,9 +22,8 @@ it.each(LAYOUTS)('verification reads every file of the archive, layout %s', asyn
   expect(Object.keys(manifest.lists ?? {})).toHaveLength(6);
   const { name, root } = StoredArchive.in(out);
   const read = vi.spyOn(StoredArchive.prototype, 'read');
-  const opened = vi.spyOn(StoredArchive.prototype, 'open');
   await check(out);
-  const paths = new Set([...read.mock.calls, ...opened.mock.calls].map(([file]) => archivePath(file)));
+  const paths = new Set(read.mock.calls.map(([file]) => archivePath(file)));
   vi.restoreAllMocks();
   expect(paths).toEqual(describe(name, root).paths);
 });

@@ -216,6 +216,8 @@ export interface MirrorManifest {
     readonly bytes: number;
     /** 64 hex digits. Two mirrors with the same digest have the same data. */
     readonly digest: string;
+    /** Signed note of the operator. Left out if the mirror is not signed. */
+    readonly note?: string;
 }
 /** Selects a window of a list. */
 export interface WindowQuery {
@@ -252,6 +254,27 @@ export interface MirrorOptions {
      * transaction may stay unknown for as long.
      */
     readonly freshMs?: number | undefined;
+    /**
+     * Public keys of the operator, as `keygen` prints them. With keys, the client accepts only answers that a manifest
+     * with a signature of one of these keys proves. The mirror must have layout `archive`.
+     */
+    readonly keys?: readonly string[] | undefined;
+    /** With keys: longest time since the manifest was signed, in milliseconds. No limit by default. */
+    readonly maxAge?: number | undefined;
+    /** With keys: remembers the newest state of each key, such as in `localStorage`. By default, only this object does. */
+    readonly remember?: MirrorMemory | undefined;
+}
+/** A state of a mirror that a key signed. */
+export interface SignedState {
+    /** Time of signing, such as `2026-11-24T00:41:07Z`. */
+    readonly time: string;
+    /** Name of the root of the archive. */
+    readonly root: string;
+}
+/** Remembers a state for each key. `key` is the text of a public key. Both functions may be asynchronous. */
+export interface MirrorMemory {
+    get(key: string): SignedState | undefined | Promise<SignedState | undefined>;
+    set(key: string, state: SignedState): unknown;
 }
 /** Thrown if the mirror refuses a request or cannot be read. */
 export declare class MirrorError extends Error {

@@ -29,6 +29,7 @@ import type {
   WindowQuery,
 } from './client.d.ts';
 import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './clientFiles.ts';
+import type { Proofs } from './proofs.ts';
 
 export type * from './client.d.ts';
 
@@ -52,6 +53,22 @@ export class MirrorError extends Error {
 /** Loads the code for lists of archives on first use, because most programs do not need it. */
 const fromLists: AnswerFromLists = async (request, dialect, archive) =>
   (await import('./lists.js')).answerFromLists(request, dialect, archive);
+
+/** Returns a function that makes files prove themselves. Loads the code for it with the first file. */
+function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
+  let proofs: Proofs | undefined;
+  const load = async () => {
+    const bundle = await import('./proofs.js');
+    proofs ??= new bundle.Proofs(options);
+    return proofs;
+  };
+  return (files) => ({
+    open: async (path) => (await load()).over(files).open(path),
+    file: async (path) => (await load()).over(files).file(path),
+    read: async (...part) => (await load()).over(files).read(...part),
+    inflate: files.inflate,
+  });
+}
 
 const FRESH_MS = 10_000;
 const mirrors = new Map<string, Mirror>();
@@ -82,9 +99,14 @@ export class Mirror {
   readonly #reader: MirrorReader<ReadFile>;
 
   /** Throws a TypeError if `base` is not a valid URL. */
-  constructor(base: string | URL, { fetch = globalThis.fetch, freshMs = FRESH_MS }: MirrorOptions = {}) {
+  constructor(base: string | URL, options: MirrorOptions = {}) {
+    const { fetch = globalThis.fetch, freshMs = FRESH_MS } = options;
     const folder = folderOf(base);
-    this.#filesFor = (signal) => filesAt(folder, fetch, signal);
+    const prove = options.keys === undefined ? undefined : proverOf(options);
+    this.#filesFor = (signal) => {
+      const files = filesAt(folder, fetch, signal);
+      return prove?.(files) ?? files;
+    };
     this.#reader = new MirrorReader(this.#filesFor(), fromLists, freshMs, true);
   }
 

@@ -1,0 +1,56 @@
+/**
+ * The note of a mirror: the text that an operator signs (signedNote.ts). It names the manifest by its digest, and the
+ * root of the archive. So it covers every field of the manifest and every byte of the archive.
+ */
+import { hexOf, sha256, utf8Of } from './sha256.ts';
+import { NoteError } from './signedNote.ts';
+
+/** First line of the text. */
+const ORIGIN = 'rune-activity-mirror/1';
+
+/** Fields of a manifest that the note repeats. All other fields are covered by the digest of the manifest. */
+export interface NotedManifest {
+  readonly format?: unknown;
+  readonly dialect?: unknown;
+  readonly tip?: { readonly height: number; readonly hash: string } | undefined;
+  readonly archive?: { readonly root: string } | undefined;
+  readonly ledger?: unknown;
+  readonly start?: unknown;
+  readonly note?: unknown;
+}
+
+/** The lines of a note that are not in the manifest. */
+export interface NoteFacts {
+  /** Network of the chain, such as `mainnet`; `-` if the input does not say. */
+  readonly network: string;
+  /** Time of signing, such as `2026-11-24T00:41:07Z`. Texts of times sort by time. */
+  readonly time: string;
+}
+
+/** Renders the text of the note for a manifest. Ignores the note that the manifest has. */
+export function renderMirrorNote({ note: _, ...manifest }: NotedManifest, { network, time }: NoteFacts): string {
+  const { format, dialect, tip, archive, ledger, start } = manifest;
+  const lines = [
+    ORIGIN,
+    `network ${network}`,
+    `time ${time}`,
+    `format ${format}`,
+    `dialect ${dialect}`,
+    `height ${tip?.height ?? '-'}`,
+    `hash ${tip?.hash ?? '-'}`,
+    `root ${archive?.root}`,
+    `manifest ${hexOf(sha256(utf8Of(JSON.stringify(manifest))))}`,
+    ...(ledger === undefined ? [] : [`ledger ${JSON.stringify(ledger)}`]),
+    ...(start === undefined ? [] : [`start ${JSON.stringify(start)}`]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+const FACTS = new RegExp(`^${ORIGIN}\nnetwork (\\S{1,20})\ntime (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ)\n`);
+
+/** Returns the facts in the text of a note. Throws a NoteError unless the text is exactly that of this manifest. */
+export function readMirrorNote(text: string, manifest: NotedManifest): NoteFacts {
+  const [, network = '', time = ''] = FACTS.exec(text) ?? [];
+  if (text !== renderMirrorNote(manifest, { network, time })) throw new NoteError('the note is not about this manifest');
+  return { network, time };
+}

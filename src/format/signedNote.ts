@@ -1,0 +1,123 @@
+/**
+ * Signed notes (C2SP `signed-note`): a text with Ed25519 signatures below it.
+ *
+ * A note is its text, which ends with a line feed, an empty line, and a line for each signature: an em dash, the name of
+ * the key, and the base64 of the key's id (4 bytes) and the signature (64 bytes). A signature is over the text with its
+ * last line feed.
+ */
+import { hexOf, sha256, utf8Of } from './sha256.ts';
+
+/** Type of an Ed25519 key, in ids and in encodings of keys. */
+export const ED25519 = 1;
+export const KEY_BYTES = 32;
+const ID_BYTES = 4;
+const SIGNATURE_BYTES = 64;
+
+/** A longer note is refused before it is parsed. */
+export const MOST_NOTE_CHARACTERS = 16_384;
+
+/** A public key that a reader trusts. */
+export interface NoteKey {
+  /** Text of the key: name, id and key. */
+  readonly text: string;
+  readonly name: string;
+  /** First 4 bytes of the SHA-256 of name, line feed, type and key: 8 hex digits. */
+  readonly id: string;
+  readonly publicKey: Uint8Array;
+}
+
+export interface SignedNote {
+  /** The text, with its last line feed. */
+  readonly text: string;
+  readonly signatures: readonly { readonly name: string; readonly id: string; readonly signature: Uint8Array }[];
+}
+
+/** Checks an Ed25519 signature with the functions of the platform. */
+export type CheckSignature = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) => Promise<boolean>;
+
+/** A note or a key is malformed, no trusted key signed the note, or the note is about something else. */
+export class NoteError extends Error {
+  override readonly name = 'NoteError';
+}
+
+const KEY_NAME = /^[^\s+]{1,200}$/u;
+
+/** True for a valid name of a key: no spaces, no plus sign, at most 200 characters. */
+export const isKeyName = (name: string): boolean => KEY_NAME.test(name);
+
+/** Returns the id of an Ed25519 key: 8 hex digits. */
+export function keyIdOf(name: string, publicKey: Uint8Array): string {
+  return hexOf(sha256(Uint8Array.of(...utf8Of(`${name}\n`), ED25519, ...publicKey)).subarray(0, ID_BYTES));
+}
+
+/** Parses the text of a public key: name, id and base64, with plus signs between them. Throws a NoteError. */
+export function parseKey(text: string): NoteKey {
+  const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];
+  const bytes = fromBase64(encoded);
+  const publicKey = new Uint8Array(bytes?.subarray(1) ?? []);
+  if (!isKeyName(name) || bytes?.[0] !== ED25519 || publicKey.length !== KEY_BYTES || keyIdOf(name, publicKey) !== id)
+    throw new NoteError(`${JSON.stringify(text.slice(0, 100))} is not a public key, such as mirror.example.org+0a1b2c3d+AbCd…`);
+  return { text, name, id, publicKey };
+}
+
+const SIGNATURE = /^\u2014 (\S{1,200}) ([A-Za-z0-9+/=]{8,200})$/u;
+
+/** Splits a note into text and signatures. Throws a NoteError for any other text. */
+export function parseNote(note: string): SignedNote {
+  const end = note.lastIndexOf('\n\n') + 1;
+  if (note.length <= MOST_NOTE_CHARACTERS && end > 0 && note.endsWith('\n')) {
+    const signatures = note
+      .slice(end + 1, -1)
+      .split('\n')
+      .map((line) => {
+        const [, name = '', encoded = ''] = SIGNATURE.exec(line) ?? [];
+        const bytes = fromBase64(encoded);
+        return bytes && isKeyName(name)
+          ? { name, id: hexOf(bytes.subarray(0, ID_BYTES)), signature: new Uint8Array(bytes.subarray(ID_BYTES)) }
+          : undefined;
+      });
+    const read = signatures.filter((one) => one !== undefined);
+    if (read.length === signatures.length) return { text: note.slice(0, end), signatures: read };
+  }
+  throw new NoteError('the note is not a signed note');
+}
+
+/**
+ * Returns those of the trusted keys that signed a note; at least one. Ignores signatures of other keys. Rejects with a
+ * NoteError if no trusted key signed it, or if a signature of a trusted key is wrong.
+ */
+export async function signersOf({ text, signatures }: SignedNote, keys: readonly NoteKey[], check: CheckSignature): Promise<NoteKey[]> {
+  const signers: NoteKey[] = [];
+  const message = utf8Of(text);
+  for (const { name, id, signature } of signatures) {
+    const key = keys.find((one) => one.name === name && one.id === id);
+    if (key === undefined) continue;
+    if (signature.length !== SIGNATURE_BYTES || !(await check(key.publicKey, signature, message)))
+      throw new NoteError(`the note has a wrong signature of the key ${name}`);
+    signers.push(key);
+  }
+  if (signers.length > 0) return signers;
+  const names = signatures.map(({ name, id }) => `${name}+${id}`).join(', ');
+  throw new NoteError(`the note is not signed by a key that you trust, but by ${names}`);
+}
+
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+
+/** Decodes base64 with padding. Undefined for any other text, and if unused bits are not 0. */
+function fromBase64(text: string): Uint8Array | undefined {
+  const digits = text.replace(/={1,2}$/, '');
+  if (text.length % 4 !== 0 || digits.length % 4 === 1) return undefined;
+  const bytes = new Uint8Array(Math.floor((digits.length * 3) / 4));
+  let [held, bits, at] = [0, 0, 0];
+  for (const digit of digits) {
+    const value = DIGITS.indexOf(digit);
+    if (value < 0) return undefined;
+    held = ((held & 0xff) << 6) | value;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes[at] = held >> bits;
+    at += 1;
+  }
+  return (held & ((1 << bits) - 1)) === 0 ? bytes : undefined;
+}

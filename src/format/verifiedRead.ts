@@ -1,0 +1,44 @@
+/** Checks each read of an archive's file against the name of the file (tails.ts), for readers that trust no host. */
+import { exceeds, READER_LIMITS } from '../limits.ts';
+import { ArchiveError } from './archiveError.ts';
+import type { ArchiveFiles } from './archiveReader.ts';
+import type { PartCache } from './partCache.ts';
+import { hexOf } from './sha256.ts';
+import { contentIn, DIGEST_BYTES, PIECE_BYTES } from './tails.ts';
+
+/** Computes the SHA-256 of bytes with the functions of the platform, which are faster than sha256.ts. */
+export type Digest = (bytes: Uint8Array) => Promise<Uint8Array>;
+
+/**
+ * Returns `read` with checks. Reads the pieces that have the wanted bytes, and the tail unless `tails` has it. Both reads
+ * run at the same time, or are one read if the pieces are near the end. Rejects with an ArchiveError for wrong bytes.
+ */
+export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: PartCache): ArchiveFiles['read'] {
+  return async (file, offset, length, size) => {
+    const bytes = contentIn(size);
+    const begin = offset - (offset % PIECE_BYTES);
+    const end = Math.min(Math.ceil((offset + length) / PIECE_BYTES) * PIECE_BYTES, bytes);
+    // A caller that wants the tail too gets the tail that was checked.
+    if (offset + length > bytes) tails.forget(file);
+    const isOne = !tails.has(file) && !exceeds(READER_LIMITS, 'nearBytes', bytes - end);
+    const reading = read(file, begin, (isOne ? size : end) - begin, size);
+    const loadTail = async () => {
+      const found = await (isOne ? reading.then((all) => all?.subarray(bytes - begin)) : read(file, bytes, size - bytes, size));
+      if (found === undefined) throw new ArchiveError(`the archive's file ${file} is missing or too short`);
+      if (hexOf(await digest(found)) !== file) throw wrong(file);
+      // Copies the tail, because a view would keep the pieces in memory.
+      return { value: new Uint8Array(found), bytes: found.length };
+    };
+    const [pieces, tail] = await Promise.all([reading, tails.get(file, loadTail)]);
+    if (pieces === undefined) return undefined;
+    const check = async (at: number) => {
+      const found = await digest(pieces.subarray(at - begin, Math.min(at + PIECE_BYTES, end) - begin));
+      const expected = (at / PIECE_BYTES) * DIGEST_BYTES;
+      if (found.some((byte, i) => byte !== tail[expected + i])) throw wrong(file);
+    };
+    await Promise.all(Array.from({ length: Math.ceil((end - begin) / PIECE_BYTES) }, (_, i) => check(begin + i * PIECE_BYTES)));
+    return pieces.subarray(offset - begin, offset - begin + length);
+  };
+}
+
+const wrong = (file: string): ArchiveError => new ArchiveError(`the bytes of the archive's file ${file} do not match its name`);

@@ -1,0 +1,79 @@
+/** Private keys of operators, and the notes that they sign (format/mirrorNote.ts). No message contains a private key. */
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Manifest } from '../contract/schemas.ts';
+import { codeOf, InputError } from '../errors.ts';
+import { renderMirrorNote } from '../format/mirrorNote.ts';
+import { type CheckSignature, ED25519, isKeyName, KEY_BYTES, keyIdOf } from '../format/signedNote.ts';
+
+/** A private key. Its bytes are in a KeyObject, which is never printed with its content. */
+export interface SigningKey {
+  readonly name: string;
+  /** 8 hex digits. */
+  readonly id: string;
+  readonly key: KeyObject;
+  /** Text of the public key, for readers. */
+  readonly publicText: string;
+}
+
+/** Environment variable with the text of a private key. */
+export const KEY_VARIABLE = 'RUNE_MIRROR_KEY';
+
+/** Bytes before the seed in the DER form of an Ed25519 private key (PKCS #8, RFC 8410). */
+const PRIVATE_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
+/** Bytes before an Ed25519 public key in its DER form (SPKI). */
+const PUBLIC_DER = Buffer.from('302a300506032b6570032100', 'hex');
+
+function keyOf(name: string, seed: Uint8Array): SigningKey {
+  const key = createPrivateKey({ key: Buffer.concat([PRIVATE_DER, seed]), format: 'der', type: 'pkcs8' });
+  const publicKey = createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(PUBLIC_DER.length);
+  const id = keyIdOf(name, publicKey);
+  return { name, id, key, publicText: `${name}+${id}+${encode(publicKey)}` };
+}
+
+const encode = (key: Uint8Array): string => Buffer.from([ED25519, ...key]).toString('base64');
+
+/** Makes a key. Returns the texts of its private and its public part, as golang.org/x/mod/sumdb/note writes them. */
+export function makeKey(
+  name: string,
+  seed: Uint8Array = randomBytes(KEY_BYTES),
+): { readonly privateText: string; readonly publicText: string } {
+  const { id, publicText } = keyOf(name, seed);
+  return { privateText: `PRIVATE+KEY+${name}+${id}+${encode(seed)}`, publicText };
+}
+
+/** Parses the text of a private key. `where` says in messages where the text is from. Throws an InputError. */
+export function parseSigningKey(text: string, where: string): SigningKey {
+  const [, name = '', id = '', encoded = ''] = /^PRIVATE\+KEY\+([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
+  const bytes = Buffer.from(encoded, 'base64');
+  if (isKeyName(name) && bytes[0] === ED25519 && bytes.length === 1 + KEY_BYTES) {
+    const key = keyOf(name, bytes.subarray(1));
+    if (key.id === id) return key;
+  }
+  throw new InputError(`${where} has no private key`, ['Use the file that keygen wrote, unchanged.']);
+}
+
+/** Reads a private key from a file. Throws an InputError. */
+export function readSigningKey(path: string): SigningKey {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new InputError(`the key file ${path} cannot be read: ${codeOf(error) ?? 'unknown error'}`, ['Make a key with keygen.']);
+  }
+  return parseSigningKey(text, `the key file ${path}`);
+}
+
+/** Adds a note with the signatures of all keys to a manifest. Returns the manifest unchanged if there are no keys. */
+export function withNote(manifest: Manifest, network: string, keys: readonly SigningKey[], now = new Date()): Manifest {
+  if (keys.length === 0) return manifest;
+  const text = renderMirrorNote(manifest, { network, time: now.toISOString().replace(/[.]\d+Z$/, 'Z') });
+  const lines = keys.map(({ name, id, key }) => {
+    const bytes = Buffer.concat([Buffer.from(id, 'hex'), sign(null, Buffer.from(text), key)]);
+    return `\u2014 ${name} ${bytes.toString('base64')}\n`;
+  });
+  return { ...manifest, note: `${text}\n${lines.join('')}` };
+}
+
+export const checkSignature: CheckSignature = async (publicKey, signature, message) =>
+  verify(null, message, createPublicKey({ key: Buffer.concat([PUBLIC_DER, publicKey]), format: 'der', type: 'spki' }), signature);

@@ -1,0 +1,348 @@
+/**
+ * The client with keys: hosts that lie get an error, never a wrong answer taken for a right one. LIES sets the number of
+ * random lies.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { sealFile } from '../../src/contract/archiveFile.ts';
+import { ArchiveError } from '../../src/format/archiveError.ts';
+import { PartCache } from '../../src/format/partCache.ts';
+import { contentIn, sizeOf } from '../../src/format/tails.ts';
+import { verifiedRead } from '../../src/format/verifiedRead.ts';
+import type { MirrorOptions } from '../../src/serve/client/client.d.ts';
+import { Mirror, MirrorError } from '../../src/serve/client/mirrorClient.ts';
+import { MANIFEST } from '../support/archives.ts';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { clientIn } from '../support/clientHosts.ts';
+import { everyTarget, type Files, fetchOver, KEY, STRANGER, signedBuilds, signedFiles, TIMES } from '../support/lyingHost.ts';
+import { randomFor } from '../support/seed.ts';
+
+const LIES = Number(process.env['LIES'] ?? 2000);
+const BASE = 'https://mirror.example.org/';
+const SIZES = { 'whole files': 8192, ranges: 2 * 1024 * 1024 } as const;
+type Size = keyof typeof SIZES;
+const NAMES = Object.keys(SIZES) as Size[];
+
+const builds: Partial<Record<Size, { readonly older: Files; readonly newer: Files; readonly truth: ReadonlyMap<string, string> }>> = {};
+const buildOf = (name: Size) => {
+  const build = builds[name];
+  if (build === undefined) throw new Error('not built');
+  return build;
+};
+
+const keyed = (fetch: typeof globalThis.fetch, options: MirrorOptions = {}) =>
+  new Mirror(BASE, { fetch, keys: [KEY.publicText], ...options });
+const over = (files: Files) => fetchOver((path) => files.get(path));
+
+/** Status and body of an answer; `refused` with the message for a mirror that cannot be trusted. */
+async function answerOf(mirror: Mirror, target: string): Promise<string> {
+  try {
+    const { status, body } = await mirror.get(target);
+    return status === 503 ? 'refused' : `${status} ${body}`;
+  } catch (error) {
+    if (!(error instanceof MirrorError)) throw error;
+    expect(error.statusCode).toBe(503);
+    return `refused: ${error.message}`;
+  }
+}
+
+beforeAll(async () => {
+  for (const name of NAMES) {
+    const [older, newer] = await signedBuilds(temporaryFolder(), SIZES[name]);
+    const plain = new Mirror(BASE, { fetch: over(newer) });
+    const truth = new Map<string, string>();
+    for (const target of await everyTarget(plain)) truth.set(target, await answerOf(plain, target));
+    builds[name] = { older, newer, truth };
+  }
+});
+
+describe.each(NAMES)('a signed mirror, %s', (name) => {
+  it('gives a client with keys the answers that it gives without', async () => {
+    const { newer, truth } = buildOf(name);
+    expect(truth.size).toBeGreaterThan(150);
+    for (const hasRanges of [true, false]) {
+      const mirror = keyed(fetchOver((path) => newer.get(path), hasRanges));
+      for (const [target, expected] of truth) expect([target, await answerOf(mirror, target)]).toEqual([target, expected]);
+    }
+    const kinds = new Set([...truth.values()].map((answer) => answer.slice(0, 3)));
+    expect([...kinds].sort()).toEqual(['200', '400', '404']);
+  });
+});
+
+describe('a host that lies', () => {
+  it(`gets an error or tells the truth, ${LIES} times`, async () => {
+    const random = randomFor('lies of a host');
+    const draw = (below: number) => Math.floor(random() * below);
+    const pick = <T>(items: readonly T[]): T => items[draw(items.length)] as T;
+    const counts = { refused: 0, true: 0 };
+    for (let i = 0; i < LIES; i += 1) {
+      const { older, newer, truth } = buildOf(pick(NAMES));
+      const archive = [...newer.keys()].filter((path) => path.startsWith('archive/'));
+      const old = [...older.keys()].filter((path) => path.startsWith('archive/'));
+      const lies = new Map<string, Buffer | undefined>();
+      const victims = Array.from({ length: 1 + draw(archive.length) }, () => pick(archive));
+      const kind = draw(9);
+      for (const path of victims) {
+        const content = Buffer.from(newer.get(path) ?? '');
+        const at = draw(content.length);
+        if (kind === 0) content[at] = (content[at] ?? 0) ^ (1 + draw(255));
+        const from = at - draw(Math.min(at, 40) + 1);
+        if (kind === 1) content.copy(content, from, draw(content.length));
+        const changed: readonly (Buffer | undefined)[] = [
+          content,
+          content,
+          content.subarray(0, at),
+          Buffer.concat([content, content.subarray(at)]),
+          newer.get(pick(archive)),
+          older.get(pick(old)),
+          undefined,
+          // Another file of valid form, whose own tail is right.
+          sealFile(content.subarray(0, Math.max(at, 1))).file,
+        ];
+        lies.set(path, kind < changed.length ? changed[kind] : content);
+      }
+      if (kind === 8 || draw(10) === 0) lies.set(MANIFEST, wrongManifest(draw, older, newer));
+      // Some hosts lie only now and then, or without ranges.
+      const share = draw(3);
+      const hasRanges = draw(4) > 0;
+      const fetch = fetchOver(
+        (path) => (lies.has(path) && draw(3) >= share ? lies.get(path) : (newer.get(path) ?? older.get(path))),
+        hasRanges,
+      );
+      // A client that has seen the newer state.
+      const state = { time: TIMES[1], root: rootOf(newer) };
+      const mirror = keyed(fetch, { remember: new Map([[KEY.publicText, state]]) });
+      for (let asked = 0; asked < 3; asked += 1) {
+        const target = pick([...truth.keys()]);
+        const answer = await answerOf(mirror, target);
+        if (answer.startsWith('refused')) counts.refused += 1;
+        else {
+          counts.true += 1;
+          if (answer !== truth.get(target)) expect([i, kind, target, answer]).toEqual([i, kind, target, truth.get(target)]);
+        }
+      }
+    }
+    expect(counts.refused).toBeGreaterThan(LIES / 4);
+    expect(counts.true).toBeGreaterThan(LIES / 4);
+  });
+});
+
+const manifestIn = (files: Files) => JSON.parse(String(files.get(MANIFEST))) as Record<string, unknown>;
+const rootOf = (files: Files) => (manifestIn(files)['archive'] as { root: string }).root;
+
+/** A manifest that a host may send in the place of the newer one. */
+function wrongManifest(draw: (below: number) => number, older: Files, newer: Files): Buffer {
+  const [before, now] = [manifestIn(older), manifestIn(newer)];
+  const bytes = (manifest: object) => Buffer.from(JSON.stringify(manifest));
+  const note = String(now['note']);
+  const at = draw(note.length);
+  const key = Object.keys(now)[draw(Object.keys(now).length)] ?? '';
+  const kinds: readonly (() => Buffer)[] = [
+    () => older.get(MANIFEST) ?? Buffer.alloc(0),
+    () => bytes({ ...now, note: before['note'] }),
+    () => bytes({ ...before, note }),
+    () => bytes({ ...now, archive: before['archive'] }),
+    () => bytes({ ...now, note: undefined }),
+    () => bytes({ ...now, note: note.slice(0, at) + note.slice(at + 1) }),
+    () => bytes({ ...now, [key]: before[key] === now[key] ? 'hiro' : before[key] }),
+    () => bytes({ ...now, lists: {} }),
+    () => bytes({ ...now, page_sizes: [20, 61] }),
+    () => bytes({ ...now, further: 1 }),
+    () => signedFiles(newer, TIMES[1], {}, STRANGER).get(MANIFEST) ?? Buffer.alloc(0),
+  ];
+  return kinds[draw(kinds.length)]?.() ?? Buffer.alloc(0);
+}
+
+describe('a manifest', () => {
+  const refusal = async (files: Files, options: MirrorOptions = {}) => answerOf(keyed(over(files), options), '/runes/v1/etchings');
+  const withManifest = (change: (manifest: Record<string, unknown>) => object): Files => {
+    const { newer } = buildOf('ranges');
+    return new Map([...newer, [MANIFEST, Buffer.from(JSON.stringify(change(manifestIn(newer))))]]);
+  };
+
+  it('with any field changed, added or left out is refused', async () => {
+    const { newer } = buildOf('ranges');
+    for (const key of Object.keys(manifestIn(newer)).filter((one) => !['generator', 'format', 'note', 'layout'].includes(one))) {
+      expect(await refusal(withManifest(({ [key]: _, ...rest }) => rest)), key).toBe('refused: the note is not about this manifest');
+      expect(await refusal(withManifest((manifest) => ({ ...manifest, [key]: 'x' }))), key).toBe(
+        'refused: the note is not about this manifest',
+      );
+    }
+    expect(await refusal(withManifest((manifest) => ({ ...manifest, more: 1 })))).toBe('refused: the note is not about this manifest');
+    expect(await refusal(withManifest((manifest) => ({ ...manifest, format: 4 })))).toMatch(/have format 4/);
+  });
+
+  it('without a note, with the note of a stranger or with a wrong signature is refused', async () => {
+    const { newer } = buildOf('ranges');
+    expect(await refusal(withManifest(({ note: _, ...rest }) => rest))).toBe('refused: the mirror is not signed: its manifest has no note');
+    expect(await refusal(signedFiles(newer, TIMES[1], {}, STRANGER))).toMatch(
+      /^refused: the note is not signed by a key that you trust, but by mirror[.]example[.]org[+]/,
+    );
+    const forged = withManifest((manifest) => ({
+      ...manifest,
+      note: String(manifest['note']).replace('time 2026-11-24T01', 'time 2026-11-24T02'),
+    }));
+    expect(await refusal(forged)).toBe('refused: the note has a wrong signature of the key mirror.example.org');
+  });
+
+  it('that is older than maxAge is refused', async () => {
+    const { newer } = buildOf('ranges');
+    const recent = signedFiles(newer, new Date(Date.now() - 60_000).toISOString());
+    expect(await refusal(recent, { maxAge: 120_000 })).toMatch(/^200 /);
+    expect(await refusal(recent, { maxAge: 30_000 })).toMatch(
+      /^refused: the mirror was signed at 2.*longer ago than maxAge allows \(30000 ms\)$/,
+    );
+  });
+
+  it('of an older time, or of another root at the same time, is refused to a client that has seen another one', async () => {
+    const { older, newer } = buildOf('ranges');
+    const before = 'refused: the mirror shows a state that was signed at';
+    let files = newer;
+    const memory = new Map<string, { time: string; root: string }>();
+    const remember = {
+      get: async (key: string) => memory.get(key),
+      set: async (key: string, state: { time: string; root: string }) => void memory.set(key, state),
+    };
+    const mirror = keyed(
+      fetchOver((path) => files.get(path)),
+      { remember, freshMs: 0 },
+    );
+    const ask = () => answerOf(mirror, '/runes/v1/etchings');
+    expect(await ask()).toMatch(/^200 /);
+    expect([...memory]).toEqual([[KEY.publicText, { time: TIMES[1], root: rootOf(newer) }]]);
+    files = older;
+    expect(await ask()).toBe(`${before} ${TIMES[0]}, but before it has shown another one of ${TIMES[1]}`);
+    files = signedFiles(older, TIMES[1]);
+    expect(await ask()).toMatch(before);
+    expect(await answerOf(keyed(over(older), { remember }), '/runes/v1/etchings')).toMatch(before);
+    // Another object without a memory accepts the older state, which the operator did sign.
+    expect(await answerOf(keyed(over(older)), '/runes/v1/etchings')).toMatch(/^200 /);
+    // A newer time may have a lower height.
+    files = signedFiles(older, '2026-11-24T02:00:00Z');
+    expect(await ask()).toMatch(/^200 /);
+    files = newer;
+    expect(await ask()).toMatch(before);
+  });
+
+  it('in layout files is refused', async () => {
+    const out = join(temporaryFolder(), 'files');
+    await testBuild(out, { inputs: [SAMPLE_INPUT] });
+    const fetch = fetchOver((path) => readFileSync(join(out, path)));
+    expect(await answerOf(keyed(fetch), '/runes/v1/blocks/2000007/activity')).toBe(
+      'refused: the mirror has layout files, which cannot prove its answers. Only layout archive can be used with keys',
+    );
+  });
+
+  it('is checked by the client module of a build too, which loads the code for it only with keys', async () => {
+    const { newer, truth } = buildOf('ranges');
+    const folder = temporaryFolder();
+    for (const path of ['client.js', 'lists.js']) writeFileSync(join(folder, path), newer.get(path) ?? '');
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    const { Mirror: Bundled, MirrorError: BundledError } = await clientIn(folder);
+    const target = [...truth.keys()].find((one) => one.includes('/holders')) ?? '';
+    expect(`200 ${(await new Bundled(BASE, { fetch: over(newer) }).get(target)).body}`).toBe(truth.get(target));
+    const mirror = new Bundled(BASE, { fetch: over(newer), keys: [STRANGER.publicText, KEY.publicText] });
+    await expect(mirror.get(target)).rejects.toThrow(/proofs[.]js/);
+    // Node remembers that a module was missing, so the complete module gets a folder of its own.
+    const complete = temporaryFolder();
+    for (const path of ['client.js', 'lists.js', 'proofs.js']) writeFileSync(join(complete, path), newer.get(path) ?? '');
+    writeFileSync(join(complete, 'package.json'), '{"type":"module"}');
+    const proving = new (await clientIn(complete)).Mirror(BASE, { fetch: over(newer), keys: [STRANGER.publicText, KEY.publicText] });
+    expect(`200 ${(await proving.get(target)).body}`).toBe(truth.get(target));
+    expect(await proving.manifest()).toEqual(manifestIn(newer));
+    const refused = new Bundled(BASE, { fetch: over(newer), keys: [] }).manifest();
+    await expect(refused).rejects.toBeInstanceOf(BundledError);
+  });
+});
+
+describe('a client with keys', () => {
+  const ask = (options: MirrorOptions, target = '/runes/v1/etchings') => answerOf(keyed(over(buildOf('ranges').newer), options), target);
+
+  it('refuses files that the note does not cover', async () => {
+    for (const path of ['runes/v1/stats.json', 'runes/v1/search/aa.json', 'runes/v1/digests/0.json'])
+      expect(await ask({}, `/${path}`)).toBe(
+        `refused: ${path} is not covered by the signature of the mirror, so a client with keys does not read it`,
+      );
+    expect(await ask({}, '/runes/v1/')).toMatch(/^refused: runes\/v1\/index.json is not covered/);
+    expect(await ask({}, '/runes/v1/manifest.json')).toBe(`200 ${buildOf('ranges').newer.get(MANIFEST)}`);
+  });
+
+  it('refuses malformed keys, and an empty list of keys', async () => {
+    expect(await ask({ keys: [KEY.privateText] })).toMatch(/is not a public key/);
+    expect(await ask({ keys: [] })).toBe('refused: the list of keys is empty, so no mirror can be trusted');
+  });
+
+  it('refuses everything where the platform cannot check signatures', async () => {
+    try {
+      vi.stubGlobal('crypto', {});
+      expect(await ask({})).toBe('refused: checking signatures needs WebCrypto (crypto.subtle), which browsers have only on https');
+      const unsupported = () => Promise.reject(new DOMException('Unrecognized name.', 'NotSupportedError'));
+      vi.stubGlobal('crypto', { subtle: { importKey: unsupported } });
+      expect(await ask({})).toBe(
+        'refused: this browser or runtime cannot check Ed25519 signatures (NotSupportedError: Unrecognized name.): update it',
+      );
+    } finally {
+      vi.unstubAllGlobals();
+    }
+  });
+});
+
+describe('a verified read', () => {
+  const digest = async (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
+
+  it('gives the bytes of the file, or an error for any wrong byte among those that it reads', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 200_000 }),
+        fc.nat(),
+        fc.nat(),
+        fc.nat(),
+        fc.boolean(),
+        async (bytes, a, b, at, isKnown) => {
+          const content = Buffer.alloc(bytes, randomFor(`content ${bytes}`)().toString());
+          const { name, file } = sealFile(content);
+          expect([sizeOf(bytes), contentIn(file.length)]).toEqual([file.length, bytes]);
+          const offset = a % bytes;
+          const length = b % 3 === 0 ? bytes - offset : 1 + (b % (bytes - offset));
+          const reads: [number, number][] = [];
+          let served = file;
+          const tails = new PartCache();
+          const read = verifiedRead(
+            async (_, from, count) => {
+              reads.push([from, from + count]);
+              return from + count > served.length ? undefined : served.subarray(from, from + count);
+            },
+            digest,
+            tails,
+          );
+          if (isKnown) await read(name, 0, 1, file.length);
+          reads.length = 0;
+          expect(Buffer.from((await read(name, offset, length, file.length)) ?? '').equals(content.subarray(offset, offset + length))).toBe(
+            true,
+          );
+          expect(reads.length).toBeLessThanOrEqual(isKnown ? 1 : 2);
+          const whole = await read(name, 0, file.length, file.length);
+          expect(Buffer.from(whole ?? '').equals(file)).toBe(true);
+
+          const wrong = Buffer.from(file);
+          const place = at % file.length;
+          wrong[place] = (wrong[place] ?? 0) ^ (1 + (at % 255));
+          served = wrong;
+          const fresh = verifiedRead(async (_, from, count) => served.subarray(from, from + count), digest, new PartCache());
+          const answer = await fresh(name, offset, length, file.length).catch((error: unknown) => error);
+          const first = offset - (offset % 16_384);
+          const last = Math.ceil((offset + length) / 16_384) * 16_384;
+          if (place >= bytes || (place >= first && place < last)) expect(answer).toBeInstanceOf(ArchiveError);
+          else expect(Buffer.from(answer as Uint8Array).equals(content.subarray(offset, offset + length))).toBe(true);
+          served = file.subarray(0, place);
+          expect(await read(name, 0, file.length, file.length).catch(() => undefined)).toBeUndefined();
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
