@@ -18,7 +18,7 @@ import { MANIFEST } from '../support/archives.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { clientIn } from '../support/clientHosts.ts';
-import { everyTarget, type Files, fetchOver, KEY, STRANGER, signedBuilds, signedFiles, TIMES } from '../support/lyingHost.ts';
+import { everyTarget, type Files, fetchOver, forged, KEY, STRANGER, signedBuilds, signedFiles, TIMES } from '../support/lyingHost.ts';
 import { randomFor } from '../support/seed.ts';
 
 const LIES = Number(process.env['LIES'] ?? 2000);
@@ -85,7 +85,7 @@ describe('a host that lies', () => {
       const old = [...older.keys()].filter((path) => path.startsWith('archive/'));
       const lies = new Map<string, Buffer | undefined>();
       const victims = Array.from({ length: 1 + draw(archive.length) }, () => pick(archive));
-      const kind = draw(9);
+      const kind = draw(10);
       for (const path of victims) {
         const content = Buffer.from(newer.get(path) ?? '');
         const at = draw(content.length);
@@ -100,12 +100,13 @@ describe('a host that lies', () => {
           newer.get(pick(archive)),
           older.get(pick(old)),
           undefined,
+          forged(newer.get(path) ?? content, draw),
           // Another file of valid form, whose own tail is right.
           sealFile(content.subarray(0, Math.max(at, 1))).file,
         ];
         lies.set(path, kind < changed.length ? changed[kind] : content);
       }
-      if (kind === 8 || draw(10) === 0) lies.set(MANIFEST, wrongManifest(draw, older, newer));
+      if (kind === 9 || draw(10) === 0) lies.set(MANIFEST, wrongManifest(draw, older, newer));
       // Some hosts lie only now and then, or without ranges.
       const share = draw(3);
       const hasRanges = draw(4) > 0;
@@ -146,6 +147,14 @@ function wrongManifest(draw: (below: number) => number, older: Files, newer: Fil
     () => bytes({ ...now, note: before['note'] }),
     () => bytes({ ...before, note }),
     () => bytes({ ...now, archive: before['archive'] }),
+    // The right text for the older state at a later time, above the signature of the newer state.
+    () =>
+      bytes({
+        ...before,
+        note: String(before['note'])
+          .replace(TIMES[0], TIMES[1])
+          .replace(/\n\n.*/s, note.slice(note.indexOf('\n\n'))),
+      }),
     () => bytes({ ...now, note: undefined }),
     () => bytes({ ...now, note: note.slice(0, at) + note.slice(at + 1) }),
     () => bytes({ ...now, [key]: before[key] === now[key] ? 'hiro' : before[key] }),

@@ -3,7 +3,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync, inflateRawSync } from 'node:zlib';
 import type { Manifest } from '../../src/contract/schemas.ts';
+import { crc32 } from '../../src/format/crc32.ts';
 import { limitsWith } from '../../src/limits.ts';
 import { manifestFile } from '../../src/output/manifest.ts';
 import { makeKey, parseSigningKey, withNote } from '../../src/output/signingKeys.ts';
@@ -29,6 +31,39 @@ export function signedFiles(files: Files, time: string, change: Partial<Manifest
 }
 
 const readFiles = (out: string): Files => new Map(filesBelow(out).map((path) => [path, readFileSync(join(out, path))]));
+
+/**
+ * Returns a file with other content that has valid checksums, but with the tail of the right content: a table with a
+ * changed entry, or pages and documents with other digits. Its sizes are right, too.
+ */
+export function forged(file: Buffer, draw: (below: number) => number): Buffer {
+  const copy = Buffer.from(file);
+  if (copy.readUInt32BE(4092 % Math.max(copy.length - 3, 1)) === crc32(copy, 0, 4092)) {
+    const at = draw(4080);
+    copy[at] = (copy[at] ?? 0) ^ (1 << draw(8));
+    copy.writeUInt32BE(crc32(copy, 0, 4092), 4092);
+    return copy;
+  }
+  const { buffer, engine } = inflateRawSync(copy.subarray(10), { info: true }) as unknown as {
+    buffer: Buffer;
+    engine: { bytesWritten: number };
+  };
+  // Ten bytes before the compressed data, and checksum and size after it.
+  const member = 10 + engine.bytesWritten + 8;
+  const digits = [...buffer.toString('latin1').matchAll(/[0-9]/g)].map(({ index }) => index);
+  const at = digits[draw(digits.length)] ?? 0;
+  buffer[at] = 48 + (((buffer[at] ?? 0) - 48 + 1 + draw(9)) % 10);
+  const gzip = gzipSync(buffer, { level: 9 });
+  const space = member - gzip.length - 2;
+  if (space < 0) return copy;
+  // The header of a gzip member may have a field of any length, which readers skip.
+  const field = Buffer.alloc(2 + space);
+  field.writeUInt16LE(space);
+  const header = Buffer.from(gzip.subarray(0, 10));
+  header[3] = 4;
+  Buffer.concat([header, field, gzip.subarray(10)]).copy(copy);
+  return copy;
+}
 
 /** Times at which the older and the newer build are signed. */
 export const TIMES = ['2026-11-24T00:00:00Z', '2026-11-24T01:00:00Z'] as const;

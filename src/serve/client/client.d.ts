@@ -308,7 +308,7 @@ export declare function activity({ base, ...query }: ActivityQuery): Promise<Act
 export declare class Mirror {
     #private;
     /** Throws a TypeError if `base` is not a valid URL. */
-    constructor(base: string | URL, { fetch, freshMs }?: MirrorOptions);
+    constructor(base: string | URL, options?: MirrorOptions);
     /** Fetches a window of the activity of a transaction or block. Rejects like the function `activity`. */
     activity(query: MirrorQuery): Promise<ActivityPage>;
     /** Fetches a window of the list of all runes, newest first. Rejects like `activity`. */
