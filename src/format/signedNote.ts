@@ -47,7 +47,11 @@ export const isKeyName = (name: string): boolean => KEY_NAME.test(name);
 
 /** Returns the id of an Ed25519 key: 8 hex digits. */
 export function keyIdOf(name: string, publicKey: Uint8Array): string {
-  return hexOf(sha256(Uint8Array.of(...utf8Of(`${name}\n`), ED25519, ...publicKey)).subarray(0, ID_BYTES));
+  const start = utf8Of(`${name}\n${String.fromCharCode(ED25519)}`);
+  const bytes = new Uint8Array(start.length + publicKey.length);
+  bytes.set(start);
+  bytes.set(publicKey, start.length);
+  return hexOf(sha256(bytes).subarray(0, ID_BYTES));
 }
 
 /** Parses the text of a public key: name, id and base64, with plus signs between them. Throws a NoteError. */

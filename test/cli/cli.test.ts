@@ -16,6 +16,7 @@ import { status } from '../../src/contract/schemas.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
 import { EXIT, EXIT_MEANINGS, type Exit } from '../../src/errors.ts';
 import { SAMPLE_COMMAND } from '../../src/input/sample/sampleCommand.ts';
+import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
 import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
@@ -233,6 +234,7 @@ describe('help and documents', () => {
     ['serve', SERVE_COMMAND],
     ['verify', VERIFY_COMMAND],
     ['pull', PULL_COMMAND],
+    ['keygen', KEYGEN_COMMAND],
     ['sample', SAMPLE_COMMAND],
     ['bench', BENCH_COMMAND],
     ['benchNode', BENCH_NODE_COMMAND],

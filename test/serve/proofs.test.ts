@@ -152,7 +152,7 @@ function wrongManifest(draw: (below: number) => number, older: Files, newer: Fil
       bytes({
         ...before,
         note: String(before['note'])
-          .replace(TIMES[0], TIMES[1])
+          .replace(TIMES[0], '2026-11-24T03:00:00Z')
           .replace(/\n\n.*/s, note.slice(note.indexOf('\n\n'))),
       }),
     () => bytes({ ...now, note: undefined }),

@@ -65,7 +65,7 @@ function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
   return (files) => ({
     open: async (path) => (await load()).over(files).open(path),
     file: async (path) => (await load()).over(files).file(path),
-    read: async (...part) => (await load()).over(files).read(...part),
+    read: async (path, offset, length, size) => (await load()).over(files).read(path, offset, length, size),
     inflate: files.inflate,
   });
 }

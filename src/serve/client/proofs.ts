@@ -31,7 +31,7 @@ export class Proofs {
 
   /** Returns files that reject whatever the note does not cover. */
   over(files: MirrorFiles): MirrorFiles {
-    const read = verifiedRead((file, ...part) => files.read(archivePath(file), ...part), digest, this.#tails);
+    const read = verifiedRead((file, offset, length, size) => files.read(archivePath(file), offset, length, size), digest, this.#tails);
     return {
       open: async (path) => {
         const file = await files.open(covered(path));
@@ -43,7 +43,7 @@ export class Proofs {
         if (text !== undefined) await this.#check(text);
         return text;
       },
-      read: (path, ...part) => read(archiveNameOf(path) ?? '', ...part),
+      read: (path, offset, length, size) => read(archiveNameOf(path) ?? '', offset, length, size),
       inflate: files.inflate,
     };
   }
