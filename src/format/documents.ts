@@ -84,13 +84,17 @@ export async function findDocuments(
   { files }: DocumentLevel,
   keys: readonly string[],
 ): Promise<(readonly string[] | undefined)[]> {
-  // Reads each member once, because keys near to each other are often in the same member.
+  // Reads each directory and member once, because keys near to each other are often in the same member.
+  const directories = new Map<DocumentFile, Promise<PlacedMember[]>>();
   const members = new Map<string, Promise<string>>();
   const find = async (key: string) => {
     const file = files[lastUpTo(files, key)];
-    const placed = file && (await membersOf(archive, file));
-    const member = placed?.[lastUpTo(placed, key)];
-    if (file === undefined || member === undefined) return undefined;
+    if (file === undefined) return undefined;
+    const directory = directories.get(file) ?? membersOf(archive, file);
+    directories.set(file, directory);
+    const placed = await directory;
+    const member = placed[lastUpTo(placed, key)];
+    if (member === undefined) return undefined;
     const place = `${file.file} ${member.offset}`;
     const text = members.get(place) ?? readMember(archive, file, member);
     members.set(place, text);

@@ -43,7 +43,7 @@ import { hex } from '../support/records.ts';
 /** Writes documents as a level of an archive in memory. Readers read parts of files if `objectSize` is large. */
 async function levelOf(documents: readonly StoredDocument[], fileSize: number, objectSize = fileSize, limits = LIMITS) {
   const files = new Map<string, Uint8Array>();
-  const reads = { rounds: 0, pending: 0 };
+  const reads = { rounds: 0, pending: 0, places: [] as string[] };
   const put = (content: Uint8Array) => {
     const { name } = sealFile(content);
     files.set(name, content);
@@ -61,6 +61,7 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
         read: async (file, offset, length) => {
           if (reads.pending === 0) reads.rounds += 1;
           reads.pending += 1;
+          reads.places.push(`${file} ${offset}`);
           await tick();
           reads.pending -= 1;
           return sealFile(files.get(file) ?? Buffer.alloc(0)).file.subarray(offset, offset + length);
@@ -109,6 +110,17 @@ describe('documents', () => {
     expect(Math.max(...members.map(({ length }) => length))).toBeGreaterThan(1);
     // Starts of members are short.
     for (const { from } of members.flat().slice(1)) expect(from.length).toBeLessThan(9);
+  });
+
+  it('that are asked for together are read from each directory and each member once', async () => {
+    const keys = Array.from({ length: 300 }, (_, i) => `key ${1000 + i}`);
+    const { level, archive, reads } = await levelOf(documentsOf(keys), 4096, 2 ** 22, { ...LIMITS, documentMember: 999 });
+    expect(level.files.length).toBeGreaterThan(1);
+    const opened = await archive();
+    reads.places.length = 0;
+    expect((await findDocuments(opened, level, keys)).filter((found) => found === undefined)).toEqual([]);
+    expect(reads.places.length).toBeGreaterThan(level.files.length * 2);
+    expect(new Set(reads.places).size).toBe(reads.places.length);
   });
 
   it('of a long list take at most three rounds of reads, wherever its files end', async () => {
