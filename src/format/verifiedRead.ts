@@ -10,17 +10,22 @@ import { contentIn, DIGEST_BYTES, PIECE_BYTES } from './tails.ts';
 export type Digest = (bytes: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * Returns `read` with checks. Reads the pieces that have the wanted bytes, and the tail unless `tails` has it. Both reads
- * run at the same time, or are one read if the pieces are near the end. Rejects with an ArchiveError for wrong bytes.
+ * Returns `read` with checks, for the reads of one answer. Reads the pieces that have the wanted bytes, and the tail
+ * unless `tails` has it. Both reads run at the same time, or are one read if the pieces are near the end. Rejects with
+ * an ArchiveError for wrong bytes.
  */
 export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: PartCache): ArchiveFiles['read'] {
+  /** Tails that are being read. Reads of one answer share them. */
+  const loading = new Map<string, Promise<Uint8Array>>();
   return async (file, offset, length, size) => {
     const bytes = contentIn(size);
     const begin = offset - (offset % PIECE_BYTES);
     const end = Math.min(Math.ceil((offset + length) / PIECE_BYTES) * PIECE_BYTES, bytes);
+    const hasTail = offset + length > bytes;
     // A caller that wants the tail too gets the tail that was checked.
-    if (offset + length > bytes) tails.forget(file);
-    const isOne = !tails.has(file) && !exceeds(READER_LIMITS, 'nearBytes', bytes - end);
+    if (hasTail) tails.forget(file);
+    const shared = hasTail ? undefined : loading.get(file);
+    const isOne = shared === undefined && !tails.has(file) && !exceeds(READER_LIMITS, 'nearBytes', bytes - end);
     const reading = read(file, begin, (isOne ? size : end) - begin, size);
     const loadTail = async () => {
       const found = await (isOne ? reading.then((all) => all?.subarray(bytes - begin)) : read(file, bytes, size - bytes, size));
@@ -29,7 +34,9 @@ export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: 
       // Copies the tail, because a view would keep the pieces in memory.
       return { value: new Uint8Array(found), bytes: found.length };
     };
-    const [pieces, tail] = await Promise.all([reading, tails.get(file, loadTail)]);
+    const tailOf = shared ?? tails.get(file, loadTail).finally(() => loading.delete(file));
+    loading.set(file, tailOf);
+    const [pieces, tail] = await Promise.all([reading, tailOf]);
     if (pieces === undefined) return undefined;
     const check = async (at: number) => {
       const found = await digest(pieces.subarray(at - begin, Math.min(at + PIECE_BYTES, end) - begin));

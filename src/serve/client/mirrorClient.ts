@@ -62,12 +62,20 @@ function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
     proofs ??= new bundle.Proofs(options);
     return proofs;
   };
-  return (files) => ({
-    open: async (path) => (await load()).over(files).open(path),
-    file: async (path) => (await load()).over(files).file(path),
-    read: async (path, offset, length, size) => (await load()).over(files).read(path, offset, length, size),
-    inflate: files.inflate,
-  });
+  return (files) => {
+    let proven: MirrorFiles | undefined;
+    const over = async () => {
+      const loaded = await load();
+      proven ??= loaded.over(files);
+      return proven;
+    };
+    return {
+      open: async (path) => (await over()).open(path),
+      file: async (path) => (await over()).file(path),
+      read: async (path, offset, length, size) => (await over()).read(path, offset, length, size),
+      inflate: files.inflate,
+    };
+  };
 }
 
 const FRESH_MS = 10_000;
