@@ -14,6 +14,8 @@ export class LineFile {
   readonly #handle: number;
   #text = '';
   count = 0;
+  /** Bytes of the longest line, or more. */
+  longest = 0;
 
   constructor(file: string) {
     this.file = file;
@@ -24,6 +26,8 @@ export class LineFile {
   add(line: string): void {
     this.#text += `${line}\n`;
     this.count += 1;
+    // A character of JavaScript has at most 3 bytes in UTF-8.
+    this.longest = Math.max(this.longest, 3 * line.length);
     if (this.#text.length >= AT_ONCE) this.#flush();
   }
 

@@ -1,6 +1,6 @@
 /** Returns SQL that reads files. All such SQL is here, because DuckDB interprets special characters in paths. */
-import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { LineFile } from '../disk/lineFile.ts';
 import { literal } from './store.ts';
 
 /** Returns an absolute path as an SQL literal, because DuckDB expands `~`. Escapes wildcard characters. */
@@ -39,22 +39,18 @@ export const readCsv = (paths: readonly string[], columns: readonly string[], op
 export const writePartitioned = (rows: string, folder: string, part: string): string =>
   `COPY (${rows}) TO ${literal(resolve(folder))} (FORMAT parquet, PARTITION_BY (${part}))`;
 
-/** Bytes of the longest line of JSON with one record or one document. */
-const LONGEST_LINE = 1024 * 1024;
+/** Bytes of the shortest longest line. Smaller buffers make reading slower. */
+const LEAST_OBJECT = 64 * 1024;
 
 /**
  * Returns the SQL call that reads a file with one JSON object per line. `columns` are names and types in DuckDB's
- * notation. Each thread of DuckDB allocates twice `maximum_object_size`, so the size is limited to that of the file.
+ * notation. Each thread of DuckDB allocates twice `maximum_object_size`, so it follows the longest line.
  */
-export const readLines = (path: string, columns: string, longest = LONGEST_LINE): string =>
+export const readLines = ({ file, longest }: Pick<LineFile, 'file' | 'longest'>, columns: string): string =>
   readFiles(
     'json',
-    [path],
-    [
-      `format = 'newline_delimited'`,
-      `maximum_object_size = ${Math.max(Math.min(longest, statSync(path).size), 64 * 1024)}`,
-      `columns = {${columns}}`,
-    ],
+    [file],
+    [`format = 'newline_delimited'`, `maximum_object_size = ${Math.max(longest, LEAST_OBJECT)}`, `columns = {${columns}}`],
   );
 
 /** Returns the SQL call that reads metadata of Parquet row groups, one row per column and row group. */

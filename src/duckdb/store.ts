@@ -235,7 +235,7 @@ function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<
  */
 function shareOf(size: string): number {
   const bytes = bytesOf(size) ?? 0;
-  return Math.max(0.65 * bytes - 75e6, 0.4 * bytes);
+  return Math.max(0.55 * bytes - 75e6, 0.4 * bytes);
 }
 
 /** Throws a BuildError when memory, disk space or file handles are used up. Rethrows any other error. */

@@ -122,6 +122,11 @@ export async function findInLevels(archive: Archive, levels: readonly DocumentLe
   return found.flatMap(({ level, values }) => (values === undefined ? [] : [{ level, values }]));
 }
 
+/** Yields the text of a level, a member at a time. Rejects with an ArchiveError when a file is missing or damaged. */
+export async function* textOf(archive: Archive, { files }: DocumentLevel): AsyncGenerator<string, void, undefined> {
+  for (const file of files) for (const member of await membersOf(archive, file)) yield await readMember(archive, file, member);
+}
+
 /** Even a list of a million entries begins fewer files. */
 const MOST_AHEAD = 2;
 

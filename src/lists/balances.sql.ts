@@ -290,7 +290,7 @@ class BalanceRows {
         : `entry[1], subject::BIGINT, entry[2], coalesce(entry[3], '0')`;
     if (lines.count > 0) {
       await this.#store.run(`INSERT INTO ${table} SELECT level, ${columns} FROM (
-        SELECT level, subject, unnest(entries) AS entry FROM ${readLines(lines.file, `level: 'INTEGER', subject: 'VARCHAR', entries: 'VARCHAR[][]'`)})`);
+        SELECT level, subject, unnest(entries) AS entry FROM ${readLines(lines, `level: 'INTEGER', subject: 'VARCHAR', entries: 'VARCHAR[][]'`)})`);
     }
     rmSync(lines.file);
   }

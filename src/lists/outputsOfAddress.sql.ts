@@ -101,7 +101,7 @@ export class AddressOutputs {
     if (lines.count === 0) return;
     countCrossing('listPage');
     await this.#store.run(`INSERT INTO list_pages SELECT ${first}, key, page, start
-      FROM ${readLines(lines.file, `key: 'VARCHAR', page: 'BIGINT', start: 'VARCHAR'`)}`);
+      FROM ${readLines(lines, `key: 'VARCHAR', page: 'BIGINT', start: 'VARCHAR'`)}`);
   }
 
   /**
@@ -243,7 +243,7 @@ export class AddressOutputs {
       }
     });
     if (lines.count > 0)
-      await this.#store.run(`INSERT INTO removed_heights FROM ${readLines(lines.file, `"output": 'VARCHAR', height: 'BIGINT'`)}`);
+      await this.#store.run(`INSERT INTO removed_heights FROM ${readLines(lines, `"output": 'VARCHAR', height: 'BIGINT'`)}`);
   }
 }
 

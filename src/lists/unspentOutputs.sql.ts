@@ -7,7 +7,7 @@ import { type LineFile, writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import { documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from '../engine/archive/documentWriter.ts';
-import { type ArchiveSources, type LevelPlan, type ListedRecords, recalledPages } from '../engine/archive/listedRecords.ts';
+import type { ArchiveSources, LevelPlan, ListedRecords } from '../engine/archive/listedRecords.ts';
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
 import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -110,10 +110,10 @@ async function listReceived({ listed: { recalled }, input, changes }: OutputForm
   const record = `STRUCT(rune STRUCT(id VARCHAR), address VARCHAR, operation VARCHAR, amount VARCHAR, location ${location})`;
   const at = (name: string) => `record.location.${name} AS ${name}`;
   const recalledRows = (
-    file: string,
+    lines: LineFile,
   ) => `SELECT ${at('block_height')}, right(record.location.tx_id, 64) AS tx_id, ${at('vout')}, ${at('tx_index')},
       record.location."timestamp" AS "timestamp", record.address AS address, record.rune.id AS rune_id, record.amount AS amount
-    FROM (SELECT unnest(results) AS record FROM ${recalledPages(file, `results: '${record}[]'`)}) WHERE record.operation = 'receive'`;
+    FROM (SELECT unnest(results) AS record FROM ${readLines(lines, `results: '${record}[]'`)}) WHERE record.operation = 'receive'`;
   const all = recalled === undefined ? written : `${written} UNION ALL ${recalledRows(recalled)}`;
   await store.run(`CREATE OR REPLACE TEMP VIEW received AS
     SELECT * EXCLUDE (tx_id, vout), tx_id || ':' || vout AS "output" FROM (${all}) WHERE vout IS NOT NULL`);
@@ -166,10 +166,10 @@ async function rowsOf(
     if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, lines);
   });
   const columns = `key: 'VARCHAR', "output": 'VARCHAR'`;
-  const both = cancelled.count === 0 ? undefined : readLines(cancelled.file, `${columns}, height: 'BIGINT'`);
+  const both = cancelled.count === 0 ? undefined : readLines(cancelled, `${columns}, height: 'BIGINT'`);
   const others = both === undefined ? '' : `ANTI JOIN (FROM ${both}) USING ("output")`;
   const isReused = plan.reused.map(({ first, last }) => `height BETWEEN ${first} AND ${last}`).join(' OR ') || 'false';
-  const removedRows = removed.count === 0 ? '' : `UNION FROM ${readLines(removed.file, `${columns}, first: 'BIGINT', page: 'BIGINT'`)}`;
+  const removedRows = removed.count === 0 ? '' : `UNION FROM ${readLines(removed, `${columns}, first: 'BIGINT', page: 'BIGINT'`)}`;
   return {
     made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, place, number, id, rune, units
       FROM (${recordsOf(state)}) ${others} WHERE address IS NOT NULL`,

@@ -13,7 +13,6 @@ import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { keyOfAddress } from '../format/documents.ts';
 import { type DocumentLevel, levelRanges } from '../format/levels.ts';
 import type { ListTables, OutputTables } from '../format/listTables.ts';
-import { MOST_INFLATED } from '../format/root.ts';
 import type { Limits } from '../limits.ts';
 import { type Changes, changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../lists/balanceChanges.sql.ts';
 import { AddressOutputs, sortKeySql } from '../lists/outputsOfAddress.sql.ts';
@@ -124,10 +123,10 @@ async function readOutputs({ scratch, store }: Verification, archive: StoredArch
   } finally {
     for (const lines of [runes, values, spent]) lines.close();
   }
-  await store.run(`CREATE OR REPLACE TEMP TABLE read_spent AS FROM ${readLines(spent.file, `first: 'BIGINT', "output": 'VARCHAR'`)};
+  await store.run(`CREATE OR REPLACE TEMP TABLE read_spent AS FROM ${readLines(spent, `first: 'BIGINT', "output": 'VARCHAR'`)};
     CREATE OR REPLACE TEMP TABLE read_values AS
-      FROM ${readLines(values.file, `first: 'BIGINT', "output": 'VARCHAR', height: 'BIGINT', key: 'VARCHAR', place: 'VARCHAR', runes: 'VARCHAR'`, MOST_INFLATED)};
-    CREATE OR REPLACE TEMP TABLE read_outputs AS FROM ${readLines(runes.file, OUTPUT_COLUMNS)} ANTI JOIN read_spent USING ("output")`);
+      FROM ${readLines(values, `first: 'BIGINT', "output": 'VARCHAR', height: 'BIGINT', key: 'VARCHAR', place: 'VARCHAR', runes: 'VARCHAR'`)};
+    CREATE OR REPLACE TEMP TABLE read_outputs AS FROM ${readLines(runes, OUTPUT_COLUMNS)} ANTI JOIN read_spent USING ("output")`);
   const { wrong } = await store.row(
     `SELECT count(*) AS wrong FROM read_spent AS s LEFT JOIN read_values AS v ON v."output" = s."output" AND v.first < s.first WHERE v.first IS NULL`,
     { wrong: int },

@@ -1,15 +1,23 @@
-/** Compares the blocks of two mirrors by their digests, and reports by which rules each mirror made its rows. */
-import { readFileSync } from 'node:fs';
+/**
+ * Compares several mirrors: their blocks by their digests, and their lists. Reports which mirrors agree, and by which
+ * rules each made its rows.
+ */
+import { closeSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { count, type Log } from '../cli/log.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { describeSources } from '../contract/sources.ts';
+import { openRegularFile } from '../disk/regularFile.ts';
 import { InputError, UsageError } from '../errors.ts';
+import type { ArchiveFiles } from '../format/archiveReader.ts';
+import { groupBy } from '../groupBy.ts';
 import { digestOfBlocks, readDigests } from '../output/digests.ts';
-import { MANIFEST_PATH } from '../pages/filePaths.ts';
+import { archivePath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { Client, DEFAULTS } from '../pull/httpClient.ts';
-import { baseOf, digestsPaths, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
+import { baseOf, digestsPaths, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
+import { compareLists, type ListedMirror } from './compareLists.ts';
 import { VerificationError } from './findings.ts';
 
 /** Maximum number of heights to show of each list of blocks. Others are only counted. */
@@ -27,53 +35,107 @@ export function parseAgainst(text: string): Other {
   throw new UsageError('--against must be a folder, or an http(s) URL without user, password, query and fragment');
 }
 
-/**
- * Compares a verified output with another mirror, of which only the manifest and the digests are read. Logs the result.
- * Throws a VerificationError if a block that both have differs.
- */
-export async function compareWith(dir: string, own: Listing, other: Other, log: Log): Promise<void> {
-  const name = typeof other === 'string' ? other : baseOf(other);
-  const theirs = typeof other === 'string' ? readFolder(other) : await readUrl(name, log);
-  if (theirs.manifest.digest === own.manifest.digest) {
-    log.info('compared', `${dir} and ${name} have the same data: digest ${own.manifest.digest}.`, { against: name, different: 0 });
-    return;
-  }
-  const [ours, known] = [byHeight(own), byHeight(theirs)];
-  const common = own.blocks.filter(({ height }) => known.has(height));
-  const different = common.filter(({ height, digest }) => known.get(height)?.digest !== digest);
-  const forked = different.filter(({ height, hash }) => known.get(height)?.hash !== hash);
-  const onlyHere = own.blocks.filter(({ height }) => !known.has(height));
-  const onlyThere = theirs.blocks.filter(({ height }) => !ours.has(height));
-  const details = [
-    ...(different.length > 0 ? [`different: ${listed(different)}`] : []),
-    ...(forked.length > 0 ? [`different block hashes, so of another chain: ${listed(forked)}`] : []),
-    ...(onlyHere.length > 0 ? [`only ${dir} has ${listed(onlyHere)}`] : []),
-    ...(onlyThere.length > 0 ? [`only ${name} has ${listed(onlyThere)}`] : []),
-    `rows of ${dir}: ${rulesOf(own)}`,
-    `rows of ${name}: ${rulesOf(theirs)}`,
-  ];
-  if (different.length > 0) {
-    throw new VerificationError(
-      `${dir} and ${name} differ in ${different.length} of the ${count(common.length, 'block')} that both have`,
-      details,
-    );
-  }
-  log.info('compared', `${dir} and ${name} agree in the ${count(common.length, 'block')} that both have.\n  ${details.join('\n  ')}`, {
-    against: name,
-    different: 0,
-    common: common.length,
-    only_here: onlyHere.length,
-    only_there: onlyThere.length,
-  });
+/** A mirror to compare. */
+export interface Compared extends Listing, ListedMirror {
+  /** Name in messages. */
+  readonly name: string;
 }
 
-const byHeight = ({ blocks }: Listing) => new Map(blocks.map((block) => [block.height, block]));
+/** Reads manifest and digests of another mirror. Throws an InputError if it is not a mirror. */
+export async function readOther(other: Other, log: Log): Promise<Compared> {
+  if (typeof other === 'string') return { name: other, files: filesIn(other), ...readFolder(other) };
+  const onRetry = (why: string) => log.notice(`${why}; trying again`);
+  const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
+  const name = baseOf(other);
+  const { read, inflate } = filesOfArchive(name, client);
+  const files: ArchiveFiles = {
+    read: (file, offset, length, isWhole) => read(archivePath(file), offset, length, isWhole),
+    inflate,
+  };
+  return { name, files, ...(await readUrl(name, client)) };
+}
+
+/** Returns a reader of the files of the archive in an output folder. */
+export const filesIn = (root: string): ArchiveFiles => ({
+  read: async (file, offset, length) => {
+    const handle = openRegularFile(join(root, archivePath(file)));
+    try {
+      const part = Buffer.allocUnsafeSlow(length);
+      return readSync(handle, part, 0, length, offset) === length ? part : undefined;
+    } finally {
+      closeSync(handle);
+    }
+  },
+  inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
+});
+
+/**
+ * Compares the blocks and the lists of at least two mirrors. Logs the result. Throws a VerificationError if a block
+ * that all have differs, or a list: it says which mirrors agree, and in which blocks they differ.
+ */
+export async function compareMirrors(mirrors: readonly Compared[], log: Log): Promise<void> {
+  const names = mirrors.map(({ name }) => name);
+  const all = names.length === 2 ? names.join(' and ') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+  const { common, different, details } = compareBlocks(mirrors, names);
+  if (different.length > 0) {
+    const which = `the ${count(common.length, 'block')} that all of them have`;
+    throw new VerificationError(`${all} differ in ${different.length} of ${which}, from block ${different[0]} on`, details);
+  }
+  const lists = await compareLists(mirrors);
+  if (lists.different.length > 0) {
+    const levels = lists.different.map(
+      ({ list, range, contents }) => `${list}, blocks ${range.first} to ${range.last}: ${groupsOf(names, (i) => contents.get(i))}`,
+    );
+    throw new VerificationError(`${all} have the same blocks, but differ in their lists`, levels);
+  }
+  const listed = lists.compared.length < 2 ? [] : [`equal lists: ${lists.compared.map((i) => names[i]).join(', ')}`];
+  const isWhole = details.length === 0;
+  const found = isWhole
+    ? `have the same data: digest ${mirrors[0]?.manifest.digest}.`
+    : `agree in the ${count(common.length, 'block')} that all of them have.`;
+  log.info('compared', [`${all} ${found}`, ...details, ...listed].join('\n  '), { mirrors: names, different: 0, common: common.length });
+}
+
+interface ComparedBlocks {
+  /** Heights that all mirrors have. */
+  readonly common: readonly number[];
+  /** Those of `common` whose records differ, ascending. */
+  readonly different: readonly number[];
+  /** What is to say about the mirrors; empty if they have the same blocks. */
+  readonly details: readonly string[];
+}
+
+function compareBlocks(mirrors: readonly Compared[], names: readonly string[]): ComparedBlocks {
+  const known = mirrors.map(({ blocks }) => new Map(blocks.map((block) => [block.height, block])));
+  const heights = [...new Set(mirrors.flatMap(({ blocks }) => blocks.map(({ height }) => height)))].sort((a, b) => a - b);
+  const common = heights.filter((height) => known.every((blocks) => blocks.has(height)));
+  const differs = (key: 'digest' | 'hash') => (height: number) => new Set(known.map((blocks) => blocks.get(height)?.[key])).size > 1;
+  const different = common.filter(differs('digest'));
+  if (different.length === 0 && common.length === heights.length) return { common, different, details: [] };
+  const forked = different.filter(differs('hash'));
+  const groups = groupBy(different, (height) => groupsOf(names, (i) => known[i]?.get(height)?.digest));
+  const details = [
+    ...[...groups].map(([group, where]) => `${group}: ${listed(where)}`),
+    ...(forked.length > 0 ? [`different block hashes, so of another chain: ${listed(forked)}`] : []),
+    ...mirrors.flatMap(({ name }, i) => {
+      const lacking = heights.filter((height) => known[i]?.has(height) !== true);
+      return lacking.length > 0 ? [`${name} lacks ${listed(lacking)}`] : [];
+    }),
+    ...mirrors.map((mirror) => `rows of ${mirror.name}: ${rulesOf(mirror)}`),
+  ];
+  return { common, different, details };
+}
+
+/** Returns which mirrors agree, such as `a = c ≠ b`. `has` returns what the mirror with an index has, if anything. */
+function groupsOf(names: readonly string[], has: (index: number) => string | undefined): string {
+  const having = [...names.entries()].filter(([i]) => has(i) !== undefined);
+  const groups = groupBy(having, ([i]) => has(i));
+  return [...groups.values()].map((group) => group.map(([, name]) => name).join(' = ')).join(' ≠ ');
+}
 
 /** Returns the number of blocks, and the first of their heights. */
-function listed(blocks: readonly { readonly height: number }[]): string {
-  const heights = blocks.slice(0, SHOWN).map(({ height }) => height);
-  return `${count(blocks.length, 'block')}, ${heights.join(', ')}${blocks.length > SHOWN ? ' …' : ''}`;
-}
+const listed = (heights: readonly number[]): string =>
+  `${count(heights.length, 'block')}, ${heights.slice(0, SHOWN).join(', ')}${heights.length > SHOWN ? ' …' : ''}`;
 
 const rulesOf = ({ manifest: { sources = [] } }: Listing): string =>
   sources.length === 0 ? 'its manifest does not say from where' : `from ${describeSources(sources)}`;
@@ -93,9 +155,7 @@ function readFolder(root: string): Listing {
   }
 }
 
-async function readUrl(base: string, log: Log): Promise<Listing> {
-  const onRetry = (why: string) => log.notice(`${why}; trying again`);
-  const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
+async function readUrl(base: string, client: Client): Promise<Listing> {
   if ((await findManifest(base, client)) === undefined) {
     throw new InputError(`${base} is not a mirror of this program: it has no valid ${MANIFEST_PATH}`, [
       'Give the URL before /runes/v1 with --against.',

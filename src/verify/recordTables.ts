@@ -1,6 +1,6 @@
 /** Tables of records that change balances, from which verification makes balances and outputs again. */
-import { appendFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
+import { LineFile } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
@@ -18,15 +18,13 @@ export class RecordTables {
   readonly records: Table<typeof CHANGING>;
   /** Undefined for an archive without outputs. */
   readonly received: Received | undefined;
-  readonly #file: string;
-  /** Number of lines that are not in the tables yet. */
-  #lines = 0;
+  /** Lines that are not in the tables yet. */
+  #lines: LineFile | undefined;
 
   private constructor(verification: Verification, records: RecordTables['records'], received: Received | undefined) {
     this.#verification = verification;
     this.records = records;
     this.received = received;
-    this.#file = join(verification.scratch, 'records.ndjson');
   }
 
   static async begin(verification: Verification, hasOutputs: boolean): Promise<RecordTables> {
@@ -36,17 +34,15 @@ export class RecordTables {
   }
 
   async add(height: number, records: readonly Activity[]): Promise<void> {
-    const lines: string[] = [];
+    this.#lines ??= new LineFile(join(this.#verification.scratch, 'records.ndjson'));
     for (const record of records) {
       const { rune, address, operation, amount } = record;
       // An output without an address is kept only for `received`, because it changes no balance.
       const received = this.received !== undefined && operation === 'receive' ? this.#outputOf(record) : undefined;
       if (received === undefined && (address === undefined || !CHANGES.has(operation))) continue;
-      lines.push(`${JSON.stringify({ height, rune: rune.id, address, operation, units: amount, ...received })}\n`);
+      this.#lines.add(JSON.stringify({ height, rune: rune.id, address, operation, units: amount, ...received }));
     }
-    appendFileSync(this.#file, lines.join(''));
-    this.#lines += lines.length;
-    if (exceeds(this.#verification.limits, 'linesPerLoad', this.#lines)) await this.load();
+    if (exceeds(this.#verification.limits, 'linesPerLoad', this.#lines.count)) await this.load();
   }
 
   #outputOf({ location }: Activity) {
@@ -57,13 +53,13 @@ export class RecordTables {
 
   /** Moves all lines into the tables. */
   async load(): Promise<void> {
-    if (this.#lines === 0) return;
-    const lines = readLines(this.#file, `${OUTPUT_COLUMNS}, operation: 'VARCHAR'`);
+    if (this.#lines === undefined) return;
+    this.#lines.close();
+    const lines = readLines(this.#lines, `${OUTPUT_COLUMNS}, operation: 'VARCHAR'`);
     const { store } = this.#verification;
     await store.run(`INSERT INTO ${this.records}
       SELECT height, rune, address, operation, units FROM ${lines} WHERE address IS NOT NULL`);
     if (this.received !== undefined) await loadReceived(lines, this.received, store);
-    truncateSync(this.#file);
-    this.#lines = 0;
+    this.#lines = undefined;
   }
 }

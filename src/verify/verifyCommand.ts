@@ -9,7 +9,7 @@ import { messageOf, UsageError } from '../errors.ts';
 import { type NoteKey, parseKey } from '../format/signedNote.ts';
 import { LIMITS } from '../limits.ts';
 import { program } from '../program.ts';
-import { compareWith, parseAgainst } from './compareMirrors.ts';
+import { type Compared, compareMirrors, filesIn, parseAgainst, readOther } from './compareMirrors.ts';
 import { verify } from './verify.ts';
 
 export const VERIFY_COMMAND: Command = {
@@ -20,7 +20,9 @@ export const VERIFY_COMMAND: Command = {
     {
       name: 'against',
       value: 'MIRROR',
-      about: 'Then compares its blocks with those of another mirror: a folder, or https://host[/prefix].',
+      repeatable: true,
+      about:
+        'Then compares it with another mirror: a folder, or https://host[/prefix]. Given twice or more without --dir, verifies no folder, and only compares these mirrors.',
     },
     { name: 'key', value: 'KEY', repeatable: true, about: 'A public key that keygen printed. One of them must have signed the build.' },
     MEMORY_LIMIT,
@@ -30,6 +32,7 @@ export const VERIFY_COMMAND: Command = {
   examples: [
     { args: '', about: 'Verify dist/.' },
     { args: '--against https://host', about: 'Also list the blocks that differ from those of another mirror.' },
+    { args: '--against https://one --against https://two', about: 'Say in which blocks two mirrors differ.' },
     { args: '--dir site --log json', about: 'Verify site/, and report as JSON lines.' },
   ],
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed'],
@@ -46,13 +49,19 @@ function parseFlag(text: string): NoteKey {
 
 /**
  * Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong, or if blocks
- * differ from those of the mirror given with `--against`.
+ * differ from those of the mirrors given with `--against`.
  */
 export async function runVerify(flags: Flags, log: Log): Promise<void> {
-  const dir = flags.one('dir') ?? 'dist';
-  const against = flags.one('against');
-  const other = against === undefined ? undefined : parseAgainst(against);
+  const others = flags.all('against').map(parseAgainst);
   const keys = flags.all('key').map(parseFlag);
+  const hasOwn = flags.has('dir') || others.length < 2;
+  if (!hasOwn && keys.length > 0) throw new UsageError('--key is for the folder that is verified; name it with --dir');
+  const own = hasOwn ? [await verifyFolder(flags.one('dir') ?? 'dist', keys, flags, log)] : [];
+  if (others.length === 0) return;
+  await compareMirrors([...own, ...(await Promise.all(others.map((other) => readOther(other, log))))], log);
+}
+
+async function verifyFolder(dir: string, keys: readonly NoteKey[], flags: Flags, log: Log): Promise<Compared> {
   const clock = new Stopwatch();
   const { manifest, files, blocks, unbalanced } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags), LIMITS, keys);
   const number = (n: number) => n.toLocaleString('en-US');
@@ -85,5 +94,5 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
       `the records of ${count(unbalanced.length, 'rune')} do not add up: addresses send more than they received, such as ${named.join(', ')}. The records are as the input has them; see docs/rows.md`,
     );
   }
-  if (other !== undefined) await compareWith(dir, { manifest, blocks }, other, log);
+  return { name: dir, manifest, blocks, files: filesIn(dir) };
 }

@@ -170,8 +170,10 @@ describe('verification of a signed mirror', () => {
     expect([code, text]).toEqual([4, expect.stringContaining('is not part of this build')]);
   });
 
-  it('refuses a malformed key with exit code 1', async () => {
+  it('refuses a malformed key, and a key without a folder, with exit code 1', async () => {
     const { code, stderr } = await verify('sound', 'nothing');
     expect([code, stderr]).toEqual([1, expect.stringContaining('Error: --key "nothing" is not a public key')]);
+    const unused = await run('verify', ['--against', 'a', '--against', 'b', '--key', FIRST], work);
+    expect([unused.code, unused.stderr]).toEqual([1, expect.stringContaining('Error: --key is for the folder that is verified')]);
   });
 });

@@ -18,7 +18,6 @@ import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuil
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { run } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
-import { startServer } from '../support/server.ts';
 
 const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
 
@@ -328,88 +327,6 @@ describe('npm run verify', () => {
   it('of a folder that is not an output ends with exit code 2', async () => {
     const { code, stderr } = await run('verify', ['--dir', join(work, 'nothing')], work);
     expect([code, stderr]).toEqual([2, expect.stringContaining('is not the output of a build: runes/v1/manifest.json not found')]);
-  });
-});
-
-describe('npm run verify -- --against', () => {
-  const built = async (files: Readonly<Record<string, string>>): Promise<string> => {
-    const folder = temporaryFolder();
-    writeFiles(folder, Object.fromEntries(Object.entries(files).map(([name, text]) => [`input/${name}`, text])));
-    await testBuild(join(folder, 'dist'), { inputs: [join(folder, 'input')] });
-    return join(folder, 'dist');
-  };
-  const against = (other: string, dir = whole) => run('verify', ['--dir', dir, '--against', other], work);
-  const many = (from: number, to: number, amount: string) =>
-    ndjson(Array.from({ length: to - from + 1 }, (_, i) => record(from + i, 1, { amount })));
-
-  it('of another folder or URL with the same data reports equality', async () => {
-    const server = await startServer(whole);
-    for (const other of [copy(), `http://127.0.0.1:${server.port}`, `http://127.0.0.1:${server.port}/runes/v1/`]) {
-      const { code, stdout } = await against(other);
-      expect([code, stdout]).toEqual([0, expect.stringMatching(/^.* and .* have the same data: digest [0-9a-f]{64}\.$/m)]);
-    }
-    await server.close();
-  });
-
-  it('of a mirror with other blocks reports which, how many, and by which rules', async () => {
-    const indexed = (first: number, last: number) => `{"sources":[{"rules":"bitcoin-indexer","blocks":[[${first},${last}]]}]}`;
-    const [one, two] = [
-      await built({ 'a.ndjson': many(1, 30, '1'), 'blocks.json': indexed(1, 30) }),
-      await built({ 'a.ndjson': `${many(10, 22, '2')}${many(23, 31, '1').replaceAll(hex('block 25'), hex('fork 25'))}` }),
-    ];
-    const server = await startServer(two);
-    const base = `http://127.0.0.1:${server.port}`;
-    const { code, stderr } = await against(base, one);
-    await server.close();
-    const first = '10, 11, 12, 13, 14, 15, 16, 17, 18, 19 …';
-    expect([code, stderr.split('\n')]).toEqual([
-      4,
-      [
-        `Error: ${one} and ${base} differ in 14 of the 21 blocks that both have`,
-        `  different: 14 blocks, ${first}`,
-        '  different block hashes, so of another chain: 1 block, 25',
-        `  only ${one} has 9 blocks, 1, 2, 3, 4, 5, 6, 7, 8, 9`,
-        `  only ${base} has 1 block, 31`,
-        `  rows of ${one}: from a database of bitcoin-indexer (blocks 1..30)`,
-        `  rows of ${base}: its manifest does not say from where`,
-        '',
-      ],
-    ]);
-    const part = await built({ 'a.ndjson': many(5, 10, '1') });
-    const covered = await against(part, one);
-    expect([covered.code, covered.stderr, covered.stdout]).toEqual([
-      0,
-      '',
-      expect.stringContaining(`${one} and ${part} agree in the 6 blocks that both have.\n  only ${one} has 24 blocks, 1, 2, 3, 4, 11,`),
-    ]);
-  });
-
-  it.each([
-    ['no folder', () => join(work, 'nothing'), 2, /nothing cannot be compared: ENOENT/],
-    [
-      'a folder whose digests are of another build',
-      () => {
-        const out = copy();
-        edit(out, 'runes/v1/digests/0.json', (text) => text.replace(/"digest":"[0-9a-f]{4}/, '"digest":"0000'));
-        return out;
-      },
-      2,
-      /cannot be compared: its block digests do not match the digest in its manifest/,
-    ],
-    ['a URL with a password', () => 'https://user:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
-    ['a URL with a password and no user', () => 'https://:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
-    ['another kind of URL', () => 'ftp://SECRET', 1, /--against must be a folder, or an http\(s\) URL/],
-  ])('of %s is refused', async (_, other, exitCode, message) => {
-    const { code, stderr } = await against(other());
-    expect([code, stderr]).toEqual([exitCode, expect.stringMatching(message)]);
-    expect(stderr).not.toContain('SECRET');
-  });
-
-  it('of a server that is not a mirror is refused', async () => {
-    const server = await startServer(whole);
-    const { code, stderr } = await against(`http://127.0.0.1:${server.port}/elsewhere`);
-    await server.close();
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/elsewhere is not a mirror of this program/)]);
   });
 });
 

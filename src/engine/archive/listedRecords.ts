@@ -14,7 +14,6 @@ import { int, type Store } from '../../duckdb/store.ts';
 import { columns, type Table } from '../../duckdb/table.ts';
 import { type LevelRange, levelRanges } from '../../format/levels.ts';
 import type { ListTables } from '../../format/listTables.ts';
-import { MOST_INFLATED } from '../../format/root.ts';
 import type { Loaded } from '../../input/loadInput.ts';
 import { countCrossing, type WorkLimits } from '../../limits.ts';
 import { SpoolReader } from '../render/blockSpool.ts';
@@ -48,7 +47,7 @@ export interface ListedRecords {
   readonly records: Table<typeof LISTED>;
   readonly pages: Table<typeof PAGES>;
   /** File with the pages that were read back from the last build; undefined if there are none. */
-  readonly recalled: string | undefined;
+  readonly recalled: LineFile | undefined;
 }
 
 export interface LevelPlan extends LevelRange {
@@ -98,15 +97,12 @@ export async function listRecords(
   const lines = new LineFile(join(scratch, 'recalled-pages.ndjson'));
   // Appends rows, because DuckDB would need a buffer for the longest line of a JSON file in each thread.
   const pages = await store.append('listed_pages', PAGES, placesOf(blocks, recalled, old, lines)).finally(() => lines.close());
-  const listed = { records, pages, recalled: lines.count > 0 ? lines.file : undefined };
+  const listed = { records, pages, recalled: lines.count > 0 ? lines : undefined };
   if (listed.recalled !== undefined) await insertRecalled(listed.recalled, listed, pageSize, store);
   else rmSync(lines.file);
   await insertWritten(listed, input.kept, changes.written, pageSize, blocks.limits, store);
   return listed;
 }
-
-/** Returns SQL that reads recalled pages. `columns` has the wanted keys of a page, and their types. */
-export const recalledPages = (file: string, columns: string): string => readLines(file, columns, MOST_INFLATED);
 
 /** Blocks that are as the last build left them, in levels that are made anew. */
 async function recalledHeights(
@@ -169,7 +165,7 @@ function* entriesOf(spooled: ArchivedBlocks['spooled']): Generator<{ readonly he
   }
 }
 
-async function insertRecalled(file: string, listed: ListedRecords, pageSize: number, store: Store): Promise<void> {
+async function insertRecalled(lines: LineFile, listed: ListedRecords, pageSize: number, store: Store): Promise<void> {
   const record =
     'STRUCT(rune STRUCT(id VARCHAR), address VARCHAR, operation VARCHAR, amount VARCHAR, location STRUCT(block_height BIGINT))';
   await store.run(
@@ -177,7 +173,7 @@ async function insertRecalled(file: string, listed: ListedRecords, pageSize: num
       `SELECT record.location.block_height AS block_height, "offset" + i AS record, record.rune.id AS rune_id, record.address AS address,
          record.operation AS operation, record.amount AS amount
        FROM (SELECT "offset", unnest(range(len(results))) AS i, unnest(results) AS record
-         FROM ${recalledPages(file, `"offset": 'BIGINT', results: '${record}[]'`)})`,
+         FROM ${readLines(lines, `"offset": 'BIGINT', results: '${record}[]'`)})`,
       listed,
       pageSize,
     ),

@@ -97,6 +97,18 @@ export async function readListing(base: string, client: Client): Promise<Listing
   });
 }
 
+/** Returns a reader of the files of a mirror's archive. It fetches complete files and compares them with their names. */
+export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFile>, 'read' | 'inflate'> {
+  const archive = new WholeFiles(base, client);
+  return {
+    read: async (path, offset, length) => {
+      const part = (await archive.read(path))?.subarray(offset, offset + length);
+      return part?.length === length ? part : undefined;
+    },
+    inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
+  };
+}
+
 export class MirrorSource implements Source {
   readonly name: string;
   get origin(): Sources {
@@ -175,8 +187,8 @@ export class MirrorSource implements Source {
 
   /** Creates a page map over the mirror's files with an empty cache. */
   #fresh(): MirrorReader<OpenFile> {
-    const archive = new WholeFiles(this.#base, this.#client);
     const files: Files<OpenFile> = {
+      ...filesOfArchive(this.#base, this.#client),
       open: async (path) => {
         const most = Math.max(bytesOf(maximumLimit(siteOf(this.#manifest))), MANIFEST_BYTES);
         const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text, most);
@@ -184,11 +196,6 @@ export class MirrorSource implements Source {
         if (status === 404) return undefined;
         throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
       },
-      read: async (path, offset, length) => {
-        const part = (await archive.read(path))?.subarray(offset, offset + length);
-        return part?.length === length ? part : undefined;
-      },
-      inflate: (member, most) => Promise.resolve(gunzipSync(member, { maxOutputLength: most }).toString()),
     };
     return new MirrorReader(files, answerFromLists, Number.POSITIVE_INFINITY);
   }

@@ -1,0 +1,94 @@
+/**
+ * Compares the lists of several mirrors. Files with equal names are equal. Other files are read, because their bytes
+ * also depend on the version of zlib.
+ */
+import { createHash } from 'node:crypto';
+import type { Manifest } from '../contract/schemas.ts';
+import { Archive, type ArchiveFiles } from '../format/archiveReader.ts';
+import { textOf } from '../format/documents.ts';
+import type { DocumentLevel, LevelRange } from '../format/levels.ts';
+import type { ListTables } from '../format/listTables.ts';
+import { groupBy } from '../groupBy.ts';
+import { siteOf } from '../pages/mirrorOptions.ts';
+
+/** A mirror's manifest, and a reader of the files of its archive. */
+export interface ListedMirror {
+  readonly manifest: Manifest;
+  readonly files: ArchiveFiles;
+}
+
+/** Levels of a list with equal heights and different content. */
+interface DifferentLevel {
+  readonly list: string;
+  readonly range: LevelRange;
+  /** What identifies the content of a level, by the index of its mirror. */
+  readonly contents: ReadonlyMap<number, string>;
+}
+
+export interface ComparedLists {
+  /** In the order of lists and heights. */
+  readonly different: readonly DifferentLevel[];
+  /** Indexes of the mirrors whose lists were compared. */
+  readonly compared: readonly number[];
+}
+
+/** The lists in the form of documents. All other lists follow from these and from the blocks. */
+const LISTS: Readonly<Record<string, (lists: ListTables) => readonly DocumentLevel[] | undefined>> = {
+  etchings: ({ etchings }) => etchings?.levels,
+  balances: ({ balances }) => balances?.addresses,
+  holders: ({ balances }) => balances?.holders,
+  outputs: ({ outputs }) => outputs?.outputs,
+  'outputs of addresses': ({ outputs }) => outputs?.addresses,
+};
+
+interface OpenedLevel {
+  readonly mirror: number;
+  readonly level: DocumentLevel;
+  readonly archive: Archive;
+}
+
+/**
+ * Compares levels of equal heights. Lists of another dialect or with other pages than those of the first mirror with
+ * lists are not compared. Rejects with an ArchiveError if a file is missing or damaged.
+ */
+export async function compareLists(mirrors: readonly ListedMirror[]): Promise<ComparedLists> {
+  const all = await Promise.all(mirrors.map(openLists));
+  const first = all.find((one) => one !== undefined);
+  const opened = [...all.entries()].flatMap(([mirror, one]) => (one === undefined || one.form !== first?.form ? [] : [{ ...one, mirror }]));
+  const different: DifferentLevel[] = [];
+  for (const [list, levelsOf] of Object.entries(LISTS)) {
+    const levels = opened.flatMap(({ lists, ...one }) => (levelsOf(lists) ?? []).map((level): OpenedLevel => ({ ...one, level })));
+    for (const equalRanges of groupBy(levels, ({ level }) => `${level.first} ${level.last}`).values()) {
+      const contents = await contentsOf(equalRanges);
+      const [one] = equalRanges;
+      if (one !== undefined && new Set(contents.values()).size > 1) different.push({ list, range: one.level, contents });
+    }
+  }
+  return { different, compared: opened.map(({ mirror }) => mirror) };
+}
+
+/** Opens the lists of a mirror, and describes their form. Undefined for a mirror without lists. */
+async function openLists({ manifest, files }: ListedMirror): Promise<{ archive: Archive; lists: ListTables; form: string } | undefined> {
+  const { listRoot, dialect } = siteOf(manifest);
+  const archive = listRoot && (await Archive.open(listRoot, files));
+  const lists = archive?.root.lists;
+  return archive && lists && { archive, lists, form: `${dialect} ${lists.page}` };
+}
+
+/** Returns what identifies the content of each mirror's level: names of files if all are equal, else a hash of the text. */
+async function contentsOf(levels: readonly OpenedLevel[]): Promise<Map<number, string>> {
+  const byNames = groupBy(levels, ({ level: { files } }) => files.map(({ file }) => file).join(' '));
+  const contents = new Map<number, string>();
+  for (const [names, same] of byNames) {
+    const [one] = same;
+    const content = one === undefined || byNames.size === 1 ? names : await hashOf(one);
+    for (const { mirror } of same) contents.set(mirror, content);
+  }
+  return contents;
+}
+
+async function hashOf({ archive, level }: OpenedLevel): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const text of textOf(archive, level)) hash.update(text);
+  return hash.digest('hex');
+}

@@ -1,0 +1,25 @@
+/** Lines of JSON in temporary files, which DuckDB reads with a buffer for the longest line in each thread. */
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { LineFile } from '../../src/disk/lineFile.ts';
+import { readLines } from '../../src/duckdb/readFilesSql.ts';
+import { Store, text } from '../../src/duckdb/store.ts';
+import { temporaryFolder } from '../support/build.ts';
+
+it('are read whatever their length, with no more memory than they need', async () => {
+  const folder = temporaryFolder();
+  const store = await Store.open({ memoryLimit: '300MB', threads: 2, scratch: folder });
+  const read = async (values: readonly string[]) => {
+    const lines = new LineFile(join(folder, 'lines.ndjson'));
+    for (const value of values) lines.add(JSON.stringify({ value }));
+    lines.close();
+    const rows = await store.rows(`SELECT value FROM ${readLines(lines, `value: 'VARCHAR'`)}`, { value: text });
+    return rows.map((row) => row.value);
+  };
+  const long = ['a', '€'.repeat(1_000_000), 'b'];
+  expect(await read(long)).toEqual(long);
+  // Buffers for lines of the file's size, 70 MB, would need more memory than the store has.
+  const many = Array.from({ length: 700 }, (_, i) => String(i).padEnd(100_000));
+  expect((await read(many)).length).toBe(many.length);
+  store.close();
+});
