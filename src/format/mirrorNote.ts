@@ -21,7 +21,7 @@ export interface NotedManifest {
 
 /** The lines of a note that are not in the manifest. */
 export interface NoteFacts {
-  /** Network of the chain, such as `mainnet`; `-` if the input does not say. */
+  /** Network of the chain, as Bitcoin Core names it, such as `main`; `-` if the input does not say. */
   readonly network: string;
   /** Time of signing, such as `2026-11-24T00:41:07Z`. Texts of times sort by time. */
   readonly time: string;
