@@ -188,7 +188,8 @@ export const archiveNameOf = (path: string): string | undefined => NAMED_BY_CONT
 
 const NAMED_BY_CONTENT = new RegExp(`(?:^|[\\\\/])${ARCHIVE_FOLDER}[\\\\/]([0-9a-f]{64})[.]bin$`);
 
-const ARCHIVE_FILE = new RegExp(`^${ARCHIVE_FOLDER}/[0-9a-f]{64}[.]bin(?:[.]tmp)?$`);
+// Before format 3, names had 32 digits. Builds remove such files, too.
+const ARCHIVE_FILE = new RegExp(`^${ARCHIVE_FOLDER}/(?:[0-9a-f]{32}){1,2}[.]bin(?:[.]tmp)?$`);
 
 /** True for the path of an archive's file, finished or temporary. */
 export const isArchivePath = (path: string): boolean => ARCHIVE_FILE.test(path);

@@ -9,6 +9,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, expect, it } from 'vitest';
 import { Progress } from '../../src/cli/progress.ts';
 import { InputError } from '../../src/errors.ts';
+import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
 import type * as source from '../../src/serve/client/mirrorClient.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
@@ -114,6 +115,8 @@ it('a build replaces an output of another version in full', async () => {
   const out = join(work, 'built');
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive' });
   changeManifest(out, undefined);
+  // Files of formats before 3 had shorter names.
+  writeFileSync(join(out, ARCHIVE_FOLDER, `${'ab'.repeat(16)}.bin`), 'old');
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive' });
   expect(tree(out)).toEqual(tree(whole));
 });
