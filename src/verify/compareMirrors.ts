@@ -49,7 +49,7 @@ export async function readOther(other: Other, log: Log): Promise<Compared> {
   const name = baseOf(other);
   const { read, inflate } = filesOfArchive(name, client);
   const files: ArchiveFiles = {
-    read: (file, offset, length, isWhole) => read(archivePath(file), offset, length, isWhole),
+    read: (file, offset, length, size) => read(archivePath(file), offset, length, size),
     inflate,
   };
   return { name, files, ...(await readUrl(name, client)) };
