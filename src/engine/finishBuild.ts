@@ -157,7 +157,7 @@ async function archiveOf(
   // In layout `files`, a build of the last N blocks loses its lowest block whenever it gets a new block.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
-  const form = { site, hasActivity, scratch };
+  const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out };
   const archived = { spooled, replaced, tip, lowest, objectSize, limits };
   return writeArchive(form, archived, { state, input, changes }, etchings, old, sink, store);
 }

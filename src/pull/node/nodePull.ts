@@ -9,9 +9,11 @@
 import { join } from 'node:path';
 import type { Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
+import type { LastRead } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
-import { exceeds, type WorkLimits } from '../../limits.ts';
+import { lowerEnds } from '../../format/levels.ts';
+import { exceeds, type Limits } from '../../limits.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import type { Block } from '../../runes/parseBlock.ts';
@@ -39,7 +41,7 @@ const MOST_MOVES = 5;
 
 export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly folder: string;
-  readonly limits: WorkLimits;
+  readonly limits: Limits;
   /** Replaces the rules of the network in tests, whose chains have invented headers. No flag sets it. */
   readonly difficulty?: DifficultyRules;
 }
@@ -132,8 +134,11 @@ export class NodePull {
           this.#look = look;
         }
         if (isBehind || height >= last) {
+          const ends = isBehind ? undefined : await this.#ends();
+          // The chain may change while its blocks are asked for.
+          if (!isBehind && ends === undefined) continue;
           await this.#tidy();
-          return { ...this.#totals, heights: this.#folder.list(height) };
+          return { ...this.#totals, heights: this.#folder.list(height, ends) };
         }
         if (chain.firstStored > height + 1) {
           throw new InputError(`${this.#node.name} has pruned block ${height + 1}: its first block is ${chain.firstStored}`, [
@@ -290,6 +295,18 @@ export class NodePull {
     const { hash, height } = this.#ledger;
     if (hash === undefined || blocks >= height) return false;
     return blocks < height - this.#options.confirmations || this.#ledger.hashAt(blocks) === bestHash;
+  }
+
+  /** Returns the blocks at which levels of lists end. Undefined if the node's chain changed meanwhile. */
+  async #ends(): Promise<LastRead[] | undefined> {
+    const { height, hash, rowsFrom } = this.#ledger;
+    const ends: LastRead[] = [];
+    for (const end of lowerEnds(height, this.#options.limits.listLevels).filter((one) => one >= rowsFrom)) {
+      const found = await this.#node.hashAt(end);
+      if (found === undefined) return undefined;
+      ends.push({ height: end, hash: found });
+    }
+    return ends.length > 0 && (await this.#node.hashAt(height)) !== hash ? undefined : ends;
   }
 
   /** Removes data that neither the last wanted blocks nor the ledger needs, and joins settled files. */
