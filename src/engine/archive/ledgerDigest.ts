@@ -67,7 +67,7 @@ export function areFromNode(sources: Sources, first: number): boolean {
 }
 
 /** Returns the levels of etchings and outputs up to a block, which must be the end of a level. */
-const levelsUpTo = (height: number, lists: ListTables | undefined) => {
+export const levelsUpTo = (height: number, lists: ListTables | undefined) => {
   const upTo = (levels: readonly DocumentLevel[] = []) => levels.filter(({ last }) => last <= height);
   return { etchings: upTo(lists?.etchings?.levels), outputs: upTo(lists?.outputs?.outputs) };
 };
@@ -125,7 +125,7 @@ async function* ledgerLines(height: number, lists: ListTables, dialect: Dialect,
 }
 
 /** Yields the newest document of each key in these levels, which ascend by height. */
-const newestOf = (levels: readonly DocumentLevel[], files: Files): AsyncGenerator<StoredDocument> =>
+export const newestOf = (levels: readonly DocumentLevel[], files: Files): AsyncGenerator<StoredDocument> =>
   mergeDocuments(
     levels.map((level) => documentsOf(files, level)),
     (same) => same.at(-1) ?? [],

@@ -31,6 +31,7 @@ import { knownRunes } from './readPulledRunes.ts';
 import { RecentBlocks } from './recentBlocks.ts';
 import { removeReplaced } from './reorganisation.ts';
 import { RowFiles } from './rowFiles.ts';
+import { type Donor, removeDownloads, startFrom } from './startFrom.ts';
 import { ahead } from './workAhead.ts';
 
 /** Longest time between two commits, in milliseconds. */
@@ -44,6 +45,8 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly limits: Limits;
   /** Replaces the rules of the network in tests, whose chains have invented headers. No flag sets it. */
   readonly difficulty?: DifficultyRules;
+  /** Mirrors whose ledger a new folder takes over, instead of reading all blocks. */
+  readonly startFrom?: readonly Donor[] | undefined;
 }
 
 /** Thrown if the node's chain changes while it is read. */
@@ -87,9 +90,16 @@ export class NodePull {
     const { firstHeight } = network;
     const state = join(folder, STATE_FOLDER);
     try {
-      const found = readState(state);
+      let found = readState(state);
       checkNetwork(found?.network, chain, node.name, folder);
-      if (found === undefined) checkNew(folder);
+      if (found === undefined) {
+        checkNew(folder);
+        if (options.startFrom !== undefined) {
+          await startFrom(options.startFrom, { ...options, chain }, node, store, log);
+          found = readState(state);
+        }
+      }
+      removeDownloads(folder);
       const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
       const runes = await knownRunes(folder, limits, store);
       const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
@@ -142,6 +152,7 @@ export class NodePull {
         }
         if (chain.firstStored > height + 1) {
           throw new InputError(`${this.#node.name} has pruned block ${height + 1}: its first block is ${chain.firstStored}`, [
+            ...(this.#ledger.start === undefined ? [] : [`Remove ${this.#options.folder} and start again from a newer height.`]),
             'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
           ]);
         }
