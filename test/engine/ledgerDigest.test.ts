@@ -6,9 +6,11 @@ import { limitsWith } from '../../src/limits.ts';
 import { ledgerDigest, ledgerText } from '../rehearsal/model/ledger.ts';
 import { Model } from '../rehearsal/model/model.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
-import { type FakeBlock, FakeNode } from '../support/fakeNode.ts';
+import { chainOf, type FakeBlock, FakeNode } from '../support/fakeNode.ts';
+import { outpointOf } from '../support/memoryLedger.ts';
 import { check } from '../support/outputs.ts';
 import { testPull } from '../support/pull.ts';
+import { messageScript, taproot } from '../support/runeBlocks.ts';
 import { extended } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
@@ -31,13 +33,18 @@ const expectedOf = (chain: readonly FakeBlock[]) => {
 it('the manifest has the digests that the model computes, after new blocks, reorganisations and full builds', async () => {
   const next = randomFor('ledger digests');
   const random = (below: number) => Math.floor(next() * below);
-  let chain = extended([], 60, random, 4);
+  // Its outputs 10 and 11 sort before output 2 as text. Few of them are spent.
+  const wide = {
+    inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }],
+    outputs: [messageScript([2, 1, 6, 12, 0, 0, 0, 1, 13]), ...Array.from({ length: 12 }, (_, i) => taproot(i % 4))],
+  };
+  let chain = extended(chainOf(0, [[], [wide]]), 60, random, 200);
   const node = await FakeNode.start(chain, { network: 'regtest' });
   const work = temporaryFolder();
   const pulled = join(work, 'in');
   try {
     for (const depth of [0, 6]) {
-      chain = extended(chain.slice(0, chain.length - depth), depth + 1 + random(9), random, 4);
+      chain = extended(chain.slice(0, chain.length - depth), depth + 1 + random(9), random, 200);
       node.replace(chain);
       await testPull(`core:${node.url}`, pulled, { limits });
       const manifests: Manifest[] = [];
