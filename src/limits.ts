@@ -22,6 +22,8 @@ export interface WorkLimits {
    * faster to search.
    */
   readonly mergeBelow: number;
+  /** Outputs of a start in memory. More are sorted in parts, which are merged on disk. */
+  readonly startOutputs: number;
   /** Blocks between two commits of a pull from a node. After a kill, at most this many blocks are read again. */
   readonly blocksPerCommit: number;
   /**
@@ -126,6 +128,7 @@ export const LIMITS: Limits = {
   pendingBytes: 32 * MB,
   sortedPageBytes: 4 * KB,
   mergeBelow: 3,
+  startOutputs: 500_000,
   blocksPerCommit: 1000,
   runesPerText: 10_000,
   filesPerScan: 64,

@@ -65,6 +65,7 @@ export async function manifestOf(
     records,
     ...(await leftOut(state, store)),
     ...(sources.length > 0 ? { sources } : {}),
+    ...(archive?.lists?.ledger === undefined ? {} : { ledger: archive.lists.ledger }),
     ...listsOf(etchings, archive?.lists),
     files: files + (archive?.files ?? 0),
     bytes: bytes + (archive?.bytes ?? 0),

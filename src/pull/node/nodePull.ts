@@ -9,9 +9,11 @@
 import { join } from 'node:path';
 import type { Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
+import type { LastRead } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
-import { exceeds, type WorkLimits } from '../../limits.ts';
+import { lowerEnds } from '../../format/levels.ts';
+import { exceeds, type Limits } from '../../limits.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import type { Block } from '../../runes/parseBlock.ts';
@@ -29,6 +31,7 @@ import { knownRunes } from './readPulledRunes.ts';
 import { RecentBlocks } from './recentBlocks.ts';
 import { removeReplaced } from './reorganisation.ts';
 import { RowFiles } from './rowFiles.ts';
+import { type Donor, removeDownloads, startFrom } from './startFrom.ts';
 import { ahead } from './workAhead.ts';
 
 /** Longest time between two commits, in milliseconds. */
@@ -39,9 +42,11 @@ const MOST_MOVES = 5;
 
 export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly folder: string;
-  readonly limits: WorkLimits;
+  readonly limits: Limits;
   /** Replaces the rules of the network in tests, whose chains have invented headers. No flag sets it. */
   readonly difficulty?: DifficultyRules;
+  /** Mirrors whose ledger a new folder takes over, instead of reading all blocks. */
+  readonly startFrom?: readonly Donor[] | undefined;
 }
 
 /** Thrown if the node's chain changes while it is read. */
@@ -85,9 +90,16 @@ export class NodePull {
     const { firstHeight } = network;
     const state = join(folder, STATE_FOLDER);
     try {
-      const found = readState(state);
+      let found = readState(state);
       checkNetwork(found?.network, chain, node.name, folder);
-      if (found === undefined) checkNew(folder);
+      if (found === undefined) {
+        checkNew(folder);
+        if (options.startFrom !== undefined) {
+          await startFrom(options.startFrom, { ...options, chain }, node, store, log);
+          found = readState(state);
+        }
+      }
+      removeDownloads(folder);
       const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
       const runes = await knownRunes(folder, limits, store);
       const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
@@ -132,11 +144,15 @@ export class NodePull {
           this.#look = look;
         }
         if (isBehind || height >= last) {
+          const ends = isBehind ? undefined : await this.#ends();
+          // The chain may change while its blocks are asked for.
+          if (!isBehind && ends === undefined) continue;
           await this.#tidy();
-          return { ...this.#totals, heights: this.#folder.list(height) };
+          return { ...this.#totals, heights: this.#folder.list(height, ends) };
         }
         if (chain.firstStored > height + 1) {
           throw new InputError(`${this.#node.name} has pruned block ${height + 1}: its first block is ${chain.firstStored}`, [
+            ...(this.#ledger.start === undefined ? [] : [`Remove ${this.#options.folder} and start again from a newer height.`]),
             'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
           ]);
         }
@@ -290,6 +306,18 @@ export class NodePull {
     const { hash, height } = this.#ledger;
     if (hash === undefined || blocks >= height) return false;
     return blocks < height - this.#options.confirmations || this.#ledger.hashAt(blocks) === bestHash;
+  }
+
+  /** Returns the blocks at which levels of lists end. Undefined if the node's chain changed meanwhile. */
+  async #ends(): Promise<LastRead[] | undefined> {
+    const { height, hash, rowsFrom } = this.#ledger;
+    const ends: LastRead[] = [];
+    for (const end of lowerEnds(height, this.#options.limits.listLevels).filter((one) => one >= rowsFrom)) {
+      const found = await this.#node.hashAt(end);
+      if (found === undefined) return undefined;
+      ends.push({ height: end, hash: found });
+    }
+    return ends.length > 0 && (await this.#node.hashAt(height)) !== hash ? undefined : ends;
   }
 
   /** Removes data that neither the last wanted blocks nor the ledger needs, and joins settled files. */

@@ -183,6 +183,21 @@ export interface MirrorManifest {
         readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
         readonly blocks: readonly (readonly [first: number, last: number])[];
     }[];
+    /**
+     * SHA-256 of the text `rune-ledger/1`: all runes and unspent outputs after a block, and after a lower one. Only in
+     * mirrors with unspent outputs.
+     */
+    readonly ledger?: {
+        readonly network: string;
+        readonly height: number;
+        readonly hash: string;
+        readonly digest: string;
+        readonly lower?: {
+            readonly height: number;
+            readonly hash: string;
+            readonly digest: string;
+        };
+    };
     /** Optional parts of the API that the mirror has. Requests for other parts get 501. */
     readonly lists?: {
         /** `counts` is set if the supply of etchings has the counts of mints and burns. */
