@@ -16,7 +16,6 @@ const COMMANDS: Readonly<Record<string, string>> = {
   pull: 'Fetches blocks from a Bitcoin Core node, a database, a server of this API or another mirror.',
   verify: 'Checks every file of a build.',
   upload: 'Uploads a build to object storage with rclone.',
-  keygen: 'Makes a key that signs a mirror.',
   sample: 'Writes sample data to try the program.',
 };
 

@@ -35,8 +35,18 @@ export const lastRead = z.strictObject({
 });
 export type LastRead = z.infer<typeof lastRead>;
 
-/** The file `blocks.json`, which pulls write beside their files. Only nodes and their mirrors know the last block. */
-export const blocksFile = z.strictObject({ sources, tip: lastRead.optional() });
+/**
+ * The file `blocks.json`, which pulls write beside their files. Only nodes and their mirrors know the last block. Only
+ * nodes have the other keys: `network` is its name in Bitcoin Core, and `ends` has the hashes of the blocks for which a
+ * build makes digests of the ledger, because such a block may have no records.
+ */
+export const blocksFile = z.strictObject({
+  sources,
+  tip: lastRead.optional(),
+  network: z.string().optional(),
+  ends: z.array(lastRead).optional(),
+});
+export type BlocksFile = z.infer<typeof blocksFile>;
 
 /** Range of heights, both ends included. */
 type Run = readonly [first: number, last: number];

@@ -21,6 +21,8 @@ export interface StoreOptions {
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
   readonly scratch: string;
+  /** Absolute paths of the only files that the store may open. By default it may open every file. */
+  readonly only?: readonly string[];
 }
 
 /** A cell of a row. BIGINT cells are of type bigint. */
@@ -50,6 +52,8 @@ export const int: Column<number> = {
 };
 
 export const text: Column<string> = { type: 'text', read: (cell) => (typeof cell === 'string' ? cell : undefined) };
+
+export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof cell === 'boolean' ? cell : undefined) };
 
 /** A column whose NULL reads as undefined. */
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
@@ -100,6 +104,10 @@ export class Store {
       const store = new Store(instance, connection, memory);
       // `share` needs the progress bar, which is not printed.
       await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
+      if (options.only !== undefined) {
+        const paths = options.only.map(literal).join(', ');
+        await store.run(`SET allowed_paths = [${paths}]; SET enable_external_access = false; SET lock_configuration = true`);
+      }
       return store;
     } catch (error) {
       connection?.closeSync();

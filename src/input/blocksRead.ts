@@ -18,6 +18,10 @@ export interface BlocksRead {
   readonly sources: Sources;
   /** Last block that was read, if a list has it. The block may have no records. */
   readonly tip?: LastRead | undefined;
+  /** Network of the nodes that the blocks are from. Undefined if a list does not name it, or if lists differ. */
+  readonly network?: string | undefined;
+  /** Hashes of some lower blocks, which may have no records. */
+  readonly ends?: readonly LastRead[] | undefined;
 }
 
 /**
@@ -29,12 +33,15 @@ export function readBlocksFiles(files: readonly InputFile[], range: BlockRange |
   const { from = 0, to = Number.MAX_SAFE_INTEGER } = range ?? {};
   const tips = lists.flatMap(({ tip }) => (tip !== undefined && tip.height >= from && tip.height <= to ? [tip] : []));
   const [tip] = tips.sort((a, b) => b.height - a.height);
+  const networks = new Set(lists.map((list) => list.network));
   return {
     sources: joinSources(
       lists.map(({ sources }) => sources),
       [[from, to]],
     ),
     tip,
+    network: networks.size === 1 ? [...networks][0] : undefined,
+    ends: lists.flatMap((list) => list.ends ?? []),
   };
 }
 

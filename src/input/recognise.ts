@@ -98,7 +98,7 @@ function recogniseJson(common: Common, head: string): Recognised {
   if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
   const keys = topLevelKeys(head);
   // These files are a build's list of Parquet files or a pull's list of blocks. They have no records.
-  if (['ranges', 'sources', 'sources,tip'].includes(keys.join())) return { ...common, form: 'no-records', layout };
+  if (keys.join() === 'ranges' || keys[0] === 'sources') return { ...common, form: 'no-records', layout };
   if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
   if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);

@@ -1,7 +1,7 @@
 /** Writes `pulled/blocks.json`, the list of the pulled blocks and their rules. Builds copy it into the manifest. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { blocksFile, joinSources, type LastRead, type Rules, type Sources } from '../contract/sources.ts';
+import { type BlocksFile, blocksFile, joinSources, type Rules, type Sources } from '../contract/sources.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
 import { BLOCKS_FILE } from '../input/blocksRead.ts';
 import type { Heights } from './heightRange.ts';
@@ -9,21 +9,22 @@ import { workFile } from './writePulled.ts';
 
 /**
  * Updates the list. Fetched blocks get `origin`, the rules by which the source makes its rows. Other blocks keep their
- * entry. Blocks without an entry also get `origin`: a killed pull fetched them. `tip` is the last block that the source
- * has read, undefined if the source does not say it.
+ * entry. Blocks without an entry also get `origin`: a killed pull fetched them. `facts` has the other keys of the list,
+ * as far as the source says them. Without `ends`, those in the list stay if `tip` stays.
  */
 export function updateBlocksFile(
   folder: string,
   origin: Sources,
   fetched: readonly Heights[],
   pulled: readonly Heights[],
-  tip: LastRead | undefined,
+  facts: Omit<BlocksFile, 'sources'>,
 ): void {
   const path = join(folder, BLOCKS_FILE);
   const before = readList(path);
   const runs = (heights: readonly Heights[]) => heights.map(({ first, last }): [number, number] => [first, last]);
   const sources = joinSources([joinSources([origin], runs(fetched)), before.sources, origin], runs(pulled));
-  const text = `${JSON.stringify({ sources, tip })}\n`;
+  const ends = before.tip?.hash === facts.tip?.hash ? before.ends : undefined;
+  const text = `${JSON.stringify({ sources, ends, ...facts })}\n`;
   if (text === before.text) return;
   // Durable, because callers remove files that the list no longer has.
   replaceDurably(path, text, workFile(folder, '.json'));
@@ -33,11 +34,11 @@ export function updateBlocksFile(
 export const originsOf = (folder: string): Rules[] => readList(join(folder, BLOCKS_FILE)).sources.map(({ rules }) => rules);
 
 /** Reads the list. Returns no sources if the list is missing or damaged, so that the caller writes it anew. */
-function readList(path: string): { readonly text: string; readonly sources: Sources } {
+function readList(path: string): BlocksFile & { readonly text: string } {
   let text = '';
   try {
     text = readFileSync(path, 'utf8');
-    return { text, sources: blocksFile.parse(JSON.parse(text)).sources };
+    return { text, ...blocksFile.parse(JSON.parse(text)) };
   } catch {
     return { text, sources: [] };
   }

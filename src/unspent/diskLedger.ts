@@ -127,6 +127,10 @@ export class DiskLedger implements Ledger {
     return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
   }
 
+  get network(): string {
+    return this.#state.network;
+  }
+
   /** First height whose rows are kept. */
   get rowsFrom(): number {
     return this.#state.rows_from;

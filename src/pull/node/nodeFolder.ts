@@ -1,13 +1,15 @@
 /** Checks, lists, joins and removes the files that pulls from a node wrote to the folder `pulled`. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { LastRead } from '../../contract/sources.ts';
+import { hundredOf, isParquet } from '../../rows/rowsForm.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
 import { allBy } from '../blockSource.ts';
 import { updateBlocksFile } from '../blocksFile.ts';
 import type { Heights } from '../heightRange.ts';
-import { hundredOf, listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
+import { listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
 import { hasChecksum, removeFiles } from '../writePulled.ts';
-import { isParquet, lost } from './checkFolder.ts';
+import { lost } from './checkFolder.ts';
 import type { RowFiles } from './rowFiles.ts';
 
 export class NodeFolder {
@@ -46,13 +48,15 @@ export class NodeFolder {
 
   /**
    * Writes the list of pulled blocks, up to a height of the ledger. Returns their range. Must be called before
-   * `removeAbove`, so that the list never has a block without a file.
+   * `removeAbove`, so that the list never has a block without a file. `ends` are lower blocks, as in `BlocksFile`.
    */
-  list(height: number): Heights[] {
+  list(height: number, ends?: readonly LastRead[]): Heights[] {
     const { rowsFrom } = this.#ledger;
     const heights = rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
     const hash = this.#ledger.hashAt(height);
-    updateBlocksFile(this.#path, allBy('ord'), heights, heights, heights.length === 0 || hash === undefined ? undefined : { height, hash });
+    const tip = heights.length === 0 || hash === undefined ? undefined : { height, hash };
+    const known = ends === undefined ? {} : { ends: [...ends] };
+    updateBlocksFile(this.#path, allBy('ord'), heights, heights, { tip, network: this.#ledger.network, ...known });
     return heights;
   }
 

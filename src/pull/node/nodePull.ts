@@ -12,6 +12,7 @@ import type { Progress } from '../../cli/progress.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import { exceeds, type WorkLimits } from '../../limits.ts';
+import { hundredOf } from '../../rows/rowsForm.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import type { Block } from '../../runes/parseBlock.ts';
@@ -19,7 +20,7 @@ import { type DifficultyRules, PERIOD, WorkChecker, WorkError } from '../../rune
 import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import type { Heights } from '../heightRange.ts';
 import type { PullOptions, PullResult } from '../pullBlocks.ts';
-import { hundredOf, STATE_FOLDER } from '../pulledFiles.ts';
+import { STATE_FOLDER } from '../pulledFiles.ts';
 import { announce, type Look } from './announce.ts';
 import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
