@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   pull: 'Fetches blocks from a Bitcoin Core node, a database, a server of this API or another mirror.',
   verify: 'Checks every file of a build.',
   upload: 'Uploads a build to object storage with rclone.',
+  keygen: 'Makes a key that signs a mirror.',
   sample: 'Writes sample data to try the program.',
 };
 
@@ -62,7 +63,8 @@ function main(): void {
     process.stderr.write(HELP_TEXT);
     process.exitCode = EXIT.usage;
   } else if (name === 'upload') upload(process.argv.slice(2));
-  else if (Object.hasOwn(COMMANDS, name)) createRequire(import.meta.url)(`./${name}.cjs`);
+  // Pulls start `readRows`, which is not for people.
+  else if (Object.hasOwn(COMMANDS, name) || name === 'readRows') createRequire(import.meta.url)(`./${name}.cjs`);
   else {
     const near = nearest(name, Object.keys(COMMANDS));
     const names = Object.keys(COMMANDS).join(', ');

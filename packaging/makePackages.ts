@@ -31,6 +31,8 @@ const BUNDLES: Readonly<Record<string, string>> = {
   'rune-mirror': 'packaging/main.ts',
   build: 'packaging/build.ts',
   pull: 'scripts/pull.ts',
+  keygen: 'scripts/keygen.ts',
+  readRows: 'scripts/readRows.ts',
   sample: 'scripts/sample.ts',
   serve: 'scripts/serve.ts',
   verify: 'scripts/verify.ts',
@@ -104,6 +106,7 @@ function write(folder: string, files: Readonly<Record<string, string | Buffer>>)
 }
 
 const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
+const CLIENT_FILES = ['client.js', 'lists.js', 'proofs.js', 'client.d.ts'];
 const CLIENT_EXPORT = { types: './client.d.ts', default: './client.js' };
 
 async function makeProgram(folder: string, assets: Readonly<Record<string, Buffer>>): Promise<void> {
@@ -125,14 +128,14 @@ async function makeProgram(folder: string, assets: Readonly<Record<string, Buffe
     'THIRD-PARTY-LICENSES.txt': licencesOf(sources),
     ...Object.fromEntries(Object.entries(assets).map(([path, content]) => [`assets/${path}`, content])),
   });
-  for (const path of ['client.js', 'lists.js', 'client.d.ts']) cpSync(join(folder, 'assets', path), join(folder, path));
+  for (const path of CLIENT_FILES) cpSync(join(folder, 'assets', path), join(folder, path));
   chmodSync(join(folder, 'rune-mirror.cjs'), 0o755);
 }
 
 function makeClient(folder: string, assets: Readonly<Record<string, Buffer>>): void {
   const about = 'Reads rune activity from any static mirror of rune-activity-mirror';
-  const [client, lists, types] = [assets['client.js'], assets['lists.js'], assets['client.d.ts']];
-  if (client === undefined || lists === undefined || types === undefined) throw new Error('the client module is missing');
+  const files = Object.fromEntries(CLIENT_FILES.map((path) => [path, assets[path] ?? '']));
+  if (Object.values(files).includes('')) throw new Error('the client module is missing');
   write(folder, {
     'package.json': jsonText({
       name: `${name}-client`,
@@ -143,9 +146,7 @@ function makeClient(folder: string, assets: Readonly<Record<string, Buffer>>): v
       exports: { '.': CLIENT_EXPORT },
       sideEffects: false,
     }),
-    'client.js': client,
-    'lists.js': lists,
-    'client.d.ts': types,
+    ...files,
   });
 }
 

@@ -3,6 +3,7 @@
  * the scratch folder.
  */
 
+import { resolve } from 'node:path';
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
 import { bytesOf } from '../contract/memorySize.ts';
 import { BuildError, messageOf } from '../errors.ts';
@@ -21,7 +22,7 @@ export interface StoreOptions {
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
   readonly scratch: string;
-  /** Absolute paths of the only files that the store may open. By default it may open every file. */
+  /** Absolute paths of the only files outside the scratch folder that the store may open. By default, all files. */
   readonly only?: readonly string[];
 }
 
@@ -105,8 +106,10 @@ export class Store {
       // `share` needs the progress bar, which is not printed.
       await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
       if (options.only !== undefined) {
-        const paths = options.only.map(literal).join(', ');
-        await store.run(`SET allowed_paths = [${paths}]; SET enable_external_access = false; SET lock_configuration = true`);
+        const [paths, folder] = [options.only.map(literal).join(', '), literal(`${resolve(options.scratch)}/`)];
+        await store.run(
+          `SET allowed_paths = [${paths}]; SET allowed_directories = [${folder}]; SET enable_external_access = false; SET lock_configuration = true`,
+        );
       }
       return store;
     } catch (error) {

@@ -78,7 +78,7 @@ const etching = z.object({
 });
 
 /** Most runes that a list may have. The main chain has 270,000 in 2026. */
-const MOST_RUNES = 10_000_000;
+export const MOST_RUNES = 10_000_000;
 
 const list = z.object({ limit: count.min(1), total: count, results: z.array(z.unknown()) });
 
