@@ -33,6 +33,27 @@ export function addressOf(script: Uint8Array, network: Network, hash256: Hash256
   return null;
 }
 
+/** Returns the script of an address, as the inverse of `addressOf`. Throws for an address of another network or form. */
+export function scriptOfAddress(address: string, network: Network, hash256: Hash256): Uint8Array {
+  const script = address.startsWith(`${network.bech32}1`) ? witnessProgram(address) : hashScript(base58.decode(address), network);
+  if (addressOf(script, network, hash256) !== address) throw new Error(`${address} is not an address of this network`);
+  return script;
+}
+
+function witnessProgram(address: string): Uint8Array {
+  // Only the address of version 0, whose first letter is q, has a checksum of the older form.
+  const code = address.charAt(address.lastIndexOf('1') + 1) === 'q' ? bech32 : bech32m;
+  const [version = 0, ...words] = code.decode(address as `${string}1${string}`).words;
+  const program = code.fromWords(words);
+  return Uint8Array.from([version === 0 ? 0 : 0x50 + version, program.length, ...program]);
+}
+
+/** Returns the script of a version byte, a hash of 20 bytes, and a checksum, which is not checked. */
+function hashScript(bytes: Uint8Array, { p2pkh }: Network): Uint8Array {
+  const hash = bytes.subarray(1, 21);
+  return Uint8Array.from(bytes[0] === p2pkh ? [0x76, 0xa9, 20, ...hash, 0x88, 0xac] : [0xa9, 20, ...hash, 0x87]);
+}
+
 function base58check(version: number, hash: Uint8Array, hash256: Hash256): string {
   const bytes = new Uint8Array(25);
   bytes[0] = version;
