@@ -96,6 +96,26 @@ export interface ReaderLimits {
   readonly nearBytes: number;
 }
 
+/** Limits of the client for unconfirmed transactions. They bound what one call reads, and change no published byte. */
+export interface PendingLimits {
+  /** Transactions. The time of some steps rises with the square. Nodes relay at most 64 that depend on each other. */
+  readonly transactions: number;
+  /** Bytes of all transactions, as many as a block has. */
+  readonly transactionBytes: number;
+  /** Outputs, runes and names that are looked up in the mirror. Each takes several requests. */
+  readonly lookUps: number;
+  /** Rows of all transactions. A stranger's transaction may move many runes to many outputs. */
+  readonly movedRows: number;
+  /** Requests to the mirror, or to an Esplora server, at the same time. */
+  readonly requestsAtOnce: number;
+  /** Requests to an Esplora server. */
+  readonly esploraRequests: number;
+  /** Bytes of all answers of an Esplora server. */
+  readonly esploraBytes: number;
+  /** Milliseconds until all answers of an Esplora server must have arrived. */
+  readonly esploraMs: number;
+}
+
 /** Limits of the local server. They change no published byte. */
 export interface ServerLimits {
   /** Bytes of parsed directories and table blocks in memory, without the root. */
@@ -122,7 +142,7 @@ export interface ServerLimits {
 
 export interface Limits extends WorkLimits, PublishedLimits {}
 
-export type LimitName = keyof Limits | keyof ReaderLimits | keyof ServerLimits;
+export type LimitName = keyof Limits | keyof ReaderLimits | keyof PendingLimits | keyof ServerLimits;
 
 const KB = 1024;
 const MB = 1024 * KB;
@@ -158,6 +178,17 @@ export const LIMITS: Limits = {
 
 /** Limits of all readers, except for hosts with their own limits. */
 export const READER_LIMITS: ReaderLimits = { cachedBytes: 16 * MB, readWhole: MB, nearBytes: 64 * KB };
+
+export const PENDING_LIMITS: PendingLimits = {
+  transactions: 200,
+  transactionBytes: 4 * MB,
+  lookUps: 1000,
+  movedRows: 100_000,
+  requestsAtOnce: 8,
+  esploraRequests: 1000,
+  esploraBytes: 32 * MB,
+  esploraMs: 30_000,
+};
 
 export const SERVER_LIMITS: ServerLimits = {
   partBytes: 64 * MB,

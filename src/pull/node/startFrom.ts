@@ -23,7 +23,7 @@ import { parseCounts, parseEtching } from '../../lists/parseEtching.ts';
 import { parseOutput } from '../../lists/unspentOutputs.ts';
 import { archivePath } from '../../pages/filePaths.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
-import { scriptOf } from '../../runes/address.ts';
+import { scriptOfAddress } from '../../runes/address.ts';
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
 import { NETWORKS } from '../../runes/networks.ts';
 import { type RuneId, runeId } from '../../runes/runeId.ts';
@@ -265,7 +265,7 @@ async function* outputsOf({ lists, archive, point, network }: Ledger): AsyncGene
     const output = parseOutput(key, values);
     if (output === undefined) continue;
     const [, txId = '', vout = ''] = /^([0-9a-f]{64}):(0|[1-9][0-9]{0,9})$/.exec(key) ?? [];
-    const script = output.address === undefined ? new Uint8Array() : scriptOf(output.address, NETWORKS[network], hash256);
+    const script = output.address === undefined ? new Uint8Array() : scriptOfAddress(output.address, NETWORKS[network], hash256);
     if (txId === '' || script === undefined) throw new ChangedArchiveError(`the output ${key.slice(0, 100)} is not valid`);
     const outpoint = Buffer.concat([Buffer.from(txId, 'hex').reverse(), Buffer.alloc(4)]);
     outpoint.writeUInt32LE(Number(vout), 32);

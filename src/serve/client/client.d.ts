@@ -294,6 +294,93 @@ export interface MirrorMemory {
     get(key: string): SignedState | undefined | Promise<SignedState | undefined>;
     set(key: string, state: SignedState): unknown;
 }
+/** A transaction that is not in a block. */
+export interface RawTransaction {
+    /** Bytes of the transaction in hex, with or without witnesses. */
+    readonly hex: string;
+    /** The outputs that it spends, in the order of its inputs. Not used for outputs of other transactions of the query. */
+    readonly inputs?: readonly (ConfirmedOutput | undefined)[] | undefined;
+}
+/** Where an output was made. */
+export interface ConfirmedOutput {
+    /** Height of its block. Without a height, the runes of the output are unknown. */
+    readonly height?: number | undefined;
+    /** Hash of this block. If it is given, the mirror must have the same block. */
+    readonly blockHash?: string | undefined;
+    /** Script of the output in hex. Used only for etchings. Without it, an output that reveals a name is taken for taproot. */
+    readonly script?: string | undefined;
+}
+/** Selects unconfirmed transactions. Set `transactions`, `esplora`, or both. */
+export interface PendingQuery {
+    /** At most 200 transactions with at most 4 MB, in any order. */
+    readonly transactions?: readonly RawTransaction[] | undefined;
+    /** A server with the API of Esplora. It is asked for heights and for unconfirmed parents. */
+    readonly esplora?: {
+        /** URL before `/tx` and `/address`, such as `https://mempool.space/api`. */
+        readonly url: string | URL;
+        /** Adds the unconfirmed transactions of this address. */
+        readonly address?: string | undefined;
+        /** Replaces the global `fetch`. The `fetch` of the mirror is not used, because it may send a key. */
+        readonly fetch?: typeof globalThis.fetch | undefined;
+    } | undefined;
+    /** `main` by default. */
+    readonly network?: 'main' | 'signet' | 'testnet4' | 'regtest' | undefined;
+    /** Cancels the request. The promise then rejects with the signal's reason. */
+    readonly signal?: AbortSignal | undefined;
+}
+/**
+ * A rune. One that an unconfirmed transaction etches has `etching`, and neither id nor number. It has names if the etching
+ * gives a name.
+ */
+export interface PendingRune extends Partial<Rune> {
+    /** Id of the unconfirmed transaction that etches the rune. */
+    readonly etching?: string;
+}
+/** An amount that an unconfirmed transaction moves. */
+export interface PendingAmount {
+    readonly rune: PendingRune;
+    /** Decimal string in units of the rune, as in `Activity`. */
+    readonly amount: string;
+    /** Output, `txid:vout`. Left out in burns without an output. */
+    readonly output?: string;
+    /** Address of the output, in burns the sender's. Left out if the script has no address. */
+    readonly address?: string;
+    /** Set if the amount depends on a mint or an etching, which may fail. The reason is in `possible` of the transaction. */
+    readonly possible?: true;
+}
+/** Runes that an unconfirmed transaction moves. Ids have no prefix `0x`, whatever the dialect. */
+export interface PendingTransaction {
+    readonly tx_id: string;
+    readonly unconfirmed: true;
+    /**
+     * `none` if the transaction moves no runes, `unknown` if one of the reasons in `unknown` applies: then it may move any
+     * runes, and the lists of amounts are empty.
+     */
+    readonly result: 'runes' | 'none' | 'unknown';
+    readonly unknown: readonly string[];
+    /** Runes that outputs get, by output and rune. */
+    readonly coming: readonly PendingAmount[];
+    /** Runes of outputs that the transaction spends, by input and rune. */
+    readonly going: readonly PendingAmount[];
+    readonly burned: readonly PendingAmount[];
+    /** Runes whose amounts may be others, or nothing, once the transaction is in a block. */
+    readonly possible: readonly {
+        readonly rune: PendingRune;
+        readonly why: string;
+    }[];
+    /** Other transactions of the answer that exclude this one: they spend an output that it or a parent spends. */
+    readonly conflicts: readonly string[];
+}
+/** Runes of unconfirmed transactions, as if they were the next block of the mirror, in this order. Hashes have no prefix. */
+export interface PendingAnswer {
+    /** Height of the mirror's highest block. */
+    readonly block_height: number;
+    readonly block_hash: string;
+    /** Parents come before children. */
+    readonly transactions: readonly PendingTransaction[];
+    /** Set if the address may have more unconfirmed transactions than the answer has. */
+    readonly more?: true;
+}
 /** Thrown if the mirror refuses a request or cannot be read. */
 export declare class MirrorError extends Error {
     readonly name = "MirrorError";
@@ -363,6 +450,12 @@ export declare class Mirror {
     runeActivity(rune: string | number, { address, ...window }?: RuneActivityQuery): Promise<RuneActivityPage>;
     /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
     addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage>;
+    /**
+     * Returns the runes that unconfirmed transactions move, as if they were the next block. Rejects with a TypeError for
+     * bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, also if the Esplora
+     * server fails or is on another branch of the chain.
+     */
+    pending(query: PendingQuery): Promise<PendingAnswer>;
     /**
      * Returns the status and the exact body of an API server's answer to GET, for a target such as
      * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404 and 503.

@@ -24,6 +24,8 @@ import type {
   MirrorQuery,
   OutputAnswer,
   OutputPage,
+  PendingAnswer,
+  PendingQuery,
   RuneActivityPage,
   RuneActivityQuery,
   WindowQuery,
@@ -207,6 +209,18 @@ export class Mirror {
     if (status === 200) return JSON.parse(body);
     const { error, message = error } = JSON.parse(body) as { error: string; message?: string };
     throw new MirrorError(status, error, cause === undefined ? message : `${message} (${cause.message})`, cause && { cause });
+  }
+
+  /**
+   * Returns the runes that unconfirmed transactions move, as if they were the next block. Rejects with a TypeError for
+   * bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, also if the Esplora
+   * server fails or is on another branch of the chain.
+   */
+  async pending(query: PendingQuery): Promise<PendingAnswer> {
+    const { EsploraError, pendingRunes } = await this.#orMirrorError(import('./pending.js'), query.signal);
+    return pendingRunes(query, this).catch((error: unknown) => {
+      throw error instanceof EsploraError ? new MirrorError(503, 'Service Unavailable', error.message, { cause: error.cause }) : error;
+    });
   }
 
   /**
