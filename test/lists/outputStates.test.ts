@@ -131,6 +131,63 @@ describe('a transaction with many records', () => {
   });
 });
 
+describe('a mirror with wrong files', () => {
+  const random = randomFor('wrong files');
+  const draw = (below: number) => Math.floor(random() * below);
+  const pick = <T>(items: readonly T[]): T => items[draw(items.length)] as T;
+
+  it('gives a client with keys the right class or none, whatever is changed, swapped, cut or missing', async () => {
+    const chain = grown([], 30, draw);
+    const { out } = await built(temporaryFolder(), chain, 'archive');
+    const files = signed(out);
+    const asked = outputsMade(chain).slice(-120);
+    const truth = withoutReasons(await mirrorOver(files, { keys: [KEY.publicText] }).classify(asked));
+    const archive = [...files.keys()].filter((path) => path.startsWith('archive/'));
+    const seen = { right: 0, unknown: 0 };
+    for (let i = 0; i < 150; i += 1) {
+      const path = pick(archive);
+      const content = Buffer.from(files.get(path) ?? '');
+      const at = draw(content.length);
+      content[at] = (content[at] ?? 0) ^ (1 + draw(255));
+      const wrong = pick([content, content.subarray(0, at), files.get(pick(archive)), undefined]);
+      const mirror = new Mirror(BASE, { fetch: fetchOver((one) => (one === path ? wrong : files.get(one))), keys: [KEY.publicText] });
+      for (const [j, one] of withoutReasons(await mirror.classify(asked)).entries()) {
+        if (one.kind === 'unknown') seen.unknown += 1;
+        else expect(one).toEqual(truth[j]);
+        if (one.kind !== 'unknown') seen.right += 1;
+      }
+    }
+    expect(seen.right).toBeGreaterThan(1000);
+    expect(seen.unknown).toBeGreaterThan(1000);
+  });
+
+  it('in layout files, while a build replaces pages, answers as of one build or with 503', async () => {
+    const old = grown([], 30, draw);
+    const newer = grown(old.slice(0, 27), 6, draw);
+    const [before, after] = [await built(temporaryFolder(), old, 'files'), await built(temporaryFolder(), newer, 'files')];
+    // Manifest and lists are still those of the older build.
+    const isPage = (path: string) => /^runes\/v1\/(?:transactions|blocks)\//.test(path);
+    const mixed = new Map([
+      ...[...filesOf(before.out)].filter(([path]) => !isPage(path)),
+      ...[...filesOf(after.out)].filter(([path]) => isPage(path)),
+    ]);
+    const fetch = fetchOver((path) => mixed.get(path));
+    const host = new FetchMirror((path, range) => fetch(`${BASE}${path}`, range === undefined ? {} : { headers: { range } }), 0);
+    const model = modelOf(old.slice(0, before.tip + 1));
+    const statuses = { right: 0, 503: 0 };
+    for (const { outpoint, height } of outputsMade([...old, ...newer.slice(27)])) {
+      const response = await host.answer(new Request(`http://host/runes/v1/outputs/${outpoint}`));
+      // The pages of replaced blocks are gone, so what held runes only there is not known any more.
+      const isGone = height >= 27 && model.output(outpoint)?.spent === true;
+      if (response?.status === 503) statuses[503] += 1;
+      else if (!isGone) expect(await response?.json(), outpoint).toMatchObject(answerAbout(outpoint, model));
+      if (response?.status === 200) statuses.right += 1;
+    }
+    expect(statuses.right).toBeGreaterThan(100);
+    expect(statuses[503]).toBeGreaterThan(0);
+  });
+});
+
 describe('several mirrors', () => {
   const random = randomFor('several mirrors');
   const draw = (below: number) => Math.floor(random() * below);
