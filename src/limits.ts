@@ -94,6 +94,15 @@ export interface ReaderLimits {
   readonly readWhole: number;
   /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */
   readonly nearBytes: number;
+  /**
+   * Pages of a transaction that are read to find what an output held. Anyone can make transactions of any length, and an
+   * answer must not cost more than other answers. With the table of ids and the directory, it takes up to 30 reads.
+   */
+  readonly transactionPages: number;
+  /** Bytes that one request reads for many outputs. A file of an archive has 8 MB, so such a file takes a few requests. */
+  readonly groupBytes: number;
+  /** Concurrent requests for many outputs. Hosts answer more requests one after another, or refuse them. */
+  readonly concurrentReads: number;
 }
 
 /** Limits of the client for unconfirmed transactions. They bound what one call reads, and change no published byte. */
@@ -177,7 +186,14 @@ export const LIMITS: Limits = {
 };
 
 /** Limits of all readers, except for hosts with their own limits. */
-export const READER_LIMITS: ReaderLimits = { cachedBytes: 16 * MB, readWhole: MB, nearBytes: 64 * KB };
+export const READER_LIMITS: ReaderLimits = {
+  cachedBytes: 16 * MB,
+  readWhole: MB,
+  nearBytes: 64 * KB,
+  transactionPages: 25,
+  groupBytes: MB,
+  concurrentReads: 16,
+};
 
 export const PENDING_LIMITS: PendingLimits = {
   transactions: 200,

@@ -120,7 +120,43 @@ export interface OutputAnswer extends Partial<UnspentOutput> {
     readonly output: string;
     /** Empty if the output is spent, never had runes, or is not in the chain up to this block. */
     readonly runes: UnspentOutput['runes'];
+    /**
+     * False if the output holds runes. True if it held runes and is spent. Null if no output of this name held runes up to
+     * this block. Then it is unknown whether the output exists. Missing in older mirrors.
+     */
+    readonly spent?: boolean | null;
+    /** Only if `spent` is true: the runes that the output held. */
+    readonly held?: UnspentOutput['runes'];
 }
+/** An output that a wallet wants to spend. */
+export interface OutputToClassify {
+    /** Outpoint, `txid:vout`. */
+    readonly outpoint: string;
+    /** Height of the output's block. Without it, the output is unconfirmed, so its class is `unknown`. */
+    readonly height?: number | undefined;
+    /**
+     * Hash of the output's block, with or without `0x`. If the mirror has another block at this height, or does not know
+     * its hash because no rune moved in it, the class is `unknown`.
+     */
+    readonly blockHash?: string | undefined;
+}
+/**
+ * Whether an output holds runes. `none`: it holds no runes, and never did. `spent`: it held runes and is spent. `unknown`:
+ * the mirror cannot tell, so do not spend the output.
+ */
+export type OutputClass = {
+    readonly kind: 'runes';
+    readonly runes: UnspentOutput['runes'];
+} | {
+    readonly kind: 'none' | 'spent';
+} | {
+    readonly kind: 'unknown';
+    readonly reason: string;
+};
+/** The class of an output, and the outpoint as it was asked for. */
+export type ClassifiedOutput = OutputClass & {
+    readonly outpoint: string;
+};
 /** A window of the unspent outputs of an address, newest first. */
 export interface OutputPage extends Page<UnspentOutput> {
     /** Height of the mirror's highest block. */
@@ -402,6 +438,14 @@ export declare class MirrorError extends Error {
  */
 export declare function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage>;
 /**
+ * Classifies outputs by several mirrors (`Mirror.classify`). An output is what all mirrors agree about; otherwise it is
+ * `unknown`. Rejects like `Mirror.classify`, and with a TypeError without mirrors. Mirrors prove more if each has keys of
+ * another operator.
+ */
+export declare function classify(mirrors: readonly Mirror[], outputs: readonly OutputToClassify[], options?: {
+    readonly signal?: AbortSignal | undefined;
+}): Promise<ClassifiedOutput[]>;
+/**
  * A mirror, identified by the URL before `/runes/v1`. The client fetches only files. So the host needs no code, but
  * must allow this origin to read the files (CORS). Every read revalidates the file (`cache: 'no-cache'`), except a
  * fresh manifest, and files of layout `archive`, which never change.
@@ -441,6 +485,15 @@ export declare class Mirror {
         readonly height?: number | undefined;
         readonly signal?: AbortSignal | undefined;
     }): Promise<OutputAnswer>;
+    /**
+     * Tells for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not spend
+     * runes by mistake. Only `none` says that an output is safe to spend as far as runes are concerned. Inscriptions are
+     * not covered. An output is `unknown` if the mirror lacks its block or has another one, and after any failure, with a
+     * reason. Rejects only with a TypeError for more outputs, or with the signal's reason.
+     */
+    classify(outputs: readonly OutputToClassify[], { signal }?: {
+        readonly signal?: AbortSignal | undefined;
+    }): Promise<ClassifiedOutput[]>;
     /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
     outputs(address: string, window?: WindowQuery): Promise<OutputPage>;
     /**

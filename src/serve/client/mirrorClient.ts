@@ -15,6 +15,7 @@ import type {
   ActivityPage,
   ActivityQuery,
   BalancePage,
+  ClassifiedOutput,
   Etching,
   EtchingPage,
   Holder,
@@ -23,7 +24,9 @@ import type {
   MirrorOptions,
   MirrorQuery,
   OutputAnswer,
+  OutputClass,
   OutputPage,
+  OutputToClassify,
   PendingAnswer,
   PendingQuery,
   RuneActivityPage,
@@ -53,8 +56,8 @@ export class MirrorError extends Error {
 }
 
 /** Loads the code for lists of archives on first use, because most programs do not need it. */
-const fromLists: AnswerFromLists = async (request, dialect, archive) =>
-  (await import('./lists.js')).answerFromLists(request, dialect, archive);
+const fromLists: AnswerFromLists = async (request, dialect, archive, readTransaction) =>
+  (await import('./lists.js')).answerFromLists(request, dialect, archive, readTransaction);
 
 /** Returns a function that makes files prove themselves. Loads the code for it with the first file. */
 function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
@@ -93,6 +96,31 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
   const mirror = mirrors.get(href) ?? new Mirror(href);
   mirrors.set(href, mirror);
   return mirror.activity(query);
+}
+
+/** Most outputs of a call of `classify`. */
+const MOST_OUTPUTS = 1000;
+
+/**
+ * Classifies outputs by several mirrors (`Mirror.classify`). An output is what all mirrors agree about; otherwise it is
+ * `unknown`. Rejects like `Mirror.classify`, and with a TypeError without mirrors. Mirrors prove more if each has keys of
+ * another operator.
+ */
+export async function classify(
+  mirrors: readonly Mirror[],
+  outputs: readonly OutputToClassify[],
+  options: { readonly signal?: AbortSignal | undefined } = {},
+): Promise<ClassifiedOutput[]> {
+  if (mirrors.length === 0) throw new TypeError('classify needs at least one mirror');
+  const answers = await Promise.all(mirrors.map((mirror) => mirror.classify(outputs, options)));
+  return outputs.map(({ outpoint }, i): ClassifiedOutput => {
+    const all = answers.flatMap((one) => one[i] ?? []);
+    const [first] = all;
+    const doubtful = all.find(({ kind }) => kind === 'unknown');
+    if (doubtful !== undefined) return doubtful;
+    if (first !== undefined && all.every((one) => JSON.stringify(one) === JSON.stringify(first))) return first;
+    return { outpoint, kind: 'unknown', reason: `the mirrors do not agree: ${all.map(({ kind }) => kind).join(', ')}` };
+  });
 }
 
 /**
@@ -169,6 +197,36 @@ export class Mirror {
     if (height === undefined || height <= answer.block_height) return answer;
     const message = `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`;
     throw new MirrorError(503, 'Service Unavailable', message);
+  }
+
+  /**
+   * Tells for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not spend
+   * runes by mistake. Only `none` says that an output is safe to spend as far as runes are concerned. Inscriptions are
+   * not covered. An output is `unknown` if the mirror lacks its block or has another one, and after any failure, with a
+   * reason. Rejects only with a TypeError for more outputs, or with the signal's reason.
+   */
+  async classify(
+    outputs: readonly OutputToClassify[],
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<ClassifiedOutput[]> {
+    if (outputs.length > MOST_OUTPUTS) throw new TypeError(`classify takes up to ${MOST_OUTPUTS} outputs, but got ${outputs.length}`);
+    const answer = await this.#classes(outputs, signal).catch((error: unknown) => {
+      if (signal?.aborted) throw error;
+      return error instanceof Error ? error.message : String(error);
+    });
+    return outputs.map(({ outpoint }, i) => {
+      const unknown = { kind: 'unknown', reason: typeof answer === 'string' ? answer : 'the mirror did not answer' } as const;
+      return { outpoint, ...((typeof answer === 'string' ? undefined : answer[i]) ?? unknown) };
+    });
+  }
+
+  /** Returns the classes of outputs, or why the mirror cannot tell them. Rejects like `activity`. */
+  async #classes(outputs: readonly OutputToClassify[], signal: AbortSignal | undefined): Promise<readonly OutputClass[] | string> {
+    signal?.throwIfAborted();
+    const { classifyOutputs, groupedReads } = await import('./lists.js');
+    const files = groupedReads(this.#filesFor(signal));
+    const classes = this.#reader.withOutputs(files, (archive, readTransaction) => classifyOutputs(outputs, archive, readTransaction));
+    return this.#orMirrorError(classes, signal);
   }
 
   /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
