@@ -41,8 +41,9 @@ function blockOf(before: readonly FakeBlock[], transactions: readonly Transactio
 /** Returns these blocks and random blocks after them. Some transactions spend outputs of their own block. */
 export function grown(blocks: readonly FakeBlock[], count: number, draw: (below: number) => number): FakeBlock[] {
   const all = [...blocks];
+  const memory = memoryOf(blocks);
+  const { ledger } = memory;
   for (let i = 0; i < count; i += 1) {
-    const { ledger } = memoryOf(all);
     const unspent = [...ledger.outputs.keys()].filter(() => draw(8) === 0);
     const ids = [...ledger.byId.values()].map(({ row }) => row.id);
     const first = Array.from({ length: all.length === 0 ? 0 : draw(5) }, () => generateTransaction(draw, unspent, ids));
@@ -50,7 +51,9 @@ export function grown(blocks: readonly FakeBlock[], count: number, draw: (below:
       .map(({ outpoint }) => outpoint)
       .slice(1);
     const second = Array.from({ length: fresh.length > 0 ? draw(3) : 0 }, () => generateTransaction(draw, fresh, ids));
-    all.push(blockOf(all, [...first, ...second], draw));
+    const block = blockOf(all, [...first, ...second], draw);
+    all.push(block);
+    memory.add(block.bytes, block.height);
   }
   return all;
 }
