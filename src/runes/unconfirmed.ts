@@ -83,7 +83,7 @@ export interface Allocating {
   /** State after the block before. Returns undefined for outputs of the transactions. */
   readonly ledger: Ledger;
   readonly hash256: Hash256;
-  /** Returns a confirmed output that is perhaps the commitment to a name. */
+  /** Returns an output that is perhaps the commitment to a name. For one of the transactions, its height is the next block's. */
   readonly previousOutput: (outpoint: string) => PreviousOutput;
   /** Returns the reasons why parts of the state that a transaction needs are unknown. */
   readonly unknown: (transaction: Unconfirmed) => readonly string[];
@@ -111,11 +111,7 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
   let rows: LedgerRow[] = [];
   const indexer = new BlockIndexer(block, {
     ...allocating,
-    previousOutput: ({ transaction, input }) => {
-      const outpoint = transactions[transaction - 1]?.inputs[input] ?? '';
-      // The output of an unconfirmed transaction is too young to be a commitment, whatever its script.
-      return all.has(txidOf(outpoint)) ? { script: new Uint8Array(), height } : allocating.previousOutput(outpoint);
-    },
+    previousOutput: ({ transaction, input }) => allocating.previousOutput(transactions[transaction - 1]?.inputs[input] ?? ''),
     emit: (row) => {
       countRow();
       rows.push(row);

@@ -137,7 +137,8 @@ export class MempoolChain {
   mempool(seed: number, random: (below: number) => number): RawPending[] {
     const branch = this.invented.branch(seed);
     for (let blocks = 1 + random(5); blocks > 0; blocks--) branch.grow();
-    return branch.blocks.slice(this.tip + 1).flatMap((bytes) => transactionsOf(Buffer.from(sealed(bytes))).slice(1));
+    const pool = branch.blocks.slice(this.tip + 1).flatMap((bytes) => transactionsOf(Buffer.from(sealed(bytes))).slice(1));
+    return pool.length > 0 ? pool : this.mempool(seed + 1, random);
   }
 
   /** The transactions as a wallet gives them to the client. */

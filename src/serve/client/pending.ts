@@ -350,6 +350,7 @@ class MirrorState implements Ledger {
       network,
       hash256,
       ledger: this,
+      // An output of these transactions is too young to be a commitment, whatever its script.
       previousOutput: (outpoint) => this.#confirmed.get(outpoint) ?? { script: TAPROOT, height },
       unknown: ({ txid }) => [...(this.#needs.get(txid) ?? [])].flatMap((part) => this.#failed.get(part) ?? []),
       countRow: () => {
