@@ -52,8 +52,12 @@ export interface WorkLimits {
    * build reads the complete table, because a look-up takes as long as reading this many entries.
    */
   readonly entriesPerLookUp: number;
-  /** Records per temporary table for neighbouring Parquet files. Without it, writing each file scans all records. */
-  readonly recordsAside: number;
+  /** Most bytes of a row of another mirror on average, without spent outputs, before and after unpacking. */
+  readonly rowBytes: number;
+  /** Most bytes of the spent outputs of a block on average. A block has room for 24,400 rune inputs, 3.4 MB as text. */
+  readonly spentBytes: number;
+  /** Longest time to read a file of another mirror's rows, in milliseconds. */
+  readonly rowsReadMs: number;
   /** Paths of outdated files in memory. Above this number, a build lists the paths as removed and removes the files. */
   readonly removedAtOnce: number;
   /** Lines about records that a verification collects in files. Above this number, the store loads the lines. */
@@ -92,6 +96,35 @@ export interface ReaderLimits {
   readonly readWhole: number;
   /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */
   readonly nearBytes: number;
+  /**
+   * Pages of a transaction that are read to find what an output held. Anyone can make transactions of any length, and an
+   * answer must not cost more than other answers. With the table of ids and the directory, it takes up to 30 reads.
+   */
+  readonly transactionPages: number;
+  /** Bytes that one request reads for many outputs. A file of an archive has 8 MB, so such a file takes a few requests. */
+  readonly groupBytes: number;
+  /** Concurrent requests for many outputs. Hosts answer more requests one after another, or refuse them. */
+  readonly concurrentReads: number;
+}
+
+/** Limits of the client for unconfirmed transactions. They bound what one call reads, and change no published byte. */
+export interface PendingLimits {
+  /** Transactions. The time of some steps rises with the square. Nodes relay at most 64 that depend on each other. */
+  readonly transactions: number;
+  /** Bytes of all transactions, as many as a block has. */
+  readonly transactionBytes: number;
+  /** Outputs, runes and names that are looked up in the mirror. Each takes several requests. */
+  readonly lookUps: number;
+  /** Rows of all transactions. A stranger's transaction may move many runes to many outputs. */
+  readonly movedRows: number;
+  /** Requests to the mirror, or to an Esplora server, at the same time. */
+  readonly requestsAtOnce: number;
+  /** Requests to an Esplora server. */
+  readonly esploraRequests: number;
+  /** Bytes of all answers of an Esplora server. */
+  readonly esploraBytes: number;
+  /** Milliseconds until all answers of an Esplora server must have arrived. */
+  readonly esploraMs: number;
 }
 
 /** Limits of the local server. They change no published byte. */
@@ -120,7 +153,7 @@ export interface ServerLimits {
 
 export interface Limits extends WorkLimits, PublishedLimits {}
 
-export type LimitName = keyof Limits | keyof ReaderLimits | keyof ServerLimits;
+export type LimitName = keyof Limits | keyof ReaderLimits | keyof PendingLimits | keyof ServerLimits;
 
 const KB = 1024;
 const MB = 1024 * KB;
@@ -146,7 +179,9 @@ export const LIMITS: Limits = {
   tableLevels: { steps: [4096, 64], unsettled: 8 },
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
-  recordsAside: 200_000,
+  rowBytes: 2 * KB,
+  spentBytes: 4 * MB,
+  rowsReadMs: 10 * 60_000,
   removedAtOnce: 10_000,
   linesPerLoad: 200_000,
   tableBlocksAtOnce: 64,
@@ -154,7 +189,25 @@ export const LIMITS: Limits = {
 };
 
 /** Limits of all readers, except for hosts with their own limits. */
-export const READER_LIMITS: ReaderLimits = { cachedBytes: 16 * MB, readWhole: MB, nearBytes: 64 * KB };
+export const READER_LIMITS: ReaderLimits = {
+  cachedBytes: 16 * MB,
+  readWhole: MB,
+  nearBytes: 64 * KB,
+  transactionPages: 25,
+  groupBytes: MB,
+  concurrentReads: 16,
+};
+
+export const PENDING_LIMITS: PendingLimits = {
+  transactions: 200,
+  transactionBytes: 4 * MB,
+  lookUps: 1000,
+  movedRows: 100_000,
+  requestsAtOnce: 8,
+  esploraRequests: 1000,
+  esploraBytes: 32 * MB,
+  esploraMs: 30_000,
+};
 
 export const SERVER_LIMITS: ServerLimits = {
   partBytes: 64 * MB,

@@ -21,7 +21,7 @@ import { type Activity, makeActivity } from './makeActivity.ts';
 import type { Reading } from './rawSource.ts';
 
 /** Input that was read. Its transactions are not checked yet. */
-export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent'> {
+export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent' | 'rows'> {
   /** Blocks of changed, new and removed files. */
   readonly affected: Table<Columns<'block_height BIGINT'>>;
   readonly found: readonly InputFile[];
@@ -32,7 +32,7 @@ export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transac
 }
 
 export interface Loaded
-  extends Pick<ReadInput, 'affected' | 'kept' | 'blocks' | 'transactions' | 'counts' | 'spent' | 'notices'>,
+  extends Pick<ReadInput, 'affected' | 'kept' | 'blocks' | 'transactions' | 'counts' | 'spent' | 'rows' | 'notices'>,
     BlocksRead {
   readonly files: number;
   readonly filesRead: number;
@@ -46,6 +46,8 @@ export interface Loaded
   readonly leftOut: InputReader['leftOut'];
   readonly runes: InputReader['runes'];
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
+  /** Files that were read, by file number. */
+  readonly read: InputReader['read'];
   /** Returns the name of a Parquet file that changed after its check, because rendering reads these files again. */
   changedFile(): string | undefined;
 }
@@ -73,13 +75,13 @@ export async function readInput(inputs: readonly string[], own: readonly string[
     const { copiedBlocks, ...kept } = await keepBlocks(reader, activity);
     const copies = `${copiedBlocks} block(s) are in several files with the same records; one copy of each is used`;
     const notices = [...reader.notices, ...activity.notices, ...(copiedBlocks > 0 ? [copies] : [])];
-    return { ...kept, spent: activity.spent, affected, found, selection, reader, notices };
+    return { ...kept, spent: activity.spent, rows: activity.rows, affected, found, selection, reader, notices };
   });
 }
 
 /** Checks input that was read. `elsewhere` has its transactions that an unchanged block also has. */
 export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction[]): Promise<Loaded> {
-  const { affected, kept, blocks, transactions, counts, spent, notices, found, selection, reader } = read;
+  const { affected, kept, blocks, transactions, counts, spent, rows, notices, found, selection, reader } = read;
   const { range, known, store } = reader.reading;
   return orChanged(selection, reader, async () => {
     await checkTransactions(reader, read, elsewhere);
@@ -98,7 +100,8 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
     const outdated = [...selection.gone, ...reader.read.keys()];
     return {
       ...blocksRead,
-      ...{ affected, kept, blocks, transactions, counts, spent, notices, holds, leftOut, runes, outdated },
+      ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, outdated },
+      read: reader.read,
       files: found.length,
       filesRead: reader.read.size,
       hasChanges: outdated.length > 0,

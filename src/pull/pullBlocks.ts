@@ -120,7 +120,8 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     }
   }
   const heights = rangesOf(listPulledFiles(folder));
-  if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], { tip, start: source.start });
+  const facts = { tip, start: source.start, ...(tip === undefined ? {} : source.facts) };
+  if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], facts);
   return { ...totals, heights };
 }
 

@@ -13,7 +13,7 @@ import { renderRoot } from '../../src/format/root.ts';
 import { limitsWith } from '../../src/limits.ts';
 import { choosing } from '../../src/pull/node/locateStart.ts';
 import { readCoins } from '../../src/pull/node/nodeAnswers.ts';
-import { addressOf, scriptOf } from '../../src/runes/address.ts';
+import { addressOf, scriptOfAddress } from '../../src/runes/address.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { compareMirrors, readOther } from '../../src/verify/compareMirrors.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
@@ -572,11 +572,11 @@ it('converts each kind of address to its script, and refuses other text', () => 
   ];
   for (const script of scripts) {
     const address = addressOf(script, main, hash256)!;
-    expect(Buffer.from(scriptOf(address, main, hash256)!)).toEqual(script);
-    expect(scriptOf(address, signet, hash256)).toBeUndefined();
-    expect(scriptOf(address.toUpperCase(), main, hash256)).toBeUndefined();
-    expect(scriptOf(`${address.slice(0, -1)}x`, main, hash256)).toBeUndefined();
+    expect(Buffer.from(scriptOfAddress(address, main, hash256)!)).toEqual(script);
+    expect(scriptOfAddress(address, signet, hash256)).toBeUndefined();
+    expect(scriptOfAddress(address.toUpperCase(), main, hash256)).toBeUndefined();
+    expect(scriptOfAddress(`${address.slice(0, -1)}x`, main, hash256)).toBeUndefined();
   }
   for (const text of ['', '1', 'bc1', 'bc1q', '0'.repeat(34), '\u{1f600}', 'x'.repeat(5000)])
-    expect(scriptOf(text, main, hash256)).toBeUndefined();
+    expect(scriptOfAddress(text, main, hash256)).toBeUndefined();
 });

@@ -127,6 +127,10 @@ export class MirrorSource implements Source {
   get start(): Start | undefined {
     return this.#manifest.start;
   }
+  /** Manifest at the last look. */
+  get manifest(): Manifest {
+    return this.#manifest;
+  }
   readonly perFile = 1;
   readonly knowsDigests = true;
   readonly #base: string;

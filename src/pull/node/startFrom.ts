@@ -25,7 +25,7 @@ import { parseCounts, parseEtching } from '../../lists/parseEtching.ts';
 import { parseOutput } from '../../lists/unspentOutputs.ts';
 import { archivePath } from '../../pages/filePaths.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
-import { scriptOf } from '../../runes/address.ts';
+import { scriptOfAddress } from '../../runes/address.ts';
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
 import { NETWORKS } from '../../runes/networks.ts';
 import { type RuneId, runeId, runeIdText } from '../../runes/runeId.ts';
@@ -304,7 +304,7 @@ async function* outputsOf(
     if (output === undefined) continue;
     const { address, place } = output;
     const [height] = place;
-    const script = address === undefined ? new Uint8Array() : scriptOf(address, NETWORKS[network], hash256);
+    const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, NETWORKS[network], hash256);
     const isAt = Number.isSafeInteger(height) && height >= 0 && height <= point.height;
     if (!isAt || !/^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/.test(name) || script === undefined)
       throw new ChangedArchiveError(`the output ${name.slice(0, 100)} is not valid`);
