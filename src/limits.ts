@@ -24,6 +24,8 @@ export interface WorkLimits {
   readonly mergeBelow: number;
   /** Outputs of a start in memory. More are sorted in parts, which are merged on disk. */
   readonly startOutputs: number;
+  /** Outputs of a start that a node is asked for. If the mirror lies about one in 1,000, it is found but for 1 in 3 million. */
+  readonly locatedOutputs: number;
   /** Blocks between two commits of a pull from a node. After a kill, at most this many blocks are read again. */
   readonly blocksPerCommit: number;
   /**
@@ -162,6 +164,7 @@ export const LIMITS: Limits = {
   sortedPageBytes: 4 * KB,
   mergeBelow: 3,
   startOutputs: 500_000,
+  locatedOutputs: 15_000,
   blocksPerCommit: 1000,
   runesPerText: 10_000,
   filesPerScan: 64,

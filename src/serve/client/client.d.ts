@@ -237,6 +237,17 @@ export interface MirrorManifest {
             readonly digest: string;
         };
     };
+    /**
+     * Where a pull started at the ledger of other mirrors. Only in mirrors whose pull did not read all blocks. `located`:
+     * a node had those of the outputs that it was asked for.
+     */
+    readonly start?: {
+        readonly class: 'consistent' | 'located';
+        readonly height: number;
+        readonly hash: string;
+        readonly digest: string;
+        readonly donors: readonly string[];
+    };
     /** Optional parts of the API that the mirror has. Requests for other parts get 501. */
     readonly lists?: {
         /** `counts` is set if the supply of etchings has the counts of mints and burns. */
