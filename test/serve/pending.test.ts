@@ -83,7 +83,7 @@ async function only(transaction: RawTransaction, from: MirrorReads = reads, limi
 }
 
 describe('a result is unknown', () => {
-  const { outpoint, height } = newestOutput();
+  const { outpoint, height, balances } = newestOutput();
   const spending = paying([outpoint], taproot(1));
   const hex = hexOf(spending);
 
@@ -188,6 +188,9 @@ describe('a result is unknown', () => {
     const parts = { hex, inputs: [{ height }] };
     expect((await only(parts, reads, { ...PENDING_LIMITS, movedRows: 1 })).unknown).toEqual([
       'the transactions move runes more than 1 times',
+    ]);
+    expect((await only(parts, reads, { ...PENDING_LIMITS, spentRunes: balances.length - 1 || 0.5 })).unknown).toEqual([
+      expect.stringMatching(/^the transactions spend more than [0-9.]+ runes$/),
     ]);
     const two = { hex: hexOf(paying([outpoint, `${'ab'.repeat(32)}:0`], taproot(1))), inputs: [{ height }, { height }] };
     expect((await only(two, reads, { ...PENDING_LIMITS, lookUps: 1 })).unknown).toEqual([
