@@ -156,10 +156,9 @@ describe('a result is unknown', () => {
     if (one === undefined) throw new Error('no transaction');
     const { unknown } = await only({ hex: hexOf(one), inputs: one.inputs.map(() => ({ height: 0 })) });
     expect(unknown.at(-1)).toBe(`it is confirmed: the mirror has it in block ${chain.tip}`);
-    const spent = async (output: string) => ({ ...(await reads.output(output, { height })), runes: [], spent: true });
-    expect((await only({ hex, inputs: [{ height }] }, { ...reads, output: spent })).unknown).toEqual([
-      `${outpoint} is spent in a block of the mirror`,
-    ]);
+    const spent = [...chain.model.outputs()].find((output) => output.spent);
+    const again = { hex: hexOf(paying([spent?.outpoint ?? ''], taproot(1))), inputs: [{ height: spent?.location.height }] };
+    expect((await only(again)).unknown).toEqual([`${spent?.outpoint} is spent in a block of the mirror`]);
   });
 
   it('if the mirror fails or is malformed', async () => {

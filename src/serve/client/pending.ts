@@ -273,7 +273,7 @@ class MirrorState implements Ledger {
 
   async #loadOutput(outpoint: string, height: number): Promise<void> {
     const { mirror, signal, network, limits } = this;
-    const answer: OutputAnswer & { readonly spent?: unknown } = await mirror.output(outpoint, { height, signal });
+    const answer = await mirror.output(outpoint, { height, signal });
     if (answer.spent === true) throw new Error(`${outpoint} is spent in a block of the mirror`);
     const { location, address, runes } = answer;
     if (location !== undefined && location.block_height !== height)
