@@ -117,6 +117,8 @@ export interface PendingLimits {
   readonly lookUps: number;
   /** Rows of all transactions. A stranger's transaction may move many runes to many outputs. */
   readonly movedRows: number;
+  /** Runes of all outputs of the mirror that the transactions spend. A stranger's output may have thousands. */
+  readonly spentRunes: number;
   /** Requests to the mirror, or to an Esplora server, at the same time. */
   readonly requestsAtOnce: number;
   /** Requests to an Esplora server. */
@@ -203,6 +205,7 @@ export const PENDING_LIMITS: PendingLimits = {
   transactionBytes: 4 * MB,
   lookUps: 1000,
   movedRows: 100_000,
+  spentRunes: 20_000,
   requestsAtOnce: 8,
   esploraRequests: 1000,
   esploraBytes: 32 * MB,

@@ -34,10 +34,10 @@ export interface Source {
   readonly heightsRead?: readonly Heights[];
   /** Last block that the source has read. Undefined if the source does not say. */
   readonly tip?: LastRead | undefined;
-  /** Start of the mirror, whose rows depend on it. */
-  readonly start?: Start | undefined;
   /** Further keys of the list of pulled blocks that belong to `tip`. */
   readonly facts?: Pick<BlocksFile, 'network' | 'ends'>;
+  /** Start of the mirror, whose rows depend on it. */
+  readonly start?: Start | undefined;
   /** Settled heights per file. */
   readonly perFile: number;
   /**

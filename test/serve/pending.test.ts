@@ -83,7 +83,7 @@ async function only(transaction: RawTransaction, from: MirrorReads = reads, limi
 }
 
 describe('a result is unknown', () => {
-  const { outpoint, height } = newestOutput();
+  const { outpoint, height, balances } = newestOutput();
   const spending = paying([outpoint], taproot(1));
   const hex = hexOf(spending);
 
@@ -156,10 +156,9 @@ describe('a result is unknown', () => {
     if (one === undefined) throw new Error('no transaction');
     const { unknown } = await only({ hex: hexOf(one), inputs: one.inputs.map(() => ({ height: 0 })) });
     expect(unknown.at(-1)).toBe(`it is confirmed: the mirror has it in block ${chain.tip}`);
-    const spent = async (output: string) => ({ ...(await reads.output(output, { height })), runes: [], spent: true });
-    expect((await only({ hex, inputs: [{ height }] }, { ...reads, output: spent })).unknown).toEqual([
-      `${outpoint} is spent in a block of the mirror`,
-    ]);
+    const spent = [...chain.model.outputs()].find((output) => output.spent);
+    const again = { hex: hexOf(paying([spent?.outpoint ?? ''], taproot(1))), inputs: [{ height: spent?.location.height }] };
+    expect((await only(again)).unknown).toEqual([`${spent?.outpoint} is spent in a block of the mirror`]);
   });
 
   it('if the mirror fails or is malformed', async () => {
@@ -188,6 +187,9 @@ describe('a result is unknown', () => {
     const parts = { hex, inputs: [{ height }] };
     expect((await only(parts, reads, { ...PENDING_LIMITS, movedRows: 1 })).unknown).toEqual([
       'the transactions move runes more than 1 times',
+    ]);
+    expect((await only(parts, reads, { ...PENDING_LIMITS, spentRunes: balances.length - 1 || 0.5 })).unknown).toEqual([
+      expect.stringMatching(/^the transactions spend more than [0-9.]+ runes$/),
     ]);
     const two = { hex: hexOf(paying([outpoint, `${'ab'.repeat(32)}:0`], taproot(1))), inputs: [{ height }, { height }] };
     expect((await only(two, reads, { ...PENDING_LIMITS, lookUps: 1 })).unknown).toEqual([

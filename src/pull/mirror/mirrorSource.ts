@@ -124,12 +124,12 @@ export class MirrorSource implements Source {
   get tip(): LastRead | undefined {
     return this.#manifest.tip;
   }
-  get start(): Start | undefined {
-    return this.#manifest.start;
-  }
   /** Manifest at the last look. */
   get manifest(): Manifest {
     return this.#manifest;
+  }
+  get start(): Start | undefined {
+    return this.#manifest.start;
   }
   readonly perFile = 1;
   readonly knowsDigests = true;

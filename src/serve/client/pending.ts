@@ -203,6 +203,7 @@ class MirrorState implements Ledger {
   readonly #loads = new Map<string, () => Promise<unknown>>();
   /** Why parts could not be loaded, by their names. */
   readonly #failed = new Map<string, string>();
+  #spentRunes = 0;
 
   constructor(
     readonly mirror: MirrorReads,
@@ -271,13 +272,15 @@ class MirrorState implements Ledger {
   }
 
   async #loadOutput(outpoint: string, height: number): Promise<void> {
-    const { mirror, signal, network } = this;
-    const answer: OutputAnswer & { readonly spent?: unknown } = await mirror.output(outpoint, { height, signal });
+    const { mirror, signal, network, limits } = this;
+    const answer = await mirror.output(outpoint, { height, signal });
     if (answer.spent === true) throw new Error(`${outpoint} is spent in a block of the mirror`);
     const { location, address, runes } = answer;
     if (location !== undefined && location.block_height !== height)
       throw new Error(`${outpoint} is of block ${height}, but in the mirror it is of block ${location.block_height}`);
     if (runes.length === 0) return;
+    this.#spentRunes += runes.length;
+    if (exceeds(limits, 'spentRunes', this.#spentRunes)) throw new Error(`the transactions spend more than ${limits.spentRunes} runes`);
     const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, network, hash256);
     if (script === undefined) throw new Error(`${address} is not an address of this network`);
     const units = runes.map(({ rune, balance }): [RuneId, bigint] => {
