@@ -11,7 +11,7 @@ import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS 
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { hashIn, rune } from './schemaParts.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
-import { lastRead, sources } from './sources.ts';
+import { lastRead, sources, start } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
@@ -212,6 +212,19 @@ const rootName = z.strictObject({
   bytes: z.int().min(1).describe('Size of the content of the root, in bytes.'),
 });
 
+const ledgerPoint = {
+  height: integer.describe('Height of a block.'),
+  hash: hex64.describe('Hash of this block.'),
+  digest: hex64.describe('SHA-256 of the text `rune-ledger/1` of all runes and all unspent outputs after this block.'),
+};
+
+/** Digests of the ledger after two blocks. */
+const ledger = z.strictObject({
+  network: z.string().describe('Name of the network in Bitcoin Core, such as `main`.'),
+  ...ledgerPoint,
+  lower: z.strictObject(ledgerPoint).optional().describe('The same for a lower block. Left out if there is none.'),
+});
+
 /**
  * Schema of `runes/v1/manifest.json`. Contains no times except in `note`, so that equal input gives equal bytes. Its numbers must agree,
  * because readers allocate memory by them.
@@ -268,6 +281,14 @@ export const manifest = z
       .optional()
       .describe('Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.'),
     sources: sources.min(1).optional().describe('Which blocks were read, and which rules made their records, as far as the input says.'),
+    ledger: ledger
+      .optional()
+      .describe(
+        'Digest of the ledger (docs/ledger.md). Left out if the mirror has no outputs, or if its records do not follow from a node alone.',
+      ),
+    start: start
+      .optional()
+      .describe('Where a pull started at the ledger of other mirrors (docs/start-from-a-mirror.md). Left out if it read all blocks.'),
     lists: z
       .object({
         etchings: z

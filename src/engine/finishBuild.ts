@@ -48,7 +48,7 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
   const { options, state, store } = build;
   const updated = await updateState(build, loaded, rendered);
   const archive = await archiveOf(build, loaded, rendered, updated, () => undefined);
-  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, updated.etchings.now, state, store);
+  const manifest = await manifestOf(options.site, options.siteUrl, loaded, archive, updated.etchings.now, state, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks: updated.blocks.counts, wasFull: true };
 }
 
@@ -78,8 +78,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const othersBefore = totals.files - totals.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
       const archiveWritten = totals.files - totals.kept - othersBefore;
-      const unsigned = await manifestOf(site, siteUrl, loaded.sources, archive, etchings.now, state, store);
-      const manifest = withNote(unsigned, '-', options.keys);
+      const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
+      const manifest = withNote(unsigned, loaded.network ?? '-', options.keys);
       const outdatedArchive = outdatedFiles(out, archive);
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {
@@ -159,7 +159,7 @@ async function archiveOf(
   // In layout `files`, a build of the last N blocks loses its lowest block whenever it gets a new block.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
-  const form = { site, hasActivity, scratch };
+  const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out };
   const archived = { spooled, replaced, tip, lowest, objectSize, limits };
   return writeArchive(form, archived, { state, input, changes }, etchings, old, sink, store);
 }

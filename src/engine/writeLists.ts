@@ -9,6 +9,7 @@ import { MOST_ETCHINGS, writeNames } from '../lists/nameTable.sql.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { DocumentWriter } from './archive/documentWriter.ts';
+import { ledgerOf } from './archive/ledgerDigest.ts';
 import { type ArchiveSources, listRecords, planLevels } from './archive/listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
@@ -20,11 +21,13 @@ export interface ListForm {
   readonly hasActivity: boolean;
   /** Folder for temporary files. */
   readonly scratch: string;
+  /** Output folder, in which new files of the archive can be read. Undefined in a dry run. */
+  readonly out: string | undefined;
 }
 
 /** Writes the levels that the last build does not have. Returns undefined for an archive without any list. */
 export async function writeLists(
-  { site, hasActivity, scratch }: ListForm,
+  { site, hasActivity, scratch, out }: ListForm,
   blocks: ArchivedBlocks,
   sources: ArchiveSources,
   { before, now }: EtchingChange,
@@ -73,5 +76,7 @@ export async function writeLists(
   const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;
   const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, ...sources, listed }, store) : undefined;
   if (!hasOutputs) await forgetSpent(state, store);
-  return { ...common, activity, balances, outputs };
+  const lists = { ...common, activity, balances, outputs };
+  const ledger = out === undefined ? undefined : await ledgerOf(lists, tables, sources, site.dialect, out, store);
+  return { ...lists, ledger };
 }

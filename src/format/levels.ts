@@ -72,9 +72,15 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
  * Returns the last block of all levels of lists except the newest two; -1 without such levels. Some long lists of
  * holders are as of this block, which changes once a day.
  */
-export function lastRanked(tip: number, { steps, unsettled }: LevelSteps): number {
-  const step = steps.at(-2);
-  return step === undefined ? -1 : lastEnd(tip, step, unsettled) - 1;
+export const lastRanked = (tip: number, levels: LevelSteps): number => lowerEnds(tip, levels)[0] ?? -1;
+
+/**
+ * Returns the newest multiple of each step except the last one, minus 1, the highest first: blocks at which levels of
+ * lists end. With the usual steps, these are the newest ends of 144 and of 4,032 blocks.
+ */
+export function lowerEnds(tip: number, { steps, unsettled }: LevelSteps): number[] {
+  const ends = steps.slice(0, -1).map((step) => lastEnd(tip, step, unsettled) - 1);
+  return [...new Set(ends)].filter((end) => end >= 0).reverse();
 }
 
 /** Returns the height above the newest level that ends at a multiple of `step`; 0 without such a level. */

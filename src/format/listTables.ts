@@ -52,6 +52,20 @@ export interface OutputTables {
   readonly starts: readonly DocumentLevel[];
 }
 
+/** Digest of the ledger after a block (lists/ledgerText.ts). Hash and digest have 64 hex digits. */
+export interface LedgerPoint {
+  readonly height: number;
+  readonly hash: string;
+  readonly digest: string;
+}
+
+/** Digest at the newest end of 144 blocks; `lower` is that at the newest end of 4,032 blocks, if that is another one. */
+export interface LedgerDigest extends LedgerPoint {
+  /** Name of the network in Bitcoin Core. */
+  readonly network: string;
+  readonly lower?: LedgerPoint | undefined;
+}
+
 export interface ListTables extends LevelSteps {
   /** The highest block; -1 without blocks. The ranges of the levels depend on it. */
   readonly tip: number;
@@ -69,4 +83,6 @@ export interface ListTables extends LevelSteps {
   readonly balances?: BalanceTables | undefined;
   /** Undefined if the data is not from a node. */
   readonly outputs?: OutputTables | undefined;
+  /** Undefined without outputs, and if the rows of the data do not follow from a node's blocks alone. */
+  readonly ledger?: LedgerDigest | undefined;
 }

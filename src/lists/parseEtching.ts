@@ -1,6 +1,6 @@
 /** Parses the JSON of etchings, for verification. The inverse of lists/etchings.ts. */
 import type { Dialect } from '../pages/mirrorOptions.ts';
-import type { Etching, Term } from './etchings.ts';
+import type { Counts, Etching, Term } from './etchings.ts';
 
 interface Fields extends Omit<Etching, 'counts' | 'premine'> {
   readonly mint_terms: { readonly amount: string | null; readonly cap: string | null };
@@ -33,6 +33,18 @@ export function parseEtching(text: string, dialect: Dialect): Omit<Etching, 'cou
     ...location,
     block_hash: unprefixed(location.block_hash),
     tx_id: unprefixed(location.tx_id),
+  };
+}
+
+/** Parses the counts of an etching. Throws for an etching without counts. */
+export function parseCounts(text: string): Counts {
+  const { supply } = JSON.parse(text) as { supply: Record<'total_mints' | 'total_burns' | 'minted' | 'burned', string> };
+  const units = (amount: string) => BigInt(amount.replace('.', ''));
+  return {
+    mints: Number(supply.total_mints),
+    burns: Number(supply.total_burns),
+    minted: units(supply.minted),
+    burned: units(supply.burned),
   };
 }
 

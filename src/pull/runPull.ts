@@ -28,6 +28,8 @@ export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'
   readonly from: URL | NodeUrl;
   /** Path of the node's cookie file. */
   readonly cookie: string | undefined;
+  /** Mirrors at whose ledger a new pull from a node starts. */
+  readonly donors?: readonly URL[] | undefined;
   /** Memory limit of the process, such as `1GB`. */
   readonly memoryLimit: string;
   /** Arguments of the build after each pull from a node. If given, pulls and builds until the signal aborts. */
@@ -105,7 +107,9 @@ async function pullFromNode(
   const node = await BitcoinNode.open({ ...request, url, environment: env, home: homedir(), onNotice });
   let pull: NodePull | undefined;
   try {
-    pull = await NodePull.open({ ...request, folder }, node, store, log);
+    const donorClient = new Client({ ...request, headers: {}, rate: 0, onRetry: (why) => log.notice(`${why}; trying again`) });
+    const donors = request.donors?.map((donor) => ({ base: baseOf(donor), client: donorClient }));
+    pull = await NodePull.open({ ...request, folder, startFrom: donors }, node, store, log).finally(() => donorClient.close());
     const result = await pull.run(progress);
     done(result);
     if (args === undefined) await pull.settle();

@@ -1,4 +1,4 @@
-/** Converts output scripts to addresses. */
+/** Converts output scripts to addresses, and back. */
 import { base58, bech32, bech32m } from '@scure/base';
 import type { Hash256 } from './bytes.ts';
 import type { Network } from './networks.ts';
@@ -39,4 +39,31 @@ function base58check(version: number, hash: Uint8Array, hash256: Hash256): strin
   bytes.set(hash, 1);
   bytes.set(hash256(bytes.subarray(0, 21)).subarray(0, 4), 21);
   return base58.encode(bytes);
+}
+
+/** Returns the script of an address; undefined for text that is not an address of the network. */
+export function scriptOfAddress(address: string, network: Network, hash256: Hash256): Uint8Array | undefined {
+  const prefix = `${network.bech32}1`;
+  if (address.startsWith(prefix)) return witnessScript(address, prefix.length);
+  const script = hashScript(address, network);
+  // Catches wrong versions and checksums.
+  return script !== undefined && addressOf(script, network, hash256) === address ? script : undefined;
+}
+
+/** Returns the script of a bech32 address. Its version is the character at `at`, where `q` is 0. */
+function witnessScript(address: string, at: number): Uint8Array | undefined {
+  const code = address[at] === 'q' ? bech32 : bech32m;
+  const [version = 0, ...words] = code.decodeUnsafe(address)?.words ?? [];
+  const program = code.fromWordsUnsafe(words);
+  if (!program) return undefined;
+  const script = Uint8Array.from([version === 0 ? 0 : 0x50 + version, program.length, ...program]);
+  return hasAddress(script) ? script : undefined;
+}
+
+function hashScript(address: string, { p2pkh }: Network): Uint8Array | undefined {
+  // Addresses of other lengths cannot have 25 bytes.
+  if (!/^[1-9A-HJ-NP-Za-km-z]{25,35}$/.test(address)) return undefined;
+  const [version, ...bytes] = base58.decode(address);
+  const hash = bytes.slice(0, 20);
+  return Uint8Array.from(version === p2pkh ? [0x76, 0xa9, 20, ...hash, 0x88, 0xac] : [0xa9, 20, ...hash, 0x87]);
 }

@@ -45,7 +45,8 @@ export interface RuneRow {
   readonly terms_offset_start: bigint | null;
   readonly terms_offset_end: bigint | null;
   readonly turbo: boolean;
-  readonly cenotaph: boolean;
+  /** Null if it is not known, which changes no answer. */
+  readonly cenotaph: boolean | null;
   readonly timestamp: number;
 }
 

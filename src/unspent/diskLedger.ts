@@ -13,16 +13,18 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { z } from 'zod';
 import { hex64, misfitOf } from '../contract/schemas.ts';
+import { type Start, start as startSchema } from '../contract/sources.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
 import { syncFile, syncFolder } from '../disk/sync.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
+import { lend } from '../runes/bytes.ts';
 import { blockOf, type RuneId, runeId, runeIdText } from '../runes/runeId.ts';
-import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/unspentLedger.ts';
+import type { Changes, Ledger, Mintable, NewOutput, RuneOutput } from '../runes/unspentLedger.ts';
 import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
 import { ChangeTable } from './changeTable.ts';
 import { Journal } from './journal.ts';
-import { readOutput } from './outputBytes.ts';
+import { ByteWriter, readOutput, writeOutput } from './outputBytes.ts';
 import { checksum, DamagedStateError, OtherFormatError } from './readChecked.ts';
 import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
@@ -44,6 +46,7 @@ const stateFile = z.strictObject({
     .regex(/^mints-[0-9]+\.txt$/)
     .optional(),
   journal: z.string().regex(/^journal-(?:none|[0-9]+)\.log$/),
+  start: startSchema.optional(),
 });
 type StateFile = z.infer<typeof stateFile>;
 
@@ -69,6 +72,55 @@ export interface LedgerOptions {
 }
 
 type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPageBytes' | 'mergeBelow'>;
+
+/** The ledger after a block, from another mirror. */
+export interface StartedLedger {
+  readonly folder: string;
+  readonly network: string;
+  readonly start: Start;
+  /** All unspent outputs with runes, in any order. */
+  readonly outputs: AsyncIterable<NewOutput>;
+  readonly mints: ReadonlyMap<RuneId, number>;
+  readonly limits: Pick<WorkLimits, 'sortedPageBytes' | 'startOutputs'>;
+}
+
+/**
+ * Writes a ledger that continues after a block, as if all blocks up to it had been read and settled. The last step
+ * makes the ledger valid. A killed start leaves files that the next start overwrites.
+ */
+export async function startLedger({ folder, network, start, outputs, mints, limits }: StartedLedger): Promise<void> {
+  const { height, hash } = start;
+  mkdirSync(folder, { recursive: true });
+  const parts: SortedFile[] = [];
+  const value = new ByteWriter();
+  let table = new ChangeTable();
+  const endPart = async () => {
+    const path = join(folder, `part-${parts.length}.sorted`);
+    await writeSortedFile(path, table.sorted(), table.count, limits);
+    parts.push(new SortedFile(path));
+    table = new ChangeTable();
+  };
+  const name = `outputs-0-${height}.sorted`;
+  try {
+    for await (const output of outputs) {
+      value.clear();
+      writeOutput(value, output);
+      table.create(output.outpoint, 0, lend(value.view()));
+      if (exceeds(limits, 'startOutputs', table.count)) await endPart();
+    }
+    await endPart();
+    const most = parts.reduce((sum, { entries }) => sum + entries, 0);
+    await writeSortedFile(join(folder, name), merged(parts, true), most, limits);
+  } finally {
+    for (const part of parts) part.close();
+  }
+  writeMints(join(folder, `mints-${height}.txt`), mints);
+  const journal = `journal-${height}.log`;
+  Journal.create(join(folder, journal)).close();
+  syncFolder(folder);
+  const files = { outputs: [name], mints: `mints-${height}.txt`, journal };
+  writeState(folder, { format: FORMAT, network, rows_from: height + 1, base: height, base_hash: hash, ...files, start });
+}
 
 export class DiskLedger implements Ledger {
   readonly #folder: string;
@@ -125,6 +177,17 @@ export class DiskLedger implements Ledger {
   /** Returns the hash of the block at a height. Undefined below `base`, above the last block, and without a block. */
   hashAt(height: number): string | undefined {
     return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
+  }
+
+  /** Block at which the ledger of other mirrors was taken over. Undefined if all blocks were read. */
+  get start(): Start | undefined {
+    return this.#state.start;
+  }
+
+  /** Raises the class of the start. */
+  setLocated(start: Start): void {
+    this.#state = { ...this.#state, start: { ...start, class: 'located' } };
+    writeState(this.#folder, this.#state);
   }
 
   get network(): string {
@@ -312,6 +375,9 @@ export function readState(folder: string): StateFile | undefined {
     throw new DamagedStateError(`${path} cannot be read: ${error instanceof z.ZodError ? misfitOf(error) : messageOf(error)}`);
   }
 }
+
+/** Removes the state of a folder, so that the next pull starts anew. Its other files are then without use. */
+export const removeState = (folder: string): void => rmSync(join(folder, STATE_FILE), { force: true });
 
 const writeState = (folder: string, state: StateFile): void => replaceDurably(join(folder, STATE_FILE), `${JSON.stringify(state)}\n`);
 

@@ -30,6 +30,7 @@ import { ArchiveVerification } from './checkArchive.ts';
 import { verifyBalances } from './checkBalances.ts';
 import { EtchingsVerification } from './checkEtchings.ts';
 import { isFromNode, TransactionsVerification, type Unbalanced, verifySums } from './checkLedger.ts';
+import { verifyLedger } from './checkLedgerDigest.ts';
 import { checkNote } from './checkNote.ts';
 import { verifyRows } from './checkRows.ts';
 import { Recount } from './checkStats.ts';
@@ -133,7 +134,11 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     checkTip(manifest, blocks.at(-1), lists, findings);
     const facts = manifest.lists?.etchings;
     const parts = listsOf(facts && { total: facts.total, hasCounts: facts.counts === true }, lists);
-    compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), ...parts }, manifest, findings);
+    compare(
+      { ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), ...parts, ledger: lists?.ledger },
+      manifest,
+      findings,
+    );
     recount.finish(manifest.site_url);
     const before = findings.count;
     await etchings?.finish();
@@ -146,6 +151,8 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     const hasTables = tables !== undefined && etchings !== undefined;
     if (findings.count === before && archive !== undefined && lists?.balances !== undefined && hasTables)
       await verifyBalances(verification, archive, lists, lists.balances, etchings, tables);
+    // The documents are right, so the digests are if they are those of the documents.
+    if (findings.count === before && archive !== undefined) await verifyLedger(verification, archive);
     const runes = etchings === undefined ? recount.runes : await etchings.named();
     for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
     // Without the names of runes, the search files of this build are unknown.
@@ -212,7 +219,7 @@ function checkTip({ tip }: Manifest, last: BlockDigest | undefined, lists: ListT
 }
 
 function compare(found: Partial<Manifest>, manifest: Manifest, findings: Findings): void {
-  for (const key of ['blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights', 'lists'] as const) {
+  for (const key of ['blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights', 'lists', 'ledger'] as const) {
     const [actual, listed] = [JSON.stringify(found[key]) ?? 'none', JSON.stringify(manifest[key]) ?? 'none'];
     if (actual !== listed) findings.add(`${MANIFEST_PATH} has ${key} ${shorten(listed)}, but the output has ${shorten(actual)}`);
   }

@@ -108,7 +108,7 @@ describe('a pull of rows', () => {
     const rows = memoryRows(memoryOf(chain)).filter((row) => /"block_height":(?:1[5-9][0-9]|20[0-5])\b/.test(row));
     expect(await pulledRows(to())).toEqual(rows);
     // Blocks above 171 are not settled for this pull, so they are single files, from the mirror's file of a hundred.
-    expect(Object.keys(pulledTree(to())).some((path) => /^0\/(19[0-9])-\1\.parquet$/.test(path))).toBe(true);
+    expect(Object.keys(pulledTree(to()))).toContainEqual(expect.stringMatching(/^0\/(1[89][0-9])-\1\.parquet$/));
     await testPull(base, to(), { wanted: { from: 150, to: undefined } });
     expect(Object.keys(pulledTree(to()))).toContain('0/150-199.parquet');
     await testPull(base, to(), { wanted: { from: { last: 5 }, to: undefined } });
@@ -250,7 +250,7 @@ describe('a mirror that lies', () => {
     [
       'a file that unpacks to gigabytes',
       () => rewrite((file) => `SELECT * REPLACE (repeat('a', 900000) AS spent) FROM ${file}`),
-      /bytes after unpacking|bytes of spent/,
+      /bytes after unpacking|bytes of spent|needs more memory/,
     ],
     ['other numbers of rows', () => withFile({ rows: 7 }), /it has [0-9]+ rows, but the list says 7/],
     ['another digest', () => withFile({ digest: '1'.repeat(64) }), /have the digest [0-9a-f]{64}, but the mirror lists 1111/],

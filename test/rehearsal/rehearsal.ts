@@ -14,7 +14,7 @@ import { randomNumbers } from '../../bench/random.ts';
 import { type Command, type Flags, HELP, LOG } from '../../src/cli/flags.ts';
 import type { Log } from '../../src/cli/log.ts';
 import { CliError, EXIT } from '../../src/errors.ts';
-import type { Limits } from '../../src/limits.ts';
+import { LIMITS, type Limits } from '../../src/limits.ts';
 import { ROOT } from '../support/cli.ts';
 import { TINY } from '../support/limits.ts';
 import { sendTo } from '../support/server.ts';
@@ -33,6 +33,7 @@ import {
 } from './compare.ts';
 import { FolderMirror } from './folderFiles.ts';
 import { type Limited, type Measured, MemoryWatch, measured, startCommand } from './measured.ts';
+import { ledgerDigest } from './model/ledger.ts';
 import { Model } from './model/model.ts';
 import { RowStore } from './rows.ts';
 
@@ -126,6 +127,9 @@ const REQUESTS_PER_BLOCK = 100;
 
 /** They ask for what so many of the last transactions changed. */
 const NEW_TRANSACTIONS = 300;
+
+/** Blocks that the model can undo. */
+const UNDO_BLOCKS = 200;
 
 const CREDENTIALS = { CORE_RPC_USER: 'rehearsal', CORE_RPC_PASSWORD: 'rehearsal' } as const;
 
@@ -311,8 +315,29 @@ class Rehearsal {
     const { height } = this.#model.tip;
     await this.#withMirror(async (compared) => {
       await this.#here('compare', height, () => compareAll(compared, spent));
+      await this.#here('ledger', height, async () => this.#compareLedger(height));
       await this.#here('requests', height, () => compareRandom(compared, allCandidates(this.#model, this.#rows), requests, seed));
     });
+  }
+
+  /** Compares the digests of the ledger in the manifest with the model, as far back as it can go. */
+  #compareLedger(height: number): void {
+    const { ledger } = JSON.parse(readFileSync(join(this.#paths.out, 'runes/v1/manifest.json'), 'utf8')) as {
+      ledger?: { network: string; height: number; digest: string; lower?: { height: number; digest: string } };
+    };
+    const { steps, unsettled } = (this.#options.limits ?? LIMITS).listLevels ?? LIMITS.listLevels;
+    const ends = steps.slice(0, -1).map((step) => Math.floor((height + 1 - unsettled) / step) * step - 1);
+    const expected = [...new Set(ends.reverse())].filter((end) => end >= 0);
+    const found = ledger === undefined ? [] : [ledger, ...(ledger.lower === undefined ? [] : [ledger.lower])];
+    this.differences.compared++;
+    if (found.map((point) => point.height).join() !== expected.join())
+      this.differences.add(height, 'heights of the ledger digests', expected.join(), found.map((point) => point.height).join());
+    for (const point of found) {
+      if (point.height < height - UNDO_BLOCKS) continue;
+      this.differences.compared++;
+      const digest = ledgerDigest(this.#model, 'regtest', point.height);
+      if (digest !== point.digest) this.differences.add(height, `ledger digest after block ${point.height}`, digest, point.digest);
+    }
   }
 
   async #withMirror(work: (compared: Compared) => Promise<void>): Promise<void> {

@@ -92,19 +92,20 @@ describe('a host that lies', () => {
         if (kind === 0) content[at] = (content[at] ?? 0) ^ (1 + draw(255));
         const from = at - draw(Math.min(at, 40) + 1);
         if (kind === 1) content.copy(content, from, draw(content.length));
-        const changed: readonly (Buffer | undefined)[] = [
-          content,
-          content,
-          content.subarray(0, at),
-          Buffer.concat([content, content.subarray(at)]),
-          newer.get(pick(archive)),
-          older.get(pick(old)),
-          undefined,
-          forged(newer.get(path) ?? content, draw),
+        const changed: readonly (() => Buffer | undefined)[] = [
+          () => content,
+          () => content,
+          () => content.subarray(0, at),
+          () => Buffer.concat([content, content.subarray(at)]),
+          () => newer.get(pick(archive)),
+          () => older.get(pick(old)),
+          () => undefined,
+          () => forged(newer.get(path) ?? content, draw),
           // Another file of valid form, whose own tail is right.
-          sealFile(content.subarray(0, Math.max(at, 1))).file,
+          () => sealFile(content.subarray(0, Math.max(at, 1))).file,
+          () => content,
         ];
-        lies.set(path, kind < changed.length ? changed[kind] : content);
+        lies.set(path, changed[kind]?.());
       }
       if (kind === 9 || draw(10) === 0) lies.set(MANIFEST, wrongManifest(draw, older, newer));
       // Some hosts lie only now and then, or without ranges.

@@ -129,7 +129,7 @@ function orUndefined<Value>(read: () => Value): Value | undefined {
 }
 
 /** Yields all documents of a level of the last build, by ascending key. Throws a ChangedArchiveError for damage. */
-export function* documentsOf(old: StoredArchive, level: DocumentLevel): Generator<StoredDocument> {
+export function* documentsOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel): Generator<StoredDocument> {
   for (const [at, file] of level.files.entries()) {
     const content = old.read(file.file);
     if (content.length !== file.bytes) throw wrong(file, 'has another size than the root says');

@@ -27,7 +27,7 @@ import type { StoredArchive } from './storedArchive.ts';
 export interface ArchiveSources {
   /** The new state. */
   readonly state: StateTables;
-  readonly input: Pick<Loaded, 'kept' | 'spent'>;
+  readonly input: Pick<Loaded, 'kept' | 'spent' | 'sources' | 'network' | 'ends'>;
   readonly changes: Pick<BlockChanges, 'written' | 'replaced' | 'transactions'>;
 }
 

@@ -77,11 +77,7 @@ export class StoredArchive {
 
   /** Reads the content of a file. Throws a ChangedArchiveError if content and tail do not match the name. */
   read(file: string): Buffer {
-    return this.#orChanged(file, () => {
-      const content = openFile(file, readRegularFile(this.#pathOf(file)));
-      if (content === undefined) throw new ArchiveError('does not have the content that its name says');
-      return content;
-    });
+    return readStored(this.#out, file);
   }
 
   /** Returns the pages and the directory of a segment. Caches the last one, because callers read blocks one by one. */
@@ -136,15 +132,29 @@ export class StoredArchive {
 
   /** Runs `read`. Throws a ChangedArchiveError for a file that is missing, damaged, or not a file. */
   #orChanged<Result>(file: string, read: () => Result): Result {
-    try {
-      return read();
-    } catch (error) {
-      if (error instanceof ChangedArchiveError) throw error;
-      const code = codeOf(error);
-      const isDamage =
-        error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');
-      if (!isDamage && !isAbsence(error)) throw error;
-      throw new ChangedArchiveError(`${this.#pathOf(file)} was changed since the last build`);
-    }
+    return orChanged(this.#pathOf(file), read);
+  }
+}
+
+/** Reads the content of a file of an archive. Throws a ChangedArchiveError if content and tail do not match the name. */
+export function readStored(out: string, file: string): Buffer {
+  const path = join(out, archivePath(file));
+  return orChanged(path, () => {
+    const content = openFile(file, readRegularFile(path));
+    if (content === undefined) throw new ArchiveError('does not have the content that its name says');
+    return content;
+  });
+}
+
+/** Runs `read`. Throws a ChangedArchiveError for a file that is missing, damaged, or not a file. */
+function orChanged<Result>(path: string, read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ChangedArchiveError) throw error;
+    const code = codeOf(error);
+    const isDamage = error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');
+    if (!isDamage && !isAbsence(error)) throw error;
+    throw new ChangedArchiveError(`${path} was changed since the last build`);
   }
 }

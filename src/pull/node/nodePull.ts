@@ -6,12 +6,15 @@
  * A commit writes the runes, then the rows, then the journal of the ledger. If a pull is killed in between, the next
  * pull removes rows above the ledger's height and reads their blocks again.
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Log } from '../../cli/log.ts';
+import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
+import type { LastRead, Start } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
-import { exceeds, type WorkLimits } from '../../limits.ts';
+import { lowerEnds } from '../../format/levels.ts';
+import { exceeds, type Limits } from '../../limits.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
@@ -22,14 +25,16 @@ import type { Heights } from '../heightRange.ts';
 import type { PullOptions, PullResult } from '../pullBlocks.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
 import { announce, type Look } from './announce.ts';
-import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
+import { checkNetwork, checkNew, firstWanted, lastBlocks, lost, withAdvice } from './checkFolder.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
+import { type Check, locateStart, WrongStartError } from './locateStart.ts';
 import { NodeFolder } from './nodeFolder.ts';
 import { knownRunes } from './readPulledRunes.ts';
 import { RecentBlocks } from './recentBlocks.ts';
 import { removeReplaced } from './reorganisation.ts';
 import { RowFiles } from './rowFiles.ts';
+import { type Donor, discardStart, outputsFile, removeDownloads, startFrom } from './startFrom.ts';
 import { ahead } from './workAhead.ts';
 
 /** Longest time between two commits, in milliseconds. */
@@ -40,9 +45,13 @@ const MOST_MOVES = 5;
 
 export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly folder: string;
-  readonly limits: WorkLimits;
+  readonly limits: Limits;
   /** Replaces the rules of the network in tests, whose chains have invented headers. No flag sets it. */
   readonly difficulty?: DifficultyRules;
+  /** Mirrors whose ledger a new folder takes over, instead of reading all blocks. */
+  readonly startFrom?: readonly Donor[] | undefined;
+  /** Which outputs of a start to check; a sample by default. */
+  readonly check?: Check | undefined;
 }
 
 /** Thrown if the node's chain changes while it is read. */
@@ -86,9 +95,16 @@ export class NodePull {
     const { firstHeight } = network;
     const state = join(folder, STATE_FOLDER);
     try {
-      const found = readState(state);
+      let found = readState(state);
       checkNetwork(found?.network, chain, node.name, folder);
-      if (found === undefined) checkNew(folder);
+      if (found === undefined) {
+        checkNew(folder);
+        if (options.startFrom !== undefined) {
+          await startFrom(options.startFrom, { ...options, check: options.check ?? 'sample', chain }, node, store, log);
+          found = readState(state);
+        }
+      }
+      removeDownloads(folder, found?.start?.class === 'consistent');
       const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
       const runes = await knownRunes(folder, limits, store);
       const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
@@ -111,9 +127,40 @@ export class NodePull {
     this.#ledger.close();
   }
 
-  /** Reads all blocks up to the node's tip, or up to the last wanted block. */
+  /** Reads all blocks up to the node's tip, or up to the last wanted block. At the tip, checks a new start. */
   async run(progress: Progress): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
+    const result = await this.#readAll(progress);
+    const { start } = this.#ledger;
+    if (start?.class !== 'consistent') return result;
+    if (this.#ledger.height === this.#tip) return this.#locate(start, progress);
+    this.#log.notice(`the outputs of the start are checked when a pull has reached the last block of ${this.#node.name}`);
+    return result;
+  }
+
+  /** Asks the node for outputs of a start. Removes all files if the node has others. */
+  async #locate(start: Start, progress: Progress): Promise<PullResult> {
+    const { folder, concurrency, signal } = this.#options;
+    const [path, ledger] = [outputsFile(folder), this.#ledger];
+    if (!existsSync(path)) throw lost(`${path} is missing`, folder);
+    const locating = { path, network: this.#network, ledger, concurrency, signal, catchUp: () => this.#readAll(progress) };
+    try {
+      const { asked, spent } = await locateStart(locating, this.#node, progress);
+      ledger.setLocated(start);
+      this.#log.info(
+        'located',
+        `Located: ${this.#node.name} has ${count(asked, 'output')} of the ledger after block ${start.height}, at the same height and address; ${spent} others were spent since. Nothing has checked amounts, mints and names.`,
+        { height: start.height, class: 'located', asked, spent },
+      );
+    } catch (error) {
+      if (error instanceof WrongStartError) discardStart(folder);
+      throw error;
+    }
+    removeDownloads(folder, false);
+    return this.#readAll(progress);
+  }
+
+  async #readAll(progress: Progress): Promise<PullResult> {
     try {
       let moves = 0;
       for (let round = 0; ; round++) {
@@ -133,11 +180,15 @@ export class NodePull {
           this.#look = look;
         }
         if (isBehind || height >= last) {
+          const ends = isBehind ? undefined : await this.#ends();
+          // The chain may change while its blocks are asked for.
+          if (!isBehind && ends === undefined) continue;
           await this.#tidy();
-          return { ...this.#totals, heights: this.#folder.list(height) };
+          return { ...this.#totals, heights: this.#folder.list(height, ends) };
         }
         if (chain.firstStored > height + 1) {
           throw new InputError(`${this.#node.name} has pruned block ${height + 1}: its first block is ${chain.firstStored}`, [
+            ...(this.#ledger.start === undefined ? [] : [`Remove ${this.#options.folder} and start again from a newer height.`]),
             'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
           ]);
         }
@@ -291,6 +342,18 @@ export class NodePull {
     const { hash, height } = this.#ledger;
     if (hash === undefined || blocks >= height) return false;
     return blocks < height - this.#options.confirmations || this.#ledger.hashAt(blocks) === bestHash;
+  }
+
+  /** Returns the blocks at which levels of lists end. Undefined if the node's chain changed meanwhile. */
+  async #ends(): Promise<LastRead[] | undefined> {
+    const { height, hash, rowsFrom } = this.#ledger;
+    const ends: LastRead[] = [];
+    for (const end of lowerEnds(height, this.#options.limits.listLevels).filter((one) => one >= rowsFrom)) {
+      const found = await this.#node.hashAt(end);
+      if (found === undefined) return undefined;
+      ends.push({ height: end, hash: found });
+    }
+    return ends.length > 0 && (await this.#node.hashAt(height)) !== hash ? undefined : ends;
   }
 
   /** Removes data that neither the last wanted blocks nor the ledger needs, and joins settled files. */

@@ -30,7 +30,11 @@ export async function removeReplaced(
   if (to === undefined || to < ledger.base || top - to > confirmations) {
     throw new InputError(
       `${node.name} has another chain: it replaced more than the last ${confirmations} of the blocks that were read, up to ${top}`,
-      [`Check --from. If the node is right, remove ${folder}: the next pull reads all blocks again.`],
+      [
+        ledger.start === undefined
+          ? `Check --from. If the node is right, remove ${folder}: the next pull reads all blocks again.`
+          : `Check --from. If the node is right, remove ${folder} and start again from a newer height with --start-from.`,
+      ],
     );
   }
   files.list(to);

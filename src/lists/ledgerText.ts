@@ -1,0 +1,40 @@
+/**
+ * Text of the ledger after a block, `rune-ledger/1`: all runes and all unspent outputs with runes. Its SHA-256 is equal
+ * in two mirrors if they agree about all of them. docs/ledger.md describes the text, so that anyone can compute it.
+ */
+import type { LedgerPoint } from '../format/listTables.ts';
+import type { Counts, Etching } from './etchings.ts';
+import type { UnspentOutput } from './unspentOutputs.ts';
+
+/** Version of ord's rules as this program applies them. It rises when the same blocks give another ledger. */
+const RULES = 'ord-1';
+
+const line = (fields: readonly (string | number | boolean | null)[]): string => `${fields.map((field) => field ?? '').join('\t')}\n`;
+
+/** Returns the first lines of the text. */
+export const ledgerHead = (network: string, { height, hash }: Omit<LedgerPoint, 'digest'>): string =>
+  line(['rune-ledger/1']) + line(['network', network]) + line(['rules', RULES]) + line(['block', height, hash]);
+
+/** Returns the line of a rune. Throws for a rune without counts. */
+export function runeLine(rune: Omit<Etching, 'counts'>, counts: Pick<Counts, 'mints' | 'burns' | 'burned'>): string {
+  const symbol = [...rune.symbol].map((character) => (character.codePointAt(0) ?? 0).toString(16)).join(' ');
+  const { terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end } = rune;
+  return line([
+    ...['rune', rune.number, rune.id, rune.name, rune.spaced_name, rune.divisibility, symbol, rune.turbo],
+    ...[terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end, rune.premine],
+    ...[rune.block_height, rune.block_hash, rune.tx_index, rune.tx_id, rune.timestamp],
+    ...[counts.mints, String(counts.burned), counts.burns],
+  ]);
+}
+
+/** Returns the line of an unspent output. */
+export function outputLine({ output, place: [height, , txIndex], address, runes }: UnspentOutput): string {
+  const held = runes.map(([id, , , , , units]) => [id, BigInt(units)] as const).sort(([a], [b]) => compareIds(a, b));
+  return line(['output', output, height, txIndex, address ?? '-', ...held.map(([id, units]) => `${id}:${units}`)]);
+}
+
+/** Compares rune ids, `block:tx`, by block and then by transaction. */
+function compareIds(a: string, b: string): number {
+  const [[block = 0, tx = 0], [otherBlock = 0, otherTx = 0]] = [a, b].map((id) => id.split(':').map(Number)) as [number[], number[]];
+  return block - otherBlock || tx - otherTx;
+}

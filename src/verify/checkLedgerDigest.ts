@@ -1,0 +1,36 @@
+/**
+ * Verifies the digests of the ledger. The documents from which they are made were compared with the records, so this
+ * check makes the digests again from the same documents.
+ */
+import { areFromNode, digestOf } from '../engine/archive/ledgerDigest.ts';
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { lowerEnds } from '../format/levels.ts';
+import { archivePath } from '../pages/filePaths.ts';
+import { NETWORKS } from '../runes/networks.ts';
+import type { Verification } from './verification.ts';
+
+export async function verifyLedger({ manifest, blocks, findings, site }: Verification, archive: StoredArchive): Promise<void> {
+  const { lists } = archive.root;
+  const ledger = lists?.ledger;
+  if (lists === undefined || ledger === undefined) return;
+  const path = archivePath(archive.name.root);
+  const { network, lower, ...newest } = ledger;
+  const { firstHeight } = NETWORKS[network as keyof typeof NETWORKS] ?? { firstHeight: Number.POSITIVE_INFINITY };
+  if (lists.outputs === undefined || !areFromNode(manifest.sources ?? [], firstHeight))
+    findings.add(`${path} has a digest of the ledger, which its data does not allow`);
+  const points = lower === undefined ? [newest] : [newest, lower];
+  const heights = lowerEnds(lists.tip, lists).filter((height) => height >= firstHeight);
+  if (points.map(({ height }) => height).join() !== heights.join()) findings.add(`${path} has digests of the ledger at wrong blocks`);
+  const hashes = new Map(blocks.map(({ height, hash }) => [height, hash]));
+  for (const { height, hash, digest } of points) {
+    if (!heights.includes(height)) continue;
+    if ((hashes.get(height) ?? hash) !== hash) findings.add(`${path} has a digest of the ledger after block ${height} with a wrong hash`);
+    try {
+      const found = await digestOf(network, { height, hash }, lists, site.dialect, archive);
+      if (found !== digest)
+        findings.add(`${path} says that the ledger after block ${height} has the digest ${digest}, but it has ${found}`);
+    } catch (error) {
+      findings.addDamage(error);
+    }
+  }
+}
