@@ -128,7 +128,7 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
       if (vout >= (all.get(parent)?.outputs ?? Number.POSITIVE_INFINITY)) unknown.add(`it spends ${outpoint}, which does not exist`);
       const outcome = known.get(parent);
       for (const [rune, { output, why: reason }] of outcome?.possible ?? [])
-        if (output === undefined || output === vout) why.set(rune, reason);
+        if (output === undefined || output === vout) addReason(why, rune, reason);
       if (outcome?.unknown.length) unknown.add(`it spends an output of ${parent}, whose result is unknown`);
     }
     for (const parent of new Set(inputs.map(txidOf))) {
@@ -138,7 +138,7 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
     if (new Set(inputs).size < inputs.length || [...conflicts].some((each) => ancestors.has(each)))
       unknown.add('it can never be confirmed, because it or its parents spend an output twice');
     const id = runeId(height, i + 1);
-    for (const [rune, reason] of uncertain(transaction, id, allocating)) why.set(rune, reason);
+    for (const [rune, reason] of uncertain(transaction, id, allocating)) addReason(why, rune, reason);
     rows = [];
     let etched: NewRune | undefined;
     try {
@@ -174,6 +174,12 @@ function spendersOf(transactions: readonly Unconfirmed[]): Map<string, Set<strin
     }
   }
   return spenders;
+}
+
+/** Adds a reason. A later id may have two: a mint of it before, and an etching that gets it here. */
+function addReason(why: Map<RuneId, string>, rune: RuneId, reason: string): void {
+  const before = why.get(rune);
+  if (!before?.includes(reason)) why.set(rune, before === undefined ? reason : `${before}; ${reason}`);
 }
 
 /** Lists the runes that a transaction may mint or etch, and why that is not certain. `id` is the id of an etched rune. */

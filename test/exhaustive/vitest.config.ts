@@ -36,7 +36,7 @@ export default {
             FC_RUNS: env['FC_RUNS'] ?? '4',
             IO_FAULTS: env['IO_FAULTS'] ?? '16',
             LIES: env['LIES'] ?? '20000',
-            MEMPOOLS: env['MEMPOOLS'] ?? '200',
+            MEMPOOLS: env['MEMPOOLS'] ?? '3000',
           },
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
