@@ -45,8 +45,13 @@ export interface FurtherRequest {
   readonly window: Window | undefined;
 }
 
+/** Says why a mirror has no answer: only blocks below its lowest block could tell. */
+export interface Unanswerable {
+  readonly message: string;
+}
+
 /** Returns the body of an answer; undefined for an unknown object. Rejects with an ArchiveError for damaged files. */
-export type AnswerFromLists = (request: FurtherRequest, dialect: Dialect, archive: Archive) => Promise<string | undefined>;
+export type AnswerFromLists = (request: FurtherRequest, dialect: Dialect, archive: Archive) => Promise<string | Unanswerable | undefined>;
 
 /** Parses the path segments below `/runes/v1`, still percent-encoded. Undefined for a path of no further part. */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {

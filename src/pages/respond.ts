@@ -121,7 +121,8 @@ async function answerFurther<File extends OpenFile>(
     return { kind: 'refusal', status: 501, message: `this program is too old for ${part} of this mirror; update it` };
   const body = await fromArchive(site.listRoot, files, cache, (archive) => lists(request, site.dialect, archive));
   // These answers change with every block, so no CDN may cache them for long.
-  if (body !== undefined) return { kind: 'window', body, isSettled: false };
+  if (typeof body === 'string') return { kind: 'window', body, isSettled: false };
+  if (body !== undefined) return { kind: 'refusal', status: 501, message: body.message };
   const message = rune !== undefined && address === undefined ? NO_RUNE : NO_HOLDER;
   return { kind: 'refusal', status: 404, message, isBare: site.dialect === 'hiro' };
 }

@@ -292,7 +292,7 @@ describe('documents', () => {
       const archive = await older.archive({ ...LIMITS.listLevels, tip: 19, page: 2, names: [], outputs });
       const window = { limit: 20, offset: 2 };
       const body = await answerFromLists({ kind: 'further', part: 'outputs', address: 'ann', window }, 'hiro', archive);
-      return (JSON.parse(body ?? '') as { total: number }).total;
+      return (JSON.parse(String(body)) as { total: number }).total;
     };
     expect(await totalAfter(1)).toBe(1);
     await expect(totalAfter(3)).rejects.toThrow(ArchiveError);

@@ -19,7 +19,7 @@ import { BuildError, InputError } from '../../errors.ts';
 import { isFileName } from '../../format/fileName.ts';
 import type { LedgerPoint, ListTables } from '../../format/listTables.ts';
 import type { WorkLimits } from '../../limits.ts';
-import { parseCounts, parseEtching } from '../../lists/parseEtching.ts';
+import { mintedUnits, parseCounts, parseEtching } from '../../lists/parseEtching.ts';
 import { parseOutput } from '../../lists/unspentOutputs.ts';
 import { archivePath } from '../../pages/filePaths.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
@@ -36,6 +36,7 @@ import { RUNES_FILE, STATE_FOLDER } from '../pulledFiles.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { RowFiles } from './rowFiles.ts';
+import { StartFiles } from './startFiles.ts';
 import { ahead } from './workAhead.ts';
 
 /** Subfolder for the downloaded files of the mirror. Builds ignore it, and it is removed when the pull has started. */
@@ -92,9 +93,10 @@ export async function startFrom(donors: readonly Donor[], options: StartOptions,
       const donor: Ledger = { lists, dialect: manifest.dialect, archive, point, network: chain.network };
       const digest = await digestOf(chain.network, point, lists, manifest.dialect, archive);
       if (digest !== point.digest) throw wrong(first, `its files have the digest ${digest} instead of ${point.digest}`);
-      const mints = await writeRunes(donor, folder, store);
+      const files = new StartFiles(folder, store);
+      const mints = await writeRunes(donor, files, folder, store);
       const state = { folder: join(folder, STATE_FOLDER), network: chain.network, ...point };
-      await startLedger({ ...state, outputs: outputsOf(donor), mints, limits });
+      await startLedger({ ...state, outputs: outputsOf(donor, files), mints, limits });
     } catch (error) {
       // Errors of these kinds mean that the text of a file is not what a build writes.
       if (error instanceof ChangedArchiveError || error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError)
@@ -209,8 +211,13 @@ function isComplete(folder: string, file: string): boolean {
   }
 }
 
-/** Writes the table of runes. Returns the mints of each rune. */
-async function writeRunes({ lists, dialect, archive, point }: Ledger, folder: string, store: Store): Promise<Map<RuneId, number>> {
+/** Writes the table of runes, and their counts to `files`. Returns the mints of each rune. */
+async function writeRunes(
+  { lists, dialect, archive, point }: Ledger,
+  files: StartFiles,
+  folder: string,
+  store: Store,
+): Promise<Map<RuneId, number>> {
   // A killed start may have left a table, and `RowFiles` adds rows to a table.
   for (const path of [RUNES_FILE, `${RUNES_FILE}.sha256`]) rmSync(join(folder, path), { force: true });
   const rows = new RowFiles(folder, store);
@@ -219,8 +226,8 @@ async function writeRunes({ lists, dialect, archive, point }: Ledger, folder: st
   for await (const { values } of newestOf(levelsUpTo(point.height, lists).etchings, archive)) {
     const [json = ''] = values;
     const rune = parseEtching(json, dialect);
-    const { mints: counted } = parseCounts(json);
-    if (!isPossible(rune, point.height) || rune.number !== number++ || !Number.isSafeInteger(counted))
+    const { mints: counted, burns, burned } = parseCounts(json);
+    if (!isPossible(rune, point.height) || rune.number !== number++ || ![counted, burns].every(isNatural))
       throw new ChangedArchiveError(`the rune ${number} is missing or not valid`);
     const big = (digits: string | null) => (digits === null ? null : BigInt(digits));
     rows.addRune({
@@ -233,19 +240,25 @@ async function writeRunes({ lists, dialect, archive, point }: Ledger, folder: st
       // No answer has this column, so no archive has it.
       cenotaph: null,
     });
+    const { height, hash, digest } = point;
+    files.addRune({
+      ...{ rune_id: rune.id, mints: counted, minted: mintedUnits(rune, counted), burns, burned: unitsOf(String(burned)) },
+      ...{ start_height: height, start_hash: hash, start_digest: digest },
+    });
     if (counted > 0) mints.set(idOf(rune.id), counted);
   }
   await rows.putInPlace(point.height);
   return mints;
 }
 
+const isNatural = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
 /** True for texts and numbers that a rune up to block `height` can have. Values of other kinds throw a TypeError. */
 function isPossible(
   { name, block_hash, tx_id, block_height, tx_index, timestamp }: ReturnType<typeof parseEtching>,
   height: number,
 ): boolean {
-  const areNumbers = [tx_index, timestamp].every((value) => Number.isSafeInteger(value) && value >= 0);
-  const hasPlace = Number.isSafeInteger(block_height) && block_height >= 0 && block_height <= height && areNumbers;
+  const hasPlace = [tx_index, timestamp, block_height].every(isNatural) && block_height <= height;
   return hasPlace && /^[A-Z]{1,28}$/.test(name) && /^[0-9a-f]{64}$/.test(block_hash) && /^(?:[0-9a-f]{64})?$/.test(tx_id);
 }
 
@@ -260,18 +273,25 @@ function idOf(text: string): RuneId {
   return runeId(Number(block), Number(tx));
 }
 
-async function* outputsOf({ lists, archive, point, network }: Ledger): AsyncGenerator<NewOutput> {
+/** Yields the unspent outputs. Writes them to `files`, and puts the files in place after the last output. */
+async function* outputsOf({ lists, archive, point, network }: Ledger, files: StartFiles): AsyncGenerator<NewOutput> {
   for await (const { key, values } of newestOf(levelsUpTo(point.height, lists).outputs, archive)) {
     const output = parseOutput(key, values);
     if (output === undefined) continue;
     const [, txId = '', vout = ''] = /^([0-9a-f]{64}):(0|[1-9][0-9]{0,9})$/.exec(key) ?? [];
     const script = output.address === undefined ? new Uint8Array() : scriptOf(output.address, NETWORKS[network], hash256);
-    if (txId === '' || script === undefined) throw new ChangedArchiveError(`the output ${key.slice(0, 100)} is not valid`);
+    const [height, hash, txIndex, timestamp] = output.place;
+    const hasPlace = [height, txIndex, timestamp].every(isNatural) && height <= point.height && /^[0-9a-f]{64}$/.test(hash);
+    if (txId === '' || script === undefined || !hasPlace) throw new ChangedArchiveError(`the output ${key.slice(0, 100)} is not valid`);
     const outpoint = Buffer.concat([Buffer.from(txId, 'hex').reverse(), Buffer.alloc(4)]);
     outpoint.writeUInt32LE(Number(vout), 32);
     const balances = output.runes
       .map(([id, , , , , units]) => ({ rune: idOf(id), amount: unitsOf(units) }))
       .sort((a, b) => a.rune - b.rune);
+    const place = { block_height: height, block_hash: hash, tx_index: txIndex, timestamp };
+    for (const [rune_id, , , , , units] of output.runes)
+      files.addOutput({ outpoint: key, ...place, address: output.address ?? null, rune_id, units });
     yield { outpoint, script, balances };
   }
+  await files.putInPlace();
 }
