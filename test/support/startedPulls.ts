@@ -1,4 +1,5 @@
 /** Mirrors that follow a simulated node: one of all history, and others that start at a mirror. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Manifest } from '../../src/contract/schemas.ts';
 import { limitsWith } from '../../src/limits.ts';
@@ -10,6 +11,7 @@ import { testPull } from './pull.ts';
 const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30, startOutputs: 7, listPage: 3 });
 
 export class StartedPulls {
+  readonly limits = limits;
   readonly #url: string;
   readonly node: FakeNode;
   /** Input and output of the mirror of all history. */
@@ -44,14 +46,20 @@ export class StartedPulls {
   async start(to: string, last: number): Promise<{ height: number; digest: string }> {
     const [input, out] = [temporaryFolder(), join(temporaryFolder(), 'donor')];
     await this.pull(input, { wanted: { from: undefined, to: last } });
-    const { manifest } = await this.build(out, input);
-    const host = await startPlainFiles(out);
+    await this.build(out, input);
+    return this.startAt(to, out);
+  }
+
+  /** Pulls a new folder that starts at a mirror in a folder. Returns the start. */
+  async startAt(to: string, mirror: string): Promise<{ height: number; digest: string }> {
+    const host = await startPlainFiles(mirror);
     try {
       await this.pull(to, { donors: [new URL(host.base)] });
     } finally {
       await host.close();
     }
-    if (manifest.ledger === undefined) throw new Error('the mirror has no digest of its ledger');
-    return manifest.ledger;
+    const { ledger } = JSON.parse(readFileSync(join(mirror, 'runes/v1/manifest.json'), 'utf8')) as Manifest;
+    if (ledger === undefined) throw new Error('the mirror has no digest of its ledger');
+    return ledger;
   }
 }
