@@ -130,16 +130,16 @@ else
   if [ -d "$dist/runes/v1/blocks" ]; then send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks" --exclude '*.json.{gz,br}'; fi
   send copy --fast-list "$dist" "$remote" --exclude '*.json.{gz,br}' --exclude '/runes/v1/blocks/**' --exclude "/$archive/**" --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
   send copyto "$dist/$manifest" "$root$manifest"
-  # Only deletes, because the content was compared above. Outside runes/v1/, only old Parquet files are deleted.
+  # Only deletes, because the content was compared above. Outside runes/v1/, only old files of rows are deleted.
   must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only --exclude '*.json.{gz,br}' --delete-excluded
   must lsf --fast-list "$root$archive" >"$work/archived"
   while IFS= read -r file; do
     [ -f "$dist/$archive/$file" ] || echo "$archive/$file" >>"$work/superseded"
   done <"$work/archived"
   : >"$work/gone"
-  must lsf --fast-list "${root}activity" --include '/*.parquet' --include '/index.json' >"$work/bulk"
+  must lsf --fast-list "${root}rows" --include '/*-*.parquet' --include '/index-*.json' >"$work/bulk"
   while IFS= read -r file; do
-    [ -f "$dist/activity/$file" ] || echo "activity/$file" >>"$work/gone"
+    [ -f "$dist/rows/$file" ] || echo "rows/$file" >>"$work/gone"
   done <"$work/bulk"
   if [ -s "$work/gone" ]; then must delete "$remote" --files-from-raw "$work/gone"; fi
   summary='compared with the bucket'

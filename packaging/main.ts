@@ -63,7 +63,8 @@ function main(): void {
     process.stderr.write(HELP_TEXT);
     process.exitCode = EXIT.usage;
   } else if (name === 'upload') upload(process.argv.slice(2));
-  else if (Object.hasOwn(COMMANDS, name)) createRequire(import.meta.url)(`./${name}.cjs`);
+  // Pulls start `readRows`, which is not for people.
+  else if (Object.hasOwn(COMMANDS, name) || name === 'readRows') createRequire(import.meta.url)(`./${name}.cjs`);
   else {
     const near = nearest(name, Object.keys(COMMANDS));
     const names = Object.keys(COMMANDS).join(', ');

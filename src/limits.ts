@@ -50,8 +50,12 @@ export interface WorkLimits {
    * build reads the complete table, because a look-up takes as long as reading this many entries.
    */
   readonly entriesPerLookUp: number;
-  /** Records per temporary table for neighbouring Parquet files. Without it, writing each file scans all records. */
-  readonly recordsAside: number;
+  /** Most bytes of a row of another mirror on average, without spent outputs, before and after unpacking. */
+  readonly rowBytes: number;
+  /** Most bytes of the spent outputs of a block on average. A block has room for 24,400 rune inputs, 3.4 MB as text. */
+  readonly spentBytes: number;
+  /** Longest time to read a file of another mirror's rows, in milliseconds. */
+  readonly rowsReadMs: number;
   /** Paths of outdated files in memory. Above this number, a build lists the paths as removed and removes the files. */
   readonly removedAtOnce: number;
   /** Lines about records that a verification collects in files. Above this number, the store loads the lines. */
@@ -143,7 +147,9 @@ export const LIMITS: Limits = {
   tableLevels: { steps: [4096, 64], unsettled: 8 },
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
-  recordsAside: 200_000,
+  rowBytes: 2 * KB,
+  spentBytes: 4 * MB,
+  rowsReadMs: 10 * 60_000,
   removedAtOnce: 10_000,
   linesPerLoad: 200_000,
   tableBlocksAtOnce: 64,

@@ -5,6 +5,7 @@ import { isFileName } from '../format/fileName.ts';
 import { FORMAT, formatFault } from '../format/formatVersion.ts';
 import { MOST_NOTE_CHARACTERS } from '../format/signedNote.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
+import { rowsIndexPath } from '../pages/filePaths.ts';
 import type { FurtherPart } from '../pages/listEndpoints.ts';
 import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/mirrorOptions.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
@@ -256,10 +257,14 @@ export const manifest = z
       .refine((url) => parseSiteUrl(url) === url, { error: SITE_URL_RULE })
       .optional()
       .describe('Public URL of the mirror, used in links of its feed. Left out if it was not given.'),
-    parquet: z
-      .literal(true)
+    rows: z
+      .strictObject({
+        index: z.string().describe('Path of the list of these files.'),
+        sha256: hex64.describe('SHA-256 of this list.'),
+      })
+      .refine(({ index, sha256 }) => index === rowsIndexPath(sha256), { error: 'has an index with another name' })
       .optional()
-      .describe('True if `activity/` has all records as Parquet files, left out if not. `files` and `bytes` do not count these files.'),
+      .describe('Ledger rows as Parquet files. Left out if there are none. `files` and `bytes` do not count these files.'),
     archive: rootName.optional().describe('The archive with all lists. Only in layout `archive`.'),
     list_root: rootName.optional().describe('The archive with etchings and other lists. Only in layout `files`, if it has any.'),
     heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),

@@ -3,6 +3,7 @@
  * the scratch folder.
  */
 
+import { resolve } from 'node:path';
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
 import { bytesOf } from '../contract/memorySize.ts';
 import { BuildError, messageOf } from '../errors.ts';
@@ -21,6 +22,8 @@ export interface StoreOptions {
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
   readonly scratch: string;
+  /** Absolute paths of the only files outside the scratch folder that the store may open. By default, all files. */
+  readonly only?: readonly string[];
 }
 
 /** A cell of a row. BIGINT cells are of type bigint. */
@@ -50,6 +53,8 @@ export const int: Column<number> = {
 };
 
 export const text: Column<string> = { type: 'text', read: (cell) => (typeof cell === 'string' ? cell : undefined) };
+
+export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof cell === 'boolean' ? cell : undefined) };
 
 /** A column whose NULL reads as undefined. */
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
@@ -100,6 +105,12 @@ export class Store {
       const store = new Store(instance, connection, memory);
       // `share` needs the progress bar, which is not printed.
       await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
+      if (options.only !== undefined) {
+        const [paths, folder] = [options.only.map(literal).join(', '), literal(`${resolve(options.scratch)}/`)];
+        await store.run(
+          `SET allowed_paths = [${paths}]; SET allowed_directories = [${folder}]; SET enable_external_access = false; SET lock_configuration = true`,
+        );
+      }
       return store;
     } catch (error) {
       connection?.closeSync();

@@ -25,7 +25,7 @@ import { Changes } from '../output/changeLists.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { claimOutput, digestOf, inspectOutput, releaseOutput } from '../output/outputFolder.ts';
-import { ChangedRangeError, checkRanges } from '../rows/writeParquetRanges.ts';
+import { ChangedRowsError } from '../rows/publishRows.ts';
 import { siteAssets } from '../site/assets.ts';
 import { ChangedArchiveError, StoredArchive } from './archive/storedArchive.ts';
 import { archivesPages, type BuildOptions, type FixedOptions } from './buildOptions.ts';
@@ -42,7 +42,7 @@ import { checkFits, describe } from './writeArchive.ts';
 import { openWriters, writePages } from './writePages.ts';
 
 /**
- * Runs a build. Repeats it as a full build when the cache is damaged, or when a Parquet file or the archive was
+ * Runs a build. Repeats it as a full build when the cache is damaged, or when a file of rows or the archive was
  * changed.
  *
  * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects
@@ -65,14 +65,14 @@ export async function build(given: BuildOptions, log: Log, progress = new Progre
 
 /** Returns the reason to repeat a failed build in full, if that may help. Moves a damaged cache aside. */
 function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
-  if (error instanceof ChangedRangeError || error instanceof ChangedArchiveError) return error.message;
+  if (error instanceof ChangedRowsError || error instanceof ChangedArchiveError) return error.message;
   const damage = damageOf(error, cache);
   return damage === undefined ? undefined : `the cache is damaged (${damage}) and was moved to ${setAside(cache)}`;
 }
 
 /** Runs the steps of a build once, and closes everything it opened. */
 function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
-  const { out, cache, site, threads, memoryLimit, full, dryRun } = options;
+  const { out, cache, threads, memoryLimit, full, dryRun } = options;
   const output = inspectOutput(out);
   return withScratch(cache, async (scratch) => {
     const clock = new Stopwatch();
@@ -95,7 +95,6 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
 
       // Step 3: lock the output.
       if (!dryRun) {
-        if (site.parquet) await checkRanges(out, loaded.affected, state, store);
         await claimOutput(out, output, store);
         isClaimed = true;
         await explainFiles(async () => changes.begin(wasUnfinished(output)));
@@ -132,7 +131,7 @@ async function load({ options, output, store, state, old, progress, scratch, log
   const { inputs, out, cache, site, blocks, lists, limits } = options;
   const measure = new ReadProgress();
   progress.watch('load', () => measure.at(store.share));
-  const reading = { known: state.known, range: blocks, limits, scratch, store, progress: measure };
+  const reading = { known: state.known, range: blocks, limits, scratch, store, progress: measure, keepsRows: site.parquet };
   const read = await readInput(inputs, [out, cache], reading);
   const hasIds = site.layout === 'archive' && old !== undefined;
   const elsewhere = await (hasIds ? findKnown(old, read, limits, store) : findKnownInState(read, state.known, store));

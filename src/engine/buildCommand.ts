@@ -65,7 +65,10 @@ export const BUILD_COMMAND: Command = {
       about: 'Omits all lists but etchings from layout archive: activity by rune and by address, balances, holders, outputs.',
     },
     { name: 'lists', about: 'Adds these lists to layout files.' },
-    { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
+    {
+      name: 'parquet',
+      about: 'Also publishes the ledger rows of the input as Parquet files in rows/, for other mirrors and for analysts.',
+    },
     { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
     { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for links in its feed and error page.' },
     {

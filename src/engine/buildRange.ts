@@ -25,7 +25,7 @@ function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOption
     let state: State | undefined;
     try {
       state = await State.attach(store, undefined, {}, undefined);
-      const reading = { known: state.known, range: undefined, limits, scratch, store, progress: new ReadProgress() };
+      const reading = { known: state.known, range: undefined, limits, scratch, store, keepsRows: false, progress: new ReadProgress() };
       const { sources, blocks } = await checkInput(await readInput(inputs, [out, cache], reading), []);
       const { tip } = await store.row(`SELECT coalesce(max(block_height), 0) AS tip FROM ${blocks}`, { tip: int });
       const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));

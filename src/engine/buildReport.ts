@@ -56,7 +56,7 @@ export function reportBuilt(options: BuildOptions, result: BuildResult, clock: S
   log.summary([...contentRows(options, result), ...costRows(clock)]);
 }
 
-function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[] {
+function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): SummaryRow[] {
   const { manifest, kept, othersWritten, removed, blocks } = result;
   const number = (n: number) => n.toLocaleString('en-US');
   const rows = (changedBlocks: string, changedPages: string): SummaryRow[] => [
@@ -77,9 +77,13 @@ function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[
       `: ${number(writtenOf(result))} written, ${number(kept)} kept`,
     ),
     ['other files', `${number(othersWritten)} written`],
+    ...(site.parquet && manifest.rows === undefined ? [['rows', NO_ROWS] as const] : []),
     ['removed', count(removed, 'file')],
   ];
 }
+
+/** Shown if a build with `--parquet` publishes no rows. */
+const NO_ROWS = 'not published: some of the input has no ledger rows. Only ledgers have what rows need';
 
 function leftOutRows({ left_out: leftOut }: Manifest): SummaryRow[] {
   if (leftOut === undefined) return [];

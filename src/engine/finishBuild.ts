@@ -16,7 +16,7 @@ import { withNote } from '../output/signingKeys.ts';
 import { statsDocuments } from '../output/stats/statsDocuments.ts';
 import { readStats, writeStats } from '../output/stats/statsFiles.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
-import { writeRanges } from '../rows/writeParquetRanges.ts';
+import { publishRows } from '../rows/publishRows.ts';
 import { siteAssets } from '../site/assets.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import type { BuildResult } from './buildReport.ts';
@@ -130,17 +130,17 @@ async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Pro
 }
 
 /**
- * Writes digests, index, stats and Parquet files of changed blocks. Returns the paths of files that are no longer
+ * Writes digests, index, stats and rows of changed blocks. Returns the paths of files that are no longer
  * needed. A full build ignores these paths, because it sweeps the folders.
  */
-async function writeDataFiles(build: OpenBuild, { kept }: Loaded, blocks: BlockChanges, sink: DiskSink): Promise<string[]> {
+async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockChanges, sink: DiskSink): Promise<string[]> {
   const { options, state, store, scratch } = build;
   const { out, site, siteUrl } = options;
   const digests = await writeDigests(blocks.heights, state, sink, store);
   const stats = await writeStats(site.dialect, state, blocks.replaced, sink, store);
   for (const [path, content] of statsDocuments(await readStats(site.dialect, state, store), siteUrl)) sink.file(path, content);
-  const ranges = site.parquet ? await writeRanges(out, kept, blocks, state, scratch, sink, options.limits, store) : [];
-  return [digests, stats, ranges].flat();
+  const rows = site.parquet ? await publishRows({ out, scratch, sink }, loaded, state, store) : [];
+  return [digests, stats, rows].flat();
 }
 
 /** Makes the archive of all blocks, and passes its new files to `sink`. */

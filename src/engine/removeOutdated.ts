@@ -12,21 +12,20 @@ import type { Loaded } from '../input/loadInput.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { OPERATIONS, type Operation } from '../pages/blockAndTransactionLists.ts';
 import {
-  ACTIVITY_FOLDER,
   BLOCKS_FOLDER,
   blockStem,
   DIGESTS_FOLDER,
   digestsPath,
   encodingsOf,
   idName,
-  isRangeFile,
+  isRowsFile,
   LEAST_RECORDS_TO_COMPRESS,
   LIST_FOLDERS,
   PAGE_ENDING,
   pagePath,
   pagesOf,
-  RANGES_PATH,
-  rangePath,
+  ROWS_FOLDER,
+  rowsIndexPath,
   STATS_FOLDER,
   statsFilePath,
   TRANSACTIONS_FOLDER,
@@ -35,6 +34,8 @@ import {
 } from '../pages/filePaths.ts';
 import { spellHex } from '../pages/ids.ts';
 import { defaultLimit, type Site } from '../pages/mirrorOptions.ts';
+import { readIndex } from '../rows/publishRows.ts';
+import { pathsOf } from '../rows/rowsIndex.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { StateTables } from './state/state.ts';
 import type { BlockChanges } from './state/updateState.ts';
@@ -221,7 +222,7 @@ export async function sweep(
     await yieldNow();
     remover.removeUnexpected(path, new Set());
   }
-  await sweepRanges(root, site, state, remover, store);
+  await sweepRows(root, state, remover, store);
   remover.flush();
   return remover.count;
 }
@@ -252,13 +253,14 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
   }
 }
 
-/** Removes the Parquet files of ranges that the state does not have. Other files in that folder stay. */
-async function sweepRanges(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
-  const rows = site.parquet ? await store.rows(`SELECT first FROM ${state.ranges}`, { first: int }) : [];
-  const expected = new Set(site.parquet ? [RANGES_PATH, ...rows.map(({ first }) => rangePath(first))] : []);
-  for (const name of namesIn(join(root, ACTIVITY_FOLDER))) {
-    const path = `${ACTIVITY_FOLDER}/${name}`;
-    if (isRangeFile(path)) remover.removeUnexpected(path, expected);
+/** Removes the files of rows that the state does not have. Other files in that folder stay. */
+async function sweepRows(root: string, state: StateTables, remover: Remover, store: Store): Promise<void> {
+  const index = await readIndex(state, store);
+  const files = await store.rows(`SELECT first, last, sha256 FROM ${state.rowFiles}`, { first: int, last: int, sha256: text });
+  const expected = new Set(index === undefined ? [] : [rowsIndexPath(index.sha256), ...pathsOf({ ...index.head, files })]);
+  for (const name of namesIn(join(root, ROWS_FOLDER))) {
+    const path = `${ROWS_FOLDER}/${name}`;
+    if (isRowsFile(path)) remover.removeUnexpected(path, expected);
   }
 }
 

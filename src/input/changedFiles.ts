@@ -8,7 +8,7 @@ import { type BigIntStats, statSync } from 'node:fs';
 import { int, type Store, text, type Values } from '../duckdb/store.ts';
 import { columns, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
-import { Checksums, sha256Of } from './checksums.ts';
+import { expectedDigits, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
@@ -79,7 +79,6 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
     for (const file of some) if (!isSame(stamps.get(file.path), stampIfThere(file.path))) return file;
     return undefined;
   };
-  const checksums = new Checksums();
   const expected = new Map<number, string>();
   for (const file of files) {
     const stamp = stampOf(file);
@@ -99,7 +98,7 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
       continue;
     }
     touched.push({ id: nextId, file });
-    const checksum = checksums.expected(file);
+    const checksum = expectedDigits(file);
     if (checksum !== undefined) expected.set(nextId, checksum);
     if (digest === undefined) pending.push({ id: nextId, file, stamp });
     else rows.push({ id: nextId, name: file.name, digest, ...stamp });
@@ -120,8 +119,8 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
     if (expected.size === 0) return;
     for (const { id, name, digest } of await digests) {
       const checksum = expected.get(id);
-      if (checksum === undefined || checksum === digest) continue;
-      throw new InputError(`${name} is damaged: its SHA-256 is ${digest}, but its checksum file says ${checksum}`, [
+      if (checksum === undefined || digest.startsWith(checksum)) continue;
+      throw new InputError(`${name} is damaged: its SHA-256 is ${digest}, but its checksum file or its name says ${checksum}`, [
         'Fetch or copy it again. If you changed it yourself, remove its checksum file.',
       ]);
     }

@@ -22,7 +22,7 @@ import type { Reading } from './rawSource.ts';
 import type { Start } from './readStart.ts';
 
 /** Input that was read. Its transactions are not checked yet. */
-export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent'> {
+export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent' | 'rows'> {
   /** Blocks of changed, new and removed files. */
   readonly affected: Table<Columns<'block_height BIGINT'>>;
   readonly found: readonly InputFile[];
@@ -33,7 +33,7 @@ export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transac
 }
 
 export interface Loaded
-  extends Pick<ReadInput, 'affected' | 'kept' | 'blocks' | 'transactions' | 'counts' | 'spent' | 'notices'>,
+  extends Pick<ReadInput, 'affected' | 'kept' | 'blocks' | 'transactions' | 'counts' | 'spent' | 'rows' | 'notices'>,
     BlocksRead {
   readonly files: number;
   readonly filesRead: number;
@@ -49,6 +49,8 @@ export interface Loaded
   /** Ledger with which a pull from a node began, if the input has one. */
   readonly start: Start | undefined;
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
+  /** Files that were read, by file number. */
+  readonly read: InputReader['read'];
   /** Returns the name of a Parquet file that changed after its check, because rendering reads these files again. */
   changedFile(): string | undefined;
 }
@@ -76,13 +78,13 @@ export async function readInput(inputs: readonly string[], own: readonly string[
     const { copiedBlocks, ...kept } = await keepBlocks(reader, activity);
     const copies = `${copiedBlocks} block(s) are in several files with the same records; one copy of each is used`;
     const notices = [...reader.notices, ...activity.notices, ...(copiedBlocks > 0 ? [copies] : [])];
-    return { ...kept, spent: activity.spent, affected, found, selection, reader, notices };
+    return { ...kept, spent: activity.spent, rows: activity.rows, affected, found, selection, reader, notices };
   });
 }
 
 /** Checks input that was read. `elsewhere` has its transactions that an unchanged block also has. */
 export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction[]): Promise<Loaded> {
-  const { affected, kept, blocks, transactions, counts, spent, notices, found, selection, reader } = read;
+  const { affected, kept, blocks, transactions, counts, spent, rows, notices, found, selection, reader } = read;
   const { range, known, store } = reader.reading;
   return orChanged(selection, reader, async () => {
     await checkTransactions(reader, read, elsewhere);
@@ -102,7 +104,8 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
     const outdated = [...selection.gone, ...reader.read.keys()];
     return {
       ...blocksRead,
-      ...{ affected, kept, blocks, transactions, counts, spent, notices, holds, leftOut, runes, start, outdated },
+      ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, start, outdated },
+      read: reader.read,
       files: found.length,
       filesRead: reader.read.size,
       hasChanges: outdated.length > 0,

@@ -1,13 +1,14 @@
 /** Converts raw sources to canonical records: one row per record, with the same columns for every form of input. */
+import { LEDGER_FIELDS, NODE_LEDGER_FIELDS } from '../contract/fields.ts';
 import { int, type Store } from '../duckdb/store.ts';
-import { columns, type Table, type TableWith } from '../duckdb/table.ts';
+import { columns, columnsOf, type Table, type TableWith } from '../duckdb/table.ts';
 import { isInRange } from './blockRange.ts';
 import { canonicalCell, canonicalSelect, RECORDS, type Records, SERVED_ORDER } from './canonicalRecordSql.ts';
 import { isClustered, isTableClustered } from './clusteredRecords.ts';
 import { HELD, type InputReader } from './inputReader.ts';
 import { ledgerSelect, type Runes } from './joinRunes.ts';
 import type { RawSource, Reading } from './rawSource.ts';
-import { isLedger } from './recognise.ts';
+import { FORMS_OF_ROWS, isLedger } from './recognise.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
 
 const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
@@ -23,7 +24,16 @@ export interface Activity {
   readonly held: Table<typeof HELD>;
   /** Outputs that affected blocks spend. Only input from a node has such outputs. */
   readonly spent: Table<typeof SPENT>;
+  /** Rows of affected blocks, of one file for each block. Undefined if the build does not publish rows. */
+  readonly rows: LedgerRows | undefined;
   readonly notices: readonly string[];
+}
+
+/** Ledger rows in the published form, with the number of their file in `source`. */
+export interface LedgerRows {
+  readonly table: Table;
+  /** True if all rows have spent outputs, because all of them are from a node. */
+  readonly hasSpent: boolean;
 }
 
 /** Returns the records of affected blocks from all sources that `reader` has read. */
@@ -49,7 +59,30 @@ export async function makeActivity(reader: InputReader, affected: TableWith<'blo
   const { others } = await store.row(`SELECT count(*) AS others FROM ${holds} WHERE NOT ${isAffected}`, { others: int });
   const filter = others > 0 ? `WHERE ${isAffected}` : '';
   const records = await store.view('activity', RECORDS, `SELECT * FROM (${all === '' ? NO_RECORDS : all}) ${filter}`);
-  return { records, held, spent, notices: saved?.notices ?? [] };
+  const rows = await listRows(reader, held);
+  return { records, held, spent, rows, notices: saved?.notices ?? [] };
+}
+
+/** Selects the rows of the blocks in `held`. Returns undefined if any input is not a ledger, because rows would be missing. */
+async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<LedgerRows | undefined> {
+  const { names, sources, reading } = reader;
+  if (!reading.keepsRows) return undefined;
+  const forms = new Set([...names.keys()].map((id) => reader.formOf(id)));
+  if ([...forms].some((form) => !FORMS_OF_ROWS.includes(form))) return undefined;
+  const hasSpent = !forms.has('ledger');
+  const types = columnsOf(hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS);
+  // Copied now, because blocks without records are removed from `held` later.
+  const blocks = `SELECT min(source) AS source, block_height FROM ${held} GROUP BY block_height`;
+  const chosen = await reading.store.table('row_blocks', columns('source INTEGER, block_height BIGINT'), blocks);
+  const selects = sources
+    .filter(({ form }) => isLedger(form))
+    .map((source) => {
+      const cells = Object.entries(types).map(([name, type]) => `(${canonicalCell(source, name)})::${type} AS "${name}"`);
+      const isKept = `(source, ${canonicalCell(source, 'block_height')}) IN (SELECT (source, block_height) FROM ${chosen})`;
+      return `SELECT source, ${cells.join(', ')} FROM ${source.relation} WHERE ${isKept}`;
+    });
+  const none = `SELECT NULL::INTEGER AS source, ${Object.entries(types).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
+  return { hasSpent, table: await reading.store.view('rows', { source: 'INTEGER', ...types }, [none, ...selects].join(' UNION ALL ')) };
 }
 
 /** Lists each spent output once, because several files may have the same block. */
@@ -81,7 +114,7 @@ async function canonicalRecords(source: RawSource, runes: Runes | undefined, rea
   if (source.isView && (await isClustered(source, reading))) return store.view('canonical', RECORDS, select);
   const table = await store.table('canonical', RECORDS, `${select} ${source.isView ? `ORDER BY ${SERVED_ORDER}` : ''}`);
   if (source.isView) return table;
-  await store.run(`DROP TABLE ${source.relation}`);
+  if (!(reading.keepsRows && isLedger(source.form))) await store.run(`DROP TABLE ${source.relation}`);
   if (await isTableClustered(table, reading)) return table;
   const sorted = await store.table('canonical', RECORDS, `SELECT * FROM ${table} ORDER BY ${SERVED_ORDER}`);
   await store.run(`DROP TABLE ${table}`);

@@ -35,6 +35,8 @@ export interface Reading {
   readonly scratch: string;
   readonly store: Store;
   readonly progress: ReadProgress;
+  /** True if the build also publishes ledger rows. */
+  readonly keepsRows: boolean;
 }
 
 export interface Member {

@@ -30,6 +30,9 @@ export type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
 /** Forms of the files of a start (readStart.ts), which are not records. */
 export type StartForm = 'start-outputs' | 'start-runes';
 
+/** Forms of files of a ledger, and of files without any record. Such input lacks no rune of its records. */
+export const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'start-outputs', 'start-runes', 'no-records'];
+
 /** True for the form of a ledger, whether from an indexer's database or from a node. */
 export const isLedger = (form: string): boolean => form === 'ledger' || form === 'node-ledger';
 

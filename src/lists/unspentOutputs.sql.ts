@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import { int, type Store, text } from '../duckdb/store.ts';
+import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from '../engine/archive/documentWriter.ts';
 import type { ArchiveSources, LevelPlan, ListedRecords } from '../engine/archive/listedRecords.ts';
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
@@ -15,6 +15,7 @@ import { keyOfAddress } from '../format/documents.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
 import type { Start } from '../input/readStart.ts';
+import { FORMS_OF_ROWS } from '../input/recognise.ts';
 import { countCrossing } from '../limits.ts';
 import { unitsOf } from './balanceChanges.sql.ts';
 import { AddressOutputs, type LevelRows, runesOf, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
@@ -23,7 +24,7 @@ import { parseOutput, SPENT } from './unspentOutputs.ts';
 /** True when the input has all spent outputs, because all of it is from a node. */
 export async function knowsSpent({ files }: StateTables, store: Store): Promise<boolean> {
   const { others, nodes } = await store.row(
-    `SELECT count(*) FILTER (form NOT IN ('node-ledger', 'runes', 'start-outputs', 'start-runes', 'no-records')) AS others, count(*) FILTER (form = 'node-ledger') AS nodes
+    `SELECT count(*) FILTER (form = 'ledger' OR form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others, count(*) FILTER (form = 'node-ledger') AS nodes
      FROM ${files}`,
     { others: int, nodes: int },
   );

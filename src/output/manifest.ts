@@ -11,8 +11,9 @@ import { FORMAT } from '../format/formatVersion.ts';
 import { lastRanked } from '../format/levels.ts';
 import type { BalanceTables, ListTables } from '../format/listTables.ts';
 import { IS_INVENTED } from '../input/sample/sampleMarks.ts';
-import { MANIFEST_PATH } from '../pages/filePaths.ts';
+import { MANIFEST_PATH, rowsIndexPath } from '../pages/filePaths.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
+import { readIndex } from '../rows/publishRows.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { VERSION } from '../version.ts';
 import { digestOfBlocks, runsOf } from './digests.ts';
@@ -45,6 +46,7 @@ export async function manifestOf(
     `SELECT count(*) AS blocks, count(*) FILTER (${IS_INVENTED}) AS invented, ${sums.join(', ')} FROM ${state.blocks}`,
     { blocks: int, invented: int, transactions: int, records: int, files: int, bytes: int },
   );
+  const rows = await readIndex(state, store);
   return {
     generator: 'rune-activity-mirror',
     format: FORMAT,
@@ -56,7 +58,7 @@ export async function manifestOf(
     operation_pages: site.operationPages,
     ...(site.compress.length > 0 ? { compress: [...site.compress] } : {}),
     ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
-    ...(site.parquet ? { parquet: true as const } : {}),
+    ...(rows === undefined ? {} : { rows: { index: rowsIndexPath(rows.sha256), sha256: rows.sha256 } }),
     ...(archive === undefined ? {} : site.layout === 'archive' ? { archive: archive.name } : { list_root: archive.name }),
     heights: runsOf(digests),
     ...(tip === undefined ? {} : { tip }),

@@ -11,7 +11,7 @@ import {
   LIST_FOLDERS,
   MANIFEST_PATH,
   MARKER_PATH,
-  RANGES_PATH,
+  ROWS_FOLDER,
   STATS_PATH,
   STATUS_PATH,
 } from './filePaths.ts';
@@ -63,8 +63,12 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'runes/v1/search/do.json', pattern: /^runes\/v1\/search\/[a-z]{1,2}(?:\/[a-z])*\.json$/ },
   { path: LATEST_PATH },
   { path: FEED_PATH },
-  { path: 'activity/840000.parquet', pattern: /^activity\/[0-9]+\.parquet$/, when: 'parquet' },
-  { path: RANGES_PATH, when: 'parquet' },
+  {
+    path: 'rows/840000-840099-3fa04c1b0d5e6f72.parquet',
+    pattern: /^rows\/(?:[0-9]+-[0-9]+|runes)-[0-9a-f]{16}\.parquet$/,
+    when: 'parquet',
+  },
+  { path: 'rows/index-97c1d2e3f4a5b6c7.json', pattern: /^rows\/index-[0-9a-f]{16}\.json$/, when: 'parquet' },
   {
     path: 'runes/v1/blocks/840000.json',
     pattern: /^runes\/v1\/(?:blocks|transactions)\/[0-9a-z]+(?:\/[a-z]+)?(?:\/[0-9]+\/[0-9]+)?\.json$/,
@@ -93,6 +97,7 @@ export const FOLDERS: readonly string[] = [
     ),
     ...LIST_FOLDERS,
     ARCHIVE_FOLDER,
+    ROWS_FOLDER,
   ]),
 ];
 

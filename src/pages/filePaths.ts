@@ -15,10 +15,11 @@
  *
  * A page of three records or more may have compressed files beside it: `840000.json.br`, `840000.json.gz`.
  *
- * With Parquet files, a build also has:
+ * With rows, a build also has:
  *
- *     activity/index.json                                  the list of the Parquet files
- *     activity/840000.parquet                              the records of the blocks from 840000 to 840099
+ *     rows/index-3fa0….json                                the list of the files of rows, named by the manifest
+ *     rows/840000-840099-97c1….parquet                     the ledger rows of these blocks
+ *     rows/runes-1b2d….parquet                             the runes of these rows
  *
  * Etchings and other lists are in an archive. In layout `archive`, it has all records too:
  *
@@ -73,23 +74,25 @@ export const searchPath = (letters: string): string => {
   return `${SEARCH_FOLDER}/${[first, ...rest].join('/')}.json`;
 };
 
-export const ACTIVITY_FOLDER = 'activity';
-/** The list of the Parquet files. */
-export const RANGES_PATH = `${ACTIVITY_FOLDER}/index.json`;
+export const ROWS_FOLDER = 'rows';
 
-/** Number of heights in a Parquet file: some hundred thousand records and some ten megabytes. */
-export const HEIGHTS_PER_RANGE = 100;
+/** Returns the path of a file in the folder of rows. `sha256` is the SHA-256 of its bytes, 64 hex digits. */
+const rowsPath = (name: string, sha256: string, ending: string): string =>
+  `${ROWS_FOLDER}/${name}-${matched(sha256, HASH).slice(0, 16)}.${ending}`;
 
-/** Returns the first height of the Parquet file that covers this height. */
-export const firstOfRange = (height: number): number => height - (height % HEIGHTS_PER_RANGE);
+/** Returns the file with the ledger rows of the blocks from `first` to `last`. */
+export const rowFilePath = (first: number, last: number, sha256: string): string => rowsPath(`${first}-${last}`, sha256, 'parquet');
 
-/** Returns the Parquet file that begins at this height. */
-export const rangePath = (first: number): string => `${ACTIVITY_FOLDER}/${first}.parquet`;
+/** Returns the file with the runes that rows refer to. */
+export const rowRunesPath = (sha256: string): string => rowsPath('runes', sha256, 'parquet');
 
-const RANGE_FILE = /^activity\/(?:index[.]json|[0-9]+[.]parquet)(?:[.]tmp)?$/;
+/** Returns the list of the files of rows. */
+export const rowsIndexPath = (sha256: string): string => rowsPath('index', sha256, 'json');
 
-/** True for Parquet files and their list, also temporary ones. Other files in the folder are not from this program. */
-export const isRangeFile = (path: string): boolean => RANGE_FILE.test(path);
+const ROWS_FILE = /^rows\/(?:index-[0-9a-f]{16}[.]json|(?:[0-9]+-[0-9]+|runes)-[0-9a-f]{16}[.]parquet)(?:[.]tmp)?$/;
+
+/** True for files of rows, also temporary ones. Other files in the folder are not from this program. */
+export const isRowsFile = (path: string): boolean => ROWS_FILE.test(path);
 
 /** A page: a window that has its own file. */
 export interface PageId {

@@ -32,7 +32,7 @@ export interface Site {
   readonly operationPages: boolean;
   /** The compressed files beside each page, in the order of ENCODINGS. */
   readonly compress: readonly Encoding[];
-  /** True when the build also has all records as Parquet files. */
+  /** True when the build also publishes ledger rows as Parquet files. */
   readonly parquet: boolean;
 }
 
@@ -74,7 +74,7 @@ export function siteOf(manifest: unknown): BuiltSite {
   const archive = fields['archive'];
   const listRoot = fields['list_root'] ?? archive;
   const compress = fields['compress'] ?? [];
-  const parquet = fields['parquet'] ?? false;
+  const parquet = fields['rows'] !== undefined;
   // Manifests of older builds have no `lists`.
   const lists = fields['lists'] ?? {};
   if (
@@ -84,7 +84,6 @@ export function siteOf(manifest: unknown): BuiltSite {
     typeof operation_pages !== 'boolean' ||
     !arePageSizes(page_sizes) ||
     !areEncodings(compress) ||
-    typeof parquet !== 'boolean' ||
     (archive !== undefined && !isRootName(archive)) ||
     (archive !== undefined) !== (layout === 'archive') ||
     (listRoot !== undefined && !isRootName(listRoot)) ||

@@ -1,5 +1,5 @@
 /** Interface between a pull and its source: a database, a server or a mirror. */
-import type { LastRead, Rules, Sources } from '../contract/sources.ts';
+import type { BlocksFile, LastRead, Rules, Sources } from '../contract/sources.ts';
 import type { BlockIdentity } from './blockIdentity.ts';
 import type { Heights } from './heightRange.ts';
 import type { EtchingList } from './mirror/pullEtchings.ts';
@@ -34,6 +34,8 @@ export interface Source {
   readonly heightsRead?: readonly Heights[];
   /** Last block that the source has read. Undefined if the source does not say. */
   readonly tip?: LastRead | undefined;
+  /** Further keys of the list of pulled blocks that belong to `tip`. */
+  readonly facts?: Pick<BlocksFile, 'network' | 'ends'>;
   /** Settled heights per file. */
   readonly perFile: number;
   /**

@@ -1,4 +1,6 @@
 /** HTTP client with a rate limit, timeouts and a limited number of retries. */
+import { createHash } from 'node:crypto';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { misfitOf } from '../contract/schemas.ts';
 import { BuildError, InputError } from '../errors.ts';
@@ -70,8 +72,34 @@ export class Client {
   }
 
   /** Requests a URL like `get`, but returns the body as bytes. */
-  getBytes(url: string): Promise<Reply<Uint8Array>> {
-    return this.#get(url, (body) => body, LARGEST_BODY_BYTES);
+  getBytes(url: string, most = LARGEST_BODY_BYTES): Promise<Reply<Uint8Array>> {
+    return this.#get(url, (body) => body, most);
+  }
+
+  /**
+   * Requests a URL once, and writes the body to a file while it arrives. Returns the SHA-256 of the body. Throws a
+   * PassingError if the body does not have exactly `bytes`.
+   */
+  async save(url: string, path: string, bytes: number): Promise<{ readonly status: number; readonly digest: string }> {
+    await this.#turn();
+    const hash = createHash('sha256');
+    let size = 0;
+    const file = openSync(path, 'w');
+    try {
+      const sink = (chunk: Uint8Array) => {
+        size += chunk.length;
+        if (size > bytes) throw new PassingError(`has more than ${bytes} bytes`);
+        hash.update(chunk);
+        for (let at = 0; at < chunk.length; ) at += writeSync(file, chunk, at);
+      };
+      const headers = { 'user-agent': 'node', ...this.#options.headers };
+      const { status, headers: found } = await this.#transport.send({ url: new URL(url), headers, limit: 0, sink });
+      if (isPassing(status)) throw new PassingError(`was answered with status ${status}`, retryAfter(found['retry-after'] ?? ''));
+      if (status === 200 && size !== bytes) throw new PassingError(`has ${size} bytes instead of ${bytes}`);
+      return { status, digest: hash.digest('hex') };
+    } finally {
+      closeSync(file);
+    }
   }
 
   #get<T>(url: string, parse: (body: Uint8Array) => T, most: number): Promise<Reply<T>> {

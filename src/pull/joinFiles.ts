@@ -8,7 +8,8 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
-import { EMPTY, hundredOf, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
+import { hundredOf } from '../rows/rowsForm.ts';
+import { EMPTY, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
 import { hasChecksum, putInPlace, removeFiles, workFile, writeBlock } from './writePulled.ts';
 
 /** Joins files of one block with their neighbours, in each hundred of heights that is settled. */

@@ -2,22 +2,20 @@
 import { resolve } from 'node:path';
 import type { Field } from '../contract/fields.ts';
 import { readCsv } from '../duckdb/readFilesSql.ts';
-import { literal, type Store } from '../duckdb/store.ts';
+import type { Store } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
+import { copyTable } from '../rows/rowsForm.ts';
 import { workFile } from './writePulled.ts';
 
 export interface CsvRows {
   /** CSV file in PostgreSQL's format: without a header, an unquoted empty field is NULL. Undefined for no rows. */
   readonly csv: string | undefined;
   readonly fields: readonly Field[];
-  /** SQL expression that orders all rows. */
-  readonly order: string;
+  /** SQL expressions that order all rows. */
+  readonly order: readonly string[];
   /** SQL of further rows with the same columns. It may refer to the rows of the CSV as `fetched`. */
   readonly more?: string | undefined;
 }
-
-/** SQL expression for the order of ledger rows in files: transactions and events from last to first. */
-export const LEDGER_ORDER = 'block_height, tx_index DESC, event_index DESC';
 
 /** The latest conversion. Conversions run one after another, because each uses all cores. */
 let last: Promise<unknown> = Promise.resolve();
@@ -37,8 +35,8 @@ export function writeParquet(folder: string, { csv, fields, order, more }: CsvRo
   const fetched =
     csv === undefined ? `SELECT * FROM (SELECT ${typed}) WHERE false` : `SELECT ${typed} FROM ${readCsv([csv], names, options)}`;
   const temporary = workFile(folder, '.parquet');
-  const copy = `COPY (WITH fetched AS (${fetched}) SELECT * FROM (FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}) ORDER BY ${order})
-     TO ${literal(resolve(temporary))} (FORMAT parquet, COMPRESSION zstd)`;
+  const rows = `WITH fetched AS (${fetched}) FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}`;
+  const copy = copyTable(rows, order, resolve(temporary));
   const written = last.then(() => store.run(copy));
   last = written.catch(() => undefined);
   return written.then(() => temporary);

@@ -120,7 +120,8 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     }
   }
   const heights = rangesOf(listPulledFiles(folder));
-  if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], { tip });
+  if (heights.length > 0)
+    updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], { tip, ...(tip === undefined ? {} : source.facts) });
   return { ...totals, heights };
 }
 

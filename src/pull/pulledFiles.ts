@@ -24,10 +24,10 @@ import { activityInput } from '../contract/schemas.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { nullable, type Store, text } from '../duckdb/store.ts';
 import { BuildError, InputError, messageOf } from '../errors.ts';
-import { Checksums, sha256Of } from '../input/checksums.ts';
+import { expectedDigits, sha256Of } from '../input/checksums.ts';
 import { digestOfBlocks } from '../output/digests.ts';
 import { type Block, type BlockIdentity, identityOf } from './blockIdentity.ts';
-import { type Heights, heightsOf } from './heightRange.ts';
+import { heightsOf } from './heightRange.ts';
 import { identitiesSql, readIdentityRows } from './identifyRows.ts';
 
 /** Subfolder of the input folder. Pulls replace and remove files only here. */
@@ -40,18 +40,6 @@ export const WORK_FOLDER = '.work';
 export const STATE_FOLDER = '.state';
 
 export const RUNES_FILE = 'runes.parquet';
-
-/**
- * Most settled heights per file, with about 100,000 records. Small files need little memory, and all of history fits in
- * about 1,400 files. No file crosses a multiple of this number.
- */
-export const HEIGHTS_PER_FILE = 100;
-
-/** Returns the heights that share a file with a settled block. */
-export function hundredOf(height: number): Heights {
-  const first = height - (height % HEIGHTS_PER_FILE);
-  return { first, last: first + HEIGHTS_PER_FILE - 1 };
-}
 
 /** Heights per subfolder. */
 const HEIGHTS_PER_FOLDER = 1000;
@@ -146,7 +134,7 @@ const damaged = (path: string, why: string): InputError =>
 
 /** Throws an Error if a file does not match the checksum file beside it, if any. */
 export async function checkDigest(path: string): Promise<void> {
-  const expected = new Checksums().expected({ path, name: path });
+  const expected = expectedDigits({ path, name: path });
   if (expected !== undefined && expected !== (await sha256Of(path))) throw new Error('its SHA-256 differs from its checksum file');
 }
 

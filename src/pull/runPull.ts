@@ -14,12 +14,13 @@ import type { Source } from './blockSource.ts';
 import { Client, type ClientOptions } from './httpClient.ts';
 import { HttpSource } from './mirror/apiServerSource.ts';
 import { baseOf, findManifest, MirrorSource } from './mirror/mirrorSource.ts';
+import { RowsSource } from './mirror/rows/rowsSource.ts';
 import { BitcoinNode } from './node/coreNode.ts';
 import { build, follow } from './node/followNode.ts';
 import { NodePull, type NodePullOptions } from './node/nodePull.ts';
 import { DatabaseSource } from './postgres/postgresSource.ts';
 import { type PullOptions, type PullResult, pull } from './pullBlocks.ts';
-import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
+import { listPulledFiles, PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import { explained, removeWorkFiles, writeError } from './writePulled.ts';
 
 export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
@@ -129,7 +130,14 @@ async function openSource(request: PullRequest & { readonly from: URL }, folder:
   const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
   const base = baseOf(from);
   const manifest = await findManifest(base, client);
-  return manifest === undefined ? new HttpSource(base, client, folder) : new MirrorSource(base, manifest, client, folder);
+  if (manifest === undefined) return new HttpSource(base, client, folder);
+  const mirror = new MirrorSource(base, manifest, client, folder);
+  if (manifest.rows === undefined) return mirror;
+  // A folder has either records or rows, because a build publishes rows only if it has all of them.
+  if (listPulledFiles(folder).every(({ digest }) => digest === undefined))
+    return new RowsSource(mirror, base, client, folder, request.limits);
+  log.notice(`${base} publishes rows, which are pulled faster and have more; give another folder with --to to pull them`);
+  return mirror;
 }
 
 /** Creates the folder for temporary files and the lock. Returns the folder's path. */

@@ -3,7 +3,6 @@
  * and charts (src/site/explorer). All URLs are relative, so that a mirror may be in any folder of a host.
  */
 import type { Manifest } from '../contract/schemas.ts';
-import { RANGES_PATH } from '../pages/filePaths.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 import { count, formatHeights, groupDigits, shorten } from './formatValues.ts';
 import { HTML_START } from './htmlStart.ts';
@@ -96,7 +95,7 @@ ${figure('Highest block', manifest.tip?.height ?? tip)}
 <li><a href="docs/">API reference</a> with a console, and the <a href="openapi.json">OpenAPI description</a></li>
 <li><a href="client.js">Client module</a> for browsers and servers</li>
 <li><a href="runes/v1/feed.json">Feed</a> of the newest blocks, and <a href="runes/v1/stats.json">statistics</a></li>
-${manifest.parquet === true ? `<li><a href="${RANGES_PATH}">Parquet files</a> of all records</li>\n` : ''}<li><a href="runes/v1/manifest.json">Manifest</a> of this mirror, and its <a href="runes/v1/index.json">status</a></li>
+${manifest.rows === undefined ? '' : `<li><a href="${manifest.rows.index}">Parquet files</a> of all rows</li>\n`}<li><a href="runes/v1/manifest.json">Manifest</a> of this mirror, and its <a href="runes/v1/index.json">status</a></li>
 </ul>
 </div>
 </section>

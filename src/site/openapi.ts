@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { BALANCE_SCHEMAS } from '../contract/balanceSchemas.ts';
 import { etchingSchemas, unknownRune } from '../contract/etchingSchemas.ts';
 import { parameterSchemas } from '../contract/parameters.ts';
-import { bulkFiles } from '../contract/parquetSchemas.ts';
+import { rowsIndex } from '../contract/rowsSchemas.ts';
 import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from '../contract/schemas.ts';
 import { searchFile } from '../contract/searchFileSchema.ts';
 import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/statsSchemas.ts';
@@ -25,7 +25,12 @@ export const API_VERSION = '1.5.0';
 
 /** Returns the document, ready for JSON. Equal manifests give equal keys in the same order. */
 function openapiDocument(manifest: Manifest): Json {
-  const subject: Subject = { site: siteOf(manifest), tip: manifest.heights.at(-1)?.[1] ?? 0, version: manifest.version };
+  const subject: Subject = {
+    site: siteOf(manifest),
+    rows: manifest.rows,
+    tip: manifest.heights.at(-1)?.[1] ?? 0,
+    version: manifest.version,
+  };
   return {
     openapi: '3.1.1',
     info: {
@@ -46,7 +51,12 @@ function openapiDocument(manifest: Manifest): Json {
       { name: 'Mirror', description: 'Status and content of this mirror.' },
       { name: 'Statistics', description: 'Activity of blocks and runes, counted when the mirror was built.' },
       ...(subject.site.parquet
-        ? [{ name: 'Bulk data', description: 'All records as Parquet files, for programs that need more than pages.' }]
+        ? [
+            {
+              name: 'Bulk data',
+              description: 'Ledger rows as Parquet files, for other mirrors and for programs that need more than pages.',
+            },
+          ]
         : []),
     ],
     paths: {
@@ -112,7 +122,7 @@ function makeSchemas(site: Site): Json {
     LatestBlocks: latestBlocks,
     Feed: feed,
     SearchFile: searchFile,
-    ...(site.parquet ? { BulkFiles: bulkFiles } : {}),
+    ...(site.parquet ? { RowsIndex: rowsIndex } : {}),
   };
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, {

@@ -1,5 +1,5 @@
 /** Operations of the API's description that return files of the build. */
-import { RANGES_PATH } from '../pages/filePaths.ts';
+import type { Manifest } from '../contract/schemas.ts';
 import type { BuiltSite } from '../pages/mirrorOptions.ts';
 import { serverVersion } from '../version.ts';
 
@@ -14,6 +14,8 @@ export interface Subject {
   /** Height of the mirror's highest block. */
   readonly tip: number;
   readonly version: string;
+  /** The list of published rows, if there are any. */
+  readonly rows: Manifest['rows'];
 }
 
 /** Operation that returns a file of the build. */
@@ -28,7 +30,7 @@ export interface FileOperation {
   readonly example?: Json;
 }
 
-export function fileOperations({ site, tip, version }: Subject): FileOperation[] {
+export function fileOperations({ tip, version, rows }: Subject): FileOperation[] {
   return [
     {
       path: '/runes/v1/',
@@ -96,15 +98,16 @@ export function fileOperations({ site, tip, version }: Subject): FileOperation[]
         'For suggestions while a user types. Has the runes whose names begin with these two letters, or consist of this one letter. 404 if there are none. If there are too many, the names with some third letters are in their own files, such as `search/do/g.json`.',
       schema: 'SearchFile',
     },
-    ...(site.parquet
+    ...(rows !== undefined
       ? [
           {
-            path: `/${RANGES_PATH}`,
-            id: 'getBulkFiles',
+            path: `/${rows.index}`,
+            id: 'getRowsIndex',
             tag: 'Bulk data',
             summary: 'List of the Parquet files',
-            description: 'One file for each hundred heights with activity, beside this list, as in `activity/840000.parquet`.',
-            schema: 'BulkFiles',
+            description:
+              'The manifest has the path in `rows`. The files are beside this list, as in `rows/840000-840099-3fa04c1b0d5e6f72.parquet`.',
+            schema: 'RowsIndex',
           },
         ]
       : []),

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { emitFiles, type FileSink } from '../engine/render/pageFiles.ts';
 import { LOCK } from '../output/outputFolder.ts';
-import { isArchivePath, isRangeFile, LIST_FOLDERS, sidecarPath } from '../pages/filePaths.ts';
+import { isArchivePath, isRowsFile, LIST_FOLDERS, sidecarPath } from '../pages/filePaths.ts';
 import type { Encoding } from '../pages/mirrorOptions.ts';
 import type { ComparingSink } from './comparingSink.ts';
 import { Findings } from './findings.ts';
@@ -24,7 +24,7 @@ export function reportStrangers(verification: Verification, sink: ComparingSink,
   const known = new Set([...pagesOf(verification), ...own.paths, ...others]);
   for (const { path } of walk(root)) {
     if (known.has(path)) continue;
-    const isSwept = isRangeFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+    const isSwept = isRowsFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
     findings.add(`${path} is not part of this build${isSwept ? '' : '; builds do not remove it, so remove it yourself'}`);
   }
 }

@@ -32,7 +32,7 @@ import { EtchingsVerification } from './checkEtchings.ts';
 import { isFromNode, TransactionsVerification, type Unbalanced, verifySums } from './checkLedger.ts';
 import { verifyLedger } from './checkLedgerDigest.ts';
 import { checkNote } from './checkNote.ts';
-import { verifyRanges } from './checkParquet.ts';
+import { verifyRows } from './checkRows.ts';
 import { Recount } from './checkStats.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings, orFinding } from './findings.ts';
@@ -140,7 +140,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   // The other checks have read every file, so this only counts them.
   const files = sink.files + archived.length;
   const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
-  const bulk = site.parquet && findings.count === 0 ? await verifyRanges(verification) : [];
+  const bulk = site.parquet && findings.count === 0 ? await verifyRows(verification) : [];
   let unbalanced: Verified['unbalanced'] = [];
   if (findings.count === 0) {
     checkTip(manifest, blocks.at(-1), lists, findings);

@@ -243,7 +243,8 @@ describe('help and documents', () => {
     ['benchHosts', BENCH_HOSTS_COMMAND],
   ] as const;
   it('cover every command', () => {
-    const scripts = readdirSync(join(ROOT, 'scripts')).filter((name) => name.endsWith('.ts'));
+    // Pulls start `readRows`, which has no flags.
+    const scripts = readdirSync(join(ROOT, 'scripts')).filter((name) => name.endsWith('.ts') && name !== 'readRows.ts');
     expect(commands.map(([name]) => `${name}.ts`).sort()).toEqual(scripts.sort());
   });
 

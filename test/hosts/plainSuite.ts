@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENCODINGS } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
+import { rowsFile } from '../support/ranges.ts';
 import { sendRaw } from '../support/raw.ts';
 import { REFUSED_CASES } from '../support/refusedCases.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
@@ -196,7 +197,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
         'docs/init.js',
         'docs/LICENSE.txt',
       ];
-      for (const path of ['', 'docs/', ...others, 'activity/index.json', 'activity/2000000.parquet']) {
+      for (const path of ['', 'docs/', ...others, rowsFile(sample, 'index'), rowsFile(sample, '2000007')]) {
         const [answer, expected] = [await (ofSample as LocalHost).send('GET', `/${path}`), await exact.sample.send('GET', `/${path}`)];
         const of = ({ status, headers, body }: typeof answer) => [
           path,
@@ -216,7 +217,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
     });
 
     it('answers requests for parts of Parquet files', async () => {
-      const path = 'activity/2000000.parquet';
+      const path = rowsFile(sample, '2000007');
       const bytes = readFileSync(join(sample, path));
       const url = `http://127.0.0.1:${(ofSample as LocalHost).port}/${path}`;
       const ask = async (range: string) => {

@@ -126,7 +126,7 @@ describe.each([
       });
       await testPull(`http://127.0.0.1:${host.port}`, join(work, 'pulled'));
     });
-    cpSync(join(out, 'activity'), join(work, 'parquet'), { recursive: true });
+    cpSync(join(out, 'rows'), join(work, 'parquet'), { recursive: true });
     for (const form of ['records', 'parquet', 'pulled']) {
       const again = await testBuild(join(work, `from-${form}`), { inputs: [join(work, form)], dryRun: true });
       expect([form, again.manifest.digest]).toEqual([form, manifest.digest]);

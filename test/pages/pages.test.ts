@@ -309,7 +309,7 @@ describe('the options in a manifest', () => {
     page_sizes: [20, 60],
     operation_pages: false,
     compress: ['br', 'gz'],
-    parquet: true,
+    rows: { index: 'rows/index-0123456789abcdef.json', sha256: '01' },
     archive: ARCHIVE,
     lists: { etchings: { total: 3 } },
     heights: [
@@ -332,7 +332,7 @@ describe('the options in a manifest', () => {
       tip: 9,
       lists: { etchings: { total: 3 } },
     });
-    const { compress: _, parquet: __, archive: ___, lists: ____, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
+    const { compress: _, rows: __, archive: ___, lists: ____, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
     expect(siteOf(least)).toMatchObject({
       layout: 'files',
       compress: [],
@@ -371,7 +371,6 @@ describe('the options in a manifest', () => {
     [{ compress: ['gz', 'br'] }],
     [{ compress: ['zst'] }],
     [{ compress: 'gz' }],
-    [{ parquet: 'true' }],
     [{ archive: undefined }],
     [{ list_root: { root: 'x', bytes: 1 } }],
     [{ lists: 'etchings' }],

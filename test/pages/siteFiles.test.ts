@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { manifest as manifestSchema } from '../../src/contract/schemas.ts';
 import { ownFiles } from '../../src/output/filesOfManifest.ts';
 import { BUILD_FILES, type FileKind, isBuiltFile, isOfKind, pageOfFolder } from '../../src/pages/fileKinds.ts';
-import { isArchivePath, isRangeFile, LIST_FOLDERS, MARKER_PATH, STATS_PATHS, STATUS_PATH } from '../../src/pages/filePaths.ts';
+import { isArchivePath, isRowsFile, LIST_FOLDERS, MARKER_PATH, STATS_PATHS, STATUS_PATH } from '../../src/pages/filePaths.ts';
 import { cachingHeaders, FILE_HEADERS, fileHeaders } from '../../src/serve/http/headers.ts';
 import { siteAssets } from '../../src/site/assets.ts';
 import { openapiText } from '../../src/site/openapi.ts';
@@ -45,7 +45,7 @@ describe('every kind of file of a build', () => {
     const verified = [...ownFiles(MANIFEST, siteAssets()).map(([path]) => path), ...STATS_PATHS, MARKER_PATH];
     expect(pathsOf(BUILD_FILES.filter(({ pattern, when }) => pattern === undefined && when === undefined)).sort()).toEqual(verified.sort());
     const isSwept = (path: string) =>
-      isRangeFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+      isRowsFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
     const byData = BUILD_FILES.filter(({ pattern, when }) => pattern !== undefined || when !== undefined);
     expect(pathsOf(byData).filter((path) => !isSwept(path))).toEqual([]);
   });
@@ -66,10 +66,12 @@ describe('every kind of file of a build', () => {
   });
 
   it('is in the description of the API, if it is JSON of the API', () => {
-    const { paths } = JSON.parse(openapiText({ ...MANIFEST, parquet: true })) as { readonly paths: Readonly<Record<string, unknown>> };
+    const { paths } = JSON.parse(
+      openapiText({ ...MANIFEST, rows: { index: 'rows/index-97c1d2e3f4a5b6c7.json', sha256: `97c1d2e3f4a5b6c7${'0'.repeat(48)}` } }),
+    ) as { readonly paths: Readonly<Record<string, unknown>> };
     const described = Object.keys(paths).map((path) => new RegExp(`^${path.replaceAll('.', '[.]').replace(/\{\w+\}/g, '[^/]+')}$`));
     const documents = pathsOf(BUILD_FILES.filter(({ when = 'parquet' }) => when === 'parquet')).filter((path) =>
-      /^(?:runes|activity)\/.*json$/.test(path),
+      /^(?:runes|rows)\/.*json$/.test(path),
     );
     const asked = documents.map((path) => (path === STATUS_PATH ? '/runes/v1/' : `/${path}`));
     expect(asked.filter((path) => !described.some((one) => one.test(path)))).toEqual([]);
@@ -91,7 +93,7 @@ describe('netlify.toml', () => {
     const set = Object.fromEntries(rules.filter((rule) => rule.path.test(`/${path}`)).flatMap(({ headers }) => headers));
     const wanted = fileHeaders(path);
     // Netlify sets the types of other files itself, and has its own rule for parts of files.
-    const typed = /(?:^(?!activity\/).*\.json|\.ts)$/.test(path) ? ['content-type'] : [];
+    const typed = /(?:^(?!rows\/).*\.json|\.ts)$/.test(path) ? ['content-type'] : [];
     const names = [...Object.keys(FILE_HEADERS), ...typed, ...('content-security-policy' in wanted ? ['content-security-policy'] : [])];
     const expected: Readonly<Record<string, string>> = {
       ...wanted,

@@ -4,12 +4,13 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Store } from '../../src/duckdb/store.ts';
 import { isBuiltFile } from '../../src/pages/fileKinds.ts';
 import { satisfy, wantedRange } from '../../src/serve/http/ranges.ts';
-import { filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
+import { filesBelow, rowsOf, temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
-import { checkRanges } from '../support/ranges.ts';
+import { checkRanges, rowsFile } from '../support/ranges.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { checkSiteFiles } from '../support/siteFiles.ts';
 
@@ -33,8 +34,8 @@ describe('npm start', () => {
   it('answers ranges of a file too large for its cache, and sends only the requested bytes', async () => {
     const large = Buffer.alloc(80 * 1024 * 1024, 7);
     large.write('end', large.length - 3);
-    writeFileSync(join(dist, 'activity/9900.parquet'), large);
-    const url = `http://127.0.0.1:${host.port}/activity/9900.parquet`;
+    writeFileSync(join(dist, 'rows/9900-9999-0000000000000000.parquet'), large);
+    const url = `http://127.0.0.1:${host.port}/rows/9900-9999-0000000000000000.parquet`;
     // A file that just changed is not cached, and each request would compute its ETag from 80 MB.
     await new Promise((resolve) => setTimeout(resolve, 200));
     // The first request computes the ETag.
@@ -51,7 +52,7 @@ describe('npm start', () => {
   });
 
   it('closes the file when a client disconnects during a range', async () => {
-    const url = `http://127.0.0.1:${host.port}/activity/9900.parquet`;
+    const url = `http://127.0.0.1:${host.port}/rows/9900-9999-0000000000000000.parquet`;
     for (let i = 0; i < 5; i += 1) {
       await new Promise<void>((resolve, reject) => {
         const outgoing = request(url, { headers: { range: 'bytes=10-' }, agent: false }, (response) => {
@@ -63,19 +64,19 @@ describe('npm start', () => {
         outgoing.end();
       });
     }
-    const answer = await host.send('GET', '/activity/index.json');
+    const answer = await host.send('GET', `/${rowsFile(dist, 'index')}`);
     expect(answer.status).toBe(200);
   });
 
   it('answers for an empty file and keeps running', async () => {
-    writeFileSync(join(dist, 'activity/9800.parquet'), '');
-    const ask = (headers = {}) => host.send('GET', '/activity/9800.parquet', headers);
+    writeFileSync(join(dist, 'rows/9800-9899-0000000000000000.parquet'), '');
+    const ask = (headers = {}) => host.send('GET', '/rows/9800-9899-0000000000000000.parquet', headers);
     expect(await ask()).toMatchObject({ status: 200, body: '', headers: { 'content-length': '0', 'accept-ranges': 'bytes' } });
     expect(await ask({ range: 'bytes=0-3' })).toMatchObject({ status: 416, headers: { 'content-range': 'bytes */0' } });
   });
 
   it('ignores ranges of the API and of other files', async () => {
-    for (const target of ['/runes/v1/blocks/2000001/activity', '/activity/index.json', '/runes/v1/manifest.json']) {
+    for (const target of ['/runes/v1/blocks/2000001/activity', `/${rowsFile(dist, 'index')}`, '/runes/v1/manifest.json']) {
       const answer = await host.send('GET', target, { range: 'bytes=0-3' });
       expect([answer.status, answer.headers['accept-ranges'], answer.headers['content-range']]).toEqual([200, undefined, undefined]);
       expect(answer.body.length).toBeGreaterThan(100);
@@ -125,7 +126,7 @@ describe('docs/bulk.md', () => {
     const file = join(ROOT, `node_modules/.bulk-example-${process.pid}.mjs`);
     // What the reader asks for, on its way to the server.
     const watcher = createServer((incoming, response) => {
-      ranges.push(`${incoming.method} ${incoming.headers.range ?? ''}`);
+      if (incoming.url?.endsWith('.parquet') === true) ranges.push(`${incoming.method} ${incoming.headers.range ?? ''}`);
       const onward = request(
         { host: '127.0.0.1', port: host.port, method: incoming.method, path: incoming.url, headers: incoming.headers },
         (answer) => {
@@ -138,26 +139,51 @@ describe('docs/bulk.md', () => {
     await new Promise<void>((resolve) => watcher.listen(0, '127.0.0.1', resolve));
     try {
       const origin = `http://127.0.0.1:${(watcher.address() as AddressInfo).port}`;
-      const script = `${(examples[0] ?? '').replace('https://host/activity/840000.parquet', `${origin}/activity/2000000.parquet`).replace('840000n', '2000001n')}\nexport { rows };`;
+      const script = `${(examples[0] ?? '').replace('https://host', origin).replace('= 840000;', '= 2000001;')}\nexport { named };`;
       expect(script).toContain(origin);
-      expect(script).toContain('2000001n');
+      expect(script).toContain('2000001');
       writeFileSync(file, script);
-      const { rows } = (await import(file)) as { rows: Record<string, unknown>[] };
+      const { named } = (await import(file)) as { named: Record<string, unknown>[] };
       const page = JSON.parse(readFileSync(join(dist, 'runes/v1/blocks/2000001.json'), 'utf8')) as {
         total: number;
-        results: { operation: string; amount?: string }[];
+        results: { rune: { spaced_name: string }; operation: string; amount?: string }[];
       };
-      expect(rows.length).toBe(page.total);
-      expect(rows.slice(0, page.results.length).map(({ operation, amount }) => [operation, amount ?? undefined])).toEqual(
-        page.results.map(({ operation, amount }) => [operation, amount]),
+      expect(named.length).toBe(page.total);
+      expect(named.slice(0, page.results.length)).toEqual(
+        page.results.map(({ rune, operation, amount }) => ({ name: rune.spaced_name, operation, amount: amount ?? null })),
       );
       expect(ranges[0]).toBe('HEAD ');
-      expect(ranges.slice(1).every((one) => /^GET bytes=[0-9]+-[0-9]+$/.test(one))).toBe(true);
-      expect(ranges.length).toBeGreaterThan(1);
+      expect(ranges.filter((one) => !/^(?:HEAD |GET bytes=[0-9]+-[0-9]+)$/.test(one))).toEqual([]);
+      expect(ranges.length).toBeGreaterThan(3);
     } finally {
       rmSync(file, { force: true });
       watcher.closeAllConnections();
       await new Promise((resolve) => watcher.close(resolve));
     }
+  });
+
+  it('has SQL that joins rows and runes', async () => {
+    const [sql = ''] = [...readFileSync(join(ROOT, 'docs/bulk.md'), 'utf8').matchAll(/```sql\n([\s\S]*?)```/g)].map(
+      (match) => match[1] ?? '',
+    );
+    const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: temporaryFolder() });
+    const statements = sql.replace('https://host/', `${dist}/`).replace('840000 AND 840099', '2000001 AND 2000001').split(';');
+    const query = statements.splice(-2, 1)[0] ?? '';
+    for (const statement of statements) if (statement.trim() !== '') await store.run(statement);
+    const found = await rowsOf(query, store);
+    store.close();
+    const { results } = JSON.parse(readFileSync(join(dist, 'runes/v1/blocks/2000001.json'), 'utf8')) as {
+      results: { rune: { spaced_name: string }; operation: string; amount?: string }[];
+    };
+    const sums = new Map<string, [number, number]>();
+    for (const { rune, operation, amount = '0' } of results) {
+      const [events, sum] = sums.get(`${rune.spaced_name} ${operation}`) ?? [0, 0];
+      sums.set(`${rune.spaced_name} ${operation}`, [events + 1, sum + Number(amount)]);
+    }
+    expect(found.map(({ spaced_name: name, operation, events }) => [`${name} ${operation}`, events]).sort()).toEqual(
+      [...sums].map(([key, [events]]) => [key, events]).sort(),
+    );
+    for (const { spaced_name: name, operation, amount } of found)
+      expect(Number(amount ?? 0)).toBeCloseTo(sums.get(`${name} ${operation}`)?.[1] ?? -1, 3);
   });
 });

@@ -66,12 +66,13 @@ const manifestOf = (changes: Partial<Manifest> = {}): Manifest => ({
 });
 const documentOf = (changes: Partial<Manifest> = {}) => JSON.parse(openapiText(manifestOf(changes))) as Document;
 
+const ROWS = { index: `rows/index-${'0'.repeat(16)}.json`, sha256: '0'.repeat(64) };
 const VARIANTS: readonly Partial<Manifest>[] = [
   {},
   { dialect: 'hiro' },
   { layout: 'archive', archive: { root: '3fa04c1b0d5e6f728394a5b6c7d8e9f00f9e8d7c6b5a493827f6e5d0b1c40af3', bytes: 1234 } },
   { operation_pages: false },
-  { parquet: true },
+  { rows: ROWS },
   { page_sizes: [1] },
   { page_sizes: [20, 60, 1000], dialect: 'hiro', operation_pages: false },
   { heights: [], blocks: 0, transactions: 0, records: 0, files: 0, bytes: 0 },
@@ -167,8 +168,8 @@ describe('openapi.json', () => {
     const { parameters, schemas } = documentOf({ page_sizes: [5, 100], operation_pages: false, dialect: 'hiro' }).components;
     expect(parameters['limit']?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 5 });
     expect(parameters).not.toHaveProperty('operation_type');
-    expect(documentOf().paths).not.toHaveProperty('/activity/index.json');
-    expect(documentOf({ parquet: true }).paths).toHaveProperty('/activity/index.json');
+    expect(documentOf().paths).not.toHaveProperty(`/${ROWS.index}`);
+    expect(documentOf({ rows: ROWS }).paths).toHaveProperty(`/${ROWS.index}`);
     expect(documentOf().components.parameters['operation_type']?.schema).toMatchObject({ enum: [...OPERATIONS] });
     const hash = (document: { schemas: unknown }) =>
       (document.schemas as { Location: { properties: { tx_id: { pattern: string } } } }).Location.properties.tx_id.pattern;
@@ -232,7 +233,7 @@ describe.each(['contract', 'hiro'] as const)('a mirror in dialect %s', (dialect:
       [/^runes\/v1\/index\.json$/, 'Status', 1],
       [/^runes\/v1\/manifest\.json$/, 'Manifest', 1],
       [/^runes\/v1\/digests\//, 'Digests', 2],
-      [/^activity\/index\.json$/, 'BulkFiles', 1],
+      [/^rows\/index-.*\.json$/, 'RowsIndex', 1],
     ];
     for (const [pattern, name, least] of kinds) {
       const check = checks.schema(name);

@@ -1,11 +1,15 @@
 /** Requests for ranges of a Parquet file. The tests of every host with code of its own send them. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 
+/** The path of a published file of rows, whose name begins with this: a height, `runes` or `index`. */
+export const rowsFile = (dist: string, begin: string): string =>
+  `rows/${readdirSync(join(dist, 'rows')).find((name) => name.startsWith(`${begin}-`))}`;
+
 /** Asks the host at a port of this machine for parts of a Parquet file of the sample, which is built in `dist`. */
 export async function checkRanges(port: number, dist: string): Promise<void> {
-  const file = 'activity/2000000.parquet';
+  const file = rowsFile(dist, '2000007');
   const url = `http://127.0.0.1:${port}/${file}`;
   const bytes = readFileSync(join(dist, file));
   const size = bytes.length;

@@ -38,7 +38,7 @@ class SlowestFirst extends BaseSequencer {
 
 /** Slow files of all tiers. The files of each tier are in the order of their times. */
 const SLOW: readonly string[] = [
-  ...['bulk', 'incremental', 'pullMirror', 'inputForms', 'output', 'pull', 'nodePull', 'badInput', 'cli', 'client', 'openapi', 'verify'],
+  ...['rows', 'incremental', 'pullMirror', 'inputForms', 'output', 'pull', 'nodePull', 'badInput', 'cli', 'client', 'openapi', 'verify'],
   ...['blockRange', 'stats', 'leftOut'],
   ...[
     'kill',

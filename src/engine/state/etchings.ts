@@ -1,7 +1,8 @@
 /** Lists the etchings that a build knows from its state, and tells whether it has all mints and burns. */
-import { int, type Store } from '../../duckdb/store.ts';
+import { int, literal, type Store } from '../../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import type { Start } from '../../input/readStart.ts';
+import { FORMS_OF_ROWS } from '../../input/recognise.ts';
 import type { StateTables } from './state.ts';
 
 /** `ordinal` is the position in the order of etchings, from 0 on. `row_hash` is a hash of the runes table's row. */
@@ -51,7 +52,7 @@ export async function listEtchings(state: StateTables, given: Start | undefined,
   const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });
   const { runes, incomplete, others } = await store.row(
     `SELECT count(*) AS runes, count(*) FILTER (NOT is_complete) AS incomplete,
-       (SELECT count(*) FROM ${state.files} WHERE form NOT IN ('ledger', 'node-ledger', 'runes', 'start-outputs', 'start-runes', 'no-records')) AS others FROM ${state.runes}`,
+       (SELECT count(*) FROM ${state.files} WHERE form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others FROM ${state.runes}`,
     { runes: int, incomplete: int, others: int },
   );
   if (runes === 0 || incomplete > 0) return undefined;

@@ -23,7 +23,7 @@ import { BLOCK_RUNES } from './countBlocks.ts';
 const FILE = 'state.duckdb';
 
 /** Version of these tables and of the files beside the pages. A build ignores a state with another version. */
-const FORMAT = 11;
+const FORMAT = 12;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -78,8 +78,13 @@ export class StateTables extends Place {
   readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
   /** Empty in layout `archive`, which has a table of ids. */
   readonly transactions = this.table('transactions', TRANSACTIONS);
-  /** Parquet files by the first height of their range; `digest` is the SHA-256 of the content. */
-  readonly ranges = this.table('ranges', columns('first BIGINT, bytes BIGINT, digest VARCHAR'));
+  /** Published files of rows, as in the list of these files (contract/rowsSchemas.ts). */
+  readonly rowFiles = this.table(
+    'row_files',
+    columns('first BIGINT, last BIGINT, rows BIGINT, bytes BIGINT, sha256 VARCHAR, digest VARCHAR'),
+  );
+  /** One row: the list of these files without the files, as JSON, and its SHA-256. Empty without rows. */
+  readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));
   /** Outputs that the newest blocks spend, as far as files from a node say (lists/unspentOutputs.sql.ts). */
   readonly spent = this.table('spent', SPENT);
   /** One row: the height from which on `spent` is complete. Empty if the last build had no outputs. */
@@ -191,7 +196,7 @@ async function whyNot(store: Store, settings: string, manifest: string | undefin
   if (basis.manifest !== manifest) return 'the output does not match the cache';
   if (basis.program !== program) return `the cache was written by version ${basis.program}`;
   if (basis.settings !== settings)
-    return 'the layout, the dialect, the page sizes, the lists, the compressed files, the Parquet files or the range of blocks changed';
+    return 'the layout, the dialect, the page sizes, the lists, the compressed files, the published rows or the range of blocks changed';
   return undefined;
 }
 

@@ -65,7 +65,7 @@ export function parsePage(text: string): Page {
  * Most records of a block: layout archive stores the number of a transaction's records in 24 bits. The largest blocks
  * of mainnet have some ten thousand records. A block has room for less than a million.
  */
-const MOST_RECORDS = 2 ** 24 - 1;
+export const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
  * Reads all records of a block, and adds them page by page. `read` fetches a window of the block's list. Throws a

@@ -124,6 +124,10 @@ export class MirrorSource implements Source {
   get tip(): LastRead | undefined {
     return this.#manifest.tip;
   }
+  /** Manifest at the last look. */
+  get manifest(): Manifest {
+    return this.#manifest;
+  }
   readonly perFile = 1;
   readonly knowsDigests = true;
   readonly #base: string;

@@ -12,6 +12,7 @@ import { readFiles } from '../../duckdb/readFilesSql.ts';
 import { int, literal, type Store, text } from '../../duckdb/store.ts';
 import { columnsOf, definitionOf } from '../../duckdb/table.ts';
 import { InputError } from '../../errors.ts';
+import { RUNES } from '../../rows/rowsForm.ts';
 import { BadBlockError } from '../blockIdentity.ts';
 import { CsvFile } from '../csvFile.ts';
 import { writeParquet } from '../parquetFile.ts';
@@ -77,7 +78,7 @@ const etching = z.object({
 });
 
 /** Most runes that a list may have. The main chain has 270,000 in 2026. */
-const MOST_RUNES = 10_000_000;
+export const MOST_RUNES = 10_000_000;
 
 const list = z.object({ limit: count.min(1), total: count, results: z.array(z.unknown()) });
 
@@ -151,7 +152,7 @@ export async function pullEtchings(
   });
   if (kept === undefined) return undefined;
   const more = `FROM pulled_runes WHERE (${keepsOthers ? 'true' : kept}) AND id NOT IN (SELECT id FROM fetched)`;
-  const parquet = await writeParquet(folder, { csv: file.end(), fields: FIELDS, order: 'number, id', more }, store);
+  const parquet = await writeParquet(folder, { csv: file.end(), fields: FIELDS, order: RUNES.order, more }, store);
   await store.run('DROP TABLE pulled_runes');
   await putRunes(folder, parquet);
   return file.rows;

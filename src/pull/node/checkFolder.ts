@@ -1,11 +1,11 @@
 /** Checks that the folder `pulled`, the node and the wanted blocks match. */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../../errors.ts';
+import { hundredOf } from '../../rows/rowsForm.ts';
 import { DamagedStateError, OtherFormatError } from '../../unspent/readChecked.ts';
 import { originsOf } from '../blocksFile.ts';
 import type { WantedBlocks } from '../planBlocks.ts';
-import { hundredOf, listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
+import { listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
 import { explained } from '../writePulled.ts';
 import type { ChainInfo } from './coreNode.ts';
 
@@ -55,21 +55,4 @@ export function withAdvice(error: unknown, folder: string): unknown {
     ]);
   }
   return explained(folder, error);
-}
-
-/** First and last bytes of a Parquet file. */
-const MAGIC = 'PAR1';
-
-/** True if a file begins and ends like a Parquet file. Does not verify the SHA-256, because builds do. */
-export function isParquet(path: string): boolean {
-  const file = openSync(path, 'r');
-  try {
-    const { size } = fstatSync(file);
-    const bytes = Buffer.alloc(MAGIC.length);
-    return [0, size - MAGIC.length].every(
-      (at) => size > 2 * MAGIC.length && readSync(file, bytes, 0, bytes.length, at) > 0 && bytes.toString() === MAGIC,
-    );
-  } finally {
-    closeSync(file);
-  }
 }

@@ -2,13 +2,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LastRead } from '../../contract/sources.ts';
+import { hundredOf, isParquet } from '../../rows/rowsForm.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
 import { allBy } from '../blockSource.ts';
 import { updateBlocksFile } from '../blocksFile.ts';
 import type { Heights } from '../heightRange.ts';
-import { hundredOf, listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
+import { listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
 import { hasChecksum, removeFiles } from '../writePulled.ts';
-import { isParquet, lost } from './checkFolder.ts';
+import { lost } from './checkFolder.ts';
 import type { RowFiles } from './rowFiles.ts';
 
 export class NodeFolder {

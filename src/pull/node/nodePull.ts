@@ -14,6 +14,7 @@ import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import { lowerEnds } from '../../format/levels.ts';
 import { exceeds, type Limits } from '../../limits.ts';
+import { hundredOf } from '../../rows/rowsForm.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import type { Block } from '../../runes/parseBlock.ts';
@@ -21,7 +22,7 @@ import { type DifficultyRules, PERIOD, WorkChecker, WorkError } from '../../rune
 import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import type { Heights } from '../heightRange.ts';
 import type { PullOptions, PullResult } from '../pullBlocks.ts';
-import { hundredOf, STATE_FOLDER } from '../pulledFiles.ts';
+import { STATE_FOLDER } from '../pulledFiles.ts';
 import { announce, type Look } from './announce.ts';
 import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';

@@ -5,23 +5,22 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
 import { syncFolder } from '../../disk/sync.ts';
 import { firstLineOf, isDiskFull } from '../../duckdb/duckdbErrors.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { CliError, codeOf, messageOf } from '../../errors.ts';
+import { NODE_LEDGER, RUNES } from '../../rows/rowsForm.ts';
 import type { LedgerRow, RuneRow } from '../../runes/ledgerRows.ts';
 import { CsvFile } from '../csvFile.ts';
 import type { Heights } from '../heightRange.ts';
-import { type CsvRows, LEDGER_ORDER, writeParquet } from '../parquetFile.ts';
+import { type CsvRows, writeParquet } from '../parquetFile.ts';
 import { checkDigest, ledgerFile, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
 import { putInPlace, removeWorkFiles, writeError } from '../writePulled.ts';
 import { lost } from './checkFolder.ts';
 
-const LEDGER_COLUMNS = NODE_LEDGER_FIELDS.map(({ column }) => column as keyof LedgerRow);
-const ALL_RUNE_FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
-const RUNE_COLUMNS = ALL_RUNE_FIELDS.map(({ column }) => column as keyof RuneRow);
+const LEDGER_COLUMNS = NODE_LEDGER.fields.map(({ column }) => column as keyof LedgerRow);
+const RUNE_COLUMNS = RUNES.fields.map(({ column }) => column as keyof RuneRow);
 
 /** Most files that are being converted, or wait for conversion. */
 const MOST_WAITING = 3;
@@ -62,7 +61,7 @@ export class RowFiles {
   async endFile(heights: Heights): Promise<void> {
     const ledger = this.#ledger;
     this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
-    const making = this.#write({ csv: ledger.end(), fields: NODE_LEDGER_FIELDS, order: LEDGER_ORDER }).then(async (temporary) => {
+    const making = this.#write({ csv: ledger.end(), ...NODE_LEDGER }).then(async (temporary) => {
       ledger.drop();
       return { ...heights, temporary, rows: ledger.rows, bytes: (await stat(temporary)).size };
     });
@@ -100,7 +99,7 @@ export class RowFiles {
     // The checksum of the joined file would hide damage in its parts.
     for (const path of paths) await this.#check(path);
     const more = `FROM ${readFiles('parquet', paths)}`;
-    const temporary = await this.#write({ csv: undefined, fields: NODE_LEDGER_FIELDS, order: LEDGER_ORDER, more });
+    const temporary = await this.#write({ csv: undefined, ...NODE_LEDGER, more });
     await putInPlace(this.#folder, temporary, ledgerFile(heights.first, heights.last));
     this.#syncFolders([heights]);
   }
@@ -125,7 +124,7 @@ export class RowFiles {
     if (runes.rows === 0 && !this.hasOldRunes && existsSync(path)) return;
     this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
     const more = existsSync(path) ? `FROM ${readFiles('parquet', [path])} WHERE block_height <= ${known}` : undefined;
-    const temporary = await this.#write({ csv: runes.end(), fields: ALL_RUNE_FIELDS, order: 'number', more });
+    const temporary = await this.#write({ csv: runes.end(), ...RUNES, more });
     await putInPlace(this.#folder, temporary, RUNES_FILE);
     this.hasOldRunes = false;
     runes.drop();

@@ -46,8 +46,8 @@ export class StartFiles {
   async putInPlace(): Promise<void> {
     rmSync(join(this.#folder, 'start'), { recursive: true, force: true });
     const files = [
-      ['start/outputs.parquet', this.#outputs, START_OUTPUT_FIELDS, 'outpoint, rune_id'],
-      ['start/runes.parquet', this.#runes, START_RUNE_FIELDS, 'rune_id'],
+      ['start/outputs.parquet', this.#outputs, START_OUTPUT_FIELDS, ['outpoint', 'rune_id']],
+      ['start/runes.parquet', this.#runes, START_RUNE_FIELDS, ['rune_id']],
     ] as const;
     for (const [path, csv, fields, order] of files) {
       const temporary = await writeParquet(this.#folder, { csv: csv.end(), fields, order }, this.#store);

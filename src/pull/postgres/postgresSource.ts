@@ -13,12 +13,13 @@ import { firstLineOf, isDiskFull, isWrongValue } from '../../duckdb/duckdbErrors
 import { readFiles, readParquetFooter } from '../../duckdb/readFilesSql.ts';
 import { int, type Store } from '../../duckdb/store.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../../errors.ts';
+import { HEIGHTS_PER_FILE, NODE_LEDGER } from '../../rows/rowsForm.ts';
 import type { BlockIdentity } from '../blockIdentity.ts';
 import { allBy, type Extent, HIGHEST, type Source } from '../blockSource.ts';
 import type { Heights } from '../heightRange.ts';
 import { identitiesSql, readIdentityRows } from '../identifyRows.ts';
-import { LEDGER_ORDER, writeParquet } from '../parquetFile.ts';
-import { checkRunes, HEIGHTS_PER_FILE, ledgerFile, RUNES_FILE } from '../pulledFiles.ts';
+import { writeParquet } from '../parquetFile.ts';
+import { checkRunes, ledgerFile, RUNES_FILE } from '../pulledFiles.ts';
 import { explained, type Fetched, putInPlace, putRunes, saveStream, workFile, writeError } from '../writePulled.ts';
 
 export interface DatabaseOptions {
@@ -44,7 +45,7 @@ const GOODBYE_MS = 1000;
 /** Which rows of a table to copy, and their order. */
 interface RowsWanted {
   readonly where?: string | undefined;
-  readonly order: string;
+  readonly order: readonly string[];
   /** Path of a Parquet file whose rows are kept, unless the table has a row with the same id. */
   readonly kept?: string | undefined;
 }
@@ -111,12 +112,12 @@ export class DatabaseSource implements Source {
     const runes = join(folder, RUNES_FILE);
     const kept = isBehind && existsSync(runes) ? runes : undefined;
     if (kept !== undefined) await checkRunes(kept);
-    await this.#explained(() => this.#copy('runes', this.#runeFields, { order: 'id', kept }, (parquet) => putRunes(folder, parquet)));
+    await this.#explained(() => this.#copy('runes', this.#runeFields, { order: ['id'], kept }, (parquet) => putRunes(folder, parquet)));
   }
 
   async fetch({ first, last }: Heights): Promise<Fetched> {
     const path = ledgerFile(first, last);
-    const rows = { where: `WHERE block_height BETWEEN ${first} AND ${last}`, order: LEDGER_ORDER };
+    const rows = { where: `WHERE block_height BETWEEN ${first} AND ${last}`, order: NODE_LEDGER.order };
     const written = await this.#explained(() =>
       this.#copy('ledger', LEDGER_FIELDS, rows, (parquet) => putInPlace(this.#options.folder, parquet, path)),
     );

@@ -144,8 +144,11 @@ export interface MirrorManifest {
     readonly compress?: readonly ('br' | 'gz')[];
     /** Public URL of the mirror, with a trailing slash. Set if the build has the option `--site-url`. */
     readonly site_url?: string;
-    /** Set if `activity/` also has all records as Parquet files. */
-    readonly parquet?: true;
+    /** Ledger rows as Parquet files: path and SHA-256 of their list. Set if the build has the option `--parquet`. */
+    readonly rows?: {
+        readonly index: string;
+        readonly sha256: string;
+    };
     /** In layout `archive`: name of the root file, which names all other files, and its size in bytes. */
     readonly archive?: {
         readonly root: string;

@@ -1,0 +1,121 @@
+/**
+ * Reads a Parquet file of another mirror, checks it, and writes its rows to a file of our own. Runs in a process of its
+ * own (rowsReader.ts). DuckDB can open only the files of the request, and no network, once it is locked.
+ *
+ * This limits what wrong data can do: crashes, endless work, memory. It is not a jail: a fault of DuckDB that runs
+ * foreign code would have the rights of the process.
+ */
+import { rmSync } from 'node:fs';
+import { z } from 'zod';
+import { readFiles, readParquetFooter, readParquetGroups } from '../../../duckdb/readFilesSql.ts';
+import { identifier, int, nullable, Store } from '../../../duckdb/store.ts';
+import { messageOf } from '../../../errors.ts';
+import { LIMITS } from '../../../limits.ts';
+import { blocksOfRows, firstUnbalanced } from '../../../rows/blocksOfRows.ts';
+import { contentOf, copyTable, formFault, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
+
+const height = z.int().min(0);
+const part = z.strictObject({ path: z.string(), rows: z.int().min(0), first: height, last: height });
+
+/** Files to read, with their claimed number of rows, and the file to write. */
+const request = z.strictObject({
+  parts: z.array(part),
+  /** Path of the runes that the rows refer to: a file of our own. Undefined if the file to read has runes. */
+  runes: z.string().optional(),
+  hasSpent: z.boolean(),
+  /** Heights of the rows to write. */
+  first: height,
+  last: height,
+  to: z.string(),
+  memoryLimit: z.string(),
+});
+export type RowsRequest = z.infer<typeof request>;
+
+/** What the rows of each part and of the written file say, or why a part is refused. */
+export const rowsReply = z.union([
+  z.strictObject({ fault: z.string() }),
+  z.strictObject({
+    parts: z.array(z.strictObject({ rows: z.int(), digest: z.string() })),
+    rows: z.int(),
+    blocks: z.array(z.strictObject({ height, hash: z.string(), records: z.int(), digest: z.string() })),
+  }),
+]);
+export type RowsReply = z.infer<typeof rowsReply>;
+
+/** A file that no mirror of this program publishes. */
+class Refusal extends Error {}
+
+/** Reads requests, one a line, until the input ends, and writes a reply for each, one a line. */
+export async function answerRequests(input: AsyncIterable<string>, write: (line: string) => void): Promise<void> {
+  for await (const line of input) write(`${JSON.stringify(await answer(request.parse(JSON.parse(line))))}\n`);
+}
+
+async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit }: RowsRequest): Promise<RowsReply> {
+  const only = [...parts.map(({ path }) => path), to, ...(runes === undefined ? [] : [runes])];
+  const store = await Store.open({ memoryLimit, threads: 1, scratch: `${to}.spilled`, only });
+  const form = runes === undefined ? RUNES : ledgerForm(hasSpent);
+  try {
+    const contents: { rows: number; digest: string }[] = [];
+    for (const one of parts) contents.push(await checked(one, form, runes !== undefined, store));
+    const paths = parts.map(({ path }) => path);
+    const isWanted = runes === undefined ? 'true' : `block_height BETWEEN ${first} AND ${last}`;
+    const none = form.fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS ${identifier(column)}`);
+    const rows =
+      paths.length === 0 ? `SELECT ${none.join(', ')} WHERE false` : `SELECT * FROM ${readFiles('parquet', paths)} WHERE ${isWanted}`;
+    await store.run(copyTable(rows, form.order, to));
+    if (runes === undefined) return { parts: contents, rows: contents[0]?.rows ?? 0, blocks: [] };
+    const unbalanced = hasSpent ? await firstUnbalanced(to, runes, store) : undefined;
+    if (unbalanced !== undefined) throw new Refusal(unbalanced);
+    const written = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(to)}`, { rows: int });
+    return { parts: contents, rows: written.rows, blocks: await blocksOfRows(to, runes, store) };
+  } catch (error) {
+    // Errors of DuckDB may quote values of the file.
+    return { fault: error instanceof Refusal ? error.message : `it cannot be read: ${messageOf(error).split('\n')[0]?.slice(0, 200)}` };
+  } finally {
+    store.close();
+    rmSync(`${to}.spilled`, { recursive: true, force: true });
+  }
+}
+
+/** Most bytes of a cell, by column. All others have at most 64. */
+const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_address: 200, name: 28, spaced_name: 112, symbol: 16 };
+
+/** Checks sizes before anything reads the rows, then form and heights. Returns number and digest of the rows. */
+async function checked(
+  { path, rows, first, last }: z.infer<typeof part>,
+  form: TableForm,
+  isLedger: boolean,
+  store: Store,
+): Promise<{ rows: number; digest: string }> {
+  const [scan, heights] = [readFiles('parquet', [path]), last - first + 1];
+  const found = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(path)}`, { rows: int });
+  if (found.rows !== rows) throw new Refusal(`it has ${found.rows} rows, but the list says ${rows}`);
+  const { size } = await store.row(
+    `SELECT coalesce(sum(total_uncompressed_size), 0)::BIGINT AS size, coalesce(max(row_group_num_rows), 0) AS rows FROM ${readParquetGroups([path])}`,
+    { size: int },
+  );
+  if (size > mostBytes(rows, heights)) throw new Refusal(`it has ${size} bytes after unpacking, too many for ${rows} rows`);
+  const fault = await formFault(path, form, store);
+  if (fault !== undefined) throw new Refusal(fault);
+  const texts = form.fields.filter(({ kind }) => kind !== 'integer' && kind !== 'flag' && kind !== 'spent').map(({ column }) => column);
+  const [long] = await store.rows(
+    `SELECT 1 AS one FROM ${scan} WHERE ${texts.map((column) => `strlen(${identifier(column)}) > ${MOST_BYTES[column] ?? 64}`).join(' OR ')} LIMIT 1`,
+    { one: int },
+  );
+  if (long !== undefined) throw new Refusal('it has a cell that is too long');
+  const missing = form.fields.filter(({ required }) => required).map(({ column }) => `${identifier(column)} IS NULL`);
+  const facts = await store.row(
+    isLedger
+      ? `SELECT min(block_height) AS low, max(block_height) AS high, count(*) FILTER (${missing.join(' OR ')}) AS missing,
+           ${form.fields.some(({ kind }) => kind === 'spent') ? 'coalesce(sum(strlen(spent)), 0)::BIGINT' : '0'} AS spent FROM ${scan}`
+      : `SELECT 0 AS low, 0 AS high, count(*) FILTER (${missing.join(' OR ')}) + count(*) - count(DISTINCT id) AS missing, 0 AS spent FROM ${scan}`,
+    { low: nullable(int), high: nullable(int), missing: int, spent: int },
+  );
+  if (facts.missing > 0) throw new Refusal(isLedger ? 'it lacks cells that every row has' : 'it lacks cells, or has a rune twice');
+  if (isLedger && ((facts.low ?? first) < first || (facts.high ?? last) > last)) throw new Refusal('it has rows of other blocks');
+  if (facts.spent > heights * LIMITS.spentBytes) throw new Refusal(`it has ${facts.spent} bytes of spent outputs`);
+  return contentOf(path, form, store);
+}
+
+/** Returns the most bytes of a file with this many rows. Spent outputs of a block have less than 4 MB. */
+export const mostBytes = (rows: number, heights: number): number => 64 * 1024 + rows * LIMITS.rowBytes + heights * LIMITS.spentBytes;

@@ -1,0 +1,231 @@
+/**
+ * Pulls the published rows of another mirror, file by file. The files are fetched by name, and their bytes must match
+ * the list, which the manifest binds. A process of its own reads them (rowsReader.ts). Their rows must match their
+ * digest, conserve every rune in every transaction, and give the mirror's digests of blocks.
+ *
+ * No name in a list becomes a path: paths are computed from checked heights and digests.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type RowFile, type RowsIndex, rowsIndex } from '../../../contract/rowsSchemas.ts';
+import type { BlocksFile, LastRead, Sources } from '../../../contract/sources.ts';
+import { InputError } from '../../../errors.ts';
+import type { WorkLimits } from '../../../limits.ts';
+import { rowFilePath, rowRunesPath, rowsIndexPath } from '../../../pages/filePaths.ts';
+import type { Content } from '../../../rows/rowsForm.ts';
+import { HEIGHTS_PER_FILE } from '../../../rows/rowsForm.ts';
+import { BadBlockError, type BlockIdentity } from '../../blockIdentity.ts';
+import { type Extent, HIGHEST, MOST_BLOCKS, type Source } from '../../blockSource.ts';
+import type { Heights } from '../../heightRange.ts';
+import type { Client } from '../../httpClient.ts';
+import { ledgerFile, RUNES_FILE } from '../../pulledFiles.ts';
+import { type Fetched, putInPlace, putRunes, workFile } from '../../writePulled.ts';
+import { MOST_RECORDS } from '../blockPages.ts';
+import { findManifest, type MirrorSource } from '../mirrorSource.ts';
+import { MOST_RUNES } from '../pullEtchings.ts';
+import { mostBytes, type RowsReply } from './readStrangersRows.ts';
+import { RowsReader } from './rowsReader.ts';
+
+/** Most bytes of a list. A file takes some 240, so a testnet with a file for each of 100,000 blocks needs 24 MB. */
+const INDEX_BYTES = 64 * 1024 * 1024;
+
+type Read = Exclude<RowsReply, { fault: string }>;
+
+export class RowsSource implements Source {
+  readonly perFile = HEIGHTS_PER_FILE;
+  readonly knowsDigests = false;
+  readonly #mirror: MirrorSource;
+  readonly #base: string;
+  readonly #client: Client;
+  readonly #folder: string;
+  readonly #reader: RowsReader;
+  #index: RowsIndex | undefined;
+  /** Path of the runes that rows of the current list refer to, as our own file. */
+  #runes: { readonly sha256: string; readonly path: string } | undefined;
+
+  constructor(mirror: MirrorSource, base: string, client: Client, folder: string, limits: Pick<WorkLimits, 'rowsReadMs'>) {
+    this.#mirror = mirror;
+    this.#base = base;
+    this.#client = client;
+    this.#folder = folder;
+    this.#reader = new RowsReader(limits);
+  }
+
+  get name(): string {
+    return this.#mirror.name;
+  }
+  get origin(): Sources {
+    return this.#mirror.origin;
+  }
+  get heightsRead(): Heights[] {
+    return this.#mirror.heightsRead;
+  }
+  get tip(): LastRead | undefined {
+    return this.#mirror.tip;
+  }
+  get facts(): Pick<BlocksFile, 'network' | 'ends'> {
+    const { network, ends } = this.#index ?? {};
+    return { ...(network === undefined ? {} : { network }), ...(ends === undefined ? {} : { ends }) };
+  }
+
+  async look(): Promise<Extent> {
+    return this.#client.persist(this.#base, async () => {
+      const has = await this.#mirror.look();
+      this.#index = await this.#readIndex(has.last);
+      const heights = new Set(this.#index.files.map(({ first }) => first));
+      // Blocks without records before the first one with records belong to the file of their hundred.
+      const first = Math.min(has.first, this.heightsRead[0]?.first ?? has.first);
+      return { ...has, first, begin: first, has: (height) => has.has(height) || heights.has(height) };
+    });
+  }
+
+  identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
+    return this.#mirror.identities(heights);
+  }
+
+  /** Fetches the runes, so that a build between the two steps knows the runes of all rows. */
+  async prepare(isBehind: boolean): Promise<void> {
+    const path = await this.#client.persist('the runes', () => this.#ownRunes());
+    // Pulled rows above the mirror's tip may refer to runes that the mirror lacks.
+    const own = join(this.#folder, RUNES_FILE);
+    if (path === own || (isBehind && existsSync(own))) return;
+    await putRunes(this.#folder, path);
+    this.#runes = { sha256: this.#list.runes.sha256, path: own };
+  }
+
+  async fetch(unit: Heights): Promise<Fetched> {
+    let attempts = 0;
+    return this.#client.persist(`the rows of blocks ${unit.first}..${unit.last}`, async () => {
+      // A build of the mirror may have replaced its files.
+      if (attempts > 0 && (await findManifest(this.#base, this.#client))?.rows?.sha256 !== this.#indexSha256) await this.look();
+      attempts += 1;
+      return this.#fetch(unit);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#reader.close();
+  }
+
+  get #indexSha256(): string | undefined {
+    return this.#mirror.manifest.rows?.sha256;
+  }
+
+  get #list(): RowsIndex {
+    if (this.#index === undefined) throw new Error('the list of rows was not read');
+    return this.#index;
+  }
+
+  async #readIndex(tip: number): Promise<RowsIndex> {
+    const sha256 = this.#indexSha256;
+    if (sha256 === undefined) throw new BadBlockError('no longer publishes rows');
+    const path = rowsIndexPath(sha256);
+    const { status, body } = await this.#client.getBytes(`${this.#base}/${path}`, INDEX_BYTES);
+    if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
+    if (createHash('sha256').update(body).digest('hex') !== sha256)
+      throw new BadBlockError(`has ${path} with other content than its manifest says`);
+    const found = rowsIndex.safeParse(jsonOf(body));
+    const why = found.success ? impossible(found.data, tip) : 'is not a list of rows';
+    if (!found.success || why !== undefined)
+      throw new InputError(`${this.#base}/${path} ${why}`, [
+        'No mirror of this program has such a list. Check that --from is a mirror to be trusted.',
+      ]);
+    return found.data;
+  }
+
+  async #fetch(unit: Heights): Promise<Fetched> {
+    const { files, spent } = this.#list;
+    const fetched: string[] = [];
+    const to = workFile(this.#folder, '.parquet');
+    try {
+      const wanted = files.filter((file) => file.first <= unit.last && unit.first <= file.last);
+      for (const file of wanted) {
+        const path = workFile(this.#folder, '.fetched');
+        fetched.push(path);
+        await this.#save(rowFilePath(file.first, file.last, file.sha256), file, path);
+      }
+      const parts = wanted.map(({ first, last, rows }, i) => ({ path: fetched[i] ?? '', first, last, rows }));
+      const read = await this.#reader.read({ parts, runes: await this.#ownRunes(), hasSpent: spent, ...unit, to });
+      for (const [i, file] of wanted.entries()) compareContent(file, read.parts[i]);
+      await this.#compareBlocks(unit, read);
+      const path = ledgerFile(unit.first, unit.last);
+      await putInPlace(this.#folder, to, path);
+      const bytes = wanted.reduce((sum, file) => sum + file.bytes, 0);
+      return { path, records: read.rows, bytes };
+    } finally {
+      for (const path of [...fetched, to]) rmSync(path, { force: true });
+    }
+  }
+
+  /** Fetches the runes of the current list, unless they were fetched before. Returns the path of our own file. */
+  async #ownRunes(): Promise<string> {
+    const { runes } = this.#list;
+    const known = this.#runes;
+    if (known?.sha256 === runes.sha256 && existsSync(known.path)) return known.path;
+    const [fetched, to] = [workFile(this.#folder, '.fetched'), workFile(this.#folder, '.parquet')];
+    try {
+      await this.#save(rowRunesPath(runes.sha256), runes, fetched);
+      const part = { path: fetched, rows: runes.rows, first: 0, last: 0 };
+      const read = await this.#reader.read({ parts: [part], hasSpent: false, first: 0, last: 0, to });
+      compareContent(runes, read.parts[0]);
+    } finally {
+      rmSync(fetched, { force: true });
+    }
+    this.#runes = { sha256: runes.sha256, path: to };
+    return to;
+  }
+
+  /** Saves a file of the mirror. Rejects with a BadBlockError if its bytes are not those of the list. */
+  async #save(path: string, { bytes, sha256 }: Pick<RowFile, 'bytes' | 'sha256'>, to: string): Promise<void> {
+    const { status, digest } = await this.#client.save(`${this.#base}/${path}`, to, bytes);
+    if (status !== 200) throw new BadBlockError(`need ${path}, but the mirror answered with status ${status}`);
+    if (digest !== sha256) throw new BadBlockError(`need ${path}, which is damaged on the mirror`);
+  }
+
+  /** Rejects with a BadBlockError for the first block whose records do not have the digest that the mirror lists. */
+  async #compareBlocks({ first, last }: Heights, { blocks }: Read): Promise<void> {
+    const found = new Map(blocks.map((block) => [block.height, block]));
+    const heights = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+    const listed = await this.#mirror.identities(heights);
+    for (const height of heights) {
+      const [ours, theirs] = [found.get(height), listed.get(height)];
+      const [hash, records, digest] = [ours?.hash ?? '', ours?.records ?? 0, ours?.digest];
+      if (theirs?.hash !== hash || theirs.records !== records || theirs.digest !== digest) {
+        throw new BadBlockError(
+          `differ from the mirror's pages, first in block ${height}: ${records} records with digest ${digest ?? '-'}, but the mirror lists ${theirs?.records} with ${theirs?.digest ?? '-'}`,
+        );
+      }
+    }
+  }
+}
+
+/** Parses JSON. Returns undefined if it is not valid. */
+function jsonOf(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+function compareContent(listed: Content, read: Content | undefined): void {
+  if (read?.rows !== listed.rows || read.digest !== listed.digest)
+    throw new BadBlockError(`have the digest ${read?.digest}, but the mirror lists ${listed.digest}`);
+}
+
+/** Describes numbers in a list that no chain has. Undefined if there are none. */
+function impossible({ files, runes }: RowsIndex, tip: number): string | undefined {
+  if (files.length > MOST_BLOCKS) return `has ${files.length} files, more than ${MOST_BLOCKS}`;
+  if (runes.rows > MOST_RUNES || runes.bytes > mostBytes(runes.rows, 1)) return `has runes of ${runes.bytes} bytes for ${runes.rows} rows`;
+  let before = -1;
+  for (const { first, last, rows, bytes } of files) {
+    const what = `has a file of blocks ${first}..${last}`;
+    if (first <= before || last < first || last - first >= HEIGHTS_PER_FILE || last > Math.min(tip, HIGHEST))
+      return `${what}, after block ${before}, up to block ${tip}`;
+    if (rows > MOST_RECORDS) return `${what} with ${rows} rows, more than ${MOST_RECORDS}`;
+    if (bytes > mostBytes(rows, last - first + 1)) return `${what} with ${bytes} bytes for ${rows} rows`;
+    before = last;
+  }
+  return undefined;
+}

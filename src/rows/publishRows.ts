@@ -1,0 +1,199 @@
+/**
+ * Publishes the ledger rows of a build. A file that a pull wrote is copied, if it has the form and exactly the blocks of
+ * a published file. Other files are written from the rows that the build has read, and from files of the last build.
+ * Names and rows of all files depend only on the rows and on the last block.
+ */
+import { constants, copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RowFile, RowsIndex, RunesFile } from '../contract/rowsSchemas.ts';
+import { readFiles } from '../duckdb/readFilesSql.ts';
+import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
+import { columns, type Table } from '../duckdb/table.ts';
+import type { DiskSink } from '../engine/render/fileSinks.ts';
+import type { StateTables } from '../engine/state/state.ts';
+import { InputError } from '../errors.ts';
+import type { Loaded } from '../input/loadInput.ts';
+import type { LedgerRows } from '../input/makeActivity.ts';
+import { ROWS_FOLDER, rowFilePath, rowRunesPath, rowsIndexPath } from '../pages/filePaths.ts';
+import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
+import { contentOf, copyTable, formFault, HEIGHTS_PER_FILE, isParquet, ledgerForm, RUNES, stampOf, type TableForm } from './rowsForm.ts';
+import { rowsIndexFile } from './rowsIndex.ts';
+
+/** Thrown if a published file of rows cannot be used any more, because a build cannot copy rows from it. */
+export class ChangedRowsError extends Error {
+  override readonly name = 'ChangedRowsError';
+}
+
+/** Places of files: the output, a folder for temporary files, and the sink that moves files to the output. */
+export interface RowsTarget {
+  readonly out: string;
+  readonly scratch: string;
+  readonly sink: DiskSink;
+}
+
+const FILE = { first: int, last: int, rows: int, bytes: int, sha256: text, digest: text } as const;
+
+/** The list of files without the files. */
+type Head = Omit<RowsIndex, 'files'>;
+
+/**
+ * Writes the files of new and changed rows, the runes, and the list of all files. Without rows, publishes none. `state`
+ * already has the new blocks. Returns the paths of files of the last build that are no longer needed. Rejects with a
+ * ChangedRowsError if a file of the last build was changed or lacks a column.
+ */
+export async function publishRows(target: RowsTarget, loaded: Loaded, state: StateTables, store: Store): Promise<string[]> {
+  const before = await readIndex(state, store);
+  const old = before === undefined ? [] : [rowsIndexPath(before.sha256), rowRunesPath(before.head.runes.sha256)];
+  if (loaded.rows === undefined) {
+    const files = await store.rows(`FROM ${state.rowFiles}`, FILE);
+    await store.run(`DELETE FROM ${state.rowFiles}; DELETE FROM ${state.rowsIndex}`);
+    return [...old, ...files.map(pathOf)];
+  }
+  const { hasSpent } = loaded.rows;
+  if (before !== undefined && before.head.spent !== hasSpent)
+    throw new ChangedRowsError(`the files in ${join(target.out, ROWS_FOLDER)} ${hasSpent ? 'lack' : 'have'} spent outputs`);
+  const outdated = await writeFiles(target, loaded, loaded.rows, state, store);
+  const runes = loaded.runes === undefined && before !== undefined ? before.head.runes : await writeRunes(target, state, store);
+  const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
+  const { sources, network, ends = [] } = loaded;
+  const head: Head = { sources, tip, network, ...(ends.length === 0 ? {} : { ends: [...ends] }), spent: hasSpent, runes };
+  const files = await store.rows(`FROM ${state.rowFiles} ORDER BY first`, FILE);
+  const index = rowsIndexFile({ ...head, files });
+  target.sink.file(index.path, index.content);
+  await store.run(`DELETE FROM ${state.rowsIndex};
+    INSERT INTO ${state.rowsIndex} VALUES (${literal(JSON.stringify(head))}, ${literal(index.sha256)})`);
+  const present = new Set([index.path, rowRunesPath(runes.sha256), ...files.map(pathOf)]);
+  return [...old, ...outdated].filter((path) => !present.has(path));
+}
+
+/** Reads the list of files from the state. Returns undefined if the last build published no rows. */
+export async function readIndex(
+  { rowsIndex }: Pick<StateTables, 'rowsIndex'>,
+  store: Store,
+): Promise<{ readonly head: Head; readonly sha256: string } | undefined> {
+  const [row] = await store.rows(`FROM ${rowsIndex}`, { head: text, sha256: text });
+  return row && { head: JSON.parse(row.head) as Head, sha256: row.sha256 };
+}
+
+const pathOf = ({ first, last, sha256 }: Pick<RowFile, 'first' | 'last' | 'sha256'>): string => rowFilePath(first, last, sha256);
+
+/** Returns SQL of the first and the last height of the file that has a block, as rangeOfHeight() does. */
+function rangeSql(tip: number): string {
+  const first = `block_height - block_height % ${HEIGHTS_PER_FILE}`;
+  const either = (hundred: string) =>
+    `CASE WHEN ${first} + ${HEIGHTS_PER_FILE - 1} <= ${tip - UNSETTLED_BLOCKS} THEN ${hundred} ELSE block_height END`;
+  return `${either(first)} AS first, ${either(`${first} + ${HEIGHTS_PER_FILE - 1}`)} AS last`;
+}
+
+/** Replaces the files with an affected block, and files of other ranges. Returns the paths of replaced files. */
+async function writeFiles(
+  target: RowsTarget,
+  { affected, read }: Loaded,
+  { table, hasSpent }: LedgerRows,
+  state: StateTables,
+  store: Store,
+): Promise<string[]> {
+  const form = ledgerForm(hasSpent);
+  const { tip } = await store.row(`SELECT coalesce(max(block_height), 0) AS tip FROM ${state.tip}`, { tip: int });
+  const range = rangeSql(tip);
+  const isTouched = `(first, last) IN (SELECT (first, last) FROM (SELECT ${range} FROM ${affected}))`;
+  const ranges = await store.table(
+    'row_ranges',
+    columns('first BIGINT, last BIGINT, source INTEGER, sources BIGINT, blocks BIGINT'),
+    `SELECT first, last, min(source) AS source, count(DISTINCT source) AS sources, count(*) AS blocks
+     FROM (SELECT source, ${range} FROM ${state.held}) GROUP BY ALL`,
+  );
+  const stale = await store.rows(
+    `FROM ${state.rowFiles} WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${ranges})`,
+    FILE,
+  );
+  const due = await store.rows(
+    `SELECT first, last, blocks, source, sources = 1 AND blocks = (SELECT count(*) FROM ${state.held} h WHERE h.source = r.source) AS is_whole
+     FROM ${ranges} r WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${state.rowFiles}) ORDER BY first`,
+    { first: int, last: int, blocks: int, source: int, is_whole: flag },
+  );
+  const made = join(target.scratch, 'rows.parquet');
+  const place = async (range: Pick<RowFile, 'first' | 'last'>): Promise<void> => {
+    const file = { ...range, ...(await factsOf(made, form, store)) };
+    const values = [file.first, file.last, file.rows, file.bytes, literal(file.sha256), literal(file.digest)];
+    await store.run(`INSERT INTO ${state.rowFiles} VALUES (${values.join(', ')})`);
+    target.sink.take(pathOf(file), made);
+  };
+  const replaced = stale.map(({ first, last }) => `(${first}, ${last})`).join(', ');
+  if (stale.length > 0) await store.run(`DELETE FROM ${state.rowFiles} WHERE (first, last) IN (${replaced})`);
+  const others: typeof due = [];
+  for (const range of due) {
+    const path = range.is_whole ? read.get(range.source)?.path : undefined;
+    if (path !== undefined && (await copyIfFit(path, made, range.blocks, form, store))) await place(range);
+    else others.push(range);
+  }
+  if (others.length === 0) return stale.map(pathOf);
+  const rows = await restOf(target.out, others, stale, table, affected, store);
+  for (const range of others) {
+    const within = `SELECT * EXCLUDE (source) FROM ${rows} WHERE block_height BETWEEN ${range.first} AND ${range.last}`;
+    await store.run(copyTable(within, form.order, made));
+    await place(range);
+  }
+  await store.run(`DROP TABLE ${rows}; DROP TABLE ${ranges}`);
+  return stale.map(pathOf);
+}
+
+/** Copies a file of the input. Returns false if it does not have the form, or other blocks than the build. */
+async function copyIfFit(path: string, to: string, blocks: number, form: TableForm, store: Store): Promise<boolean> {
+  if (!isParquet(path)) return false;
+  // Some file systems copy without reading.
+  copyFileSync(path, to, constants.COPYFILE_FICLONE);
+  if ((await formFault(to, form, store)) !== undefined) return false;
+  const sql = `SELECT count(DISTINCT block_height) AS found FROM ${readFiles('parquet', [to])}`;
+  return (await store.row(sql, { found: int })).found === blocks;
+}
+
+/** Sorts the rows of these ranges into a table: rows of affected blocks from the input, others from old files. */
+async function restOf(
+  out: string,
+  ranges: readonly Pick<RowFile, 'first' | 'last'>[],
+  stale: readonly RowFile[],
+  table: LedgerRows['table'],
+  affected: Loaded['affected'],
+  store: Store,
+): Promise<Table> {
+  const isDue = `block_height IN (SELECT unnest(range(first, last + 1)) FROM (VALUES ${ranges.map(({ first, last }) => `(${first}, ${last})`).join(', ')}) v(first, last))`;
+  const isAffected = `block_height IN (SELECT block_height FROM ${affected})`;
+  const old: string[] = [];
+  for (const file of stale.filter(({ first, last }) => ranges.some((range) => range.first <= last && first <= range.last))) {
+    const path = join(out, pathOf(file));
+    const { kept } = await store.row(
+      `SELECT count(*) AS kept FROM range(${file.first}, ${file.last + 1}) r(block_height) WHERE NOT ${isAffected} AND ${isDue}`,
+      { kept: int },
+    );
+    if (kept === 0) continue;
+    const stamp = await stampOf(path);
+    if (stamp?.sha256 !== file.sha256) throw new ChangedRowsError(`${path} was changed since the last build`);
+    old.push(path);
+  }
+  const more = old.length === 0 ? '' : `UNION ALL SELECT 0 AS source, * FROM ${readFiles('parquet', old)} WHERE NOT ${isAffected}`;
+  return store.table(
+    'due_rows',
+    table.columns,
+    `SELECT * FROM (SELECT * FROM ${table} WHERE ${isAffected} ${more}) WHERE ${isDue} ORDER BY block_height`,
+  );
+}
+
+/** Writes the table of runes. Returns its entry in the list. */
+async function writeRunes({ scratch, sink }: RowsTarget, state: StateTables, store: Store): Promise<RunesFile> {
+  const made = join(scratch, 'runes.parquet');
+  const names = RUNES.fields.map(({ column }) => `"${column}"`);
+  await store.run(copyTable(`SELECT ${names.join(', ')} FROM ${state.runes}`, RUNES.order, made));
+  const facts = await factsOf(made, RUNES, store);
+  sink.take(rowRunesPath(facts.sha256), made);
+  return facts;
+}
+
+async function factsOf(path: string, form: TableForm, store: Store): Promise<RunesFile> {
+  const fault = await formFault(path, form, store);
+  // Only rows with equal event indexes have no order.
+  if (fault !== undefined) throw new InputError(`the rows of the input cannot be published: ${fault}`, ['Build without --parquet.']);
+  const [content, stamp] = [await contentOf(path, form, store), await stampOf(path)];
+  if (stamp === undefined) throw new Error(`${path} was not written`);
+  return { rows: content.rows, ...stamp, digest: content.digest };
+}

@@ -1,0 +1,150 @@
+/**
+ * The form of ledger rows in Parquet files. Pulls write it, builds read and publish it, and pulls from other mirrors
+ * fetch it. Bytes depend on DuckDB's version, but the digest of the rows does not.
+ */
+import { createHash } from 'node:crypto';
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
+import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
+import { readBlobs } from '../duckdb/columns.ts';
+import { readFiles } from '../duckdb/readFilesSql.ts';
+import { identifier, int, literal, type Store, text } from '../duckdb/store.ts';
+import { columnsOf } from '../duckdb/table.ts';
+import { JSON_TEXT, jsonOf } from '../engine/render/renderRecordSql.ts';
+import { isAbsence } from '../errors.ts';
+
+/** Columns of a kind of file, and the order of its rows. */
+export interface TableForm {
+  readonly fields: readonly Field[];
+  /** SQL expressions of the order. Together they differ for any two rows. */
+  readonly order: readonly string[];
+}
+
+/**
+ * Returns the form of ledger rows. Blocks ascend. Within a block, transactions and events descend, as in lists of the
+ * API. Without `hasSpent` the column `spent` is left out, because NULL means that a transaction spends nothing.
+ */
+export const ledgerForm = (hasSpent: boolean): TableForm => ({
+  fields: hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS,
+  order: ['block_height', '-tx_index', '-event_index'],
+});
+
+/** Ledger rows from a node. */
+export const NODE_LEDGER = ledgerForm(true);
+
+/** Runes, with all columns that a table of runes may have. */
+export const RUNES: TableForm = { fields: [...RUNE_FIELDS, ...RUNE_DETAILS], order: ['number', 'id'] };
+
+/**
+ * Settled heights per file, with about 100,000 rows. Small files need little memory, and all of history fits in about
+ * 1,400 files. No file crosses a multiple of this number.
+ */
+export const HEIGHTS_PER_FILE = 100;
+
+/** Returns the heights that share a file with a settled block. */
+export function hundredOf(height: number): { readonly first: number; readonly last: number } {
+  const first = height - (height % HEIGHTS_PER_FILE);
+  return { first, last: first + HEIGHTS_PER_FILE - 1 };
+}
+
+/**
+ * Level 1, because ids and addresses are nearly random. Higher levels take more time, and the matches that they find
+ * cost more bytes than they save. A block has a few thousand rows, so a query for one block reads one or two groups.
+ */
+const PARQUET = 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 40960';
+
+/** Returns SQL that writes rows to a Parquet file. Equal rows give equal bytes, with any number of threads. */
+export const copyTable = (rows: string, order: readonly string[], path: string): string =>
+  `COPY (SELECT * FROM (${rows}) ORDER BY ${order.join(', ')}) TO ${literal(path)} (${PARQUET})`;
+
+/** Returns the SQL expression of a row's cells as a JSON array and a line feed. It needs the macro of JSON_TEXT. */
+function lineOf(fields: readonly Field[]): string {
+  const free = fields.filter(({ kind }) => kind === 'text').map(({ column }) => identifier(column));
+  return jsonOf(free, (escaped) => {
+    const cells = fields.flatMap(({ column, kind }) => {
+      const name = identifier(column);
+      const isBare = kind === 'integer' || kind === 'flag';
+      const cell = isBare ? `${name}::VARCHAR` : `'"' || ${free.includes(name) ? escaped(name) : name} || '"'`;
+      return [`','`, `coalesce(${cell}, 'null')`];
+    });
+    return [`'['`, ...cells.slice(1), `']\n'`];
+  });
+}
+
+export interface Stamp {
+  readonly bytes: number;
+  /** SHA-256 of the content, 64 hex digits. */
+  readonly sha256: string;
+}
+
+/** Number and digest of the rows of a file. They do not depend on the program that wrote the file. */
+export interface Content {
+  readonly rows: number;
+  /** SHA-256 of the rows: see contract/rowsSchemas.ts. */
+  readonly digest: string;
+}
+
+/** Describes why a file lacks the form. Undefined if it has the columns and types of the form, and rows in order. */
+export async function formFault(path: string, { fields, order }: TableForm, store: Store): Promise<string | undefined> {
+  const scan = readFiles('parquet', [path]);
+  const found = await store.rows(`DESCRIBE SELECT * FROM ${scan}`, { column_name: text, column_type: text });
+  const columns = found.map((row) => `${row.column_name} ${row.column_type}`).join(', ');
+  const expected = Object.entries(columnsOf(fields)).map((column) => column.join(' '));
+  if (columns !== expected.join(', ')) return `its columns are ${columns.slice(0, 500)}`;
+  const place = `(${order.join(', ')})`;
+  // A window without an order has the order of the file.
+  const { odd } = await store.row(
+    `SELECT count(*) FILTER (WHERE NOT coalesce(before IS NULL OR before < place, false)) AS odd
+     FROM (SELECT ${place} AS place, lag(${place}) OVER () AS before FROM ${scan})`,
+    { odd: int },
+  );
+  return odd > 0 ? 'its rows are not in order' : undefined;
+}
+
+/** Counts the rows of a file in the form, and computes their digest. */
+export async function contentOf(path: string, { fields }: TableForm, store: Store): Promise<Content> {
+  await store.run(JSON_TEXT);
+  const hash = createHash('sha256');
+  let rows = 0;
+  for await (const chunk of store.stream(`SELECT encode(${lineOf(fields)}) FROM ${readFiles('parquet', [path])}`)) {
+    const lines = readBlobs(chunk, 0);
+    const bytes = Buffer.allocUnsafe(lines.offsets[chunk.rowCount] ?? 0);
+    lines.copyTo(bytes, 0, 0, chunk.rowCount);
+    hash.update(bytes);
+    rows += chunk.rowCount;
+  }
+  return { rows, digest: hash.digest('hex') };
+}
+
+/** Reads a file and computes its stamp. Returns undefined if the path is not an existing regular file. */
+export async function stampOf(path: string): Promise<Stamp | undefined> {
+  try {
+    if (!lstatSync(path).isFile()) return undefined;
+    const hash = createHash('sha256');
+    let bytes = 0;
+    for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      bytes += chunk.length;
+    }
+    return { bytes, sha256: hash.digest('hex') };
+  } catch (error) {
+    if (isAbsence(error)) return undefined;
+    throw error;
+  }
+}
+
+/** First and last bytes of a Parquet file. */
+const MAGIC = 'PAR1';
+
+/** True if a file begins and ends like a Parquet file. Does not verify the SHA-256, because builds do. */
+export function isParquet(path: string): boolean {
+  const file = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(file);
+    const bytes = Buffer.alloc(MAGIC.length);
+    return [0, size - MAGIC.length].every(
+      (at) => size > 2 * MAGIC.length && readSync(file, bytes, 0, bytes.length, at) > 0 && bytes.toString() === MAGIC,
+    );
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,30 @@
+/** The list of a build's files of rows (contract/rowsSchemas.ts), and the paths of these files. */
+import { createHash } from 'node:crypto';
+import type { RowsIndex } from '../contract/rowsSchemas.ts';
+import { rowFilePath, rowRunesPath, rowsIndexPath } from '../pages/filePaths.ts';
+import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
+import { hundredOf } from './rowsForm.ts';
+
+/** Returns the heights of the file that has the rows of a block. `tip` is the last block that was read. */
+export function rangeOfHeight(height: number, tip: number): { readonly first: number; readonly last: number } {
+  const hundred = hundredOf(height);
+  return hundred.last <= tip - UNSETTLED_BLOCKS ? hundred : { first: height, last: height };
+}
+
+/** Returns the path and the content of the list. */
+export function rowsIndexFile({ files, ...head }: RowsIndex): { path: string; sha256: string; content: Buffer } {
+  const content = Buffer.from(
+    `${JSON.stringify(head).slice(0, -1)},"files":[\n${files.map((file) => JSON.stringify(file)).join(',\n')}\n]}\n`,
+  );
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  return { path: rowsIndexPath(sha256), sha256, content };
+}
+
+/** Returns the paths of the files that a list names. */
+export const pathsOf = ({
+  runes,
+  files,
+}: Pick<RowsIndex, 'runes'> & { readonly files: readonly Pick<RowsIndex['files'][number], 'first' | 'last' | 'sha256'>[] }): string[] => [
+  rowRunesPath(runes.sha256),
+  ...files.map(({ first, last, sha256 }) => rowFilePath(first, last, sha256)),
+];

@@ -1,0 +1,76 @@
+/**
+ * Verifies published rows: the list of their files, the bytes and rows of each file, and that rows and pages have the
+ * same records, by the digests of blocks.
+ */
+import { join } from 'node:path';
+import { rowsIndex } from '../contract/rowsSchemas.ts';
+import { readRegularFile } from '../disk/regularFile.ts';
+import { readFiles } from '../duckdb/readFilesSql.ts';
+import { int } from '../duckdb/store.ts';
+import { BuildError, messageOf } from '../errors.ts';
+import { rowFilePath, rowRunesPath } from '../pages/filePaths.ts';
+import { blocksOfRows } from '../rows/blocksOfRows.ts';
+import { contentOf, formFault, ledgerForm, RUNES, stampOf, type TableForm } from '../rows/rowsForm.ts';
+import { rangeOfHeight, rowsIndexFile } from '../rows/rowsIndex.ts';
+import type { Verification } from './verification.ts';
+
+/** Compares rows with the blocks, whose digests must already match their pages. Returns the paths of the files of rows. */
+export async function verifyRows(verification: Verification): Promise<string[]> {
+  const { root, manifest, blocks, findings, own, progress, store } = verification;
+  const name = manifest.rows?.index ?? '';
+  try {
+    const found = rowsIndex.parse(JSON.parse(readRegularFile(join(root, name)).toString('utf8')));
+    const runesPath = rowRunesPath(found.runes.sha256);
+    const { rows, bytes, sha256, digest } = await factsOf(runesPath, RUNES, verification);
+    const files: (typeof found.files)[number][] = [];
+    const expected = new Map(blocks.map((block) => [block.height, block]));
+    let [last, leftOut] = [-1, 0];
+    for (const [i, file] of found.files.entries()) {
+      progress.show(i, found.files.length, 'files of rows');
+      const path = rowFilePath(file.first, file.last, file.sha256);
+      const range = rangeOfHeight(file.first, found.tip?.height ?? 0);
+      if (file.first <= last || range.first !== file.first || range.last !== file.last)
+        findings.add(`${path} covers other heights than a build's`);
+      last = file.last;
+      const facts = await factsOf(path, ledgerForm(found.spent), verification);
+      files.push({ first: file.first, last: file.last, ...facts });
+      const { outside } = await store.row(
+        `SELECT count(*) FILTER (NOT coalesce(block_height BETWEEN ${file.first} AND ${file.last}, false)) AS outside FROM ${readFiles('parquet', [join(root, path)])}`,
+        { outside: int },
+      );
+      if (outside > 0) findings.add(`${path} has ${outside} rows of other blocks`);
+      leftOut += facts.rows;
+      for (const block of await blocksOfRows(join(root, path), join(root, runesPath), store)) {
+        leftOut -= block.records;
+        if (JSON.stringify(expected.get(block.height)) !== JSON.stringify(block))
+          findings.add(`${path}: its rows of block ${block.height} are not the records of the pages`);
+        expected.delete(block.height);
+      }
+    }
+    for (const height of [...expected.keys()].slice(0, 1)) findings.add(`${name}: no file has the rows of block ${height}`);
+    if (leftOut !== (manifest.left_out?.rows ?? 0))
+      findings.add(`${name}: ${leftOut} rows are of unknown runes, but the manifest says ${manifest.left_out?.rows ?? 0}`);
+    const { sources = [], tip } = manifest;
+    const index = rowsIndexFile({ ...found, sources, tip, runes: { rows, bytes, sha256, digest }, files });
+    if (index.path !== name) findings.add(`${name} is not the list that a build makes of these files`);
+    own.file(name, index.content);
+    return [runesPath, ...files.map((file) => rowFilePath(file.first, file.last, file.sha256))];
+  } catch (error) {
+    // A lack of memory or disk space is not a fault of the files.
+    if (error instanceof BuildError) throw error;
+    findings.add(`${name}: ${messageOf(error).split('\n')[0]}`);
+    return [];
+  } finally {
+    progress.end();
+  }
+}
+
+/** Reads a file. Rejects if it is missing, or does not have the form. */
+async function factsOf(path: string, form: TableForm, { root, store }: Verification) {
+  const stamp = await stampOf(join(root, path));
+  if (stamp === undefined) throw new Error(`${path} is missing`);
+  const fault = await formFault(join(root, path), form, store);
+  if (fault !== undefined) throw new Error(`${path}: ${fault}`);
+  const { rows, digest } = await contentOf(join(root, path), form, store);
+  return { rows, bytes: stamp.bytes, sha256: stamp.sha256, digest };
+}

@@ -1,0 +1,329 @@
+/** Pulls of published rows from another mirror: the same folder, the same mirror, and donors that lie. */
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import handler from 'serve-handler';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type RowsIndex, rowsIndex } from '../../src/contract/rowsSchemas.ts';
+import { Store } from '../../src/duckdb/store.ts';
+import { MANIFEST_PATH, rowFilePath, rowRunesPath } from '../../src/pages/filePaths.ts';
+import { contentOf, NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
+import { rowsIndexFile } from '../../src/rows/rowsIndex.ts';
+import { CONFORMANCE_INPUTS, RecordingLog, rowsOf, temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { FakeNode } from '../support/fakeNode.ts';
+import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
+import { check } from '../support/outputs.ts';
+import { failedPull, testPull } from '../support/pull.ts';
+import { extended, memoryOf } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
+
+const next = randomFor('pulled rows');
+const random = (below: number) => Math.floor(next() * below);
+
+let work: string;
+let base: string;
+let server: Server;
+let requests: string[];
+/** Called with the path of each request, before the answer. */
+let before: (path: string) => void;
+beforeEach(async () => {
+  work = temporaryFolder();
+  requests = [];
+  before = () => undefined;
+  server = createServer((request, response) => {
+    const path = request.url ?? '';
+    requests.push(path);
+    before(path);
+    return handler(request, response, { public: join(work, 'dist'), cleanUrls: false, directoryListing: false }).catch(() =>
+      response.destroy(),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+const donorOptions = { parquet: true, layout: 'archive', lists: true } as const;
+const to = () => join(work, 'input');
+const fetchedRows = () => requests.filter((path) => path.startsWith('/rows/') && path.endsWith('.parquet'));
+
+/** Builds the mirror `dist` from a node with this chain. */
+async function mirror(chain: Parameters<typeof memoryOf>[0]): Promise<void> {
+  const node = await FakeNode.start(chain, { network: 'regtest' });
+  await testPull(`core:${node.url}`, join(work, 'node'), { confirmations: 100 });
+  await node.close();
+  await testBuild(join(work, 'dist'), { inputs: [join(work, 'node')], ...donorOptions });
+}
+
+const indexIn = (name: string) =>
+  readdirSync(join(work, name, 'rows')).flatMap((file) =>
+    file.startsWith('index-') ? [JSON.parse(readFileSync(join(work, name, 'rows', file), 'utf8'))] : [],
+  );
+
+describe('a pull of rows', () => {
+  it('leaves the folder of a node’s pull, of which a build makes the same mirror, and follows its donor', async () => {
+    let chain = extended([], 212, random, 3);
+    await mirror(chain);
+    // The last file settles later, and a fork reaches into it.
+    for (const [depth, more, replaced] of [
+      [0, 0, 0],
+      [0, 3, 0],
+      [3, 5, 3],
+      [12, 14, 12],
+      [0, 90, 0],
+    ] as const) {
+      chain = extended(chain.slice(0, chain.length - depth), more, random, 3);
+      if (more > 0) await mirror(chain);
+      requests.length = 0;
+      const log = new RecordingLog();
+      const result = await testPull(base, to(), { log, confirmations: Math.max(6, depth) });
+      expect([result.replaced, log.notices]).toEqual([expect.any(Number), []]);
+      if (replaced > 0) expect(result.replaced).toBeGreaterThan(0);
+      expect(await pulledRows(to())).toEqual(memoryRows(memoryOf(chain)));
+      const again = await testBuild(join(work, 'again'), { inputs: [to()], ...donorOptions, full: true });
+      expect(indexIn('again')).toEqual(indexIn('dist'));
+      expect(tree(join(work, 'again'))).toEqual(tree(join(work, 'dist')));
+      expect(again.manifest.lists?.outputs).toBeDefined();
+      // No page was read, and nothing is fetched twice.
+      expect(requests.filter((path) => /\/blocks\/|\/archive\//.test(path))).toEqual([]);
+      expect(new Set(fetchedRows()).size).toBe(fetchedRows().length);
+      requests.length = 0;
+      expect(await testPull(base, to())).toMatchObject({ blocks: 0 });
+      expect(fetchedRows().filter((path) => !path.includes('runes'))).toEqual([]);
+    }
+    expect(Object.keys(pulledTree(to())).filter((path) => path.endsWith('.parquet'))).toContain('0/200-299.parquet');
+    await check(join(work, 'again'));
+  });
+
+  it('takes part of a mirror, in files of its own settled blocks', async () => {
+    const chain = extended([], 212, random, 3);
+    await mirror(chain);
+    await testPull(base, to(), { wanted: { from: 150, to: 205 }, confirmations: 40 });
+    const rows = memoryRows(memoryOf(chain)).filter((row) => /"block_height":(?:1[5-9][0-9]|20[0-5])\b/.test(row));
+    expect(await pulledRows(to())).toEqual(rows);
+    // Blocks above 171 are not settled for this pull, so they are single files, from the mirror's file of a hundred.
+    expect(Object.keys(pulledTree(to()))).toContainEqual(expect.stringMatching(/^0\/(1[89][0-9])-\1\.parquet$/));
+    await testPull(base, to(), { wanted: { from: 150, to: undefined } });
+    expect(Object.keys(pulledTree(to()))).toContain('0/150-199.parquet');
+    await testPull(base, to(), { wanted: { from: { last: 5 }, to: undefined } });
+    expect(Object.keys(pulledTree(to())).filter((path) => path.startsWith('0/1'))).toEqual([]);
+  });
+
+  it('of a database has no spent outputs, and gives the same mirror', async () => {
+    await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, parquet: true });
+    await testPull(base, to());
+    const again = await testBuild(join(work, 'again'), { inputs: [to()], parquet: true });
+    const { sources: _, tip: __, rows: ___, ...manifest } = JSON.parse(readFileSync(join(work, 'dist', MANIFEST_PATH), 'utf8'));
+    expect(again.manifest).toMatchObject(manifest);
+    expect(again.manifest.lists?.outputs).toBeUndefined();
+  });
+
+  it('of a mirror that published none before goes on page by page, and says so', async () => {
+    await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_010 } });
+    await testPull(base, to());
+    await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_012 }, parquet: true });
+    const log = new RecordingLog();
+    await testPull(base, to(), { log });
+    expect(log.notices).toEqual([expect.stringMatching(/publishes rows, .* give another folder with --to/)]);
+    expect(fetchedRows()).toEqual([]);
+  });
+
+  it('goes on after a replacement of the mirror in its middle', async () => {
+    const chain = extended([], 212, random, 3);
+    await mirror(chain);
+    cpSync(join(work, 'dist'), join(work, 'old'), { recursive: true });
+    const longer = extended(chain.slice(0, 208), 6, random, 3);
+    await mirror(longer);
+    cpSync(join(work, 'dist'), join(work, 'new'), { recursive: true });
+    rmSync(join(work, 'dist'), { recursive: true });
+    cpSync(join(work, 'old'), join(work, 'dist'), { recursive: true });
+    before = (path) => {
+      if (!path.includes('/rows/100-199')) return;
+      before = () => undefined;
+      rmSync(join(work, 'dist'), { recursive: true });
+      cpSync(join(work, 'new'), join(work, 'dist'), { recursive: true });
+    };
+    await testPull(base, to(), { concurrency: 1 });
+    expect(await pulledRows(to())).toEqual(memoryRows(memoryOf(longer)));
+  });
+});
+
+describe('a mirror that lies', () => {
+  let whole: string;
+  let store: Store;
+  let chain: ReturnType<typeof extended>;
+  beforeAll(async () => {
+    whole = temporaryFolder();
+    store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: temporaryFolder() });
+    chain = extended([], 106, random, 3);
+    const node = await FakeNode.start(chain, { network: 'regtest' });
+    await testPull(`core:${node.url}`, join(whole, 'node'), { confirmations: 100 });
+    await node.close();
+    await testBuild(join(whole, 'dist'), { inputs: [join(whole, 'node')], ...donorOptions });
+  });
+  afterAll(() => store.close());
+
+  const dist = () => join(work, 'dist');
+  const manifestOf = () => JSON.parse(readFileSync(join(dist(), MANIFEST_PATH), 'utf8')) as { rows: { index: string } };
+  const indexOf = () => rowsIndex.parse(JSON.parse(readFileSync(join(dist(), manifestOf().rows.index), 'utf8')));
+  const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
+  /** Publishes another list, as one would who knows how. */
+  const publish = (index: unknown) => {
+    const { path, sha256: digest, content } = rowsIndexFile(index as RowsIndex);
+    writeFileSync(join(dist(), path), content);
+    writeFileSync(join(dist(), MANIFEST_PATH), JSON.stringify({ ...manifestOf(), rows: { index: path, sha256: digest } }));
+  };
+  const withFile = (change: object) => {
+    const index = indexOf();
+    publish({ ...index, files: index.files.map((file, i) => (i === 0 ? { ...file, ...change } : file)) });
+  };
+  /** Replaces the first file of rows, or the runes, and the list, with digests that are right. */
+  const rewrite = async (select: (file: string) => string, isRunes = false) => {
+    const index = indexOf();
+    const { first, last, sha256: name } = index.files[0]!;
+    const path = join(dist(), isRunes ? rowRunesPath(index.runes.sha256) : rowFilePath(first, last, name));
+    const made = join(work, 'made.parquet');
+    await store.run(`COPY (${select(`'${path}'`)}) TO '${made}' (FORMAT parquet, COMPRESSION zstd)`);
+    const bytes = readFileSync(made);
+    const { rows, digest } = await contentOf(made, isRunes ? RUNES : NODE_LEDGER, store).catch(() => ({
+      rows: index.files[0]?.rows ?? 0,
+      digest: '0'.repeat(64),
+    }));
+    const facts = { rows, digest, bytes: bytes.length, sha256: sha256(bytes) };
+    writeFileSync(join(dist(), isRunes ? rowRunesPath(facts.sha256) : rowFilePath(first, last, facts.sha256)), bytes);
+    if (isRunes) publish({ ...index, runes: facts });
+    else withFile(facts);
+  };
+  /** The first row that receives something, with another value. */
+  const other = (column: string, value: string) => (file: string) =>
+    `SELECT * REPLACE ((CASE WHEN (block_height, tx_index, event_index) = (SELECT (block_height, tx_index, event_index) FROM ${file}
+       WHERE operation = 'receive' AND amount <> '0' LIMIT 1) THEN ${value} ELSE "${column}" END) AS "${column}") FROM ${file}`;
+
+  it.each<[string, () => void | Promise<void>, RegExp]>([
+    [
+      'another amount',
+      () => rewrite(other('amount', `(amount::HUGEINT + 1)::VARCHAR`)),
+      /are refused: block [0-9]+ does not conserve rune|differ from/,
+    ],
+    ['another receiver', () => rewrite(other('address', `'bc1qthief'`)), /differ from the mirror's pages, first in block [0-9]+/],
+    ['a row too few', () => rewrite((file) => `FROM ${file} LIMIT 50`), /does not conserve|differ from the mirror's pages, first in block/],
+    ['no rows', () => rewrite((file) => `FROM ${file} LIMIT 0`), /differ from the mirror's pages, first in block/],
+    [
+      'another name of a rune',
+      () => rewrite((file) => `SELECT * REPLACE (name || 'A' AS name) FROM ${file}`, true),
+      /differ from the mirror's pages/,
+    ],
+    [
+      'a row twice',
+      () => rewrite((file) => `FROM ${file} UNION ALL (FROM ${file} LIMIT 1) ORDER BY block_height, tx_index DESC, event_index DESC`),
+      /not in order/,
+    ],
+    ['another order', () => rewrite((file) => `FROM ${file} ORDER BY block_height, tx_index, event_index`), /not in order/],
+    ['another type', () => rewrite((file) => `SELECT * REPLACE (block_height::DOUBLE AS block_height) FROM ${file}`), /its columns are/],
+    ['nested cells', () => rewrite((file) => `SELECT * REPLACE ([amount] AS amount) FROM ${file}`), /its columns are/],
+    ['a column more', () => rewrite((file) => `SELECT *, 1 AS mine FROM ${file}`), /its columns are/],
+    ['a column too few', () => rewrite((file) => `SELECT * EXCLUDE (spent) FROM ${file}`), /its columns are/],
+    ['NULLs', () => rewrite(other('tx_id', 'NULL')), /it lacks cells that every row has/],
+    [
+      'a rune twice',
+      () => rewrite((file) => `FROM ${file} UNION ALL SELECT * REPLACE (number + 1000 AS number) FROM ${file}`, true),
+      /a rune twice/,
+    ],
+    ['amounts that are no numbers', () => rewrite(other('amount', `'x'`)), /it cannot be read|not conserve/],
+    [
+      'rows of blocks of another file',
+      () => rewrite((file) => `SELECT * REPLACE (block_height + 100 AS block_height) FROM ${file}`),
+      /it has rows of other blocks/,
+    ],
+    [
+      'negative heights',
+      () => rewrite((file) => `SELECT * REPLACE (block_height - 1000 AS block_height) FROM ${file}`),
+      /it has rows of other blocks/,
+    ],
+    ['cells of megabytes', () => rewrite(other('address', `repeat('x', 30000000)`)), /bytes after unpacking|too long/],
+    [
+      'a file that unpacks to gigabytes',
+      () => rewrite((file) => `SELECT * REPLACE (repeat('a', 900000) AS spent) FROM ${file}`),
+      /bytes after unpacking|bytes of spent|needs more memory/,
+    ],
+    ['other numbers of rows', () => withFile({ rows: 7 }), /it has [0-9]+ rows, but the list says 7/],
+    ['another digest', () => withFile({ digest: '1'.repeat(64) }), /have the digest [0-9a-f]{64}, but the mirror lists 1111/],
+    ['another size', () => withFile({ bytes: 5 }), /has more than 5 bytes/],
+    ['a file that is missing', () => withFile({ sha256: '2'.repeat(64) }), /the mirror answered with status 404/],
+    [
+      'a file of other bytes',
+      () => {
+        const { first, last, sha256: name, bytes } = indexOf().files[0]!;
+        writeFileSync(join(dist(), rowFilePath(first, last, name)), Buffer.alloc(bytes));
+      },
+      /is damaged on the mirror/,
+    ],
+    [
+      'a file that is not Parquet',
+      () => {
+        const { first, last } = indexOf().files[0]!;
+        const text = Buffer.from('PAR1 and not more PAR1');
+        writeFileSync(join(dist(), rowFilePath(first, last, sha256(text))), text);
+        withFile({ bytes: text.length, sha256: sha256(text) });
+      },
+      /it cannot be read/,
+    ],
+    [
+      'a list that is none',
+      () => {
+        const path = join(dist(), manifestOf().rows.index);
+        writeFileSync(path, readFileSync(path).fill(32, 5, 20));
+      },
+      /with other content than its manifest says/,
+    ],
+  ])('about %s is caught, and its rows do not reach the folder', async (_, lie, expected) => {
+    cpSync(join(whole, 'dist'), dist(), { recursive: true });
+    await lie();
+    const error = await failedPull(base, to(), { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(expected)]);
+    expect(existsSync(join(to(), 'pulled/0'))).toBe(false);
+  });
+
+  it.each<[string, (index: RowsIndex) => unknown, RegExp]>([
+    [
+      'heights above the tip',
+      (index) => ({ ...index, files: [...index.files, { ...index.files[0], first: 9000, last: 9099 }] }),
+      /blocks 9000..9099, after block/,
+    ],
+    ['heights twice', (index) => ({ ...index, files: [...index.files, ...index.files] }), /after block 10[0-9]/],
+    ['a file of too many heights', (index) => ({ ...index, files: [{ ...index.files[0], last: 105 }] }), /blocks 0..105/],
+    ['a file that ends before it begins', (index) => ({ ...index, files: [{ ...index.files[0], first: 50, last: 40 }] }), /blocks 50..40/],
+    ['more bytes than rows have', (index) => ({ ...index, files: [{ ...index.files[0], bytes: 2e9 }] }), /with 2000000000 bytes for/],
+    ['more rows than blocks have', (index) => ({ ...index, files: [{ ...index.files[0], rows: 1e9 }] }), /1000000000 rows, more than/],
+    ['more runes than there are', (index) => ({ ...index, runes: { ...index.runes, rows: 1e9 } }), /for 1000000000 rows/],
+    ['a path', (index) => ({ ...index, files: [{ ...index.files[0], file: '../../x' }] }), /is not a list of rows/],
+    [
+      'a path as a digest',
+      (index) => ({ ...index, files: [{ ...index.files[0], sha256: '../../../../etc/passwd' }] }),
+      /is not a list of rows/,
+    ],
+    ['a path as a height', (index) => ({ ...index, files: [{ ...index.files[0], first: '../0' }] }), /is not a list of rows/],
+    ['a height that is no integer', (index) => ({ ...index, files: [{ ...index.files[0], first: 0.5 }] }), /is not a list of rows/],
+    ['nothing else', () => ({ files: [] }), /is not a list of rows/],
+  ])('with a list of %s is refused', async (_, change, expected) => {
+    cpSync(join(whole, 'dist'), dist(), { recursive: true });
+    publish(change(indexOf()));
+    const error = await failedPull(base, to(), { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(expected)]);
+    expect(error.details.join()).toContain('a mirror to be trusted');
+    expect(readdirSync(work).sort()).toEqual(['dist', 'input']);
+  });
+
+  it('about nothing but spent outputs is believed, because records do not have them', async () => {
+    cpSync(join(whole, 'dist'), dist(), { recursive: true });
+    await rewrite((file) => `SELECT * REPLACE (CASE WHEN spent IS NULL THEN NULL ELSE spent || 'x' END AS spent) FROM ${file}`);
+    await testPull(base, to());
+    const rows = await rowsOf(`SELECT spent FROM '${to()}/pulled/0/0-99.parquet' WHERE spent IS NOT NULL`, store);
+    expect(rows.length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,376 @@
+/** Published rows: their files and list, incremental builds, and verification. */
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rowsIndex } from '../../src/contract/rowsSchemas.ts';
+import { int, literal, Store } from '../../src/duckdb/store.ts';
+import { MANIFEST_PATH, rowFilePath, rowRunesPath } from '../../src/pages/filePaths.ts';
+import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
+import { rowsIndexFile } from '../../src/rows/rowsIndex.ts';
+import {
+  CONFORMANCE_INPUTS,
+  RecordingLog,
+  rowsOf,
+  type TestBuild,
+  temporaryFolder,
+  testBuild,
+  tree,
+  treeOfRecords,
+  writeFiles,
+} from '../support/build.ts';
+import { FakeNode } from '../support/fakeNode.ts';
+import { writeRows } from '../support/nodeRows.ts';
+import { check, list } from '../support/outputs.ts';
+import { testPull } from '../support/pull.ts';
+import { ndjson, record } from '../support/records.ts';
+import { extended, memoryOf } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
+
+const work = temporaryFolder();
+const next = randomFor('rows');
+const random = (below: number) => Math.floor(next() * below);
+let store: Store;
+beforeAll(async () => {
+  store = await Store.open({ memoryLimit: '500MB', threads: 2, scratch: join(work, 'scratch') });
+});
+afterAll(() => store.close());
+
+const published = (out: string) => Object.fromEntries(Object.entries(tree(out)).filter(([path]) => path.startsWith('rows/')));
+const manifestOf = (out: string) =>
+  JSON.parse(readFileSync(join(out, MANIFEST_PATH), 'utf8')) as { rows?: { index: string; sha256: string } };
+const indexOf = (out: string) => rowsIndex.parse(JSON.parse(readFileSync(join(out, manifestOf(out).rows?.index ?? ''), 'utf8')));
+const sha256 = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('hex');
+const cells = (rows: readonly Record<string, unknown>[], columns: readonly string[]) =>
+  rows.map((row) => `${JSON.stringify(columns.map((column) => row[column] ?? null))}\n`).join('');
+const columnsOf = ({ fields }: typeof RUNES) => fields.map(({ column }) => column);
+
+/** A chain of 215 blocks: two settled hundreds, and single blocks. */
+const chain = extended([], 215, random, 3);
+
+/** Files from a node, one for each block with rows, and a build of them. */
+async function built(options: Omit<TestBuild, 'inputs'> = { layout: 'archive' }) {
+  const folder = temporaryFolder();
+  const [out, input] = [join(folder, 'out'), join(folder, 'in')];
+  const put = (blocks: typeof chain) => {
+    writeRows(memoryOf(blocks), input);
+    const tip = blocks.at(-1);
+    const sources = [{ rules: 'ord', blocks: [[0, tip?.height]] }];
+    writeFileSync(
+      join(input, 'blocks.json'),
+      JSON.stringify({ sources, tip: { height: tip?.height, hash: tip?.hash }, network: 'regtest' }),
+    );
+  };
+  put(chain);
+  const build = async (more: Omit<TestBuild, 'inputs'> = {}) => {
+    const log = new RecordingLog();
+    return { ...(await testBuild(out, { inputs: [input], parquet: true, ...options, ...more, log })), notices: log.notices };
+  };
+  await build();
+  const fresh = async () => {
+    const other = join(temporaryFolder(), 'fresh');
+    await testBuild(other, { inputs: [input], parquet: true, ...options });
+    return tree(other);
+  };
+  return { folder, out, input, put, build, fresh };
+}
+
+describe('published rows', () => {
+  it('are ledger rows by hundreds of settled blocks, with a list that anyone can compute', async () => {
+    const { out, folder } = await built();
+    const index = indexOf(out);
+    const rows = memoryOf(chain).rows.map((row) => ({ ...row, amount: row.amount === null ? null : String(row.amount) }));
+    const heights = [...new Set(rows.map(({ block_height }) => block_height))];
+    const ranges = heights.map((height) => (height < 200 ? [height - (height % 100), height - (height % 100) + 99] : [height, height]));
+    expect(index.files.map(({ first, last }) => [first, last])).toEqual([...new Map(ranges.map((range) => [`${range}`, range])).values()]);
+    expect([index.network, index.spent, index.tip]).toEqual(['regtest', true, { height: 214, hash: chain[214]?.hash }]);
+    expect(index.sources).toEqual([{ rules: 'ord', blocks: [[0, 214]] }]);
+    for (const file of index.files) {
+      const path = join(out, rowFilePath(file.first, file.last, file.sha256));
+      expect([readFileSync(path).length, sha256(readFileSync(path))]).toEqual([file.bytes, file.sha256]);
+      const expected = rows
+        .filter(({ block_height: height }) => height >= file.first && height <= file.last)
+        .sort((a, b) => a.block_height - b.block_height || b.tx_index - a.tx_index || b.event_index - a.event_index);
+      expect([file.rows, file.digest]).toEqual([expected.length, sha256(cells(expected, columnsOf(NODE_LEDGER)))]);
+      expect(await rowsOf(`FROM '${path}'`, store)).toEqual(expected);
+    }
+    const runes = await rowsOf(`FROM '${join(out, rowRunesPath(index.runes.sha256))}'`, store);
+    expect([index.runes.rows, index.runes.digest]).toEqual([runes.length, sha256(cells(runes, columnsOf(RUNES)))]);
+    expect(Object.keys(published(out))).toHaveLength(index.files.length + 2);
+    await check(out);
+    // A copy of the folder is input.
+    cpSync(join(out, 'rows'), join(folder, 'copy'), { recursive: true });
+    await testBuild(join(folder, 'again'), { inputs: [join(folder, 'copy')], parquet: true });
+    const { sources: _, network: __, tip: ___, ...rest } = index;
+    expect(indexOf(join(folder, 'again'))).toMatchObject(rest);
+    const [path = ''] = Object.keys(published(out)).filter((one) => one.includes('100-199'));
+    const copy = join(folder, 'copy', basename(path));
+    writeFileSync(copy, readFileSync(copy).fill(1, 30, 40));
+    await expect(testBuild(join(folder, 'damaged'), { inputs: [join(folder, 'copy')], parquet: true })).rejects.toThrow(
+      /100-199.* is (damaged|broken)/,
+    );
+  });
+
+  it('are the same bytes in every layout, dialect and number of threads; text of any kind has a digest', async () => {
+    const { folder, out, input } = await built();
+    for (const [i, options] of [
+      { layout: LAYOUTS[1] },
+      { dialect: DIALECTS[1], threads: 4 },
+      { layout: LAYOUTS[1], dialect: DIALECTS[1], threads: 2, memoryLimit: '200MB' },
+    ].entries()) {
+      await testBuild(join(folder, `${i}`), { inputs: [input], parquet: true, ...options });
+      expect(published(join(folder, `${i}`)), JSON.stringify(options)).toEqual(published(out));
+    }
+    const [ledger = '', runes = ''] = CONFORMANCE_INPUTS.map((path) => readFileSync(path, 'utf8'));
+    const odd = '"a ""quote"", a\\backslash\tand\u0001 ☃"';
+    const [header = '', first = '', ...others] = ledger.trimEnd().split('\n');
+    const columns = header.split(',');
+    const changed = first.split(',').map((cell, i) => (columns[i] === 'address' ? odd : cell));
+    writeFiles(folder, { 'odd/ledger.csv': [header, changed.join(','), ...others].join('\n'), 'odd/runes.csv': runes });
+    const { manifest } = await testBuild(join(folder, 'odd-out'), { inputs: [join(folder, 'odd')], parquet: true });
+    const index = indexOf(join(folder, 'odd-out'));
+    expect(index.spent).toBe(false);
+    for (const file of index.files) {
+      const rows = await rowsOf(`FROM '${join(folder, 'odd-out', rowFilePath(file.first, file.last, file.sha256))}'`, store);
+      expect(file.digest).toBe(sha256(cells(rows, columnsOf(NODE_LEDGER).slice(0, -1))));
+    }
+    expect(index.files.reduce((sum, { rows }) => sum + rows, 0)).toBe(manifest.records + (manifest.left_out?.rows ?? 0));
+    await check(join(folder, 'odd-out'));
+  });
+
+  it('are copies of files that a pull from a node wrote, and their writing as any other would write them', async () => {
+    const [to, out, other] = [temporaryFolder(), join(temporaryFolder(), 'out'), join(temporaryFolder(), 'out')];
+    const node = await FakeNode.start(chain, { network: 'regtest' });
+    await testPull(`core:${node.url}`, to, { confirmations: 100 });
+    await node.close();
+    await testBuild(out, { inputs: [to], parquet: true });
+    // Only the first hundred is settled for this pull. Its table of runes has no symbol where builds have one.
+    const [first, second] = ['0-99', '100-199'].map(
+      (range) => Object.keys(published(out)).find((path) => path.startsWith(`rows/${range}-`)) ?? '',
+    );
+    expect(readFileSync(join(out, first ?? '')).equals(readFileSync(join(to, 'pulled/0/0-99.parquet')))).toBe(true);
+    expect([existsSync(join(out, second ?? '')), existsSync(join(to, 'pulled/0/100-199.parquet'))]).toEqual([true, false]);
+    const { input } = await built();
+    // The pull also lists hashes of lower blocks.
+    cpSync(join(to, 'pulled/blocks.json'), join(input, 'blocks.json'));
+    await testBuild(other, { inputs: [input], parquet: true });
+    expect(published(out)).toEqual(published(other));
+    // Part of a file is not copied.
+    await testBuild(out, { inputs: [to], parquet: true, blocks: { from: 50, to: 120 } });
+    await check(out);
+    const { low, high } = await store.row(`SELECT min(block_height) AS low, max(block_height) AS high FROM '${out}/rows/*-*-*.parquet'`, {
+      low: int,
+      high: int,
+    });
+    expect([low >= 50, high <= 120]).toEqual([true, true]);
+  });
+
+  it('are not there without the flag, nor from input without ledger rows, and the summary says so', async () => {
+    const { out, input, build } = await built({ parquet: false });
+    expect([published(out), manifestOf(out).rows]).toEqual([{}, undefined]);
+    expect(readFileSync(join(out, 'index.html'), 'utf8')).not.toContain('Parquet');
+    await build({ parquet: true });
+    expect(readFileSync(join(out, 'index.html'), 'utf8')).toContain(manifestOf(out).rows?.index);
+    writeFiles(input, { 'more.ndjson': ndjson([record(300, 1)]) });
+    const log = new RecordingLog();
+    await testBuild(out, { inputs: [input], parquet: true, log });
+    expect([published(out), manifestOf(out).rows]).toEqual([{}, undefined]);
+    expect(log.summaryRows.get('rows')).toMatch(/^not published: some of the input has no ledger rows/);
+    expect(list(out, 'removed').filter((path) => path.startsWith('rows/')).length).toBeGreaterThan(3);
+  });
+});
+
+describe('an incremental build', () => {
+  it('has the files of a full one while blocks come, settle and are replaced, and lists what changed', async () => {
+    const { out, put, build, fresh } = await built({ layout: 'archive' });
+    let blocks = chain;
+    // The second hundred settles again, and the third one settles.
+    for (const [depth, more] of [
+      [0, 1],
+      [3, 4],
+      [12, 11],
+      [20, 30],
+      [0, 90],
+      [4, 9],
+    ] as const) {
+      blocks = extended(blocks.slice(0, blocks.length - depth), more, random, 3);
+      put(blocks);
+      const before = published(out);
+      expect(await build()).toMatchObject({ notices: [] });
+      expect(tree(out)).toEqual(await fresh());
+      const now = published(out);
+      const of = (name: 'added' | 'removed') => list(out, name).filter((path) => path.startsWith('rows/'));
+      expect(of('removed').sort()).toEqual(Object.keys(before).filter((path) => now[path] === undefined));
+      expect(Object.keys(now).filter((path) => before[path] === undefined && !of('added').includes(path))).toEqual([]);
+    }
+    await check(out);
+  });
+
+  it('becomes a full one, and says so, when a file that it needs was changed or is gone', async () => {
+    for (const damage of [
+      (path: string) => writeFileSync(path, readFileSync(path).fill(1, 30, 40)),
+      (path: string) => {
+        rmSync(path);
+        mkdirSync(path);
+      },
+    ]) {
+      const { out, put, build, fresh } = await built();
+      const path = Object.keys(published(out)).find((one) => one.startsWith('rows/100-199-')) ?? '';
+      damage(join(out, path));
+      // The hundred gets another block at its end, and the rows of others come from its file.
+      put(extended(chain.slice(0, 199), 30, random, 3));
+      const { wasFull, notices } = await build();
+      expect([wasFull, notices]).toEqual([
+        true,
+        [expect.stringMatching(/100-199-.* was changed since the last build; everything is built again/)],
+      ]);
+      expect(tree(out)).toEqual(await fresh());
+    }
+  });
+
+  it('keeps files of others in the folder', async () => {
+    const { out, build } = await built();
+    writeFiles(out, { 'rows/mine.txt': 'mine', 'rows/700-799-0123456789abcdef.parquet': 'left over' });
+    await build({ full: true });
+    expect(Object.keys(published(out)).filter((path) => /mine|700/.test(path))).toEqual(['rows/mine.txt']);
+    expect(await build({ parquet: false })).toMatchObject({ wasFull: true });
+    expect(Object.keys(published(out))).toEqual(['rows/mine.txt']);
+  });
+});
+
+describe('verification', () => {
+  let whole: string;
+  beforeAll(async () => {
+    whole = (await built()).out;
+  });
+
+  /** Returns the findings after `damage` was done to a copy. */
+  async function findings(damage: (out: string) => void | Promise<void>): Promise<readonly string[]> {
+    const out = join(temporaryFolder(), 'out');
+    cpSync(whole, out, { recursive: true });
+    await damage(out);
+    const error = await check(out).catch((e: Error) => e);
+    return error instanceof Error ? ((error as { details?: readonly string[] }).details ?? [error.message]) : [];
+  }
+
+  /** Writes other rows into a file, and a list and a manifest for it, as someone would who knows how. */
+  const rewrite = (select: (file: string) => string) => async (out: string) => {
+    const index = indexOf(out);
+    const file = index.files.find(({ first }) => first === 100)!;
+    const path = join(out, rowFilePath(file.first, file.last, file.sha256));
+    await store.run(`COPY (${select(literal(path))}) TO ${literal(`${path}.new.parquet`)} (FORMAT parquet)`);
+    const bytes = readFileSync(`${path}.new.parquet`);
+    const rows = await rowsOf(`FROM '${path}.new.parquet'`, store);
+    rmSync(path);
+    rmSync(`${path}.new.parquet`);
+    const changed = {
+      ...file,
+      rows: rows.length,
+      bytes: bytes.length,
+      sha256: sha256(bytes),
+      digest: sha256(cells(rows, columnsOf(NODE_LEDGER))),
+    };
+    writeFileSync(join(out, rowFilePath(100, 199, changed.sha256)), bytes);
+    replaceIndex(out, { ...index, files: index.files.map((one) => (one === file ? changed : one)) });
+  };
+  const replaceIndex = (out: string, index: ReturnType<typeof indexOf>) => {
+    const manifest = manifestOf(out);
+    rmSync(join(out, manifest.rows?.index ?? ''));
+    const made = rowsIndexFile(index);
+    writeFileSync(join(out, made.path), made.content);
+    const text = JSON.stringify({ ...manifest, rows: { index: made.path, sha256: made.sha256 } }, null, 2);
+    writeFileSync(join(out, MANIFEST_PATH), `${text}\n`);
+    for (const path of ['index.html', 'openapi.json'].map((name) => join(out, name)))
+      writeFileSync(path, readFileSync(path, 'utf8').replace(manifest.rows?.index ?? '', made.path));
+  };
+
+  it('finds nothing in the builds of this program, nor in the same rows written by others', async () => {
+    expect(await findings(() => undefined)).toEqual([]);
+    expect(await findings(rewrite((file) => `FROM ${file}`))).toEqual([]);
+  });
+
+  const one = (column: string, value: string) => (file: string) =>
+    `SELECT * REPLACE ((CASE WHEN (block_height, tx_index, event_index) = (SELECT (block_height, tx_index, event_index) FROM ${file} WHERE operation = 'receive' LIMIT 1)
+      THEN ${value} ELSE "${column}" END) AS "${column}") FROM ${file}`;
+  it.each<[string, (file: string) => string]>(
+    [
+      ...Object.entries({
+        rune_id: `'1:0'`,
+        address: `'x'`,
+        receiver_address: `'x'`,
+        amount: `'77'`,
+        operation: `'burn'`,
+        tx_id: `repeat('a', 64)`,
+      }),
+      ...Object.entries({ block_hash: `repeat('b', 64)`, output: '9', timestamp: '1', rune_id_unknown: `'9:9'` }),
+    ].map(([column, value]): [string, (file: string) => string] => [`another ${column}`, one(column.replace('_unknown', ''), value)]),
+  )('finds %s', async (_, select) => {
+    expect(
+      (await findings(rewrite(select))).some((finding) => /its rows of block 1[0-9]{2} are not the records of the pages/.test(finding)),
+    ).toBe(true);
+  });
+
+  it.each<[string, (file: string) => string, RegExp]>([
+    ['a row too few', (file) => `FROM ${file} LIMIT 20`, /are not the records of the pages|no file has the rows of block/],
+    [
+      'a row twice',
+      (file) => `FROM ${file} UNION ALL (FROM ${file} LIMIT 1) ORDER BY block_height, tx_index DESC, event_index DESC`,
+      /not in order/,
+    ],
+    ['rows in another order', (file) => `FROM ${file} ORDER BY tx_index`, /not in order/],
+    ['another type', (file) => `SELECT * REPLACE (output::INTEGER AS output) FROM ${file}`, /its columns are/],
+    ['another column', (file) => `SELECT *, 1 AS mine FROM ${file}`, /its columns are/],
+    ['a column too few', (file) => `SELECT * EXCLUDE (spent) FROM ${file}`, /its columns are/],
+    [
+      'rows of another file',
+      (file) => `FROM ${file} UNION ALL SELECT * REPLACE (500 AS block_height) FROM ${file} WHERE block_height = 199`,
+      /has [0-9]+ rows of other blocks/,
+    ],
+  ])('finds %s', async (_, select, expected) => {
+    expect(await findings(rewrite(select))).toEqual(expect.arrayContaining([expect.stringMatching(expected)]));
+  });
+
+  const some = (out: string, begin: string) =>
+    join(out, Object.keys(published(out)).find((path) => path.startsWith(`rows/${begin}`)) ?? '');
+  it.each<[string, (out: string) => void, RegExp]>([
+    ['a file that is gone', (out) => rmSync(some(out, '100-')), /100-199-.* is missing/],
+    ['a file that is none', (out) => writeFileSync(some(out, '100-'), 'PAR1'), /rows\/.*: /],
+    ['runes that are gone', (out) => rmSync(some(out, 'runes-')), /rows\/runes-.* is missing/],
+    ['damage', (out) => writeFileSync(some(out, '100-'), readFileSync(some(out, '100-')).fill(0, 900, 1200)), /rows\/(?:index|100-199)-/],
+    ['another list', (out) => writeFileSync(some(out, 'index-'), '{}'), /rows\/index-.*:/],
+    ['a list that is gone', (out) => rmSync(some(out, 'index-')), /rows\/index-/],
+    [
+      'a list without a file',
+      (out) => replaceIndex(out, { ...indexOf(out), files: indexOf(out).files.slice(1) }),
+      /no file has the rows of block/,
+    ],
+    ['other sources', (out) => replaceIndex(out, { ...indexOf(out), sources: [] }), /is not the list that a build makes/],
+    [
+      'a file too many',
+      (out) => cpSync(some(out, '100-'), join(out, 'rows/700-799-0123456789abcdef.parquet')),
+      /^rows\/700.* is not part of this build$/,
+    ],
+    [
+      'a stranger',
+      (out) => writeFileSync(join(out, 'rows/mine.txt'), ''),
+      /^rows\/mine.txt is not part of this build; builds do not remove it/,
+    ],
+  ])('finds %s', async (_, damage, finding) => {
+    expect(await findings(damage)).toEqual(expect.arrayContaining([expect.stringMatching(finding)]));
+  });
+});
+
+it('rows of unknown runes are published, and verification counts them', async () => {
+  const [out, input] = [join(work, 'unknown'), join(work, 'unknown-in')];
+  const [ledger = '', runes = ''] = CONFORMANCE_INPUTS.map((path) => readFileSync(path, 'utf8'));
+  const lines = runes.trimEnd().split('\n');
+  writeFiles(input, { 'ledger.csv': ledger, 'runes.csv': lines.filter((_, i) => i !== 1).join('\n') });
+  const { manifest } = await testBuild(out, { inputs: [input], parquet: true });
+  expect(manifest.left_out?.rows).toBeGreaterThan(0);
+  await check(out);
+  const copy = join(work, 'unknown-copy');
+  cpSync(join(out, 'rows'), copy, { recursive: true });
+  await testBuild(join(work, 'unknown-again'), { inputs: [copy], parquet: true });
+  expect(treeOfRecords(join(work, 'unknown-again'))).toEqual(treeOfRecords(out));
+});
