@@ -106,7 +106,7 @@ function write(folder: string, files: Readonly<Record<string, string | Buffer>>)
 }
 
 const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
-const CLIENT_FILES = ['client.js', 'lists.js', 'proofs.js', 'client.d.ts'];
+const CLIENT_FILES = ['client.js', 'lists.js', 'proofs.js', 'pending.js', 'client.d.ts'];
 const CLIENT_EXPORT = { types: './client.d.ts', default: './client.js' };
 
 async function makeProgram(folder: string, assets: Readonly<Record<string, Buffer>>): Promise<void> {

@@ -24,6 +24,8 @@ export interface WorkLimits {
   readonly mergeBelow: number;
   /** Outputs of a start in memory. More are sorted in parts, which are merged on disk. */
   readonly startOutputs: number;
+  /** Outputs of a start that a node is asked for. If the mirror lies about one in 1,000, it is found but for 1 in 3 million. */
+  readonly locatedOutputs: number;
   /** Blocks between two commits of a pull from a node. After a kill, at most this many blocks are read again. */
   readonly blocksPerCommit: number;
   /**
@@ -94,6 +96,37 @@ export interface ReaderLimits {
   readonly readWhole: number;
   /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */
   readonly nearBytes: number;
+  /**
+   * Pages of a transaction that are read to find what an output held. Anyone can make transactions of any length, and an
+   * answer must not cost more than other answers. With the table of ids and the directory, it takes up to 30 reads.
+   */
+  readonly transactionPages: number;
+  /** Bytes that one request reads for many outputs. A file of an archive has 8 MB, so such a file takes a few requests. */
+  readonly groupBytes: number;
+  /** Concurrent requests for many outputs. Hosts answer more requests one after another, or refuse them. */
+  readonly concurrentReads: number;
+}
+
+/** Limits of the client for unconfirmed transactions. They bound what one call reads, and change no published byte. */
+export interface PendingLimits {
+  /** Transactions. The time of some steps rises with the square. Nodes relay at most 64 that depend on each other. */
+  readonly transactions: number;
+  /** Bytes of all transactions, as many as a block has. */
+  readonly transactionBytes: number;
+  /** Outputs, runes and names that are looked up in the mirror. Each takes several requests. */
+  readonly lookUps: number;
+  /** Rows of all transactions. A stranger's transaction may move many runes to many outputs. */
+  readonly movedRows: number;
+  /** Runes of all outputs of the mirror that the transactions spend. A stranger's output may have thousands. */
+  readonly spentRunes: number;
+  /** Requests to the mirror, or to an Esplora server, at the same time. */
+  readonly requestsAtOnce: number;
+  /** Requests to an Esplora server. */
+  readonly esploraRequests: number;
+  /** Bytes of all answers of an Esplora server. */
+  readonly esploraBytes: number;
+  /** Milliseconds until all answers of an Esplora server must have arrived. */
+  readonly esploraMs: number;
 }
 
 /** Limits of the local server. They change no published byte. */
@@ -122,7 +155,7 @@ export interface ServerLimits {
 
 export interface Limits extends WorkLimits, PublishedLimits {}
 
-export type LimitName = keyof Limits | keyof ReaderLimits | keyof ServerLimits;
+export type LimitName = keyof Limits | keyof ReaderLimits | keyof PendingLimits | keyof ServerLimits;
 
 const KB = 1024;
 const MB = 1024 * KB;
@@ -133,6 +166,7 @@ export const LIMITS: Limits = {
   sortedPageBytes: 4 * KB,
   mergeBelow: 3,
   startOutputs: 500_000,
+  locatedOutputs: 15_000,
   blocksPerCommit: 1000,
   runesPerText: 10_000,
   filesPerScan: 64,
@@ -157,7 +191,26 @@ export const LIMITS: Limits = {
 };
 
 /** Limits of all readers, except for hosts with their own limits. */
-export const READER_LIMITS: ReaderLimits = { cachedBytes: 16 * MB, readWhole: MB, nearBytes: 64 * KB };
+export const READER_LIMITS: ReaderLimits = {
+  cachedBytes: 16 * MB,
+  readWhole: MB,
+  nearBytes: 64 * KB,
+  transactionPages: 25,
+  groupBytes: MB,
+  concurrentReads: 16,
+};
+
+export const PENDING_LIMITS: PendingLimits = {
+  transactions: 200,
+  transactionBytes: 4 * MB,
+  lookUps: 1000,
+  movedRows: 100_000,
+  spentRunes: 20_000,
+  requestsAtOnce: 8,
+  esploraRequests: 1000,
+  esploraBytes: 32 * MB,
+  esploraMs: 30_000,
+};
 
 export const SERVER_LIMITS: ServerLimits = {
   partBytes: 64 * MB,

@@ -11,7 +11,7 @@ import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS 
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { hashIn, rune } from './schemaParts.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
-import { lastRead, sources } from './sources.ts';
+import { lastRead, sources, start } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
@@ -286,6 +286,9 @@ export const manifest = z
       .describe(
         'Digest of the ledger (docs/ledger.md). Left out if the mirror has no outputs, or if its records do not follow from a node alone.',
       ),
+    start: start
+      .optional()
+      .describe('Where a pull started at the ledger of other mirrors (docs/start-from-a-mirror.md). Left out if it read all blocks.'),
     lists: z
       .object({
         etchings: z

@@ -9,6 +9,7 @@ const RULES = ['ord', 'bitcoin-indexer', 'server'] as const;
 export type Rules = (typeof RULES)[number];
 
 const height = z.int().min(0);
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
 
 export const sources = z.array(
   z.strictObject({
@@ -28,23 +29,34 @@ export type Sources = z.infer<typeof sources>;
 /** Last block that was read. It may have no activity. */
 export const lastRead = z.strictObject({
   height: height.describe('Height of the block.'),
-  hash: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/)
-    .describe('Hash of this block.'),
+  hash: hash.describe('Hash of this block.'),
 });
 export type LastRead = z.infer<typeof lastRead>;
+
+/** Block at which a pull took over the ledger of other mirrors. A pull that read all blocks has none. */
+export const start = z.strictObject({
+  class: z
+    .enum(['consistent', 'located'])
+    .describe(
+      '`consistent`: the ledger has the digest, and the block is on the chain of the node. `located`: also, the node had those of the outputs that it was asked for.',
+    ),
+  ...lastRead.shape,
+  digest: hash.describe('Digest of the ledger after this block, which all mirrors published.'),
+  donors: z.array(z.string()).min(1).describe('URLs of the mirrors. The ledger comes from the first one.'),
+});
+export type Start = z.infer<typeof start>;
 
 /**
  * The file `blocks.json`, which pulls write beside their files. Only nodes and their mirrors know the last block. Only
  * nodes have the other keys: `network` is its name in Bitcoin Core, and `ends` has the hashes of the blocks for which a
- * build makes digests of the ledger, because such a block may have no records.
+ * build makes digests of the ledger, because such a block may have no records. `start` passes from mirror to mirror.
  */
 export const blocksFile = z.strictObject({
   sources,
   tip: lastRead.optional(),
   network: z.string().optional(),
   ends: z.array(lastRead).optional(),
+  start: start.optional(),
 });
 export type BlocksFile = z.infer<typeof blocksFile>;
 

@@ -19,11 +19,18 @@ export function outputSchemas(dialect: Dialect) {
     rune,
     balance: decimal.describe('Amount of the rune in the output: a decimal number with the decimals of the rune.'),
   });
+  const spent = z
+    .boolean()
+    .nullable()
+    .describe(
+      'False if the output holds runes, true if it held runes and is spent. Null if no output of this name held runes up to this block: whether it exists is unknown.',
+    );
+  const heldText = 'Only if `spent` is true: the runes that the output held, the oldest first.';
   const runes = z.array(held).describe('The runes of the output, the oldest first.');
   const address = z.string().optional().describe('The address; left out if the script of the output has none.');
   return {
     Output: z
-      .strictObject({ ...tip, output, address, location: location.optional(), runes })
+      .strictObject({ ...tip, output, address, location: location.optional(), runes, spent, held: runes.optional().describe(heldText) })
       .describe(
         'An output. If it has no runes, `runes` is empty, and address and location are left out: the output is spent, never had runes, or is not in the chain up to this block.',
       ),

@@ -38,10 +38,10 @@ interface Updated {
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
   // The last build had this start, if its files are the same.
-  const before = await listEtchings(state, loaded.start?.isNew === false ? loaded.start : undefined, store);
+  const before = await listEtchings(state, loaded.startRows?.isNew === false ? loaded.startRows : undefined, store);
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, state, store);
   await updateInputs(loaded, state, store);
-  return { blocks, etchings: { before, now: await listEtchings(state, loaded.start, store) } };
+  return { blocks, etchings: { before, now: await listEtchings(state, loaded.startRows, store) } };
 }
 
 /** Ends a dry run. Updates a state in memory, only to count what a build would write. */
@@ -49,7 +49,7 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
   const { options, state, store } = build;
   const updated = await updateState(build, loaded, rendered);
   const archive = await archiveOf(build, loaded, rendered, updated, () => undefined);
-  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, updated.etchings.now, state, store);
+  const manifest = await manifestOf(options.site, options.siteUrl, loaded, archive, updated.etchings.now, state, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks: updated.blocks.counts, wasFull: true };
 }
 
@@ -79,7 +79,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const othersBefore = totals.files - totals.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
       const archiveWritten = totals.files - totals.kept - othersBefore;
-      const unsigned = await manifestOf(site, siteUrl, loaded.sources, archive, etchings.now, state, store);
+      const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
       const manifest = withNote(unsigned, loaded.network ?? '-', options.keys);
       const outdatedArchive = outdatedFiles(out, archive);
       throwIfChanged(loaded);

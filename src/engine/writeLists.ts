@@ -3,7 +3,7 @@ import type { Store } from '../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { BuildError } from '../errors.ts';
 import type { LedgerPoint, ListTables } from '../format/listTables.ts';
-import type { Start } from '../input/readStart.ts';
+import type { StartRows } from '../input/readStart.ts';
 import { writeActivity } from '../lists/activity.sql.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
 import { type EtchingChange, lowestChange, writeEtchings } from '../lists/etchings.sql.ts';
@@ -111,7 +111,7 @@ const isSamePoint = (a: LedgerPoint | undefined, b: LedgerPoint | undefined): bo
 
 /** Adds the counts of a start to those of blocks. */
 function withCounts(
-  start: Start,
+  start: StartRows,
   { blockRunes }: StateTables,
   store: Store,
 ): Promise<Table<Pick<typeof BLOCK_RUNES, (typeof COUNTS)[number]>>> {

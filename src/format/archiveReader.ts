@@ -55,6 +55,8 @@ export class Archive {
   readonly root: Root;
   readonly #files: ArchiveFiles;
   readonly #cache: PartCache;
+  /** Directories that are being read. The lookups of an answer share them. */
+  readonly #directories = new Map<string, Promise<unknown>>();
 
   private constructor(root: Root, files: ArchiveFiles, cache: PartCache) {
     this.root = root;
@@ -99,12 +101,16 @@ export class Archive {
 
   /** Reads and parses the directory at the end of a file. */
   tail<Value>({ file, bytes, directory }: WithDirectory, parse: (text: string) => Value): Promise<Value> {
-    return this.#cache.get(`${file} directory`, () =>
+    const known = this.#directories.get(file);
+    if (known !== undefined) return known as Promise<Value>;
+    const reading = this.#cache.get(`${file} directory`, () =>
       this.forgetIfDamaged(file, async () => {
         const text = await inflate(await this.part(file, bytes, bytes - directory, directory), this.#files);
         return { value: parse(text), bytes: text.length * 4 };
       }),
     );
+    this.#directories.set(file, reading);
+    return reading.finally(() => this.#directories.delete(file));
   }
 
   /** Reads a part of a file with `bytes` bytes of content. In an archive of small files, reads and keeps complete files. */

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { misfitOf } from '../contract/schemas.ts';
-import { blocksFile, joinSources, type LastRead, type Sources } from '../contract/sources.ts';
+import { blocksFile, joinSources, type LastRead, type Sources, type Start } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import type { BlockRange } from './blockRange.ts';
 import type { InputFile } from './discover.ts';
@@ -22,6 +22,8 @@ export interface BlocksRead {
   readonly network?: string | undefined;
   /** Hashes of some lower blocks, which may have no records. */
   readonly ends?: readonly LastRead[] | undefined;
+  /** Start of a pull, if a list has one. */
+  readonly start?: Start | undefined;
 }
 
 /**
@@ -42,6 +44,7 @@ export function readBlocksFiles(files: readonly InputFile[], range: BlockRange |
     tip,
     network: networks.size === 1 ? [...networks][0] : undefined,
     ends: lists.flatMap((list) => list.ends ?? []),
+    start: lists.find((list) => list.start !== undefined)?.start,
   };
 }
 

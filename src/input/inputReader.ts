@@ -17,7 +17,7 @@ import { Report } from './inputFindings.ts';
 import { ledgersToReadAgain, leftOutSelect, loadRunes, type Runes } from './joinRunes.ts';
 import { bytesOf, groupAlike, type Numbered, type RawSource, type Reading } from './rawSource.ts';
 import { readSource } from './readSource.ts';
-import { readStart, type Start, type StartFile } from './readStart.ts';
+import { readStart, type StartFile, type StartRows } from './readStart.ts';
 import { isLedger, isStart, recognise } from './recognise.ts';
 
 /** Columns of the blocks of input files. `records` is 0 when the build left out all rows of the block. */
@@ -84,7 +84,7 @@ export class InputReader {
   }
 
   /** Opens the start, if the input has one. Throws an InputError if it has several. */
-  readStart(): Promise<Start | undefined> {
+  readStart(): Promise<StartRows | undefined> {
     const isNew = [...this.read.keys()].some((id) => this.formOf(id).startsWith('start-'));
     return readStart(this.#startFiles(), isNew, this.reading.store);
   }

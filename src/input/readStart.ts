@@ -15,7 +15,7 @@ const OUTPUTS = columnsOf(START_OUTPUT_FIELDS);
 const RUNES = columnsOf(START_RUNE_FIELDS);
 
 /** A start: the block, the digest of the ledger after it, and views of its rows. */
-export interface Start extends LedgerPoint {
+export interface StartRows extends LedgerPoint {
   readonly outputs: Table<typeof OUTPUTS>;
   readonly runes: Table<typeof RUNES>;
   /** False if the last build had the same files. */
@@ -29,7 +29,7 @@ export interface StartFile {
 }
 
 /** Opens the files of a start. Undefined without files. Throws an InputError unless they are of a single start. */
-export async function readStart(files: readonly StartFile[], isNew: boolean, store: Store): Promise<Start | undefined> {
+export async function readStart(files: readonly StartFile[], isNew: boolean, store: Store): Promise<StartRows | undefined> {
   if (files.length === 0) return undefined;
   const of = (form: StartForm) => files.flatMap((one) => (one.form === form ? [one.file] : []));
   const [[outputs, ...others], [runes, ...more]] = [of('start-outputs'), of('start-runes')];

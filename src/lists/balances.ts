@@ -202,7 +202,7 @@ async function holderOf(
   // The start has only current holders. So for a rune that is older, nothing tells whether the address was a holder.
   if (start === undefined || !runes.some(({ id }) => Number.parseInt(id, 10) <= start.height)) return undefined;
   return {
-    message: `this mirror does not know former holders before block ${start.height + 1}: after that block, the address had none of the rune`,
+    reason: `this mirror does not know former holders before block ${start.height + 1}: after that block, the address had none of the rune`,
   };
 }
 

@@ -4,10 +4,10 @@
  */
 import type { TableWith } from '../duckdb/table.ts';
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
-import type { Start } from '../input/readStart.ts';
+import type { StartRows } from '../input/readStart.ts';
 
 /** Returns SQL that selects a start's outputs, with a row for each rune, as in the view `received`. */
-export const startReceived = ({ outputs }: Start, runes: TableWith<'id' | 'divisibility'>): string =>
+export const startReceived = ({ outputs }: StartRows, runes: TableWith<'id' | 'divisibility'>): string =>
   `SELECT block_height, tx_index, "timestamp", address, rune_id, shift_decimals(units, divisibility) AS amount, outpoint AS "output"
    FROM ${outputs} JOIN (SELECT id, divisibility FROM ${runes}) ON id = rune_id`;
 
@@ -29,5 +29,5 @@ export const COUNTS = [
 ] as const;
 
 /** Returns SQL that selects a start's counts of mints and burns, as counts of its block. */
-export const startCounts = ({ runes }: Start): string =>
+export const startCounts = ({ runes }: StartRows): string =>
   `SELECT start_height AS block_height, rune_id, mints AS mint, burns AS burn, ${parts('minted')}, ${parts('burned')}, NULL::INTEGER AS decimals FROM ${runes}`;

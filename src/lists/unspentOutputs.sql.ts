@@ -14,7 +14,7 @@ import type { StateTables } from '../engine/state/state.ts';
 import { keyOfAddress } from '../format/documents.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
-import type { Start } from '../input/readStart.ts';
+import type { StartRows } from '../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../input/recognise.ts';
 import { countCrossing } from '../limits.ts';
 import { unitsOf } from './balanceChanges.sql.ts';
@@ -38,7 +38,7 @@ type OutputKind = (typeof KINDS)[number];
 interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
   readonly listed: ListedRecords;
   /** The start of the data. */
-  readonly start: Start | undefined;
+  readonly start: StartRows | undefined;
   /** SQL that selects the outputs of the start (startRows.sql.ts); undefined if the build reuses their level. */
   readonly added: string | undefined;
 }

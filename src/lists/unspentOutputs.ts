@@ -17,7 +17,8 @@
  *
  * **Starts** are for builds only. For each list with pages, they have a lower bound of the sort keys of each page.
  *
- * An output that is made and spent in the blocks of one level is in no document of the level.
+ * An output that is made and spent in the blocks of one level is in no document of the level. The records of its
+ * transaction tell what it held.
  *
  * Every answer names the highest block of the mirror, because a wallet may ask for a newer output.
  */
@@ -29,7 +30,7 @@ import type { OutputTables } from '../format/listTables.ts';
 import { overlapping } from '../format/overlap.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { spellHex } from '../pages/ids.ts';
-import type { FurtherRequest } from '../pages/listEndpoints.ts';
+import type { FurtherRequest, ReadTransaction, Unanswerable } from '../pages/listEndpoints.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import type { Window } from '../pages/parseQuery.ts';
 
@@ -121,14 +122,22 @@ export function parseAddress(values: readonly string[], page: number): AddressDo
   return { made, removals, outputs: made > page ? undefined : outputs, removed };
 }
 
-/** Returns the response body. Rejects with an ArchiveError for damaged files. */
-export async function answerOutputs({ output, address, window }: FurtherRequest, dialect: Dialect, archive: Archive): Promise<string> {
+/** Returns the response body. Rejects with an ArchiveError for damaged files, and like `readTransaction`. */
+export async function answerOutputs(
+  { output, address, window }: FurtherRequest,
+  dialect: Dialect,
+  archive: Archive,
+  readTransaction: ReadTransaction,
+): Promise<string | Unanswerable> {
   const { outputs: tables, tip = 0, page = 1 } = archive.root.lists ?? {};
   if (tables === undefined) throw new ArchiveError('the root of the archive has no outputs');
   const asOf = `"block_height":${tip},"block_hash":"${spellHex(tables.tipHash, dialect)}"`;
   if (output !== undefined) {
-    const found = await findOutput(output, tables, archive);
-    return `{${asOf},${found === undefined ? `"output":"${spellOutput(output, dialect)}","runes":[]` : render(found, dialect)}}`;
+    const [state] = await findOutputs([output], tables, archive, readTransaction);
+    if (state?.kind === 'unclear') return { reason: state.reason };
+    if (state?.kind === 'runes') return `{${asOf},${render(state.found, dialect)},"spent":false}`;
+    const spent = state?.kind === 'spent' ? `true,"held":${renderRunes(state.found.runes)}` : 'null';
+    return `{${asOf},"output":"${spellOutput(output, dialect)}","runes":[],"spent":${spent}}`;
   }
   const { limit = 0, offset = 0 } = window ?? {};
   const { total, outputs } = await outputsOf(address ?? '', { limit, offset }, tables, page, archive);
@@ -136,9 +145,88 @@ export async function answerOutputs({ output, address, window }: FurtherRequest,
   return `{${asOf},"limit":${limit},"offset":${offset},"total":${total},"results":[${results.join(',')}]}`;
 }
 
-async function findOutput(output: string, { outputs }: OutputTables, archive: Archive): Promise<UnspentOutput | undefined> {
-  const newest = (await findInLevels(archive, outputs, output)).at(-1);
-  return newest && orDamaged(() => parseOutput(output, newest.values));
+/** An output with its runes, as it is now (`runes`) or as it was before a transaction spent it (`spent`). */
+type KnownOutput = { readonly kind: 'runes' | 'spent'; readonly found: UnspentOutput };
+
+/**
+ * State of an output after the highest block. `none`: no output of this name held runes in any block. `unclear`: it
+ * holds no runes, but its transaction has too many records to tell whether it held some.
+ */
+export type OutputState = KnownOutput | { readonly kind: 'none' } | { readonly kind: 'unclear'; readonly reason: string };
+
+/** Finds outputs. Returns the states in the order of `outputs`. Rejects like `findDocuments` and `readTransaction`. */
+export async function findOutputs(
+  outputs: readonly string[],
+  tables: OutputTables,
+  archive: Archive,
+  readTransaction: ReadTransaction,
+): Promise<OutputState[]> {
+  const levels = await Promise.all(tables.outputs.map((level) => findDocuments(archive, level, outputs)));
+  const known = outputs.map((output, i) => orDamaged(() => stateIn(levels, i, output)));
+  // Reads each transaction once, and keeps only what the wanted outputs held.
+  const byTransaction = new Map<string, string[]>();
+  for (const [i, output] of outputs.entries()) {
+    const [txId] = partsOf(output);
+    if (known[i] === undefined) byTransaction.set(txId, [...(byTransaction.get(txId) ?? []), output]);
+  }
+  const found = new Map<string, OutputState>();
+  const read = async ([txId, wanted]: readonly [string, readonly string[]]) => {
+    const { total, records } = await readTransaction(txId);
+    const receives = total > records.length ? undefined : orDamaged(() => records.map(parseRecord).filter(isReceive));
+    for (const output of wanted) found.set(output, receives === undefined ? tooMany(txId, total) : stateBefore(output, receives));
+  };
+  await Promise.all([...byTransaction].map(read));
+  return outputs.map((output, i) => known[i] ?? found.get(output) ?? { kind: 'none' });
+}
+
+/** Returns the state of output `i` from its documents; undefined without a document that has its runes. */
+function stateIn(levels: readonly (readonly (readonly string[] | undefined)[])[], i: number, output: string): KnownOutput | undefined {
+  const values = levels.flatMap((documents) => (documents[i] === undefined ? [] : [documents[i]]));
+  const versions = values.map((one) => parseOutput(output, one));
+  const found = versions.filter((version) => version !== undefined).at(-1);
+  return found && { kind: versions.at(-1) === undefined ? 'spent' : 'runes', found };
+}
+
+const tooMany = (txId: string, total: number): OutputState => ({
+  kind: 'unclear',
+  reason:
+    `the output holds no runes, but the mirror cannot tell whether it held some: its transaction has ${total} records, which are too many ` +
+    `to read for one answer. They are at /runes/v1/transactions/${txId}/activity`,
+});
+
+/** A record of a transaction, as the API has it. */
+interface ParsedRecord {
+  readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
+  readonly operation: string;
+  readonly address?: string;
+  readonly amount?: string;
+  readonly location: {
+    readonly block_hash: string;
+    readonly block_height: number;
+    readonly tx_index: number;
+    readonly timestamp: number;
+    readonly vout?: number;
+  };
+}
+
+const parseRecord = (record: string): ParsedRecord => JSON.parse(record) as ParsedRecord;
+const isReceive = ({ operation }: ParsedRecord): boolean => operation === 'receive';
+
+/** Returns the state of an output that no document has. `receives` are the `receive` records of its transaction. */
+function stateBefore(output: string, receives: readonly ParsedRecord[]): OutputState {
+  const own = receives.filter(({ location }) => location.vout === partsOf(output)[1]);
+  const [first] = own;
+  if (first === undefined) return { kind: 'none' };
+  const runes = new Map<number, OutputRune>();
+  for (const { rune, amount = '' } of own) {
+    const [digits, decimals = ''] = [amount.replace('.', ''), amount.split('.')[1]];
+    const units = BigInt(digits) + BigInt(runes.get(rune.number)?.[5] ?? 0);
+    runes.set(rune.number, [rune.id, rune.number, rune.name, rune.spaced_name, decimals.length, String(units)]);
+  }
+  const { block_height, block_hash, tx_index, timestamp } = first.location;
+  const place = [block_height, block_hash.replace(/^0x/, ''), tx_index, timestamp] as const;
+  const sorted = [...runes.values()].sort(([, a], [, b]) => a - b);
+  return { kind: 'spent', found: { output, place, address: first.address, runes: sorted } };
 }
 
 /** The list of an address in a level. */
@@ -247,15 +335,27 @@ function partsOf(output: string): [txId: string, vout: number] {
 function render({ output, place, address, runes }: UnspentOutput, dialect: Dialect): string {
   const [height, hash, txIndex, timestamp] = place;
   const hex = (text: string) => `"${spellHex(text, dialect)}"`;
-  const held = runes.map(
-    ([id, number, name, spacedName, divisibility, units]) =>
-      `{"rune":${JSON.stringify({ id, number, name, spaced_name: spacedName })},"balance":"${shiftDecimals(BigInt(units), divisibility)}"}`,
-  );
   return (
     `"output":"${spellOutput(output, dialect)}",${address === undefined ? '' : `"address":${JSON.stringify(address)},`}` +
     `"location":{"block_hash":${hex(hash)},"block_height":${height},"tx_id":${hex(partsOf(output)[0])},"tx_index":${txIndex},"timestamp":${timestamp}},` +
-    `"runes":[${held.join(',')}]`
+    `"runes":${renderRunes(runes)}`
   );
 }
+
+const renderRunes = (runes: readonly OutputRune[]): string => JSON.stringify(heldRunes(runes));
+
+/** A rune in an output, as the API has it. */
+export interface HeldRune {
+  readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
+  /** Decimal string in units of the rune. */
+  readonly balance: string;
+}
+
+/** Returns runes as the API has them. */
+export const heldRunes = (runes: readonly OutputRune[]): HeldRune[] =>
+  runes.map(([id, number, name, spacedName, divisibility, units]) => ({
+    rune: { id, number, name, spaced_name: spacedName },
+    balance: shiftDecimals(BigInt(units), divisibility),
+  }));
 
 const spellOutput = (output: string, dialect: Dialect): string => spellHex(output, dialect);

@@ -2,7 +2,6 @@
  * equal bytes. Only signing adds a time, in `note`. */
 
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
-import type { Sources } from '../contract/sources.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import type { Etchings } from '../engine/state/etchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -10,6 +9,7 @@ import type { RootName } from '../format/archiveReader.ts';
 import { FORMAT } from '../format/formatVersion.ts';
 import { lastRanked } from '../format/levels.ts';
 import type { BalanceTables, ListTables } from '../format/listTables.ts';
+import type { BlocksRead } from '../input/blocksRead.ts';
 import { IS_INVENTED } from '../input/sample/sampleMarks.ts';
 import { MANIFEST_PATH, rowsIndexPath } from '../pages/filePaths.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
@@ -30,7 +30,7 @@ export interface ArchiveFacts {
 export async function manifestOf(
   site: Site,
   siteUrl: string | undefined,
-  sources: Sources,
+  { sources, start }: Pick<BlocksRead, 'sources' | 'start'>,
   archive: ArchiveFacts | undefined,
   etchings: Etchings | undefined,
   state: StateTables,
@@ -68,6 +68,7 @@ export async function manifestOf(
     ...(await leftOut(state, store)),
     ...(sources.length > 0 ? { sources } : {}),
     ...(archive?.lists?.ledger === undefined ? {} : { ledger: archive.lists.ledger }),
+    ...(start === undefined ? {} : { start }),
     ...listsOf(etchings, archive?.lists),
     files: files + (archive?.files ?? 0),
     bytes: bytes + (archive?.bytes ?? 0),

@@ -51,6 +51,7 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'client.js' },
   { path: 'lists.js' },
   { path: 'proofs.js' },
+  { path: 'pending.js' },
   { path: 'client.d.ts' },
   { path: NOT_FOUND_PATH, isSent: false },
   { path: '404.json', isSent: false },

@@ -45,13 +45,30 @@ export interface FurtherRequest {
   readonly window: Window | undefined;
 }
 
-/** Says why a mirror has no answer: only blocks below its lowest block could tell. */
-export interface Unanswerable {
-  readonly message: string;
+/** The first records of a transaction, as JSON in the order of the API, and the number of all of its records. */
+export interface TransactionRecords {
+  readonly total: number;
+  readonly records: readonly string[];
 }
 
-/** Returns the body of an answer; undefined for an unknown object. Rejects with an ArchiveError for damaged files. */
-export type AnswerFromLists = (request: FurtherRequest, dialect: Dialect, archive: Archive) => Promise<string | Unanswerable | undefined>;
+/** Reads a transaction's records, if they are not too many. Without any, `total` is 0. Rejects like `AnswerFromLists`. */
+export type ReadTransaction = (txId: string) => Promise<TransactionRecords>;
+
+/** The reason why the mirror cannot answer: too many reads, or only blocks below its lowest block could tell. */
+export interface Unanswerable {
+  readonly reason: string;
+}
+
+/**
+ * Returns the body of an answer; undefined for an unknown object. Rejects with an ArchiveError or a MissingFileError for
+ * missing or damaged files.
+ */
+export type AnswerFromLists = (
+  request: FurtherRequest,
+  dialect: Dialect,
+  archive: Archive,
+  readTransaction: ReadTransaction,
+) => Promise<string | Unanswerable | undefined>;
 
 /** Parses the path segments below `/runes/v1`, still percent-encoded. Undefined for a path of no further part. */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {
@@ -93,7 +110,7 @@ const refusal = (message: string): Answer => ({ kind: 'refusal', message });
 /** Checks a request. Reports the first fault in this order: part of the API, rune, address, output, offset, limit. */
 export function parseFurther(path: FurtherPath, query: string, site: BuiltSite): Answer {
   const { part, isList } = path;
-  if (site.lists[part] === undefined) return absent(part, site);
+  if (site.lists[part] === undefined) return { kind: 'absent', message: absentPart(part, site) };
   const rune = path.rune === undefined ? undefined : parseRune(path.rune);
   if (path.rune !== undefined && rune === undefined) return refusal(RUNE_RULE);
   const address = 'address' in path ? parseAddress(path.address) : {};
@@ -112,11 +129,12 @@ export function parseFurther(path: FurtherPath, query: string, site: BuiltSite):
   };
 }
 
-/** Refuses a part of the API that the mirror lacks. The message names the parts that the mirror has. */
-function absent(part: FurtherPart, site: BuiltSite): Answer {
+/** Returns the message for a part of the API that the mirror lacks, or has in a form that this program cannot read. */
+export function absentPart(part: FurtherPart, site: BuiltSite): string {
+  if (site.lists[part] !== undefined) return `this program is too old for ${part} of this mirror; update it`;
   const others = (Object.keys(PARTS) as FurtherPart[]).filter((name) => site.lists[name] !== undefined);
   const has = ['activity by transaction and block', ...others.map((name) => PARTS[name])].join(', ');
-  return { kind: 'absent', message: `this mirror does not have ${PARTS[part]}; it has: ${has}` };
+  return `this mirror does not have ${PARTS[part]}; it has: ${has}`;
 }
 
 /** Most characters of an address, as on the recorded server. */
@@ -131,7 +149,7 @@ function parseAddress(text: string | undefined): { readonly value?: string; read
 }
 
 /** Parses an outpoint, `txid:vout`. Undefined for other text. */
-function parseOutput(text: string): string | undefined {
+export function parseOutput(text: string): string | undefined {
   const [, id, index] = /^(?:0[xX])?([0-9a-fA-F]{64}):([0-9]+)$/.exec(text) ?? [];
   return id === undefined || index === undefined ? undefined : `${id.toLowerCase()}:${withoutZeros(index)}`;
 }

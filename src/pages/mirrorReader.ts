@@ -2,12 +2,13 @@
  * Answers requests from the files of a mirror. Keeps the manifest and parts of the archive in memory. Uses no platform
  * API, so that edge functions, workers and the client share this code.
  */
+import type { Archive } from '../format/archiveReader.ts';
 import { PartCache } from '../format/partCache.ts';
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
 import { MANIFEST_PATH } from './filePaths.ts';
-import type { AnswerFromLists } from './listEndpoints.ts';
+import { type AnswerFromLists, absentPart, type ReadTransaction } from './listEndpoints.ts';
 import { type BuiltSite, siteOf } from './mirrorOptions.ts';
-import { type Answer, respond } from './respond.ts';
+import { type Answer, fromLists, respond } from './respond.ts';
 
 interface Known {
   readonly text: string;
@@ -42,14 +43,32 @@ export class MirrorReader<File extends OpenFile> {
    * with the error of `files` if they cannot be read. `files` may be aborted with this request. The manifest is read
    * without them, because other requests may wait for it.
    */
-  async answer(target: string, files = this.#files): Promise<Answer<File>> {
+  answer(target: string, files = this.#files): Promise<Answer<File>> {
+    return this.#twice(files, (site, counted) => respond(target, site, counted, this.#lists, this.#cache));
+  }
+
+  /**
+   * Runs `work` on the archive with the unspent outputs. Resolves to a message if the mirror lacks them. Retries and
+   * rejects like `answer`.
+   */
+  withOutputs<Result>(
+    files: Files<File>,
+    work: (archive: Archive, readTransaction: ReadTransaction) => Promise<Result>,
+  ): Promise<Result | string> {
+    return this.#twice(files, async (site, counted) => {
+      if (site.lists['outputs'] === undefined || site.listRoot === undefined) return absentPart('outputs', site);
+      return fromLists(site.listRoot, site, counted, this.#cache, work);
+    });
+  }
+
+  async #twice<Result>(files: Files<File>, work: (site: BuiltSite, files: Files<File>) => Promise<Result>): Promise<Result> {
     try {
-      return await this.#answerOnce(target, files);
+      return await this.#once(files, work);
     } catch (error) {
       if (!(error instanceof MissingFileError)) throw error;
     }
     this.#manifest = undefined;
-    return this.#answerOnce(target, files);
+    return this.#once(files, work);
   }
 
   /**
@@ -60,7 +79,7 @@ export class MirrorReader<File extends OpenFile> {
     return (await this.#current()).text;
   }
 
-  async #answerOnce(target: string, files: Files<File>): Promise<Answer<File>> {
+  async #once<Result>(files: Files<File>, work: (site: BuiltSite, files: Files<File>) => Promise<Result>): Promise<Result> {
     const known = await this.#current();
     let [found, missing] = [0, 0];
     const counted: Files<File> = {
@@ -73,7 +92,7 @@ export class MirrorReader<File extends OpenFile> {
       read: (path, offset, length, size) => files.read(path, offset, length, size),
       inflate: (member, most) => files.inflate(member, most),
     };
-    const answer = await respond(target, known.site, counted, this.#lists, this.#cache);
+    const answer = await work(known.site, counted);
     if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {
       throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
     }

@@ -5,6 +5,7 @@
 import { isArchiveError } from '../format/archiveError.ts';
 import { Archive, type RootName } from '../format/archiveReader.ts';
 import { PartCache } from '../format/partCache.ts';
+import { exceeds, READER_LIMITS } from '../limits.ts';
 import type { ActivityList } from './blockAndTransactionLists.ts';
 import {
   blockHashOf,
@@ -18,8 +19,9 @@ import {
 } from './envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
 import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './filePaths.ts';
-import type { AnswerFromLists, FurtherRequest } from './listEndpoints.ts';
-import { type BuiltSite, isSettled } from './mirrorOptions.ts';
+import { spellHex } from './ids.ts';
+import { type AnswerFromLists, absentPart, type FurtherRequest, type ReadTransaction, type TransactionRecords } from './listEndpoints.ts';
+import { type BuiltSite, isSettled, maximumLimit } from './mirrorOptions.ts';
 import type { Window } from './parseQuery.ts';
 import { parseTarget } from './parseRequest.ts';
 import { windowOf } from './windowFromArchive.ts';
@@ -117,14 +119,61 @@ async function answerFurther<File extends OpenFile>(
   cache: PartCache,
 ): Promise<Answer<File>> {
   const { part, rune, address } = request;
-  if (site.listRoot === undefined)
-    return { kind: 'refusal', status: 501, message: `this program is too old for ${part} of this mirror; update it` };
-  const body = await fromArchive(site.listRoot, files, cache, (archive) => lists(request, site.dialect, archive));
+  if (site.listRoot === undefined) return { kind: 'refusal', status: 501, message: absentPart(part, site) };
+  const body = await fromLists(site.listRoot, site, files, cache, (archive, read) => lists(request, site.dialect, archive, read));
+  if (typeof body === 'object') return { kind: 'refusal', status: 501, message: body.reason };
   // These answers change with every block, so no CDN may cache them for long.
   if (typeof body === 'string') return { kind: 'window', body, isSettled: false };
-  if (body !== undefined) return { kind: 'refusal', status: 501, message: body.message };
   const message = rune !== undefined && address === undefined ? NO_RUNE : NO_HOLDER;
   return { kind: 'refusal', status: 404, message, isBare: site.dialect === 'hiro' };
+}
+
+/** Runs `work` on the archive with the lists of a mirror. Rejects with a MissingFileError for missing or damaged files. */
+export function fromLists<File extends OpenFile, Result>(
+  root: RootName,
+  site: BuiltSite,
+  files: Files<File>,
+  cache: PartCache,
+  work: (archive: Archive, readTransaction: ReadTransaction) => Promise<Result>,
+): Promise<Result> {
+  return fromArchive(root, files, cache, (archive) =>
+    work(archive, (txId) =>
+      site.archive === undefined ? transactionInFiles(txId, site, files, archive) : transactionInArchive(txId, site, archive),
+    ),
+  );
+}
+
+async function transactionInArchive(txId: string, site: BuiltSite, archive: Archive): Promise<TransactionRecords> {
+  const window = { offset: 0, limit: READER_LIMITS.transactionPages * maximumLimit(site) };
+  return readWhole((await windowOf({ kind: 'transaction', txId }, window, site, archive)).body, ARCHIVE_FOLDER);
+}
+
+/** Reads a transaction's records from pages. `archive` has the lists, and tells whether pages are of the same build. */
+async function transactionInFiles<File extends OpenFile>(
+  txId: string,
+  site: BuiltSite,
+  files: Files<File>,
+  archive: Archive,
+): Promise<TransactionRecords> {
+  const list: ActivityList = { kind: 'transaction', txId };
+  const stem = stemOf(list, site);
+  const read = async (window: PageId): Promise<ReadPage> => {
+    const answer = await answerList(list, window, site, files);
+    return readWhole(answer.kind === 'page' ? await answer.page.text() : answer.body, pagePath(stem, window, site));
+  };
+  const first = await read(fallbackPage(site));
+  const [record] = first.records;
+  if (record === undefined) return first;
+  const block = await archive.block(blockHeightOf(record) ?? -1);
+  const isOfBuild = block !== undefined && spellHex(block.hash, site.dialect) === blockHashOf(record);
+  if (!isOfBuild) throw new MissingFileError(`${stem}.json`, 'belongs to another build than the lists');
+  const limit = maximumLimit(site);
+  const count = Math.ceil(first.total / limit);
+  if (first.records.length === first.total || exceeds(READER_LIMITS, 'transactionPages', count)) return first;
+  const pages = await Promise.all(Array.from({ length: count }, (_, i) => read({ limit, offset: i * limit })));
+  if (!pages.every((page) => areOfOneList(first, page)))
+    throw new MissingFileError(`${stem}.json`, 'belongs to another build than the other pages');
+  return { total: first.total, records: pages.flatMap(({ records }) => records) };
 }
 
 /** Facts of pages that a host keeps open. Kept, because counting the records of a page takes time. */
@@ -150,7 +199,7 @@ async function answerList<File extends OpenFile>(
   window: Window,
   site: BuiltSite,
   files: Files<File>,
-): Promise<Answer<File>> {
+): Promise<PageAnswer<File> | WindowAnswer> {
   const stem = stemOf(list, site);
   const open = (id: PageId) => files.open(pagePath(stem, id, site));
   const check = (id: PageId, found: Window) => {

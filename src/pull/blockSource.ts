@@ -1,5 +1,5 @@
 /** Interface between a pull and its source: a database, a server or a mirror. */
-import type { BlocksFile, LastRead, Rules, Sources } from '../contract/sources.ts';
+import type { BlocksFile, LastRead, Rules, Sources, Start } from '../contract/sources.ts';
 import type { BlockIdentity } from './blockIdentity.ts';
 import type { Heights } from './heightRange.ts';
 import type { EtchingList } from './mirror/pullEtchings.ts';
@@ -36,6 +36,8 @@ export interface Source {
   readonly tip?: LastRead | undefined;
   /** Further keys of the list of pulled blocks that belong to `tip`. */
   readonly facts?: Pick<BlocksFile, 'network' | 'ends'>;
+  /** Start of the mirror, whose rows depend on it. */
+  readonly start?: Start | undefined;
   /** Settled heights per file. */
   readonly perFile: number;
   /**

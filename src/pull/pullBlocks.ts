@@ -120,8 +120,10 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     }
   }
   const heights = rangesOf(listPulledFiles(folder));
-  if (heights.length > 0)
-    updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], { tip, ...(tip === undefined ? {} : source.facts) });
+  if (heights.length > 0) {
+    const facts = tip === undefined ? {} : source.facts;
+    updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], { tip, start: source.start, ...facts });
+  }
   return { ...totals, heights };
 }
 

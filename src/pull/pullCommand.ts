@@ -10,6 +10,7 @@ import { LIMITS } from '../limits.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
 import { DEFAULTS } from './httpClient.ts';
+import { CHECKS } from './node/locateStart.ts';
 import type { WantedBlocks } from './planBlocks.ts';
 import { NodeUrl, type PullRequest, pullFrom } from './runPull.ts';
 
@@ -50,6 +51,12 @@ export const PULL_COMMAND: Command = {
       value: 'URL',
       repeatable: true,
       about: 'Starts a new folder at the ledger of this mirror, instead of reading all blocks. Several mirrors must agree.',
+    },
+    {
+      name: 'check',
+      value: 'sample|all',
+      byDefault: 'sample',
+      about: 'Which outputs of a start to compare with the node: 15,000 random ones, or all, which takes long.',
     },
     { name: 'follow', about: 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.' },
     {
@@ -111,6 +118,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<
     pauseMs: DEFAULTS.pauseMs,
     cookie: flags.one('cookie'),
     donors: flags.has('start-from') ? flags.all('start-from').map(parseDonor) : undefined,
+    check: flags.choice('check', CHECKS),
     follow: flags.has('follow') ? flags.positionals : undefined,
     memoryLimit: memoryLimitOf(flags),
     limits,
@@ -128,10 +136,11 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<
 /** Throws a UsageError for flags that have no effect with this source. */
 function checkUse(flags: Flags, from: URL | NodeUrl): void {
   const isNode = from instanceof NodeUrl;
-  const unused = isNode ? ['header', 'rate'] : ['cookie', 'start-from', 'follow'];
+  const unused = isNode ? ['header', 'rate'] : ['cookie', 'start-from', 'check', 'follow'];
   const given = unused.find((name) => flags.has(name));
   if (given !== undefined)
     throw new UsageError(`--${given} has no use with ${isNode ? 'a' : 'anything but a'} Bitcoin Core node as --from`);
+  if (flags.has('check') && !flags.has('start-from')) throw new UsageError('--check has no use without --start-from');
   if (!flags.has('follow') && flags.positionals.length > 0) {
     throw new UsageError('arguments after -- are for the builds of --follow, which is not given');
   }

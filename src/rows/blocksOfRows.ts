@@ -1,10 +1,11 @@
 /** Makes the records of ledger rows in files, as a build does, and checks that rows add up. */
+import { createHash } from 'node:crypto';
+import { readBlobs } from '../duckdb/columns.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
-import { renderBatches } from '../engine/render/renderBatches.ts';
+import { JSON_TEXT, recordJson } from '../engine/render/renderRecordSql.ts';
+import { SERVED_ORDER } from '../input/canonicalRecordSql.ts';
 import { SHIFT_DECIMALS } from '../input/joinRunes.ts';
-import { LIMITS } from '../limits.ts';
-import type { Site } from '../pages/mirrorOptions.ts';
 
 /** A block as its rows say, with the digest of its records (contract/blockDigest.ts). Blocks without records are left out. */
 export interface RowsBlock {
@@ -14,9 +15,6 @@ export interface RowsBlock {
   readonly digest: string;
 }
 
-/** Options that the digest of a block does not depend on. */
-const SITE: Site = { layout: 'archive', dialect: 'contract', pageSizes: [60], operationPages: false, compress: [], parquet: false };
-
 /** Returns SQL of the canonical records (input/canonicalRecordSql.ts) of rows. Rows of unknown runes are left out. */
 const recordsOf = (path: string, runes: string): string => `SELECT rune_id, r.number AS rune_number, r.name AS rune_name,
     r.spaced_name AS rune_spaced_name, address, receiver_address, shift_decimals(amount, r.divisibility) AS amount, operation,
@@ -24,18 +22,32 @@ const recordsOf = (path: string, runes: string): string => `SELECT rune_id, r.nu
     l."timestamp", event_index AS ord
   FROM ${readFiles('parquet', [path])} l JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${readFiles('parquet', [runes])}) r ON r.id = rune_id`;
 
-/** Returns the blocks of a file, heights ascending. `runes` is the path of the runes of its rows. */
+/** Returns the blocks of a file in the form, heights ascending. `runes` is the path of the runes of its rows. */
 export async function blocksOfRows(path: string, runes: string, store: Store): Promise<RowsBlock[]> {
-  await store.run(SHIFT_DECIMALS);
-  const records = recordsOf(path, runes);
-  const counted = await store.rows(
-    `SELECT block_height AS height, min(block_hash) AS hash, count(*) AS records FROM (${records}) GROUP BY ALL ORDER BY height`,
+  await store.run(`${SHIFT_DECIMALS}; ${JSON_TEXT}`);
+  const blocks = await store.rows(
+    `SELECT block_height AS height, min(block_hash) AS hash, count(*) AS records FROM (${recordsOf(path, runes)}) GROUP BY ALL ORDER BY height`,
     { height: int, hash: text, records: int },
   );
-  const blocks: RowsBlock[] = [];
-  for await (const batch of renderBatches(store, SITE, counted, LIMITS, `(${records})`))
-    for (const { height, hash, records: count, digest } of batch.blocks) blocks.push({ height, hash, records: count, digest });
-  return blocks.sort((a, b) => a.height - b.height);
+  const digests: string[] = [];
+  let [left, hash] = [blocks[0]?.records ?? 0, createHash('sha256')];
+  // The digest covers the records in served order, joined by commas. Each JSON ends with a comma.
+  const json = `SELECT encode(${recordJson('contract')}) FROM (${recordsOf(path, runes)} ORDER BY ${SERVED_ORDER})`;
+  for await (const chunk of store.stream(json)) {
+    const records = readBlobs(chunk, 0);
+    for (let row = 0; row < chunk.rowCount; ) {
+      const end = Math.min(row + left, chunk.rowCount);
+      const bytes = Buffer.allocUnsafe((records.offsets[end] ?? 0) - (records.offsets[row] ?? 0));
+      records.copyTo(bytes, 0, row, end);
+      left -= end - row;
+      row = end;
+      hash.update(left > 0 ? bytes : bytes.subarray(0, -1));
+      if (left > 0) continue;
+      digests.push(hash.digest('hex'));
+      [left, hash] = [blocks[digests.length]?.records ?? 0, createHash('sha256')];
+    }
+  }
+  return blocks.map((block, i) => ({ ...block, digest: digests[i] ?? '' }));
 }
 
 /**

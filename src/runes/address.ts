@@ -42,7 +42,7 @@ function base58check(version: number, hash: Uint8Array, hash256: Hash256): strin
 }
 
 /** Returns the script of an address; undefined for text that is not an address of the network. */
-export function scriptOf(address: string, network: Network, hash256: Hash256): Uint8Array | undefined {
+export function scriptOfAddress(address: string, network: Network, hash256: Hash256): Uint8Array | undefined {
   const prefix = `${network.bech32}1`;
   if (address.startsWith(prefix)) return witnessScript(address, prefix.length);
   const script = hashScript(address, network);

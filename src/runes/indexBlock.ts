@@ -67,7 +67,7 @@ function committingInputs(block: Block, transaction: TransactionPlace, name: big
 
 /** Indexes a block: emits its rows, and returns the changes of the ledger. */
 export function indexBlock(block: Block, indexing: Indexing): Changes {
-  const state = new BlockState(block, indexing);
+  const state = new BlockIndexer(block, indexing);
   if (indexing.height >= indexing.network.firstHeight) {
     if (indexing.network.seeded && indexing.height === indexing.network.firstHeight) state.addUncommonGoods();
     block.transactions.forEach((transaction, index) => {
@@ -100,7 +100,8 @@ interface MintedRune extends Mintable {
   mints: number;
 }
 
-class BlockState {
+/** Indexes the transactions of a block one by one, in order. */
+export class BlockIndexer {
   readonly #minimum: bigint;
   readonly #spent: Uint8Array[] = [];
   /** Outputs with runes, by the `bucketOf` of their outpoints. */
@@ -118,6 +119,7 @@ class BlockState {
     this.#minimum = minimumName(indexing.height, indexing.network);
   }
 
+  /** Returns the changes of all transactions that were indexed. */
   changes(): Changes {
     const own = new Set(this.#runes.map(({ id }) => id));
     return {
@@ -138,10 +140,11 @@ class BlockState {
     this.#minted.set(rune.id, { block: rune.block, terms: rune.terms, mints: 0 });
   }
 
-  index(transaction: TransactionPlace, index: number): void {
+  /** Indexes the next transaction. `index` is its index in the block. Returns the rune that it etches. */
+  index(transaction: TransactionPlace, index: number): NewRune | undefined {
     const spent = this.#spend(transaction);
     const { message } = transaction;
-    if (!spent && !message) return;
+    if (!spent && !message) return undefined;
     const outpoints = spent?.map((one) => this.#spentText(one)).join();
 
     const allocation = new Allocation(burnedOutputs(this.block, transaction));
@@ -174,6 +177,7 @@ class BlockState {
       this.#create(allocation, transaction, index);
     }
     if (etched) this.#addRune(etched);
+    return etched;
   }
 
   /** Takes the runes of the spent outputs from the ledger. Returns undefined for no runes, as in most transactions. */
@@ -321,7 +325,7 @@ class TransactionRows implements RowTarget {
   #events = 0;
 
   constructor(
-    readonly state: BlockState,
+    readonly state: BlockIndexer,
     readonly transaction: TransactionPlace,
     readonly index: number,
     /** Outpoints with runes that the transaction spends. Undefined if there are none. */

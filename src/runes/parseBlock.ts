@@ -64,17 +64,21 @@ export interface Block extends Header, BlockLink {
   readonly scriptLengths: readonly number[];
 }
 
-/** Reads the bytes of a block in order. Throws a BlockError at the end of the bytes. */
+/** Reads the bytes of a block or of transactions in order. Throws a BlockError at the end of the bytes. */
 class Reader {
   at = 0;
-  constructor(readonly bytes: Uint8Array) {}
+  constructor(
+    readonly bytes: Uint8Array,
+    /** Names the bytes in messages. */
+    readonly source = 'block',
+  ) {}
 
   /** Skips `length` bytes and returns the offset of the first. */
   skip(length: number, what: string): number {
     const from = this.at;
     this.at += length;
     if (this.at > this.bytes.length) {
-      throw new BlockError(`the block ends inside of ${what}: it has ${this.bytes.length} bytes and would need ${this.at}`);
+      throw new BlockError(`the ${this.source} ends inside of ${what}: it has ${this.bytes.length} bytes and would need ${this.at}`);
     }
     return from;
   }
@@ -106,6 +110,28 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   // A transaction has 10 bytes or more, so a wrong count cannot take more memory than the block's own size.
   if (count === 0 || count * 10 > bytes.length)
     throw new BlockError(`the block of ${bytes.length} bytes says that it has ${count} transactions`);
+  const read = readTransactions(reader, count, hash256);
+  if (reader.at !== bytes.length) throw new BlockError(`block ${hash} has ${bytes.length - reader.at} bytes behind its last transaction`);
+  if (!sameBytes(merkleRoot(read.txids, hash256), 0, bytes, 36, 32)) {
+    throw new BlockError(`block ${hash} has other transactions than its header names (merkle root)`);
+  }
+  return { ...header, bytes, ...read };
+}
+
+/**
+ * Parses `count` transactions without a block, one after another. Returns them as a block with an empty header. Throws a
+ * BlockError for bytes that are not exactly these transactions.
+ */
+export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash256): Block {
+  const reader = new Reader(bytes, 'transaction');
+  const read = readTransactions(reader, count, hash256);
+  if (reader.at !== bytes.length) throw new BlockError(`there are ${bytes.length - reader.at} bytes behind the transaction`);
+  return { hash: '', previous: '', time: 0, bits: 0, bytes, ...read };
+}
+
+/** Reads `count` transactions from the position of `reader` on. */
+function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit<Block, keyof Header | 'bytes'> {
+  const { bytes } = reader;
   const [transactions, inputs, scripts, scriptLengths]: [TransactionPlace[], number[], number[], number[]] = [[], [], [], []];
   const txids = new Uint8Array(32 * count);
   let stripped = new Uint8Array(4096);
@@ -165,11 +191,7 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
       witness,
     });
   }
-  if (reader.at !== bytes.length) throw new BlockError(`block ${hash} has ${bytes.length - reader.at} bytes behind its last transaction`);
-  if (!sameBytes(merkleRoot(txids, hash256), 0, bytes, 36, 32)) {
-    throw new BlockError(`block ${hash} has other transactions than its header names (merkle root)`);
-  }
-  return { ...header, bytes, txids, transactions, inputs, scripts, scriptLengths };
+  return { txids, transactions, inputs, scripts, scriptLengths };
 }
 
 /**

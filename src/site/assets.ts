@@ -19,6 +19,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   client: 'serve/client/mirrorClient.ts',
   lists: 'serve/client/lists.ts',
   proofs: 'serve/client/proofs.ts',
+  pending: 'serve/client/pending.ts',
   'docs/init': 'site/apiDocs/startSwagger.ts',
   explorer: 'site/explorer/main.ts',
   charts: 'site/explorer/charts.ts',
@@ -67,8 +68,8 @@ function bundles(): OwnFile[] {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // Separate bundles: the explorer loads charts.js and details.js later, and the client lists.js and proofs.js.
-      external: ['./charts.js', './details.js', './lists.js', './proofs.js'],
+      // Separate bundles: the explorer loads charts.js and details.js later, and the client lists.js, proofs.js and pending.js.
+      external: ['./charts.js', './details.js', './lists.js', './proofs.js', './pending.js'],
       minify: true,
       write: false,
       format: 'esm',

@@ -13,6 +13,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { z } from 'zod';
 import { hex64, misfitOf } from '../contract/schemas.ts';
+import { type Start, start as startSchema } from '../contract/sources.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
 import { syncFile, syncFolder } from '../disk/sync.ts';
 import { codeOf, messageOf } from '../errors.ts';
@@ -45,8 +46,7 @@ const stateFile = z.strictObject({
     .regex(/^mints-[0-9]+\.txt$/)
     .optional(),
   journal: z.string().regex(/^journal-(?:none|[0-9]+)\.log$/),
-  /** Height of the block at which another mirror's ledger was taken over. */
-  start: z.int().min(0).optional(),
+  start: startSchema.optional(),
 });
 type StateFile = z.infer<typeof stateFile>;
 
@@ -77,9 +77,7 @@ type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPa
 export interface StartedLedger {
   readonly folder: string;
   readonly network: string;
-  readonly height: number;
-  /** Hash of the block. */
-  readonly hash: string;
+  readonly start: Start;
   /** All unspent outputs with runes, in any order. */
   readonly outputs: AsyncIterable<NewOutput>;
   readonly mints: ReadonlyMap<RuneId, number>;
@@ -90,7 +88,8 @@ export interface StartedLedger {
  * Writes a ledger that continues after a block, as if all blocks up to it had been read and settled. The last step
  * makes the ledger valid. A killed start leaves files that the next start overwrites.
  */
-export async function startLedger({ folder, network, height, hash, outputs, mints, limits }: StartedLedger): Promise<void> {
+export async function startLedger({ folder, network, start, outputs, mints, limits }: StartedLedger): Promise<void> {
+  const { height, hash } = start;
   mkdirSync(folder, { recursive: true });
   const parts: SortedFile[] = [];
   const value = new ByteWriter();
@@ -120,7 +119,7 @@ export async function startLedger({ folder, network, height, hash, outputs, mint
   Journal.create(join(folder, journal)).close();
   syncFolder(folder);
   const files = { outputs: [name], mints: `mints-${height}.txt`, journal };
-  writeState(folder, { format: FORMAT, network, rows_from: height + 1, base: height, base_hash: hash, ...files, start: height });
+  writeState(folder, { format: FORMAT, network, rows_from: height + 1, base: height, base_hash: hash, ...files, start });
 }
 
 export class DiskLedger implements Ledger {
@@ -180,9 +179,15 @@ export class DiskLedger implements Ledger {
     return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
   }
 
-  /** Height of the block at which another mirror's ledger was taken over. Undefined if all blocks were read. */
-  get start(): number | undefined {
+  /** Block at which the ledger of other mirrors was taken over. Undefined if all blocks were read. */
+  get start(): Start | undefined {
     return this.#state.start;
+  }
+
+  /** Raises the class of the start. */
+  setLocated(start: Start): void {
+    this.#state = { ...this.#state, start: { ...start, class: 'located' } };
+    writeState(this.#folder, this.#state);
   }
 
   get network(): string {
@@ -370,6 +375,9 @@ export function readState(folder: string): StateFile | undefined {
     throw new DamagedStateError(`${path} cannot be read: ${error instanceof z.ZodError ? misfitOf(error) : messageOf(error)}`);
   }
 }
+
+/** Removes the state of a folder, so that the next pull starts anew. Its other files are then without use. */
+export const removeState = (folder: string): void => rmSync(join(folder, STATE_FILE), { force: true });
 
 const writeState = (folder: string, state: StateFile): void => replaceDurably(join(folder, STATE_FILE), `${JSON.stringify(state)}\n`);
 

@@ -53,8 +53,8 @@ interface OpenedLevel {
 }
 
 /**
- * Compares levels of equal heights. Lists of another dialect or with other pages than those of the first mirror with
- * lists are not compared. Rejects with an ArchiveError if a file is missing or damaged.
+ * Compares levels of equal heights. Lists of another dialect, with other pages or from another start than those of the
+ * first mirror with lists are not compared. Rejects with an ArchiveError if a file is missing or damaged.
  */
 export async function compareLists(mirrors: readonly ListedMirror[]): Promise<ComparedLists> {
   const all = await Promise.all(mirrors.map(openLists));
@@ -79,7 +79,8 @@ async function openLists({ manifest, files }: ListedMirror): Promise<{ archive: 
   const { listRoot, dialect } = siteOf(manifest);
   const archive = listRoot && (await Archive.open(listRoot, files));
   const lists = archive?.root.lists;
-  return archive && lists && { archive, lists, form: `${dialect} ${lists.page}` };
+  const start = manifest.start?.height ?? 'all blocks';
+  return archive && lists && { archive, lists, form: `${dialect} ${lists.page} ${start}` };
 }
 
 /** Returns what identifies the content of each mirror's level: names of files if all are equal, else a hash of the text. */

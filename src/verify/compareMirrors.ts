@@ -82,18 +82,45 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
     throw new VerificationError(`${all} differ in ${different.length} of ${which}, from block ${different[0]} on`, details);
   }
   const lists = await compareLists(mirrors);
-  if (lists.different.length > 0) {
+  const ledgers = compareLedgers(mirrors, names);
+  if (lists.different.length > 0 || ledgers.different.length > 0) {
     const levels = lists.different.map(
       ({ list, range, contents }) => `${list}, blocks ${range.first} to ${range.last}: ${groupsOf(names, (i) => contents.get(i))}`,
     );
-    throw new VerificationError(`${all} have the same blocks, but differ in their lists`, levels);
+    const what = levels.length > 0 ? 'lists' : 'ledgers';
+    throw new VerificationError(`${all} have the same blocks, but differ in their ${what}`, [...levels, ...ledgers.different]);
   }
   const listed = lists.compared.length < 2 ? [] : [`equal lists: ${lists.compared.map((i) => names[i]).join(', ')}`];
   const isWhole = details.length === 0;
   const found = isWhole
     ? `have the same data: digest ${mirrors[0]?.manifest.digest}.`
     : `agree in the ${count(common.length, 'block')} that all of them have.`;
-  log.info('compared', [`${all} ${found}`, ...details, ...listed].join('\n  '), { mirrors: names, different: 0, common: common.length });
+  log.info('compared', [`${all} ${found}`, ...details, ...listed, ...ledgers.equal].join('\n  '), {
+    mirrors: names,
+    different: 0,
+    common: common.length,
+  });
+}
+
+/**
+ * Compares the digests of ledgers, also those of starts, after each block for which several mirrors have one. Describes
+ * which mirrors agree.
+ */
+function compareLedgers(
+  mirrors: readonly Compared[],
+  names: readonly string[],
+): { readonly equal: string[]; readonly different: string[] } {
+  const points = mirrors.map(({ manifest: { ledger, start } }) => {
+    const known = [start, ledger?.lower, ledger].filter((point) => point !== undefined);
+    return new Map(known.map(({ height, hash, digest }) => [height, `${hash} ${digest}`]));
+  });
+  const result = { equal: [] as string[], different: [] as string[] };
+  for (const height of [...new Set(points.flatMap((known) => [...known.keys()]))].sort((a, b) => a - b)) {
+    const found = points.flatMap((known) => known.get(height) ?? []);
+    const text = `ledger after block ${height}: ${groupsOf(names, (i) => points[i]?.get(height))}`;
+    if (found.length > 1) result[new Set(found).size > 1 ? 'different' : 'equal'].push(text);
+  }
+  return result;
 }
 
 interface ComparedBlocks {

@@ -8,7 +8,7 @@ const ALONE = ['fullDisk', 'openFiles', 'outputStreams', 'overload', 'replaced',
 );
 
 /** Files of `npm test` that draw more random cases here. */
-const MORE = ['test/engine/ioErrors.test.ts', 'test/input/leftOut.test.ts', 'test/serve/proofs.test.ts'];
+const MORE = ['test/engine/ioErrors.test.ts', 'test/input/leftOut.test.ts', 'test/serve/pending.test.ts', 'test/serve/proofs.test.ts'];
 
 /** Suites that run once more with tiny limits, and must cross them. */
 const TINY_LIMITS = [
@@ -32,7 +32,12 @@ export default {
           ...shared,
           name: 'more',
           include: MORE,
-          env: { FC_RUNS: env['FC_RUNS'] ?? '4', IO_FAULTS: env['IO_FAULTS'] ?? '16', LIES: env['LIES'] ?? '100000' },
+          env: {
+            FC_RUNS: env['FC_RUNS'] ?? '4',
+            IO_FAULTS: env['IO_FAULTS'] ?? '16',
+            LIES: env['LIES'] ?? '100000',
+            MEMPOOLS: env['MEMPOOLS'] ?? '10000',
+          },
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },

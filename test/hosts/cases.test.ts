@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
+import { describeOutputs } from '../support/outputCases.ts';
 import type { Host } from '../support/server.ts';
 import { wrongVectors } from '../support/vectors.ts';
 import { startNetlify } from './netlifyChain.ts';
@@ -21,6 +22,8 @@ describe.each(LAYOUTS)('the case table on Netlify, layout %s', (layout) => {
 
   it.each(LIST_CASES)('$name', (one) => checkCase(host, one));
 });
+
+describeOutputs((dist) => startNetlify({ dist, edge: 'on' }));
 
 it('the recorded requests are answered on Netlify as recorded, or as a rule decides; 14 are outside of /runes, where Netlify answers', async () => {
   const dist = join(temporaryFolder(), 'dist');

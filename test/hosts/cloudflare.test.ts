@@ -10,6 +10,7 @@ import worker from '../../src/serve/cloudflare/worker.ts';
 import { readArchive } from '../support/archives.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { CASES, checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
+import { describeOutputs } from '../support/outputCases.ts';
 import { checkRanges } from '../support/ranges.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { type Answer, startServer } from '../support/server.ts';
@@ -51,6 +52,12 @@ const RETRY = { status: 503, headers: { 'retry-after': '5', 'cache-control': 'no
 describe.each(LAYOUTS)('R2, layout %s', (layout) => {
   const host = using(() => overR2(layout, layout === 'archive' ? {} : { PREFIX: 'a/mirror' }));
   it.each(LIST_CASES)('$name', (one) => checkCase(host(), one));
+});
+
+describeOutputs(async (folder) => {
+  const host = await startCloudflare({});
+  await host.put(folder, '');
+  return host;
 });
 
 describe('R2, the 720 recorded vectors', () => {

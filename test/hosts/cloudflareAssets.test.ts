@@ -7,6 +7,7 @@ import worker from '../../src/serve/cloudflare/worker.ts';
 import { MANIFEST, readArchive } from '../support/archives.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
+import { describeOutputs } from '../support/outputCases.ts';
 import { checkRanges } from '../support/ranges.ts';
 import type { LocalHost } from '../support/server.ts';
 import { checkErrorPages, checkSiteFiles } from '../support/siteFiles.ts';
@@ -33,6 +34,8 @@ function using(name: string): () => LocalHost & Logged {
     return host;
   };
 }
+
+describeOutputs(startCloudflareAssets);
 
 describe.each(LAYOUTS)('layout %s', (layout) => {
   const host = using(layout);

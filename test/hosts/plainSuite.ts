@@ -193,6 +193,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
         'client.d.ts',
         'lists.js',
         'proofs.js',
+        'pending.js',
         'openapi.json',
         'docs/init.js',
         'docs/LICENSE.txt',

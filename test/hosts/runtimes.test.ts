@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
+import { describeOutputs } from '../support/outputCases.ts';
 import { checkRanges } from '../support/ranges.ts';
 import { ndjson, record } from '../support/records.ts';
 import { checkSiteFiles } from '../support/siteFiles.ts';
@@ -44,6 +45,8 @@ describe.each(RUNTIMES)('%s', (runtime) => {
     it.each(LIST_CASES)('$name', (one) => checkCase(host(), one));
     it('says nothing of it', () => expect(host().errors()).toBe(''));
   });
+
+  describeOutputs((folder) => startRuntime(runtime, folder));
 
   it('answers the 720 recorded vectors as recorded, or as a rule decides', async () => {
     const host = await startRuntime(runtime, dist('vectors'));

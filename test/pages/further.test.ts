@@ -6,7 +6,7 @@ import { answerFromLists } from '../../src/lists/answers.ts';
 import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
 import { parsePath, parseTarget } from '../../src/pages/parseRequest.ts';
 import { respond } from '../../src/pages/respond.ts';
-import { NO_ARCHIVE } from '../support/archives.ts';
+import { NO_ARCHIVE, noTransactions } from '../support/archives.ts';
 
 const BARE: BuiltSite = {
   layout: 'files',
@@ -124,7 +124,7 @@ describe('a mirror that has every part', () => {
     const lists = { tip: 5, page: 2, names: [], balances: {}, outputs: { tipHash: TX } };
     const archive = { root: { lists } } as unknown as Archive;
     for (const part of ['balances', 'outputs'] as const) {
-      const body = await answerFromLists({ kind: 'further', part, address: '\ud800', window: LIST }, 'hiro', archive);
+      const body = await answerFromLists({ kind: 'further', part, address: '\ud800', window: LIST }, 'hiro', archive, noTransactions);
       expect(JSON.parse(String(body))).toMatchObject({ ...LIST, total: 0, results: [] });
     }
   });
@@ -158,7 +158,7 @@ describe('a mirror that lacks a part', () => {
       const request = parseTarget(`/runes/v1/${path}`, FULL);
       if (request.kind !== 'further') throw new Error('it is a request for a part');
       const archive = { root: {} } as Archive;
-      await expect(answerFromLists(request, 'hiro', archive)).rejects.toThrow(/^the root of the archive has no /);
+      await expect(answerFromLists(request, 'hiro', archive, noTransactions)).rejects.toThrow(/^the root of the archive has no /);
     },
   );
 

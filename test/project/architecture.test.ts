@@ -30,7 +30,7 @@ describe('imports', () => {
 
   it.each([
     ['src/format', ['src/format', 'src/limits.ts']],
-    ['src/pages', ['src/pages', 'src/format']],
+    ['src/pages', ['src/pages', 'src/format', 'src/limits.ts']],
     ['src/lists', ['src/lists', 'src/pages', 'src/format', 'src/runes']],
     ['src/limits.ts', ['src/format']],
     ['src/serve/http', ['src/serve/http', 'src/pages']],

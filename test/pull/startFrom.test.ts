@@ -3,29 +3,41 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealFile } from '../../src/contract/archiveFile.ts';
-import { DocumentWriter, documentsOf } from '../../src/engine/archive/documentWriter.ts';
+import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
 import { digestOf } from '../../src/engine/archive/ledgerDigest.ts';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
+import type { DocumentLevel } from '../../src/format/levels.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import { renderRoot } from '../../src/format/root.ts';
 import { limitsWith } from '../../src/limits.ts';
-import { addressOf, scriptOf } from '../../src/runes/address.ts';
+import { choosing } from '../../src/pull/node/locateStart.ts';
+import { readCoins } from '../../src/pull/node/nodeAnswers.ts';
+import { addressOf, scriptOfAddress } from '../../src/runes/address.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
-import { filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
-import { type FakeBlock, FakeNode } from '../support/fakeNode.ts';
+import { compareMirrors, readOther } from '../../src/verify/compareMirrors.ts';
+import { VerificationError } from '../../src/verify/findings.ts';
+import { filesBelow, RecordingLog, temporaryFolder, testBuild } from '../support/build.ts';
+import { chainOf, type FakeBlock, FakeNode } from '../support/fakeNode.ts';
 import { hash256 } from '../support/memoryLedger.ts';
 import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
 import { check } from '../support/outputs.ts';
 import { type PlainFiles, startPlainFiles } from '../support/plainFiles.ts';
 import { failedPull, testPull } from '../support/pull.ts';
+import { messageScript, taproot } from '../support/runeBlocks.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
 const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30, startOutputs: 7 });
 const next = randomFor('starts');
 const random = (below: number) => Math.floor(next() * below);
-const CHAIN = extended([], 166, random, 6);
+const CHAIN = (() => {
+  const blocks = extended([], 130, random, 6, 6);
+  // An etching whose premine is shared by eight outputs, most of which stay unspent.
+  const shared = [messageScript([2, 1, 6, 800, 0, 0, 0, 0, 9]), ...Array.from({ length: 8 }, (_, i) => taproot(100 + i))];
+  const inputs = [{ outpoint: Uint8Array.from({ length: 36 }, () => random(256)) }];
+  return extended([...blocks, ...chainOf(130, [[{ inputs, outputs: shared }]], blocks.at(-1)!.hash)], 35, random, 30, 6);
+})();
 /** Blocks that the mirror has, and the last block of its lower levels. */
 const [LENGTH, START] = [146, 139];
 
@@ -148,7 +160,8 @@ describe('a start', () => {
       expect(await pulledRows(to)).toEqual(rowsAbove(CHAIN.slice(0, LENGTH), 119));
       const other = temporaryFolder();
       await pull(other, [host.base, donor.base]);
-      expect(pulledTree(other)).toEqual(pulledTree(to));
+      // Only the list of mirrors has another order.
+      expect({ ...pulledTree(other), 'blocks.json': '' }).toEqual({ ...pulledTree(to), 'blocks.json': '' });
     } finally {
       await host.close();
     }
@@ -187,10 +200,15 @@ async function otherDigest(): Promise<PlainFiles> {
   return startPlainFiles(copy);
 }
 
-type Lie = (key: string, values: readonly string[]) => readonly string[];
+/** Changes a document: returns what a lying mirror has in its place. */
+type Lie = (key: string, values: readonly string[]) => readonly StoredDocument[];
+interface Lies {
+  readonly outputs?: Lie;
+  readonly etchings?: Lie;
+}
 
-/** Serves a copy of the mirror whose documents of outputs are changed; with a digest that fits them, if `isSealed`. */
-async function liar(lie: Lie, isSealed: boolean): Promise<PlainFiles> {
+/** Serves a copy of the mirror with changed documents; with a digest that fits them, if `isSealed`. */
+async function liar({ outputs, etchings }: Lies, isSealed: boolean): Promise<PlainFiles> {
   const copy = join(temporaryFolder(), 'liar');
   cpSync(out, copy, { recursive: true });
   const archive = StoredArchive.in(copy);
@@ -200,13 +218,17 @@ async function liar(lie: Lie, isSealed: boolean): Promise<PlainFiles> {
     return name;
   };
   const lists = archive.root.lists!;
-  const outputs = lists.outputs!.outputs.map((level) => {
-    const writer = new DocumentWriter(8 << 20, limits, put);
-    for (const { key, values } of documentsOf(archive, level))
-      if (lie(key, values).length > 0) writer.add({ key, values: lie(key, values) });
-    return writer.finish(level)!;
-  });
-  const changedLists: ListTables = { ...lists, outputs: { ...lists.outputs!, outputs } };
+  const changed = (levels: readonly DocumentLevel[], lie: Lie = (key, values) => [{ key, values }]) =>
+    levels.map((level) => {
+      const writer = new DocumentWriter(8 << 20, limits, put);
+      for (const { key, values } of documentsOf(archive, level)) for (const document of lie(key, values)) writer.add(document);
+      return writer.finish(level)!;
+    });
+  const changedLists: ListTables = {
+    ...lists,
+    etchings: { ...lists.etchings!, levels: changed(lists.etchings!.levels, etchings) },
+    outputs: { ...lists.outputs!, outputs: changed(lists.outputs!.outputs, outputs) },
+  };
   const content = gzipMember(Buffer.from(renderRoot({ ...archive.root, lists: changedLists })));
   const path = join(copy, 'runes/v1/manifest.json');
   const manifest = JSON.parse(readFileSync(path, 'utf8')) as { ledger: { height: number; hash: string; digest: string }; archive: object };
@@ -223,58 +245,131 @@ async function liar(lie: Lie, isSealed: boolean): Promise<PlainFiles> {
   return startPlainFiles(copy);
 }
 
+/** Outputs of the mirror that have an address, are unspent at the tip of the node, and were made up to the start. */
+function unspentOutputs(): StoredDocument[] {
+  const archive = StoredArchive.in(out);
+  const levels = archive.root.lists!.outputs!.outputs;
+  const newest = new Map(levels.flatMap((level) => [...documentsOf(archive, level)].map((document) => [document.key, document] as const)));
+  return [...newest.values()].filter(({ values: [place = ''] }) => /^\[.*"\]$/.test(place) && JSON.parse(place)[0] <= START);
+}
+
+const edited = (one: string, edit: (values: readonly string[]) => readonly string[]): Lie => {
+  return (key, values) => [{ key, values: key === one && values[0] !== '"spent"' ? edit(values) : values }];
+};
+/** Adds units to the first rune of an output. */
+const plus = (value: string, units: bigint) => value.replace(/"([0-9]+)"\]$/, (_, old) => `"${BigInt(old) + units}"]`);
+const moreUnits = (units: bigint) => (values: readonly string[]) => [values[0]!, plus(values[1]!, units), ...values.slice(2)];
+const owner = (address: string | null) => (values: readonly string[]) => [
+  values[0]!.replace(/,[^,]*\]$/, `,${JSON.stringify(address)}]`),
+  ...values.slice(1),
+];
+const unitsIn = (value: string) => BigInt(/"([0-9]+)"\]$/.exec(value)![1]!);
+const OTHER = addressOf(Buffer.concat([Buffer.from([0x51, 32]), Buffer.alloc(32, 77)]), NETWORKS.regtest, hash256);
+
+/** Each lie, and the first class of a start that finds it. Digests fit the lies, and the sums of the clever ones. */
+function allLies(): [name: string, lies: Lies, found: 'sums' | 'located' | 'verified'][] {
+  const outputs = unspentOutputs().filter(({ values }) => values.length === 2 && unitsIn(values[1]!) > 1n);
+  const pairs = outputs.flatMap((a) => outputs.flatMap((b) => (a.key < b.key ? [[a, b] as const] : [])));
+  const runeOf = ({ values }: StoredDocument) => JSON.parse(values[1]!)[0] as string;
+  const [from, to] = pairs.find(([a, b]) => runeOf(a) === runeOf(b))!;
+  const units = unitsIn(from.values[1]!);
+  const both =
+    (first: Lie, second: Lie): Lie =>
+    (key, values) =>
+      first(key, values).flatMap((document) => second(document.key, document.values));
+  const invented: Lie = (key, values) =>
+    key === from.key && values[0] !== '"spent"'
+      ? [
+          { key, values: moreUnits(-1n)(values) },
+          { key: `${key}9`, values: [values[0]!, values[1]!.replace(/"[0-9]+"\]$/, '"1"]')] },
+        ]
+      : [{ key, values }];
+  const without: Lie = (key, values) => (key === from.key ? [] : [{ key, values }]);
+  const isMintable = (text: string) => BigInt(JSON.parse(text).mint_terms?.amount ?? '0') > 0n;
+  const mints =
+    (isClever: boolean): Lie =>
+    (key, values) => {
+      const [text = ''] = values;
+      if (!isMintable(text)) return [{ key, values }];
+      const amount = BigInt(JSON.parse(text).mint_terms.amount);
+      const more = text.replace(/"total_mints":"([0-9]+)"/, (_, old) => `"total_mints":"${BigInt(old) + 1n}"`);
+      const burned = more.replace(/"burned":"([0-9]+)"/, (_, old) => `"burned":"${BigInt(old) + amount}"`);
+      return [{ key, values: [isClever ? burned : more] }];
+    };
+  const name: Lie = (key, values) => [{ key, values: [values[0]!.replace(/"name":"([A-Z]+)"/, '"name":"$1X"')] }];
+  return [
+    ['an amount', { outputs: edited(from.key, moreUnits(5n)) }, 'sums'],
+    ['units moved to another output', { outputs: both(edited(from.key, moreUnits(-1n)), edited(to.key, moreUnits(1n))) }, 'verified'],
+    ['another owner', { outputs: edited(from.key, owner(OTHER)) }, 'located'],
+    ['no owner', { outputs: edited(from.key, owner(null)) }, 'located'],
+    ['another height', { outputs: edited(from.key, ([place = '', ...runes]) => [place.replace(/^\[\d+/, '[2'), ...runes]) }, 'located'],
+    ['an output left out', { outputs: without }, 'sums'],
+    ['an output left out, and its units elsewhere', { outputs: both(without, edited(to.key, moreUnits(units))) }, 'verified'],
+    ['an invented output', { outputs: invented }, 'located'],
+    ['mints', { etchings: mints(false) }, 'sums'],
+    ['mints and burns', { etchings: mints(true) }, 'verified'],
+    ['names', { etchings: name }, 'verified'],
+  ];
+}
+const LIES = 11;
+
 describe('a mirror that lies', () => {
-  const first = () => {
-    const archive = StoredArchive.in(out);
-    const levels = archive.root.lists!.outputs!.outputs.filter(({ last }) => last <= START);
-    const documents = new Map(levels.flatMap((level) => [...documentsOf(archive, level)].map(({ key, values }) => [key, values] as const)));
-    return [...documents].find(([, [place = '']]) => place.startsWith('[') && place.endsWith('"]'))![0];
-  };
-  const lies: Readonly<Record<string, (key: string) => Lie>> = {
-    'leaves an output out': (one) => (key, values) => (key === one ? [] : values),
-    'changes an amount': (one) => (key, values) => (key === one ? values.map((value) => value.replace(/"([0-9]+)"\]$/, '"9$1"]')) : values),
-    'changes an address to none': (one) => (key, values) =>
-      key === one ? [(values[0] ?? '').replace(/,[^,]*\]$/, ',null]'), ...values.slice(1)] : values,
-  };
-  it.each(Object.entries(lies))('and %s is found if its digest is that of the truth', async (_, lie) => {
+  it.each(Array.from({ length: LIES }, (_, i) => i))('is found as the documentation says, lie %i', async (i) => {
     node.replace(CHAIN.slice(0, LENGTH));
-    const host = await liar(lie(first()), false);
+    expect(allLies()).toHaveLength(LIES);
+    const [name, lies, found] = allLies()[i]!;
+    const [honest, host] = [await liar(lies, false), await liar(lies, true)];
     try {
       const to = temporaryFolder();
-      const error = await failed(to, [host.base]);
-      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/cannot be a start: its files have the digest/)]);
-      // The folder is as before, so that another start may use it.
-      await pull(to);
-      expect(await pulledRows(to)).toEqual(rowsAbove(CHAIN.slice(0, LENGTH), START));
+      // A digest of the truth, and a second mirror that tells the truth, find each lie.
+      const damaged = await failed(to, [honest.base]);
+      expect([name, damaged.message]).toEqual([name, expect.stringMatching(/cannot be a start: its files have the digest/)]);
+      expect((await failed(to, [host.base, donor.base])).message).toContain('have different ledgers');
+      if (found !== 'verified') {
+        const error = await failed(to, [host.base], { check: 'all' });
+        const text = found === 'sums' ? /lack -?[0-9]+ units of its premine, mints and burns/ : /has other outputs than its ledger/;
+        expect([name, error.exitCode, error.message]).toEqual([name, 2, expect.stringMatching(text)]);
+        if (found === 'located') expect(error.details[0]).toMatch(/^[0-9a-f]{64}:[0-9]+: the mirror has height .*; the node has /);
+        // Nothing of the lie is left: the folder can start at another mirror.
+        expect(Object.keys(pulledTree(to)).filter((path) => /^[0-9]|blocks/.test(path))).toEqual([]);
+        if (i === 2) {
+          await pull(to);
+          expect(await pulledRows(to)).toEqual(rowsAbove(CHAIN.slice(0, LENGTH), START));
+        }
+      } else {
+        await pull(to, [host.base], { check: 'all' });
+        const error = await compared(to, out).catch((caught: unknown) => caught);
+        expect([name, error]).toEqual([name, expect.any(VerificationError)]);
+        const { message, details } = error as VerificationError;
+        // Rows above the start may already differ because of the lie.
+        expect(`${message} ${details.join()}`).toMatch(/ledger after block 139: .* ≠ |differ in .* of the/);
+      }
+    } finally {
+      await honest.close();
+      await host.close();
+    }
+  });
+
+  it('about all owners is found in a sample', async () => {
+    node.replace(CHAIN.slice(0, LENGTH));
+    const host = await liar({ outputs: (key, values) => [{ key, values: values[0] === '"spent"' ? values : owner(OTHER)(values) }] }, true);
+    try {
+      const error = await failed(temporaryFolder(), [host.base], { limits: { ...limits, locatedOutputs: 20 } });
+      expect([error.exitCode, error.details.length]).toEqual([2, 6]);
     } finally {
       await host.close();
     }
   });
 
   it.each([
-    [
-      'an address of another network',
-      (one: string): Lie =>
-        (key, values) =>
-          key === one
-            ? [(values[0] ?? '').replace(/,[^,]*\]$/, ',"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"]'), ...values.slice(1)]
-            : values,
-    ],
-    [
-      'an amount below zero',
-      (one: string): Lie =>
-        (key, values) =>
-          key === one ? values.map((value) => value.replace(/"([0-9]+)"\]$/, '"-$1"]')) : values,
-    ],
-    [
-      'text that is not JSON',
-      (one: string): Lie =>
-        (key, values) =>
-          key === one ? ['{', ...values.slice(1)] : values,
-    ],
-  ])('and has %s is refused even if its digest fits', async (_, lie) => {
+    ['an address of another network', owner('bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq')],
+    ['an amount below zero', (values: readonly string[]) => values.map((value) => value.replace(/"([0-9]+)"\]$/, '"-$1"]'))],
+    ['text that is not JSON', (values: readonly string[]) => ['{', ...values.slice(1)]],
+    ['a height that is no number', (values: readonly string[]) => [values[0]!.replace(/^\[[0-9]+/, '["1"'), ...values.slice(1)]],
+  ])('and has %s is refused even if its digest fits', async (_, edit) => {
     node.replace(CHAIN.slice(0, LENGTH));
-    const host = await liar(lie(first()), true).catch(() => liar(lie(first()), false));
+    const lies = { outputs: edited(unspentOutputs()[0]!.key, edit) };
+    const host = await liar(lies, true).catch(() => liar(lies, false));
     try {
       const error = await failed(temporaryFolder(), [host.base]);
       expect([error.exitCode, error.message]).toEqual([
@@ -284,6 +379,160 @@ describe('a mirror that lies', () => {
     } finally {
       await host.close();
     }
+  });
+});
+
+/** Builds a pulled folder, and compares it with another mirror. Returns the message. */
+async function compared(to: string, other: string): Promise<string> {
+  const built = join(to, 'dist');
+  await testBuild(built, { inputs: [join(to, 'pulled')], layout: 'archive', lists: true, limits });
+  const log = new RecordingLog();
+  await compareMirrors([await readOther(built, log), await readOther(other, log)], log);
+  return log.infos.map(({ message }) => message).join();
+}
+
+describe('the check of a start by the node', () => {
+  const startOf = (to: string) => JSON.parse(readFileSync(join(to, 'pulled/blocks.json'), 'utf8')).start;
+  const outputsAsked = () => node.calls.filter((call) => call.includes('getutxos')).flatMap((call) => call.match(/[0-9a-f]{64}-[0-9]+/g)!);
+
+  it('is written into the list of blocks and the manifest, and compared with other mirrors', async () => {
+    const to = temporaryFolder();
+    node.replace(CHAIN.slice(0, LENGTH));
+    node.calls.length = 0;
+    await pull(to, [donor.base, donor.base]);
+    const { ledger } = JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8'));
+    const { height, hash, digest } = ledger;
+    expect(startOf(to)).toEqual({ class: 'located', height, hash, digest, donors: [donor.base, donor.base] });
+    const asked = outputsAsked();
+    expect(new Set(asked).size).toBe(asked.length);
+    expect(asked.length).toBeGreaterThan(5);
+    expect(node.calls.filter((call) => call.includes('getutxos')).every((call) => call.split('/').length <= 3 + 15)).toBe(true);
+    expect(await compared(to, out)).toMatch(/ledger after block 139: .* = /);
+    const { start } = JSON.parse(readFileSync(join(to, 'dist/runes/v1/manifest.json'), 'utf8'));
+    expect(start).toEqual(startOf(to));
+    await check(join(to, 'dist'));
+    // It is done once.
+    node.calls.length = 0;
+    await pull(to);
+    expect(outputsAsked()).toEqual([]);
+    // A mirror of this mirror says it, too.
+    const host = await startPlainFiles(join(to, 'dist'));
+    const next = temporaryFolder();
+    try {
+      await testPull(host.base, next);
+      expect(startOf(next)).toEqual(startOf(to));
+    } finally {
+      await host.close();
+    }
+  });
+
+  it('waits for the tip, asks again after new blocks and reorganisations, and leaves out what was spent', async () => {
+    const to = temporaryFolder();
+    node.replace(CHAIN.slice(0, LENGTH));
+    node.calls.length = 0;
+    await pull(to, [donor.base], { wanted: { from: undefined, to: START + 2 } });
+    expect([startOf(to).class, outputsAsked()]).toEqual(['consistent', []]);
+    const fork = extended(CHAIN.slice(0, LENGTH - 2), 9, random, 10, 9);
+    let changes = 0;
+    node.onCall = () => {
+      if (!node.calls.at(-1)!.includes('getutxos') || changes > 2) return;
+      changes += 1;
+      node.replace(changes === 1 ? CHAIN.slice(0, LENGTH + 3) : changes === 2 ? fork.slice(0, LENGTH + 5) : fork);
+    };
+    const log = new RecordingLog();
+    try {
+      await pull(to, [donor.base], { confirmations: 100, check: 'all', log });
+    } finally {
+      node.onCall = undefined;
+    }
+    expect(startOf(to).class).toBe('located');
+    expect(await pulledRows(to)).toEqual(rowsAbove(fork, START));
+    const { figures } = log.infos.find(({ event }) => event === 'located')!;
+    const outputsOf = (chain: readonly FakeBlock[]) => [...memoryOf(chain).ledger.outputs.keys()];
+    const [before, after] = [outputsOf(CHAIN.slice(0, START + 1)), new Set(outputsOf(fork))];
+    const spent = before.filter((outpoint) => !after.has(outpoint)).length;
+    expect(figures).toMatchObject({ spent, asked: before.length - spent });
+  });
+
+  it('ends if the tip changes again and again, and continues later', async () => {
+    const to = temporaryFolder();
+    node.replace(CHAIN.slice(0, LENGTH));
+    node.onCall = () => {
+      if (node.calls.at(-1)!.includes('getutxos')) node.setTip(LENGTH + Math.floor(next() * 15));
+      else if (node.calls.at(-1)!.includes('chaininfo')) node.setTip(LENGTH - 1);
+    };
+    try {
+      node.replace(CHAIN);
+      node.setTip(LENGTH - 1);
+      expect((await failed(to, [donor.base], { confirmations: 100 })).message).toMatch(/changed 5 times while it was asked for outputs/);
+    } finally {
+      node.onCall = undefined;
+    }
+    expect(startOf(to).class).toBe('consistent');
+    node.setTip(CHAIN.length - 1);
+    await pull(to);
+    expect(startOf(to).class).toBe('located');
+  });
+
+  it('needs REST, and says it before it downloads', async () => {
+    node.replace(CHAIN.slice(0, LENGTH));
+    Object.assign(node.options, { rest: false, credentials: 'a:b' });
+    Object.assign(process.env, { CORE_RPC_USER: 'a', CORE_RPC_PASSWORD: 'b' });
+    donor.asked.length = 0;
+    try {
+      const error = await failed(temporaryFolder(), [donor.base]);
+      expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('does not answer REST, but a start asks for outputs')]);
+      expect(donor.asked).toEqual([]);
+    } finally {
+      Object.assign(node.options, { rest: true, credentials: undefined });
+      for (const name of ['CORE_RPC_USER', 'CORE_RPC_PASSWORD']) delete process.env[name];
+    }
+  });
+
+  it('retries answers that are cut, and accepts no other bytes', async () => {
+    const to = temporaryFolder();
+    node.replace(CHAIN.slice(0, LENGTH));
+    node.faults.push({ on: 'getutxos', cut: 40 }, { on: 'getutxos', status: 503 }, { on: 'getutxos', status: 200, body: 'x'.repeat(50) });
+    await pull(to);
+    expect([startOf(to).class, node.faults]).toEqual(['located', []]);
+    // Answer for three outputs, of which the node has the first and the last one.
+    const coin = (height: string, script: string) => `00000000${height}2202000000000000${script}`;
+    const hex = ['91000000', '07'.repeat(32), '0105', '02', coin('03000000', '0151'), coin('04010000', '025152')].join('');
+    const bytes = Buffer.from(hex, 'hex');
+    const coins = [{ height: 3, script: Uint8Array.of(0x51) }, undefined, { height: 260, script: Uint8Array.of(0x51, 0x52) }];
+    expect(readCoins(bytes, 3)).toEqual({ tip: '07'.repeat(32), coins });
+    for (let length = 0; length < bytes.length; length++)
+      expect(() => readCoins(bytes.subarray(0, length), 3)).toThrow('unexpected answer');
+    const others = [`${hex}00`, hex.replace('0105', '0107'), hex.replace('0105', '0205'), hex.replace('010502', '010503')];
+    for (const other of others) expect(() => readCoins(Buffer.from(other, 'hex'), 3)).toThrow('unexpected answer');
+    expect(() => readCoins(bytes, 9)).toThrow('unexpected answer');
+  });
+
+  it('asks for random outputs, others at each start', async () => {
+    const file = join(temporaryFolder(), 'outputs.txt');
+    const all = Array.from({ length: 1000 }, (_, i) => ({ name: `${i}`, height: i, address: '-' }));
+    const choose = async () => {
+      for await (const _ of choosing(
+        (async function* () {
+          yield* all;
+        })(),
+        file,
+        'sample',
+        { locatedOutputs: 100 },
+      ));
+      return readFileSync(file, 'utf8').trimEnd().split('\n');
+    };
+    const counts = new Array<number>(10).fill(0);
+    const samples = new Set<string>();
+    for (let i = 0; i < 20; i++) {
+      const lines = await choose();
+      expect(new Set(lines).size).toBe(100);
+      samples.add([...lines].sort().join());
+      for (const line of lines) counts[Math.floor(Number(line.split(' ')[0]) / 100)]! += 1;
+    }
+    expect(samples.size).toBe(20);
+    // Of 2,000 outputs, each hundred gives about 200: 130 is five standard deviations away.
+    for (const count of counts) expect(Math.abs(count - 200)).toBeLessThan(70);
   });
 });
 
@@ -321,11 +570,11 @@ it('converts each kind of address to its script, and refuses other text', () => 
   ];
   for (const script of scripts) {
     const address = addressOf(script, main, hash256)!;
-    expect(Buffer.from(scriptOf(address, main, hash256)!)).toEqual(script);
-    expect(scriptOf(address, signet, hash256)).toBeUndefined();
-    expect(scriptOf(address.toUpperCase(), main, hash256)).toBeUndefined();
-    expect(scriptOf(`${address.slice(0, -1)}x`, main, hash256)).toBeUndefined();
+    expect(Buffer.from(scriptOfAddress(address, main, hash256)!)).toEqual(script);
+    expect(scriptOfAddress(address, signet, hash256)).toBeUndefined();
+    expect(scriptOfAddress(address.toUpperCase(), main, hash256)).toBeUndefined();
+    expect(scriptOfAddress(`${address.slice(0, -1)}x`, main, hash256)).toBeUndefined();
   }
   for (const text of ['', '1', 'bc1', 'bc1q', '0'.repeat(34), '\u{1f600}', 'x'.repeat(5000)])
-    expect(scriptOf(text, main, hash256)).toBeUndefined();
+    expect(scriptOfAddress(text, main, hash256)).toBeUndefined();
 });

@@ -180,6 +180,18 @@ class Comparison {
     await this.list(target, balances.length, entry, { window });
   }
 
+  /** Checks an output. A mirror need not tell what it held if its transaction has many records. */
+  async output(outpoint: string, written = outpoint): Promise<void> {
+    const { model } = this.of;
+    const [target, found] = [path('outputs', written), model.output(outpoint)];
+    const answer = await this.ask(target);
+    if (answer.status !== 501 || found?.spent === false) return this.judge(target, answer, outputBody(model, outpoint, found));
+    const { body } = await this.ask(path('transactions', outpoint.split(':')[0] ?? '', 'activity'));
+    const total = Number(/"total":([0-9]+)/.exec(body)?.[1]);
+    const told = answer.body.includes(`its transaction has ${total} records`) ? total : 0;
+    this.judge(target, { status: 200, body: String(told > MOST_READ) }, 'true');
+  }
+
   async outputs(address: string, window?: Window): Promise<void> {
     const outputs = this.of.model.outputsOf(address);
     const entry = (index: number) => (outputs[index] ? listedOutput(outputs[index]) : '');
@@ -202,6 +214,9 @@ async function compareFolded(comparison: Comparison, { model, rows }: Compared, 
   const text = (records: readonly string[]) => [...records].sort().join('\n');
   comparison.judge(`${target}, in any order`, { status: 200, body: text(got) }, text(expected));
 }
+
+/** Records of the longest transaction that a mirror reads to tell what an output held: 25 pages of 60. */
+const MOST_READ = 1500;
 
 /**
  * Compares every unspent output, balance, holder and supply. With `spent`, it also asks for each output that ever was,
@@ -227,7 +242,7 @@ export async function compareAll(compared: Compared, spent: boolean): Promise<vo
     if (spent || (!isSpent && address === null)) outpoints.push(outpoint);
   }
   for (const outpoint of outpoints.sort()) {
-    await comparison.check(path('outputs', outpoint), outputBody(model, outpoint, model.output(outpoint)));
+    await comparison.output(outpoint);
   }
 }
 
@@ -380,7 +395,7 @@ export async function compareRandom(compared: Compared, candidates: Candidates, 
     async () => {
       const outpoint = next() < 0.05 ? `${nobody.slice(2)}:${below(3)}` : any(outpoints, `${nobody.slice(2)}:0`);
       const written = next() < 0.5 ? outpoint : `0x${outpoint}`;
-      await comparison.check(path('outputs', written), outputBody(model, outpoint, model.output(outpoint)));
+      await comparison.output(outpoint, written);
     },
     async () => {
       const window = windowOf(2);

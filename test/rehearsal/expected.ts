@@ -141,9 +141,10 @@ export function listedOutput({ outpoint, address, location, held: runes }: Outpu
   });
 }
 
-/** Returns the answer for one output: what it holds now. */
+/** Returns the answer for one output: what it holds now, or held if it is spent. */
 export function outputBody(model: Model, outpoint: string, found: OutputAnswer | null): string {
   const tip = object(tipOf(model)).slice(0, -1);
-  const rest = found === null || found.spent ? object({ output: json(`0x${outpoint}`), runes: '[]' }) : listedOutput(found);
-  return `${tip},${rest.slice(1)}`;
+  if (found?.spent === false) return `${tip},${listedOutput(found).slice(1, -1)},"spent":false}`;
+  const spent = found === null ? { spent: 'null' } : { spent: 'true', held: `[${found.held.map(held).join(',')}]` };
+  return `${tip},${object({ output: json(`0x${outpoint}`), runes: '[]', ...spent }).slice(1)}`;
 }

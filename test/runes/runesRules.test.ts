@@ -3,7 +3,7 @@
  * transactions.
  */
 import { describe, expect, it } from 'vitest';
-import { addressOf, hasAddress } from '../../src/runes/address.ts';
+import { addressOf, hasAddress, scriptOfAddress } from '../../src/runes/address.ts';
 import { hashText } from '../../src/runes/bytes.ts';
 import type { LedgerRow } from '../../src/runes/ledgerRows.ts';
 import { commitmentOf, minimumName, nameNumber, nameText, spacedName } from '../../src/runes/name.ts';
@@ -106,6 +106,14 @@ describe('addresses', () => {
   ] as const)('of %s on %s is %s', (script, network, address) => {
     expect(addressOf(hex(script), NETWORKS[network], hash256)).toBe(address);
     expect(hasAddress(hex(script))).toBe(address !== null);
+    if (address === null) return;
+    expect(Buffer.from(scriptOfAddress(address, NETWORKS[network], hash256)!).toString('hex')).toBe(script);
+    const other = network === 'main' ? 'regtest' : 'main';
+    expect(scriptOfAddress(address, NETWORKS[other], hash256)).toBeUndefined();
+    for (let at = 0; at < address.length; at++) {
+      const wrong = `${address.slice(0, at)}${address[at] === 'z' ? 'x' : 'z'}${address.slice(at + 1)}`;
+      expect(scriptOfAddress(wrong, NETWORKS[network], hash256), wrong).toBeUndefined();
+    }
   });
 });
 

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
+import { describeOutputs } from '../support/outputCases.ts';
 import { untilClosed } from '../support/raw.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
@@ -38,6 +39,8 @@ describe('the case table, layout archive', () => {
 
   it.each(LIST_CASES)('$name', (one) => checkCase(archive, one));
 });
+
+describeOutputs(startServer);
 
 it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(host));
 

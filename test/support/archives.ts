@@ -19,6 +19,9 @@ export const NO_ARCHIVE: Pick<Files<OpenFile>, 'read' | 'inflate'> = {
   inflate: () => Promise.reject(new Error('a page of an archive is inflated')),
 };
 
+/** For requests that no transaction is read for. */
+export const noTransactions = (): Promise<never> => Promise.reject(new Error('a transaction is read'));
+
 export const MANIFEST = 'runes/v1/manifest.json';
 
 /** Paths of the archive's files in an output. */

@@ -18,7 +18,7 @@ const DOG = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 const block = (id: string | number, query = '') => `/runes/v1/blocks/${id}/activity${query}`;
 const tx = (id: string, query = '') => `/runes/v1/transactions/${id}/activity${query}`;
 
-interface Case {
+export interface Case {
   readonly name: string;
   readonly method?: string;
   readonly target: string;
@@ -30,7 +30,7 @@ interface Case {
 
 const list = (name: string, target: string, ...body: [number, number, number, number]): Case => ({ name, target, status: 200, body });
 const error = (statusCode: number, reason: string, message: string) => JSON.stringify({ statusCode, error: reason, message });
-const refused = (name: string, target: string, message: string): Case => ({
+export const refused = (name: string, target: string, message: string): Case => ({
   name,
   target,
   status: 400,
@@ -178,7 +178,7 @@ export async function checkCase(
   // Of the sample's blocks, 2000010 is the highest and these are six below it. HEAD has no body to tell by.
   if (method === 'GET') {
     const heights = [...answer.body.matchAll(/"block_height":([0-9]+),"tx_id"/g)].map(([, height]) => Number(height));
-    const isList = /\/(?:etchings|addresses)\//.test(target);
+    const isList = /\/(?:etchings|addresses|outputs)\//.test(target);
     const isSettled = !isList && heights.length > 0 && Math.max(...heights) <= 2000004;
     if (knowsSettled) expect(answer.headers['cdn-cache-control']).toBe(isSettled ? 'public, max-age=86400' : undefined);
     expect(answer.headers['cache-control']).toBe('public, no-cache, must-revalidate');

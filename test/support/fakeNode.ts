@@ -77,6 +77,8 @@ export interface FakeNodeOptions {
   headers?: number | undefined;
   /** Outputs that the chain's own blocks do not have, by outpoint as `txid:index`. */
   outputs?: ((outpoint: string) => PreviousOutput | undefined) | undefined;
+  /** Milliseconds per outpoint of `getutxos`, which reads from the disk one outpoint after the other. */
+  diskMs?: number;
 }
 
 /** Answers of Core that several tests use. */
@@ -144,6 +146,9 @@ export class FakeNode {
   readonly #idle: (() => void)[] = [];
   /** Requests that were refused because the queue was full. */
   refused = 0;
+  /** Unspent outputs after the block with the hash `tip`, by outpoint. */
+  #unspent: { readonly tip: string; readonly outputs: ReadonlyMap<string, PreviousOutput> } | undefined;
+  #disk: Promise<void> = Promise.resolve();
   /** Bytes of the largest answer. */
   largest = 0;
 
@@ -229,6 +234,12 @@ export class FakeNode {
           ? this.#rest(path.slice('/rest'.length), fault?.warmingUp)
           : bare(404);
     this.largest = Math.max(this.largest, reply.body.length);
+    const { diskMs = 0 } = this.options;
+    if (diskMs > 0 && call.startsWith('/rest/getutxos/')) {
+      const ms = diskMs * outpointsIn(call).length;
+      this.#disk = this.#disk.then(() => pause(ms));
+      await this.#disk;
+    }
     if (this.options.threads !== undefined)
       await this.#work(
         costOf(call, question?.params, (hash) => this.#known.get(hash)),
@@ -255,6 +266,7 @@ export class FakeNode {
       if (this.#isPruned(block)) return text(404, `${spender} undo not available`);
       return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: this.#spentOutputs(block) };
     }
+    if (path.startsWith('/getutxos/')) return this.#coins(path);
     const [, number, start = ''] = /^\/headers\/(\d+)\/([0-9a-f]{64})\.bin$/.exec(path) ?? [];
     if (number !== undefined) {
       if (Number(number) > 2000) return text(400, 'Header count is invalid or out of acceptable range (1-2000)');
@@ -282,6 +294,42 @@ export class FakeNode {
     const why = this.#whyMissing(block);
     if (why !== undefined) return text(404, `${argument} not available (${why})`);
     return formatted(format, block.bytes, () => this.#jsonBlock(block, call === 'block' ? 3 : 1));
+  }
+
+  /** Answers as Core does: height and hash of the tip, a bit for each outpoint, and the outputs that are unspent. */
+  #coins(path: string): Reply {
+    const names = outpointsIn(path);
+    if (!path.endsWith('.bin') || names.length === 0) return text(400, 'Error: empty request');
+    if (names.length > 15) return text(400, `Error: max outpoints exceeded (max: 15, tried: ${names.length})`);
+    const found = names.map((name) => (this.options.outputs ?? ((one) => this.#unspentAtTip().get(one)))(name));
+    const bits = Buffer.alloc(Math.ceil(names.length / 8));
+    for (const [i, output] of found.entries()) if (output !== undefined) bits[i >> 3] = (bits[i >> 3] ?? 0) | (1 << (i & 7));
+    const parts = [int32(this.#tip), Buffer.from(this.#at(this.#tip)?.hash ?? '', 'hex').reverse(), compact(bits.length), bits];
+    const coins = found.filter((output) => output !== undefined);
+    parts.push(compact(coins.length));
+    for (const { height, script } of coins)
+      parts.push(int32(0), int32(height), Buffer.from('2202000000000000', 'hex'), compact(script.length), script);
+    return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: Buffer.concat(parts) };
+  }
+
+  #unspentAtTip(): ReadonlyMap<string, PreviousOutput> {
+    const tip = this.#at(this.#tip)?.hash ?? '';
+    if (this.#unspent?.tip === tip) return this.#unspent.outputs;
+    const outputs = new Map<string, PreviousOutput>();
+    for (const block of this.#chain.filter(({ height }) => height <= this.#tip)) {
+      const { bytes, inputs, txids, transactions } = this.#parse(block);
+      transactions.forEach(({ firstInput, inputs: count, outputs: made }, index) => {
+        for (let i = 0; i < count; i++) outputs.delete(outpointText(bytes, inputs[firstInput + i] ?? 0));
+        for (let i = 0; i < made; i++) {
+          const name = `${hashText(txids, 32 * index)}:${i}`;
+          const output = this.#outputs.get(name);
+          // Core keeps no outputs that nobody can spend.
+          if (output !== undefined && output.script[0] !== 0x6a) outputs.set(name, { ...output, height: block.height });
+        }
+      });
+    }
+    this.#unspent = { tip, outputs };
+    return outputs;
   }
 
   #rpc({ id, method, params }: RpcQuestion, authorization: string | undefined, warmingUp: string | undefined): Reply {
@@ -468,6 +516,15 @@ export class FakeNode {
     });
     return { txid: hashText(txids, 32 * index), version: 2, vin };
   }
+}
+
+/** Returns the outpoints in a path of `getutxos`, as `txid:index`. */
+const outpointsIn = (path: string): string[] => [...path.matchAll(/\/([0-9a-f]{64})-([0-9]+)/g)].map(([, txid, vout]) => `${txid}:${vout}`);
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
 }
 
 /**

@@ -30,7 +30,8 @@ export function signedFiles(files: Files, time: string, change: Partial<Manifest
   return new Map([...files, [MANIFEST, manifestFile(signed)[1]]]);
 }
 
-const readFiles = (out: string): Files => new Map(filesBelow(out).map((path) => [path, readFileSync(join(out, path))]));
+/** All files of a build, by path. */
+export const readFiles = (out: string): Files => new Map(filesBelow(out).map((path) => [path, readFileSync(join(out, path))]));
 
 /**
  * Returns a file with other content that has valid checksums, but with the tail of the right content: a table with a

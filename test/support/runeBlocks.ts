@@ -24,7 +24,7 @@ export const compact = (value: number): Uint8Array =>
 
 const prefixed = (bytes: Uint8Array): Uint8Array => Buffer.concat([compact(bytes.length), bytes]);
 
-function transactionBytes({ inputs, outputs }: Transaction): Uint8Array {
+export function transactionBytes({ inputs, outputs }: Transaction): Uint8Array {
   const segwit = inputs.some(({ witness }) => witness);
   return Buffer.concat([
     uint(2, 4),

@@ -1,7 +1,7 @@
 /** Lists the etchings that a build knows from its state, and tells whether it has all mints and burns. */
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../../duckdb/table.ts';
-import type { Start } from '../../input/readStart.ts';
+import type { StartRows } from '../../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../../input/recognise.ts';
 import type { StateTables } from './state.ts';
 
@@ -21,7 +21,7 @@ export interface Etchings {
    */
   readonly hasCounts: boolean;
   /** The start that lists begin with. Undefined without counts, and if the data has the blocks below, too. */
-  readonly start: Start | undefined;
+  readonly start: StartRows | undefined;
 }
 
 /** Order of etchings, oldest first. Only wrong data needs the last two columns. */
@@ -48,7 +48,7 @@ export const orderEtchings = (
  * 0 must exist, because a runes table may lack the oldest runes. `given` is the start of the input: it has the records
  * up to its block, if the blocks that were read begin above it.
  */
-export async function listEtchings(state: StateTables, given: Start | undefined, store: Store): Promise<Etchings | undefined> {
+export async function listEtchings(state: StateTables, given: StartRows | undefined, store: Store): Promise<Etchings | undefined> {
   const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });
   const { runes, incomplete, others } = await store.row(
     `SELECT count(*) AS runes, count(*) FILTER (NOT is_complete) AS incomplete,
@@ -82,7 +82,7 @@ export async function listEtchings(state: StateTables, given: Start | undefined,
 }
 
 /** True if the first block that was read is the one after the start, and no lower block has records. */
-async function beginsAbove({ height }: Start, { blocks, readBlocks }: StateTables, store: Store): Promise<boolean> {
+async function beginsAbove({ height }: StartRows, { blocks, readBlocks }: StateTables, store: Store): Promise<boolean> {
   const { first, lowest } = await store.row(
     `SELECT coalesce((SELECT min(first) FROM ${readBlocks}), -1) AS first, coalesce(min(block_height), ${height + 1}) AS lowest FROM ${blocks}`,
     { first: int, lowest: int },

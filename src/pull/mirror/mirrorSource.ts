@@ -4,7 +4,7 @@
  */
 import { gunzipSync } from 'node:zlib';
 import { type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
-import type { LastRead, Sources } from '../../contract/sources.ts';
+import type { LastRead, Sources, Start } from '../../contract/sources.ts';
 import { CliError, InputError } from '../../errors.ts';
 import { formatFault } from '../../format/formatVersion.ts';
 import { answerFromLists } from '../../lists/answers.ts';
@@ -127,6 +127,9 @@ export class MirrorSource implements Source {
   /** Manifest at the last look. */
   get manifest(): Manifest {
     return this.#manifest;
+  }
+  get start(): Start | undefined {
+    return this.#manifest.start;
   }
   readonly perFile = 1;
   readonly knowsDigests = true;

@@ -16,12 +16,15 @@ import { PassingError } from '../httpConnections.ts';
 import { hash256 } from './hash256.ts';
 import {
   bytesOf,
+  type Coins,
   chainInfo,
   ENVELOPE_BYTES,
   hashAnswer,
   LARGEST_BLOCK,
+  LARGEST_COINS,
   networkInfo,
   PreviousOutputs,
+  readCoins,
   type WantedInput,
 } from './nodeAnswers.ts';
 import {
@@ -217,6 +220,23 @@ export class BitcoinNode {
     throw new InputError(`${this.name} does not tell which outputs block ${block.hash} spends, so etchings cannot be checked`, [
       ADVICE_FOR_PREVIOUS,
     ]);
+  }
+
+  /** Throws an InputError if the node does not answer REST. `why` is the reason to need it, as a sentence. */
+  checkRest(why: string): void {
+    if (this.#hasRest) return;
+    throw new InputError(`${this.name} does not answer REST, but ${why}`, ['Set rest=1 in bitcoin.conf and restart the node.']);
+  }
+
+  /**
+   * Returns unspent outputs, without regard to the mempool. `outpoints` are at most `COINS_AT_ONCE` texts `txid:vout`.
+   */
+  coins(outpoints: readonly string[]): Promise<Coins> {
+    this.checkRest('only REST tells unspent outputs');
+    const path = outpoints.map((outpoint) => outpoint.replace(':', '-')).join('/');
+    return this.#calls.persist('unspent outputs', async () =>
+      readCoins(await this.#calls.restBody(`/getutxos/${path}.bin`, LARGEST_COINS), outpoints.length),
+    );
   }
 
   close(): void {

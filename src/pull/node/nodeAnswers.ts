@@ -1,11 +1,13 @@
 /** Schemas of Bitcoin Core's answers, and the largest sizes. */
 import { z } from 'zod';
 import { hex64 } from '../../contract/schemas.ts';
+import { copyOf, hashText, uint32At } from '../../runes/bytes.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import { HIGHEST } from '../blockSource.ts';
 import { PassingError } from '../httpConnections.ts';
 import { JsonPicker } from './jsonPicker.ts';
 import { parsed, RpcError } from './nodeCalls.ts';
+import { compactSize, LONGEST_SCRIPT, VALUE_BYTES } from './spentOutputs.ts';
 
 /** Largest block that Bitcoin's rules allow, in bytes. */
 export const LARGEST_BLOCK = 4_000_000;
@@ -82,4 +84,49 @@ export class PreviousOutputs extends JsonPicker {
     }
     return found;
   }
+}
+
+/** An unspent output: height of its block, and script. */
+export type Coin = PreviousOutput;
+
+/** Unspent outputs after the block with the hash `tip`. Undefined for outpoints that are spent or unknown. */
+export interface Coins {
+  readonly tip: string;
+  readonly coins: readonly (Coin | undefined)[];
+}
+
+/** Most outpoints that one request of `rest/getutxos` may have. */
+export const COINS_AT_ONCE = 15;
+
+/** Largest answer of `rest/getutxos`, in bytes. */
+export const LARGEST_COINS = 100 + COINS_AT_ONCE * (30 + LONGEST_SCRIPT);
+
+/** Offset of the tip's hash in an answer, and of the bits that tell which outpoints were found. */
+const [TIP_AT, BITS_AT] = [4, 37];
+
+/**
+ * Parses the binary answer of `rest/getutxos` for `count` outpoints: height and hash of the tip, a bit for each
+ * outpoint, and for each one that was found 4 unused bytes, height, value and script. Throws a PassingError for other
+ * bytes.
+ */
+export function readCoins(bytes: Uint8Array, count: number): Coins {
+  let at = BITS_AT + Math.ceil(count / 8);
+  const found = Array.from({ length: count }, (_, i) => ((bytes[BITS_AT + (i >> 3)] ?? 0) >> (i & 7)) & 1);
+  const size = (from: number, expected?: number) => {
+    const read = compactSize(bytes, from);
+    if (read === undefined || read.value > LONGEST_SCRIPT || (expected ?? read.value) !== read.value)
+      throw new PassingError('has an unexpected answer');
+    return read;
+  };
+  size(BITS_AT - 1, at - BITS_AT);
+  at = size(at, found.filter(Boolean).length).end;
+  const coins = found.map((bit) => {
+    if (bit === 0) return undefined;
+    const script = size(at + 8 + VALUE_BYTES);
+    const coin = { height: uint32At(bytes, at + 4), script: copyOf(bytes, script.end, script.end + script.value) };
+    at = script.end + script.value;
+    return coin;
+  });
+  if (at !== bytes.length) throw new PassingError('has an unexpected answer: its length is wrong');
+  return { tip: hashText(bytes, TIP_AT), coins };
 }

@@ -56,7 +56,12 @@ export class NodeFolder {
     const hash = this.#ledger.hashAt(height);
     const tip = heights.length === 0 || hash === undefined ? undefined : { height, hash };
     const known = ends === undefined ? {} : { ends: [...ends] };
-    updateBlocksFile(this.#path, allBy('ord'), heights, heights, { tip, network: this.#ledger.network, ...known });
+    updateBlocksFile(this.#path, allBy('ord'), heights, heights, {
+      tip,
+      network: this.#ledger.network,
+      ...known,
+      start: this.#ledger.start,
+    });
     return heights;
   }
 

@@ -6,10 +6,11 @@
  * A commit writes the runes, then the rows, then the journal of the ledger. If a pull is killed in between, the next
  * pull removes rows above the ledger's height and reads their blocks again.
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Log } from '../../cli/log.ts';
+import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import type { LastRead } from '../../contract/sources.ts';
+import type { LastRead, Start } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import { lowerEnds } from '../../format/levels.ts';
@@ -24,15 +25,16 @@ import type { Heights } from '../heightRange.ts';
 import type { PullOptions, PullResult } from '../pullBlocks.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
 import { announce, type Look } from './announce.ts';
-import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
+import { checkNetwork, checkNew, firstWanted, lastBlocks, lost, withAdvice } from './checkFolder.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
+import { type Check, locateStart, WrongStartError } from './locateStart.ts';
 import { NodeFolder } from './nodeFolder.ts';
 import { knownRunes } from './readPulledRunes.ts';
 import { RecentBlocks } from './recentBlocks.ts';
 import { removeReplaced } from './reorganisation.ts';
 import { RowFiles } from './rowFiles.ts';
-import { type Donor, removeDownloads, startFrom } from './startFrom.ts';
+import { type Donor, discardStart, outputsFile, removeDownloads, startFrom } from './startFrom.ts';
 import { ahead } from './workAhead.ts';
 
 /** Longest time between two commits, in milliseconds. */
@@ -48,6 +50,8 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly difficulty?: DifficultyRules;
   /** Mirrors whose ledger a new folder takes over, instead of reading all blocks. */
   readonly startFrom?: readonly Donor[] | undefined;
+  /** Which outputs of a start to check; a sample by default. */
+  readonly check?: Check | undefined;
 }
 
 /** Thrown if the node's chain changes while it is read. */
@@ -96,11 +100,11 @@ export class NodePull {
       if (found === undefined) {
         checkNew(folder);
         if (options.startFrom !== undefined) {
-          await startFrom(options.startFrom, { ...options, chain }, node, store, log);
+          await startFrom(options.startFrom, { ...options, check: options.check ?? 'sample', chain }, node, store, log);
           found = readState(state);
         }
       }
-      removeDownloads(folder);
+      removeDownloads(folder, found?.start?.class === 'consistent');
       const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
       const runes = await knownRunes(folder, limits, store);
       const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
@@ -123,9 +127,40 @@ export class NodePull {
     this.#ledger.close();
   }
 
-  /** Reads all blocks up to the node's tip, or up to the last wanted block. */
+  /** Reads all blocks up to the node's tip, or up to the last wanted block. At the tip, checks a new start. */
   async run(progress: Progress): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
+    const result = await this.#readAll(progress);
+    const { start } = this.#ledger;
+    if (start?.class !== 'consistent') return result;
+    if (this.#ledger.height === this.#tip) return this.#locate(start, progress);
+    this.#log.notice(`the outputs of the start are checked when a pull has reached the last block of ${this.#node.name}`);
+    return result;
+  }
+
+  /** Asks the node for outputs of a start. Removes all files if the node has others. */
+  async #locate(start: Start, progress: Progress): Promise<PullResult> {
+    const { folder, concurrency, signal } = this.#options;
+    const [path, ledger] = [outputsFile(folder), this.#ledger];
+    if (!existsSync(path)) throw lost(`${path} is missing`, folder);
+    const locating = { path, network: this.#network, ledger, concurrency, signal, catchUp: () => this.#readAll(progress) };
+    try {
+      const { asked, spent } = await locateStart(locating, this.#node, progress);
+      ledger.setLocated(start);
+      this.#log.info(
+        'located',
+        `Located: ${this.#node.name} has ${count(asked, 'output')} of the ledger after block ${start.height}, at the same height and address; ${spent} others were spent since. Nothing has checked amounts, mints and names.`,
+        { height: start.height, class: 'located', asked, spent },
+      );
+    } catch (error) {
+      if (error instanceof WrongStartError) discardStart(folder);
+      throw error;
+    }
+    removeDownloads(folder, false);
+    return this.#readAll(progress);
+  }
+
+  async #readAll(progress: Progress): Promise<PullResult> {
     try {
       let moves = 0;
       for (let round = 0; ; round++) {

@@ -8,10 +8,10 @@ import type { Commitment } from '../../runes/indexBlock.ts';
 import type { Block } from '../../runes/parseBlock.ts';
 
 /** Longest script of an output that can be spent, in bytes. */
-const LONGEST_SCRIPT = 10_000;
+export const LONGEST_SCRIPT = 10_000;
 
 /** Bytes of an output's value, which precedes its script. */
-const VALUE_BYTES = 8;
+export const VALUE_BYTES = 8;
 
 export class FormatError extends Error {}
 
@@ -78,7 +78,7 @@ export class SpentOutputs {
 }
 
 /** Reads an integer of 1, 3 or 5 bytes. Returns undefined if it is not complete. */
-function compactSize(bytes: Uint8Array, at: number): { readonly value: number; readonly end: number } | undefined {
+export function compactSize(bytes: Uint8Array, at: number): { readonly value: number; readonly end: number } | undefined {
   const first = bytes[at];
   if (first === undefined) return undefined;
   if (first < 0xfd) return { value: first, end: at + 1 };

@@ -2,15 +2,17 @@
  * Starts a pull from a node at the ledger of another mirror: downloads the documents of etchings and unspent outputs
  * after a block B from its archive, and writes the runes and the unspent outputs as if all blocks up to B had been read.
  *
- * The digest of the ledger finds damage, and B must be a block of the node. But the digest is the mirror's own, so a
- * mirror that lies about amounts, mints or names is not found. Several mirrors must have the same digest.
+ * The digest of the ledger and the sums of each rune find damage, and B must be a block of the node. But the digest is
+ * the mirror's own. When the pull has reached the tip, locateStart.ts asks the node for outputs. A mirror that lies
+ * about amounts, mints or names is not found. Several mirrors must have the same digest.
  */
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../cli/log.ts';
 import { count } from '../../cli/log.ts';
 import { openFile } from '../../contract/archiveFile.ts';
 import type { Manifest } from '../../contract/schemas.ts';
+import type { Start } from '../../contract/sources.ts';
 import { replaceFile, writeNew } from '../../disk/replaceFile.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { digestOf, levelsUpTo, newestOf } from '../../engine/archive/ledgerDigest.ts';
@@ -23,24 +25,31 @@ import { mintedUnits, parseCounts, parseEtching } from '../../lists/parseEtching
 import { parseOutput } from '../../lists/unspentOutputs.ts';
 import { archivePath } from '../../pages/filePaths.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
-import { scriptOf } from '../../runes/address.ts';
+import { scriptOfAddress } from '../../runes/address.ts';
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
 import { NETWORKS } from '../../runes/networks.ts';
-import { type RuneId, runeId } from '../../runes/runeId.ts';
+import { type RuneId, runeId, runeIdText } from '../../runes/runeId.ts';
 import type { NewOutput } from '../../runes/unspentLedger.ts';
-import { startLedger } from '../../unspent/diskLedger.ts';
+import { removeState, startLedger } from '../../unspent/diskLedger.ts';
 import type { Client } from '../httpClient.ts';
 import { findManifest } from '../mirror/mirrorSource.ts';
 import type { PullOptions } from '../pullBlocks.ts';
-import { RUNES_FILE, STATE_FOLDER } from '../pulledFiles.ts';
+import { RUNES_FILE, STATE_FOLDER, WORK_FOLDER } from '../pulledFiles.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
+import { type Check, type ClaimedOutput, choosing, outpointBytes } from './locateStart.ts';
 import { RowFiles } from './rowFiles.ts';
 import { StartFiles } from './startFiles.ts';
 import { ahead } from './workAhead.ts';
 
-/** Subfolder for the downloaded files of the mirror. Builds ignore it, and it is removed when the pull has started. */
+/** Subfolder for files of a start. Builds ignore it. */
 const START_FOLDER = '.start';
+
+/** Subfolder of it for the files of the mirror. */
+const MIRROR_FOLDER = 'mirror';
+
+/** Returns the path of the outputs to check. The file exists until they are checked. */
+export const outputsFile = (folder: string): string => join(folder, START_FOLDER, 'outputs.txt');
 
 /** A mirror whose ledger a pull may take over. */
 export interface Donor {
@@ -54,6 +63,8 @@ interface StartOptions extends Pick<PullOptions, 'wanted' | 'concurrency' | 'sig
   readonly folder: string;
   readonly chain: ChainInfo;
   readonly limits: WorkLimits;
+  /** Which outputs to choose for a check by the node. */
+  readonly check: Check;
 }
 
 /** Attempts to read a mirror that a build replaces meanwhile. */
@@ -68,6 +79,7 @@ export async function startFrom(donors: readonly Donor[], options: StartOptions,
   const { folder, chain, wanted, limits } = options;
   const [first] = donors;
   if (first === undefined) return;
+  node.checkRest('a start asks for outputs');
   for (let attempt = 1; ; attempt++) {
     const manifests: Manifest[] = [];
     for (const donor of donors) manifests.push(await manifestOf(donor, chain));
@@ -81,7 +93,7 @@ export async function startFrom(donors: readonly Donor[], options: StartOptions,
       ]);
     log.info('starting', `Starting at block ${point.height} with the ledger of ${first.base}, digest ${point.digest}.`, { ...point });
     try {
-      const archive = await download(first, manifest.archive, point, join(folder, START_FOLDER), options);
+      const archive = await download(first, manifest.archive, point, join(folder, START_FOLDER, MIRROR_FOLDER), options);
       if (archive === undefined) {
         if (attempt < MOST_ATTEMPTS) continue;
         throw new BuildError(`the files of ${first.base} were replaced ${attempt} times while they were read`, [
@@ -90,13 +102,14 @@ export async function startFrom(donors: readonly Donor[], options: StartOptions,
       }
       const { lists } = archive.root;
       if (lists === undefined) throw wrong(first, 'its archive has no lists');
-      const donor: Ledger = { lists, dialect: manifest.dialect, archive, point, network: chain.network };
+      const donor: Ledger = { from: first, lists, dialect: manifest.dialect, archive, point, network: chain.network };
       const digest = await digestOf(chain.network, point, lists, manifest.dialect, archive);
       if (digest !== point.digest) throw wrong(first, `its files have the digest ${digest} instead of ${point.digest}`);
       const files = new StartFiles(folder, store);
-      const mints = await writeRunes(donor, files, folder, store);
-      const state = { folder: join(folder, STATE_FOLDER), network: chain.network, ...point };
-      await startLedger({ ...state, outputs: outputsOf(donor, files), mints, limits });
+      const { mints, supply } = await writeRunes(donor, files, folder, store);
+      const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
+      const outputs = choosing(outputsOf(donor, files, supply), outputsFile(folder), options.check, limits);
+      await startLedger({ folder: join(folder, STATE_FOLDER), network: chain.network, start, outputs, mints, limits });
     } catch (error) {
       // Errors of these kinds mean that the text of a file is not what a build writes.
       if (error instanceof ChangedArchiveError || error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError)
@@ -105,17 +118,28 @@ export async function startFrom(donors: readonly Donor[], options: StartOptions,
     }
     log.info(
       'started',
-      `Started at block ${point.height}: the ledger is as ${count(donors.length, 'mirror')} published it, and the block is on the chain of ${node.name}. Nothing has checked amounts, owners, mints and names.`,
+      `Started at block ${point.height}: the ledger is as ${count(donors.length, 'mirror')} published it, and the block is on the chain of ${node.name}. Outputs are checked when the pull has reached the tip. Nothing checks amounts, mints and names.`,
       { height: point.height, class: 'consistent' },
     );
     return;
   }
 }
 
-/** Removes the downloaded files, which nothing needs after a start. */
-export const removeDownloads = (folder: string): void => rmSync(join(folder, START_FOLDER), { recursive: true, force: true });
+/** Removes the downloaded files of a start; and the outputs to check, unless `keepsOutputs`. */
+export function removeDownloads(folder: string, keepsOutputs: boolean): void {
+  const path = join(folder, START_FOLDER);
+  rmSync(keepsOutputs ? join(path, MIRROR_FOLDER) : path, { recursive: true, force: true });
+}
+
+/** Removes everything that follows from a start, so that the next pull starts anew. */
+export function discardStart(folder: string): void {
+  removeState(join(folder, STATE_FOLDER));
+  for (const name of readdirSync(folder))
+    if (name !== STATE_FOLDER && name !== WORK_FOLDER) rmSync(join(folder, name), { recursive: true, force: true });
+}
 
 interface Ledger {
+  readonly from: Donor;
   readonly lists: ListTables;
   readonly dialect: Dialect;
   readonly archive: StoredArchive;
@@ -211,23 +235,24 @@ function isComplete(folder: string, file: string): boolean {
   }
 }
 
-/** Writes the table of runes, and their counts to `files`. Returns the mints of each rune. */
-async function writeRunes(
-  { lists, dialect, archive, point }: Ledger,
-  files: StartFiles,
-  folder: string,
-  store: Store,
-): Promise<Map<RuneId, number>> {
+/** Mints of each rune, and its units in all unspent outputs. */
+interface RuneSums {
+  readonly mints: Map<RuneId, number>;
+  readonly supply: Map<RuneId, bigint>;
+}
+
+/** Writes the table of runes, and their counts to `files`. */
+async function writeRunes({ lists, dialect, archive, point }: Ledger, files: StartFiles, folder: string, store: Store): Promise<RuneSums> {
   // A killed start may have left a table, and `RowFiles` adds rows to a table.
   for (const path of [RUNES_FILE, `${RUNES_FILE}.sha256`]) rmSync(join(folder, path), { force: true });
   const rows = new RowFiles(folder, store);
-  const mints = new Map<RuneId, number>();
+  const sums: RuneSums = { mints: new Map(), supply: new Map() };
   let number = 0;
   for await (const { values } of newestOf(levelsUpTo(point.height, lists).etchings, archive)) {
     const [json = ''] = values;
     const rune = parseEtching(json, dialect);
-    const { mints: counted, burns, burned } = parseCounts(json);
-    if (!isPossible(rune, point.height) || rune.number !== number++ || ![counted, burns].every(isNatural))
+    const { mints, burns, burned } = parseCounts(json);
+    if (!isPossible(rune, point.height) || rune.number !== number++ || ![mints, burns].every(isNatural))
       throw new ChangedArchiveError(`the rune ${number} is missing or not valid`);
     const big = (digits: string | null) => (digits === null ? null : BigInt(digits));
     rows.addRune({
@@ -241,14 +266,16 @@ async function writeRunes(
       cenotaph: null,
     });
     const { height, hash, digest } = point;
+    const minted = mintedUnits(rune, mints);
     files.addRune({
-      ...{ rune_id: rune.id, mints: counted, minted: mintedUnits(rune, counted), burns, burned: unitsOf(String(burned)) },
+      ...{ rune_id: rune.id, mints, minted, burns, burned: unitsOf(String(burned)) },
       ...{ start_height: height, start_hash: hash, start_digest: digest },
     });
-    if (counted > 0) mints.set(idOf(rune.id), counted);
+    if (mints > 0) sums.mints.set(idOf(rune.id), mints);
+    sums.supply.set(idOf(rune.id), BigInt(rune.premine) + minted - burned);
   }
   await rows.putInPlace(point.height);
-  return mints;
+  return sums;
 }
 
 const isNatural = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
@@ -273,25 +300,35 @@ function idOf(text: string): RuneId {
   return runeId(Number(block), Number(tx));
 }
 
-/** Yields the unspent outputs. Writes them to `files`, and puts the files in place after the last output. */
-async function* outputsOf({ lists, archive, point, network }: Ledger, files: StartFiles): AsyncGenerator<NewOutput> {
-  for await (const { key, values } of newestOf(levelsUpTo(point.height, lists).outputs, archive)) {
-    const output = parseOutput(key, values);
+/**
+ * Yields the unspent outputs. Writes them to `files`, and puts the files in place after the last output. Throws an
+ * InputError if the outputs of a rune have more or fewer units than its premine and mints without its burns, which are
+ * `supply`.
+ */
+async function* outputsOf(
+  { from, lists, archive, point, network }: Ledger,
+  files: StartFiles,
+  supply: Map<RuneId, bigint>,
+): AsyncGenerator<NewOutput & ClaimedOutput> {
+  for await (const { key: name, values } of newestOf(levelsUpTo(point.height, lists).outputs, archive)) {
+    const output = parseOutput(name, values);
     if (output === undefined) continue;
-    const [, txId = '', vout = ''] = /^([0-9a-f]{64}):(0|[1-9][0-9]{0,9})$/.exec(key) ?? [];
-    const script = output.address === undefined ? new Uint8Array() : scriptOf(output.address, NETWORKS[network], hash256);
-    const [height, hash, txIndex, timestamp] = output.place;
+    const { address, place } = output;
+    const [height, hash, txIndex, timestamp] = place;
+    const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, NETWORKS[network], hash256);
     const hasPlace = [height, txIndex, timestamp].every(isNatural) && height <= point.height && /^[0-9a-f]{64}$/.test(hash);
-    if (txId === '' || script === undefined || !hasPlace) throw new ChangedArchiveError(`the output ${key.slice(0, 100)} is not valid`);
-    const outpoint = Buffer.concat([Buffer.from(txId, 'hex').reverse(), Buffer.alloc(4)]);
-    outpoint.writeUInt32LE(Number(vout), 32);
+    if (!hasPlace || !/^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/.test(name) || script === undefined)
+      throw new ChangedArchiveError(`the output ${name.slice(0, 100)} is not valid`);
     const balances = output.runes
       .map(([id, , , , , units]) => ({ rune: idOf(id), amount: unitsOf(units) }))
       .sort((a, b) => a.rune - b.rune);
-    const place = { block_height: height, block_hash: hash, tx_index: txIndex, timestamp };
+    for (const { rune, amount } of balances) supply.set(rune, (supply.get(rune) ?? 0n) - amount);
+    const location = { block_height: height, block_hash: hash, tx_index: txIndex, timestamp };
     for (const [rune_id, , , , , units] of output.runes)
-      files.addOutput({ outpoint: key, ...place, address: output.address ?? null, rune_id, units });
-    yield { outpoint, script, balances };
+      files.addOutput({ outpoint: name, ...location, address: address ?? null, rune_id, units });
+    yield { name, height, address: address ?? '-', outpoint: outpointBytes(name), script, balances };
   }
+  for (const [rune, units] of supply)
+    if (units !== 0n) throw wrong(from, `the outputs of rune ${runeIdText(rune)} lack ${units} units of its premine, mints and burns`);
   await files.putInPlace();
 }

@@ -120,7 +120,43 @@ export interface OutputAnswer extends Partial<UnspentOutput> {
     readonly output: string;
     /** Empty if the output is spent, never had runes, or is not in the chain up to this block. */
     readonly runes: UnspentOutput['runes'];
+    /**
+     * False if the output holds runes. True if it held runes and is spent. Null if no output of this name held runes up to
+     * this block. Then it is unknown whether the output exists. Missing in older mirrors.
+     */
+    readonly spent?: boolean | null;
+    /** Only if `spent` is true: the runes that the output held. */
+    readonly held?: UnspentOutput['runes'];
 }
+/** An output that a wallet wants to spend. */
+export interface OutputToClassify {
+    /** Outpoint, `txid:vout`. */
+    readonly outpoint: string;
+    /** Height of the output's block. Without it, the output is unconfirmed, so its class is `unknown`. */
+    readonly height?: number | undefined;
+    /**
+     * Hash of the output's block, with or without `0x`. If the mirror has another block at this height, or does not know
+     * its hash because no rune moved in it, the class is `unknown`.
+     */
+    readonly blockHash?: string | undefined;
+}
+/**
+ * Whether an output holds runes. `none`: it holds no runes, and never did. `spent`: it held runes and is spent. `unknown`:
+ * the mirror cannot tell, so do not spend the output.
+ */
+export type OutputClass = {
+    readonly kind: 'runes';
+    readonly runes: UnspentOutput['runes'];
+} | {
+    readonly kind: 'none' | 'spent';
+} | {
+    readonly kind: 'unknown';
+    readonly reason: string;
+};
+/** The class of an output, and the outpoint as it was asked for. */
+export type ClassifiedOutput = OutputClass & {
+    readonly outpoint: string;
+};
 /** A window of the unspent outputs of an address, newest first. */
 export interface OutputPage extends Page<UnspentOutput> {
     /** Height of the mirror's highest block. */
@@ -200,6 +236,17 @@ export interface MirrorManifest {
             readonly hash: string;
             readonly digest: string;
         };
+    };
+    /**
+     * Where a pull started at the ledger of other mirrors. Only in mirrors whose pull did not read all blocks. `located`:
+     * a node had those of the outputs that it was asked for.
+     */
+    readonly start?: {
+        readonly class: 'consistent' | 'located';
+        readonly height: number;
+        readonly hash: string;
+        readonly digest: string;
+        readonly donors: readonly string[];
     };
     /** Optional parts of the API that the mirror has. Requests for other parts get 501. */
     readonly lists?: {
@@ -294,6 +341,93 @@ export interface MirrorMemory {
     get(key: string): SignedState | undefined | Promise<SignedState | undefined>;
     set(key: string, state: SignedState): unknown;
 }
+/** A transaction that is not in a block. */
+export interface RawTransaction {
+    /** Bytes of the transaction in hex, with or without witnesses. */
+    readonly hex: string;
+    /** The outputs that it spends, in the order of its inputs. Not used for outputs of other transactions of the query. */
+    readonly inputs?: readonly (ConfirmedOutput | undefined)[] | undefined;
+}
+/** Where an output was made. */
+export interface ConfirmedOutput {
+    /** Height of its block. Without a height, the runes of the output are unknown. */
+    readonly height?: number | undefined;
+    /** Hash of this block. If it is given, the mirror must have the same block. */
+    readonly blockHash?: string | undefined;
+    /** Script of the output in hex. Used only for etchings. Without it, an output that reveals a name is taken for taproot. */
+    readonly script?: string | undefined;
+}
+/** Selects unconfirmed transactions. Set `transactions`, `esplora`, or both. */
+export interface PendingQuery {
+    /** At most 200 transactions with at most 4 MB, in any order. */
+    readonly transactions?: readonly RawTransaction[] | undefined;
+    /** A server with the API of Esplora. It is asked for heights and for unconfirmed parents. */
+    readonly esplora?: {
+        /** URL before `/tx` and `/address`, such as `https://mempool.space/api`. */
+        readonly url: string | URL;
+        /** Adds the unconfirmed transactions of this address. */
+        readonly address?: string | undefined;
+        /** Replaces the global `fetch`. The `fetch` of the mirror is not used, because it may send a key. */
+        readonly fetch?: typeof globalThis.fetch | undefined;
+    } | undefined;
+    /** `main` by default. */
+    readonly network?: 'main' | 'signet' | 'testnet4' | 'regtest' | undefined;
+    /** Cancels the request. The promise then rejects with the signal's reason. */
+    readonly signal?: AbortSignal | undefined;
+}
+/**
+ * A rune. One that an unconfirmed transaction etches has `etching`, and neither id nor number. It has names if the etching
+ * gives a name.
+ */
+export interface PendingRune extends Partial<Rune> {
+    /** Id of the unconfirmed transaction that etches the rune. */
+    readonly etching?: string;
+}
+/** An amount that an unconfirmed transaction moves. */
+export interface PendingAmount {
+    readonly rune: PendingRune;
+    /** Decimal string in units of the rune, as in `Activity`. */
+    readonly amount: string;
+    /** Output, `txid:vout`. Left out in burns without an output. */
+    readonly output?: string;
+    /** Address of the output, in burns the sender's. Left out if the script has no address. */
+    readonly address?: string;
+    /** Set if the amount depends on a mint or an etching, which may fail. The reason is in `possible` of the transaction. */
+    readonly possible?: true;
+}
+/** Runes that an unconfirmed transaction moves. Ids have no prefix `0x`, whatever the dialect. */
+export interface PendingTransaction {
+    readonly tx_id: string;
+    readonly unconfirmed: true;
+    /**
+     * `none` if the transaction moves no runes, `unknown` if one of the reasons in `unknown` applies: then it may move any
+     * runes, and the lists of amounts are empty.
+     */
+    readonly result: 'runes' | 'none' | 'unknown';
+    readonly unknown: readonly string[];
+    /** Runes that outputs get, by output and rune. */
+    readonly coming: readonly PendingAmount[];
+    /** Runes of outputs that the transaction spends, by input and rune. */
+    readonly going: readonly PendingAmount[];
+    readonly burned: readonly PendingAmount[];
+    /** Runes whose amounts may be others, or nothing, once the transaction is in a block. */
+    readonly possible: readonly {
+        readonly rune: PendingRune;
+        readonly why: string;
+    }[];
+    /** Other transactions of the answer that exclude this one: they spend an output that it or a parent spends. */
+    readonly conflicts: readonly string[];
+}
+/** Runes of unconfirmed transactions, as if they were the next block of the mirror, in this order. Hashes have no prefix. */
+export interface PendingAnswer {
+    /** Height of the mirror's highest block. */
+    readonly block_height: number;
+    readonly block_hash: string;
+    /** Parents come before children. */
+    readonly transactions: readonly PendingTransaction[];
+    /** Set if the address may have more unconfirmed transactions than the answer has. */
+    readonly more?: true;
+}
 /** Thrown if the mirror refuses a request or cannot be read. */
 export declare class MirrorError extends Error {
     readonly name = "MirrorError";
@@ -314,6 +448,14 @@ export declare class MirrorError extends Error {
  * Mirror and its memory.
  */
 export declare function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage>;
+/**
+ * Classifies outputs by several mirrors (`Mirror.classify`). An output is what all mirrors agree about; otherwise it is
+ * `unknown`. Rejects like `Mirror.classify`, and with a TypeError without mirrors. Mirrors prove more if each has keys of
+ * another operator.
+ */
+export declare function classify(mirrors: readonly Mirror[], outputs: readonly OutputToClassify[], options?: {
+    readonly signal?: AbortSignal | undefined;
+}): Promise<ClassifiedOutput[]>;
 /**
  * A mirror, identified by the URL before `/runes/v1`. The client fetches only files. So the host needs no code, but
  * must allow this origin to read the files (CORS). Every read revalidates the file (`cache: 'no-cache'`), except a
@@ -354,6 +496,15 @@ export declare class Mirror {
         readonly height?: number | undefined;
         readonly signal?: AbortSignal | undefined;
     }): Promise<OutputAnswer>;
+    /**
+     * Tells for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not spend
+     * runes by mistake. Only `none` says that an output is safe to spend as far as runes are concerned. Inscriptions are
+     * not covered. An output is `unknown` if the mirror lacks its block or has another one, and after any failure, with a
+     * reason. Rejects only with a TypeError for more outputs, or with the signal's reason.
+     */
+    classify(outputs: readonly OutputToClassify[], { signal }?: {
+        readonly signal?: AbortSignal | undefined;
+    }): Promise<ClassifiedOutput[]>;
     /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
     outputs(address: string, window?: WindowQuery): Promise<OutputPage>;
     /**
@@ -363,6 +514,12 @@ export declare class Mirror {
     runeActivity(rune: string | number, { address, ...window }?: RuneActivityQuery): Promise<RuneActivityPage>;
     /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
     addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage>;
+    /**
+     * Returns the runes that unconfirmed transactions move, as if they were the next block. Rejects with a TypeError for
+     * bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, also if the Esplora
+     * server fails or is on another branch of the chain.
+     */
+    pending(query: PendingQuery): Promise<PendingAnswer>;
     /**
      * Returns the status and the exact body of an API server's answer to GET, for a target such as
      * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404 and 503.

@@ -1,2 +1,4 @@
 /** Separate bundle for the part of the client that answers from lists of an archive. */
 export { answerFromLists } from '../../lists/answers.ts';
+export { classifyOutputs } from '../../lists/classifyOutputs.ts';
+export { groupedReads } from './groupedReads.ts';

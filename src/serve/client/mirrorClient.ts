@@ -15,6 +15,7 @@ import type {
   ActivityPage,
   ActivityQuery,
   BalancePage,
+  ClassifiedOutput,
   Etching,
   EtchingPage,
   Holder,
@@ -23,7 +24,11 @@ import type {
   MirrorOptions,
   MirrorQuery,
   OutputAnswer,
+  OutputClass,
   OutputPage,
+  OutputToClassify,
+  PendingAnswer,
+  PendingQuery,
   RuneActivityPage,
   RuneActivityQuery,
   WindowQuery,
@@ -51,8 +56,8 @@ export class MirrorError extends Error {
 }
 
 /** Loads the code for lists of archives on first use, because most programs do not need it. */
-const fromLists: AnswerFromLists = async (request, dialect, archive) =>
-  (await import('./lists.js')).answerFromLists(request, dialect, archive);
+const fromLists: AnswerFromLists = async (request, dialect, archive, readTransaction) =>
+  (await import('./lists.js')).answerFromLists(request, dialect, archive, readTransaction);
 
 /** Returns a function that makes files prove themselves. Loads the code for it with the first file. */
 function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
@@ -91,6 +96,31 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
   const mirror = mirrors.get(href) ?? new Mirror(href);
   mirrors.set(href, mirror);
   return mirror.activity(query);
+}
+
+/** Most outputs of a call of `classify`. */
+const MOST_OUTPUTS = 1000;
+
+/**
+ * Classifies outputs by several mirrors (`Mirror.classify`). An output is what all mirrors agree about; otherwise it is
+ * `unknown`. Rejects like `Mirror.classify`, and with a TypeError without mirrors. Mirrors prove more if each has keys of
+ * another operator.
+ */
+export async function classify(
+  mirrors: readonly Mirror[],
+  outputs: readonly OutputToClassify[],
+  options: { readonly signal?: AbortSignal | undefined } = {},
+): Promise<ClassifiedOutput[]> {
+  if (mirrors.length === 0) throw new TypeError('classify needs at least one mirror');
+  const answers = await Promise.all(mirrors.map((mirror) => mirror.classify(outputs, options)));
+  return outputs.map(({ outpoint }, i): ClassifiedOutput => {
+    const all = answers.flatMap((one) => one[i] ?? []);
+    const [first] = all;
+    const doubtful = all.find(({ kind }) => kind === 'unknown');
+    if (doubtful !== undefined) return doubtful;
+    if (first !== undefined && all.every((one) => JSON.stringify(one) === JSON.stringify(first))) return first;
+    return { outpoint, kind: 'unknown', reason: `the mirrors do not agree: ${all.map(({ kind }) => kind).join(', ')}` };
+  });
 }
 
 /**
@@ -169,6 +199,36 @@ export class Mirror {
     throw new MirrorError(503, 'Service Unavailable', message);
   }
 
+  /**
+   * Tells for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not spend
+   * runes by mistake. Only `none` says that an output is safe to spend as far as runes are concerned. Inscriptions are
+   * not covered. An output is `unknown` if the mirror lacks its block or has another one, and after any failure, with a
+   * reason. Rejects only with a TypeError for more outputs, or with the signal's reason.
+   */
+  async classify(
+    outputs: readonly OutputToClassify[],
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<ClassifiedOutput[]> {
+    if (outputs.length > MOST_OUTPUTS) throw new TypeError(`classify takes up to ${MOST_OUTPUTS} outputs, but got ${outputs.length}`);
+    const answer = await this.#classes(outputs, signal).catch((error: unknown) => {
+      if (signal?.aborted) throw error;
+      return error instanceof Error ? error.message : String(error);
+    });
+    return outputs.map(({ outpoint }, i) => {
+      const unknown = { kind: 'unknown', reason: typeof answer === 'string' ? answer : 'the mirror did not answer' } as const;
+      return { outpoint, ...((typeof answer === 'string' ? undefined : answer[i]) ?? unknown) };
+    });
+  }
+
+  /** Returns the classes of outputs, or why the mirror cannot tell them. Rejects like `activity`. */
+  async #classes(outputs: readonly OutputToClassify[], signal: AbortSignal | undefined): Promise<readonly OutputClass[] | string> {
+    signal?.throwIfAborted();
+    const { classifyOutputs, groupedReads } = await import('./lists.js');
+    const files = groupedReads(this.#filesFor(signal));
+    const classes = this.#reader.withOutputs(files, (archive, readTransaction) => classifyOutputs(outputs, archive, readTransaction));
+    return this.#orMirrorError(classes, signal);
+  }
+
   /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
   async outputs(address: string, window?: WindowQuery): Promise<OutputPage> {
     return this.#list(`addresses/${encode(address)}/outputs`, window);
@@ -207,6 +267,18 @@ export class Mirror {
     if (status === 200) return JSON.parse(body);
     const { error, message = error } = JSON.parse(body) as { error: string; message?: string };
     throw new MirrorError(status, error, cause === undefined ? message : `${message} (${cause.message})`, cause && { cause });
+  }
+
+  /**
+   * Returns the runes that unconfirmed transactions move, as if they were the next block. Rejects with a TypeError for
+   * bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, also if the Esplora
+   * server fails or is on another branch of the chain.
+   */
+  async pending(query: PendingQuery): Promise<PendingAnswer> {
+    const { EsploraError, pendingRunes } = await this.#orMirrorError(import('./pending.js'), query.signal);
+    return pendingRunes(query, this).catch((error: unknown) => {
+      throw error instanceof EsploraError ? new MirrorError(503, 'Service Unavailable', error.message, { cause: error.cause }) : error;
+    });
   }
 
   /**

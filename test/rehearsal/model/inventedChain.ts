@@ -115,6 +115,17 @@ export class InventedChain {
     this.#hash = count === 0 ? '00'.repeat(32) : sha256d((this.blocks[count - 1] ?? Buffer.alloc(0)).toString('hex', 0, 80));
   }
 
+  /** Returns a copy whose next blocks follow from another seed. */
+  branch(seed: number): InventedChain {
+    const copy = new InventedChain(seed);
+    copy.blocks.push(...this.blocks);
+    copy.#hash = this.#hash;
+    copy.#unspent = [...this.#unspent];
+    copy.#runes.push(...this.#runes);
+    copy.#names = this.#names;
+    return copy;
+  }
+
   #transaction(height: number, index: number): ChainTransaction {
     const inputs: { outpoint: string; witness?: string[] }[] = [];
     for (let left = 1 + this.#below(4); left > 0 && this.#unspent.length > 0; left--) {

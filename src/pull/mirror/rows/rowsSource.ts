@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RowFile, type RowsIndex, rowsIndex } from '../../../contract/rowsSchemas.ts';
-import type { BlocksFile, LastRead, Sources } from '../../../contract/sources.ts';
+import type { BlocksFile, LastRead, Sources, Start } from '../../../contract/sources.ts';
 import { InputError } from '../../../errors.ts';
 import type { WorkLimits } from '../../../limits.ts';
 import { rowFilePath, rowRunesPath, rowsIndexPath } from '../../../pages/filePaths.ts';
@@ -63,6 +63,9 @@ export class RowsSource implements Source {
   }
   get tip(): LastRead | undefined {
     return this.#mirror.tip;
+  }
+  get start(): Start | undefined {
+    return this.#mirror.start;
   }
   get facts(): Pick<BlocksFile, 'network' | 'ends'> {
     const { network, ends } = this.#index ?? {};

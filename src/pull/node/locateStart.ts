@@ -1,0 +1,175 @@
+/**
+ * Checks a start against the node: asks it for outputs of the mirror's ledger, once the pull has reached the tip. Each
+ * must be an unspent output of the node, with the same height and the same address. That finds outputs that a mirror
+ * invented or gave to another owner. It does not find wrong amounts or missing outputs, because a node knows no runes.
+ *
+ * The start chooses the outputs at random after it has downloaded the ledger, so the mirror cannot know which ones.
+ */
+import { randomInt } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Progress } from '../../cli/progress.ts';
+import { LineFile } from '../../disk/lineFile.ts';
+import { syncFile, syncFolder } from '../../disk/sync.ts';
+import { BuildError, InputError } from '../../errors.ts';
+import { exceeds, type WorkLimits } from '../../limits.ts';
+import { addressOf } from '../../runes/address.ts';
+import type { Network } from '../../runes/networks.ts';
+import type { DiskLedger } from '../../unspent/diskLedger.ts';
+import type { BitcoinNode } from './coreNode.ts';
+import { hash256 } from './hash256.ts';
+import { COINS_AT_ONCE, type Coin } from './nodeAnswers.ts';
+
+/** Which outputs of a start to check: a random sample, or all. */
+export const CHECKS = ['sample', 'all'] as const;
+export type Check = (typeof CHECKS)[number];
+
+/** An output as the mirror describes it. */
+export interface ClaimedOutput {
+  /** Outpoint as text, `txid:vout`. */
+  readonly name: string;
+  readonly height: number;
+  /** `-` for a script without an address. */
+  readonly address: string;
+}
+
+/** Most differences that a message names. */
+const SHOWN = 5;
+
+/** Attempts to ask for the same outputs while the node gets new blocks. */
+const MOST_ATTEMPTS = 5;
+
+/** Yields all outputs. After the last one, the file at `path` has the chosen ones, a line each. */
+export async function* choosing<Output extends ClaimedOutput>(
+  outputs: AsyncIterable<Output>,
+  path: string,
+  check: Check,
+  limits: Pick<WorkLimits, 'locatedOutputs'>,
+): AsyncGenerator<Output> {
+  const lines = new LineFile(path);
+  const chosen: string[] = [];
+  let seen = 0;
+  try {
+    for await (const output of outputs) {
+      const line = `${output.name} ${output.height} ${output.address}`;
+      seen += 1;
+      if (check === 'all') lines.add(line);
+      else if (!exceeds(limits, 'locatedOutputs', seen)) chosen.push(line);
+      else {
+        // The nth output replaces a chosen one with the probability limit / n, so all are chosen with the same one.
+        const at = randomInt(seen);
+        if (at < chosen.length) chosen[at] = line;
+      }
+      yield output;
+    }
+    for (const line of chosen) lines.add(line);
+  } finally {
+    lines.close();
+  }
+  syncFile(path);
+  syncFolder(dirname(path));
+}
+
+/** Returns the 36 bytes of an outpoint `txid:vout`. */
+export function outpointBytes(name: string): Uint8Array {
+  const [txid = '', vout] = name.split(':');
+  const bytes = Buffer.concat([Buffer.from(txid, 'hex').reverse(), Buffer.alloc(4)]);
+  bytes.writeUInt32LE(Number(vout), 32);
+  return bytes;
+}
+
+interface Locating {
+  /** File with the chosen outputs. */
+  readonly path: string;
+  readonly network: Network;
+  readonly ledger: DiskLedger;
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+  /** Pulls new blocks up to the node's tip. */
+  readonly catchUp: () => Promise<unknown>;
+}
+
+/** Numbers of outputs that the node was asked for, and that were not asked for because later blocks spent them. */
+export interface Located {
+  readonly asked: number;
+  readonly spent: number;
+}
+
+/**
+ * Asks for all chosen outputs that are unspent in the ledger. Throws a WrongStartError that names outputs which differ,
+ * and a BuildError if the node's chain changes too often.
+ */
+export async function locateStart(locating: Locating, node: BitcoinNode, progress: Progress): Promise<Located> {
+  const { path, concurrency } = locating;
+  const total = { asked: 0, spent: 0 };
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    let bytes = 0;
+    let group: ClaimedOutput[] = [];
+    const endGroup = async () => {
+      const asked = await locateGroup(group, locating, node);
+      total.asked += asked;
+      total.spent += group.length - asked;
+      const done = total.asked + total.spent;
+      progress.show(done, Math.round((size * done) / bytes), 'outputs');
+      group = [];
+    };
+    progress.begin('locate');
+    for await (const line of file.readLines()) {
+      bytes += line.length + 1;
+      const [name = '', height, address = ''] = line.split(' ');
+      group.push({ name, height: Number(height), address });
+      if (group.length === concurrency * COINS_AT_ONCE) await endGroup();
+    }
+    if (group.length > 0) await endGroup();
+  } finally {
+    await file.close();
+  }
+  progress.end();
+  return total;
+}
+
+/** Checks some outputs. Returns how many of them are unspent. */
+async function locateGroup(group: readonly ClaimedOutput[], locating: Locating, node: BitcoinNode): Promise<number> {
+  const { ledger, network, signal, catchUp } = locating;
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted();
+    const { hash } = ledger;
+    const unspent = group.filter(({ name }) => ledger.output(outpointBytes(name), 0) !== undefined);
+    const parts = Array.from({ length: Math.ceil(unspent.length / COINS_AT_ONCE) }, (_, i) =>
+      unspent.slice(i * COINS_AT_ONCE, (i + 1) * COINS_AT_ONCE),
+    );
+    const answers = await Promise.all(parts.map((part) => node.coins(part.map(({ name }) => name))));
+    if (answers.every(({ tip }) => tip === hash)) {
+      const coins = answers.flatMap((answer) => answer.coins);
+      const different = unspent.flatMap((output, i) => differenceOf(output, coins[i], network) ?? []);
+      if (different.length > 0) throw new WrongStartError(different, node, ledger);
+      return unspent.length;
+    }
+    if (attempt === MOST_ATTEMPTS)
+      throw new BuildError(`the last block of ${node.name} changed ${attempt} times while it was asked for outputs`, [
+        'Check the node, then run the same command again: it continues from here.',
+      ]);
+    await catchUp();
+  }
+}
+
+/** Describes how the node's output differs from the mirror's. Undefined if both are equal. */
+function differenceOf({ name, height, address }: ClaimedOutput, coin: Coin | undefined, network: Network): string | undefined {
+  const found = coin && { height: coin.height, address: addressOf(coin.script, network, hash256) ?? '-' };
+  if (found?.height === height && found.address === address) return undefined;
+  const text = (output: typeof found) =>
+    output === undefined ? 'no unspent output' : `height ${output.height}, address ${output.address}`;
+  return `${name}: the mirror has ${text({ height, address })}; the node has ${text(found)}`;
+}
+
+/** Thrown if the node does not have the outputs of a start. */
+export class WrongStartError extends InputError {
+  constructor(different: readonly string[], node: BitcoinNode, { start }: DiskLedger) {
+    super(`${start?.donors[0]} cannot be a start: ${node.name} has other outputs than its ledger after block ${start?.height}`, [
+      ...different.slice(0, SHOWN),
+      'The pulled files were removed. Give another mirror with --start-from, or tell who runs this one.',
+    ]);
+  }
+}

@@ -1,0 +1,82 @@
+/** Reads for many outputs at once: joins reads that are near to each other in a file, and limits concurrent reads. */
+import { exceeds, READER_LIMITS } from '../../limits.ts';
+import type { MirrorFiles } from './clientFiles.ts';
+
+interface WantedPart {
+  readonly offset: number;
+  readonly length: number;
+  readonly size: number;
+  readonly resolve: (bytes: Promise<Uint8Array | undefined>) => void;
+}
+
+/** Consecutive parts of a file, from byte `begin` to `end - 1`. */
+interface Group {
+  readonly begin: number;
+  end: number;
+  readonly parts: WantedPart[];
+}
+
+/** Returns files that read parts of a file together if they are requested at the same time. For the reads of one request. */
+export function groupedReads(files: MirrorFiles): MirrorFiles {
+  const wanted = new Map<string, WantedPart[]>();
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  const inTurn = async <Result>(read: () => Promise<Result>): Promise<Result> => {
+    if (exceeds(READER_LIMITS, 'concurrentReads', running + 1)) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await read();
+    } finally {
+      const next = waiting.shift();
+      // The next read takes the place of this one.
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+  const readWanted = (path: string) => {
+    const parts = wanted.get(path) ?? [];
+    wanted.delete(path);
+    for (const { begin, end, parts: near } of groupsOf(parts)) {
+      const reading = inTurn(() => files.read(path, begin, end - begin, near[0]?.size ?? 0));
+      // Copies each part, because a cached view would keep all bytes of the group in memory.
+      const cut = async ({ offset, length }: WantedPart) => {
+        const bytes = await reading;
+        return bytes && new Uint8Array(bytes.subarray(offset - begin, offset - begin + length));
+      };
+      for (const part of near) part.resolve(cut(part));
+    }
+  };
+  return {
+    ...files,
+    open: (path) => inTurn(() => files.open(path)),
+    read: (path, offset, length, size) =>
+      new Promise((resolve) => {
+        const part = { offset, length, size, resolve };
+        const parts = wanted.get(path);
+        if (parts !== undefined) return void parts.push(part);
+        wanted.set(path, [part]);
+        // By then, all lookups that do not wait for a read have requested their parts.
+        setTimeout(() => readWanted(path));
+      }),
+  };
+}
+
+/** Groups parts that are near to each other, up to a size. */
+function groupsOf(parts: readonly WantedPart[]): Group[] {
+  const groups: Group[] = [];
+  for (const part of [...parts].sort((a, b) => a.offset - b.offset)) {
+    const last = groups.at(-1);
+    const end = part.offset + part.length;
+    if (
+      last !== undefined &&
+      part.offset - last.end <= READER_LIMITS.nearBytes &&
+      Math.max(end, last.end) - last.begin <= READER_LIMITS.groupBytes
+    ) {
+      last.end = Math.max(end, last.end);
+      last.parts.push(part);
+    } else {
+      groups.push({ begin: part.offset, end, parts: [part] });
+    }
+  }
+  return groups;
+}

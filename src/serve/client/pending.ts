@@ -1,0 +1,446 @@
+/**
+ * Separate bundle for the part of the client that says which runes unconfirmed transactions move. Decodes transactions
+ * with the code of the protocol, and allocates the runes of the mirror's outputs and of their own.
+ *
+ * An answer fails closed: if anything that a transaction depends on cannot be read, its result is `unknown`.
+ */
+import { sha256 } from '../../format/sha256.ts';
+import { exceeds, PENDING_LIMITS, type PendingLimits } from '../../limits.ts';
+import { shiftDecimals } from '../../pages/decimalAmounts.ts';
+import { parseHexId } from '../../pages/ids.ts';
+import { scriptOfAddress } from '../../runes/address.ts';
+import { outpointText } from '../../runes/bytes.ts';
+import type { PreviousOutput } from '../../runes/indexBlock.ts';
+import { nameText, spacedName } from '../../runes/name.ts';
+import { NETWORKS, type Network } from '../../runes/networks.ts';
+import { blockOf, knownId, type RuneId, runeId, runeIdText } from '../../runes/runeId.ts';
+import { allocate, inOrder, type Outcome, readTransaction, txidOf, type Unconfirmed } from '../../runes/unconfirmed.ts';
+import type { Ledger, Mintable, RuneOutput } from '../../runes/unspentLedger.ts';
+import type {
+  ActivityPage,
+  ConfirmedOutput,
+  Etching,
+  MirrorManifest,
+  MirrorQuery,
+  OutputAnswer,
+  PendingAmount,
+  PendingAnswer,
+  PendingQuery,
+  PendingRune,
+  PendingTransaction,
+  Rune,
+} from './client.d.ts';
+import { Esplora, EsploraError } from './esplora.ts';
+
+export { EsploraError };
+
+/** The functions of a `Mirror` that are used here. */
+export interface MirrorReads {
+  manifest(): Promise<MirrorManifest>;
+  output(output: string, options: { readonly height: number; readonly signal?: AbortSignal | undefined }): Promise<OutputAnswer>;
+  etching(rune: string, signal?: AbortSignal): Promise<Etching | undefined>;
+  activity(query: MirrorQuery): Promise<ActivityPage>;
+}
+
+const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
+
+/** An unconfirmed transaction, and what is known about its inputs. */
+interface Given extends Unconfirmed {
+  readonly spends: readonly ConfirmedOutput[];
+}
+
+/** Implements `Mirror.pending`. Rejects with an EsploraError if the Esplora server fails. */
+export async function pendingRunes(query: PendingQuery, mirror: MirrorReads, limits = PENDING_LIMITS): Promise<PendingAnswer> {
+  const { network = 'main', signal } = query;
+  if (!Object.hasOwn(NETWORKS, network)) throw new TypeError(`unknown network ${network}`);
+  if (query.transactions === undefined && query.esplora === undefined)
+    throw new TypeError('a query for unconfirmed transactions must have transactions or an Esplora server');
+  const all = new Pool(limits);
+  for (const [i, { hex, inputs }] of (query.transactions ?? []).entries()) all.add(hex, `transactions[${i}].hex`, inputs);
+  try {
+    const { tip } = await mirror.manifest();
+    if (tip === undefined) throw new TypeError('the mirror is too old: its manifest does not name its highest block');
+    const more = query.esplora !== undefined && (await complete(all, query.esplora, tip, signal));
+    const state = new MirrorState(mirror, NETWORKS[network], tip, limits, signal);
+    const ordered = inOrder(all.transactions);
+    await state.load(ordered, all);
+    signal?.throwIfAborted();
+    const transactions = render(ordered, state.allocate(ordered), state);
+    return { block_height: tip.height, block_hash: parseHexId(tip.hash) ?? tip.hash, transactions, ...(more ? { more } : {}) };
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error;
+  }
+}
+
+/** Runs `work` for each item, for some of them at the same time. */
+async function forEach<Item>(items: Iterable<Item>, atOnce: number, work: (item: Item) => Promise<void>): Promise<void> {
+  const iterator = items[Symbol.iterator]();
+  const worker = async () => {
+    for (let next = iterator.next(); !next.done; next = iterator.next()) await work(next.value);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}
+
+/** Sorts transactions by inputs. A stranger's transaction with many inputs must not use up the limits of the others. */
+const smallFirst = <One extends Unconfirmed>(transactions: readonly One[]): One[] =>
+  [...transactions].sort((a, b) => a.inputs.length - b.inputs.length);
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const HEX = /^(?:[0-9a-f]{2})+$/i;
+
+/** Returns the bytes of hex. Undefined for other text. */
+function bytesOf(hex: string): Uint8Array | undefined {
+  if (typeof hex !== 'string' || !HEX.test(hex)) return undefined;
+  const bytes = new Uint8Array(hex.length / 2);
+  for (let i = 0; i < bytes.length; i += 1) bytes[i] = Number.parseInt(hex.substring(2 * i, 2 * i + 2), 16);
+  return bytes;
+}
+
+/** The transactions of a query, by id. */
+class Pool {
+  readonly transactions = new Map<string, Given>();
+  /** Heights of parents that the Esplora server named, or why there is none. By transaction id. */
+  readonly heights = new Map<string, number | string>();
+  #bytes = 0;
+
+  constructor(readonly limits: PendingLimits) {}
+
+  /** Adds a transaction. `name` names it in messages. Throws a TypeError if it is not one, or if there are too many. */
+  add(hex: string, name: string, spends: readonly (ConfirmedOutput | undefined)[] = [], txid?: string): Given {
+    const { limits } = this;
+    const bytes = bytesOf(hex);
+    if (bytes === undefined) throw new TypeError(`${name} is not hex`);
+    this.#bytes += bytes.length;
+    if (exceeds(limits, 'transactionBytes', this.#bytes))
+      throw new TypeError(`the transactions have more than ${limits.transactionBytes} bytes`);
+    let read: Unconfirmed;
+    try {
+      read = readTransaction(bytes, hash256);
+    } catch (error) {
+      throw new TypeError(`${name} is not a transaction: ${reasonOf(error)}`);
+    }
+    if (txid !== undefined && txid !== read.txid) throw new TypeError(`${name} is transaction ${read.txid}`);
+    const given = { ...read, spends: read.inputs.map((_, i) => spends[i] ?? {}) };
+    this.transactions.set(given.txid, given);
+    if (exceeds(limits, 'transactions', this.transactions.size))
+      throw new TypeError(`there are more than ${limits.transactions} transactions`);
+    return given;
+  }
+}
+
+type Tip = NonNullable<MirrorManifest['tip']>;
+
+/**
+ * Adds the transactions of an address, unconfirmed parents, and the heights of other parents. Returns true if the address
+ * may have more transactions. Rejects with an EsploraError.
+ */
+async function complete(
+  all: Pool,
+  options: NonNullable<PendingQuery['esplora']>,
+  tip: Tip,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const { transactions, heights, limits } = all;
+  const esplora = new Esplora(options, signal, limits);
+  const add = async (txid: string) => all.add(await esplora.hex(txid), `transaction ${txid} of the Esplora server`, [], txid);
+  // Heights of the server count only if the server has all blocks of the mirror.
+  if ((await esplora.hashAt(tip.height)) !== parseHexId(tip.hash))
+    throw new EsploraError(`the Esplora server has another block ${tip.height} than the mirror. Try again after the next block`);
+  const listed = options.address === undefined ? { txids: [], more: false } : await esplora.mempool(options.address);
+  const missing = listed.txids.filter((txid) => !transactions.has(txid));
+  await forEach(missing, limits.requestsAtOnce, async (txid) => {
+    await add(txid).catch((error: unknown) => {
+      throw new EsploraError(reasonOf(error), { cause: error });
+    });
+  });
+  for (let level = [...transactions.values()]; level.length > 0; ) {
+    const outputs = smallFirst(level).flatMap(({ inputs, spends }) => inputs.filter((_, i) => spends[i]?.height === undefined));
+    const parents = new Set(outputs.map(txidOf).filter((txid) => !transactions.has(txid) && !heights.has(txid)));
+    level = [];
+    await forEach(parents, limits.requestsAtOnce, async (txid) => {
+      try {
+        const height = await esplora.height(txid);
+        if (height === undefined) level.push(await add(txid));
+        else heights.set(txid, height);
+      } catch (error) {
+        heights.set(txid, reasonOf(error));
+      }
+    });
+  }
+  return listed.more;
+}
+
+/** Rune of the mirror, and its number of decimals. */
+interface KnownRune {
+  readonly rune: Rune;
+  readonly divisibility: number;
+}
+
+/** Runes of an output, by id in smallest units. */
+interface Held {
+  readonly address: string | undefined;
+  readonly runes: ReadonlyMap<RuneId, bigint>;
+}
+
+/** A script of a taproot output. */
+const TAPROOT = Uint8Array.from({ length: 34 }, (_, i) => [0x51, 32][i] ?? 0);
+
+/** The parts of the mirror that transactions depend on. They are loaded before the transactions are allocated. */
+class MirrorState implements Ledger {
+  readonly runes = 0;
+  readonly held = new Map<string, Held>();
+  readonly known = new Map<RuneId, KnownRune>();
+  /** Height of the next block. */
+  readonly height: number;
+  readonly #scripts = new Map<string, Uint8Array>();
+  readonly #mintable = new Map<RuneId, Mintable>();
+  readonly #taken = new Set<bigint>();
+  /** Outputs of blocks, as the query describes them. */
+  readonly #confirmed = new Map<string, PreviousOutput>();
+  /** Names of the parts that each transaction needs, by its id. */
+  readonly #needs = new Map<string, Set<string>>();
+  readonly #loads = new Map<string, () => Promise<unknown>>();
+  /** Why parts could not be loaded, by their names. */
+  readonly #failed = new Map<string, string>();
+  #spentRunes = 0;
+
+  constructor(
+    readonly mirror: MirrorReads,
+    readonly network: Network,
+    readonly tip: Tip,
+    readonly limits: PendingLimits,
+    readonly signal: AbortSignal | undefined,
+  ) {
+    this.height = tip.height + 1;
+  }
+
+  /** Loads all parts that the transactions need. Parts that cannot be loaded make the results of transactions unknown. */
+  async load(ordered: readonly Given[], { transactions, heights }: Pool): Promise<void> {
+    for (const { txid, inputs, spends, message } of smallFirst(ordered)) {
+      for (const [i, outpoint] of inputs.entries()) {
+        const parent = txidOf(outpoint);
+        const { height = heights.get(parent), ...given } = spends[i] ?? {};
+        const why = transactions.has(parent) ? undefined : this.#needOutput(txid, outpoint, height, given);
+        if (why !== undefined) this.#need(txid, why, () => Promise.reject(new Error(why)));
+      }
+      const mint = message?.mint === undefined ? -1 : knownId(message.mint);
+      if (mint >= 0 && blockOf(mint) < this.height) this.#need(txid, `rune ${mint}`, () => this.#loadRune(mint));
+      const name = message?.kind === 'cenotaph' ? message.etching : message?.etching?.rune;
+      if (name !== undefined) this.#need(txid, `name ${name}`, () => this.#loadName(name));
+    }
+    await this.#run();
+    // Checked last: a transaction may get into the mirror while its inputs are read, which are spent then.
+    for (const { txid } of ordered) this.#need(txid, txid, () => this.#checkUnconfirmed(txid));
+    await this.#run();
+  }
+
+  /** Adds a part that a transaction needs. `part` names it. */
+  #need(txid: string, part: string, load: () => Promise<unknown>): void {
+    const needs = this.#needs.get(txid) ?? new Set();
+    this.#needs.set(txid, needs.add(part));
+    if (!this.#failed.has(part)) this.#loads.set(part, load);
+  }
+
+  /** Needs an output that is made at `height`. Returns why it is unknown, if its height says so. */
+  #needOutput(txid: string, outpoint: string, height: number | string | undefined, given: ConfirmedOutput): string | undefined {
+    const { tip } = this;
+    const { blockHash } = given;
+    const script = given.script === undefined ? TAPROOT : bytesOf(given.script);
+    if (height === undefined) return `the height of ${outpoint} is missing, and its transaction is not among these`;
+    if (typeof height === 'string') return `the height of ${outpoint} is unknown: ${height}`;
+    if (!Number.isSafeInteger(height) || height < 0) return `the height of ${outpoint} is ${height}`;
+    if (height > tip.height) return `${outpoint} is of block ${height}, but the mirror has blocks up to ${tip.height}`;
+    if (script === undefined) return `the script of ${outpoint} is not hex`;
+    this.#confirmed.set(outpoint, { script, height });
+    this.#need(txid, `${outpoint} of ${height}`, () => this.#loadOutput(outpoint, height));
+    if (blockHash !== undefined) this.#need(txid, `block ${height} ${blockHash}`, () => this.#checkBlock(height, blockHash));
+    return undefined;
+  }
+
+  async #run(): Promise<void> {
+    const { limits, signal } = this;
+    let count = 0;
+    await forEach(this.#loads, limits.requestsAtOnce, async ([part, load]) => {
+      signal?.throwIfAborted();
+      count += 1;
+      if (exceeds(limits, 'lookUps', count))
+        this.#failed.set(part, `the transactions need more than ${limits.lookUps} look-ups in the mirror`);
+      else await load().catch((error: unknown) => this.#failed.set(part, reasonOf(error)));
+    });
+    this.#loads.clear();
+  }
+
+  async #loadOutput(outpoint: string, height: number): Promise<void> {
+    const { mirror, signal, network, limits } = this;
+    const answer = await mirror.output(outpoint, { height, signal });
+    if (answer.spent === true) throw new Error(`${outpoint} is spent in a block of the mirror`);
+    const { location, address, runes } = answer;
+    if (location !== undefined && location.block_height !== height)
+      throw new Error(`${outpoint} is of block ${height}, but in the mirror it is of block ${location.block_height}`);
+    if (runes.length === 0) return;
+    this.#spentRunes += runes.length;
+    if (exceeds(limits, 'spentRunes', this.#spentRunes)) throw new Error(`the transactions spend more than ${limits.spentRunes} runes`);
+    const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, network, hash256);
+    if (script === undefined) throw new Error(`${address} is not an address of this network`);
+    const units = runes.map(({ rune, balance }): [RuneId, bigint] => {
+      const id = idOf(rune.id);
+      this.known.set(id, { rune, divisibility: /\.(.*)/.exec(balance)?.[1]?.length ?? 0 });
+      return [id, unitsOf(balance)];
+    });
+    this.#scripts.set(outpoint, script);
+    this.held.set(outpoint, { address, runes: new Map(units.sort(([a], [b]) => a - b)) });
+  }
+
+  async #loadRune(id: RuneId): Promise<void> {
+    const etching = await this.mirror.etching(runeIdText(id), this.signal);
+    if (etching === undefined) return;
+    const { number, name, spaced_name, divisibility, mint_terms, supply } = etching;
+    if (supply.total_mints === undefined) throw new Error(`the mirror does not count the mints of ${runeIdText(id)}`);
+    const term = (value: string | number | null) => (value === null ? undefined : unitsOf(BigInt(value).toString()));
+    const amount = (value: string | null) => (value === null ? undefined : unitsOf(value));
+    const terms = {
+      amount: amount(mint_terms.amount),
+      // In dialect `hiro` the cap has decimals like an amount.
+      cap: amount(mint_terms.cap),
+      heightStart: term(mint_terms.height_start),
+      heightEnd: term(mint_terms.height_end),
+      offsetStart: term(mint_terms.offset_start),
+      offsetEnd: term(mint_terms.offset_end),
+    };
+    this.#mintable.set(id, { block: blockOf(id), terms, mints: Number(supply.total_mints) });
+    this.known.set(id, { rune: { id: etching.id, number, name, spaced_name }, divisibility });
+  }
+
+  async #loadName(name: bigint): Promise<void> {
+    if ((await this.mirror.etching(nameText(name), this.signal)) !== undefined) this.#taken.add(name);
+  }
+
+  async #checkBlock(height: number, hash: string): Promise<void> {
+    const { results } =
+      height === this.tip.height ? { results: [] } : await this.mirror.activity({ block: height, limit: 1, signal: this.signal });
+    const found = height === this.tip.height ? this.tip.hash : results[0]?.location.block_hash;
+    if (found === undefined) throw new Error(`the mirror does not name the hash of block ${height}, because this block has no runes`);
+    if (parseHexId(found) !== parseHexId(hash)) throw new Error(`the mirror has another block ${height} than ${hash}`);
+  }
+
+  async #checkUnconfirmed(txid: string): Promise<void> {
+    const { results } = await this.mirror.activity({ transaction: txid, limit: 1, signal: this.signal });
+    const [record] = results;
+    if (record !== undefined) throw new Error(`it is confirmed: the mirror has it in block ${record.location.block_height}`);
+  }
+
+  output(bytes: Uint8Array, at: number): RuneOutput | undefined {
+    const outpoint = outpointText(bytes, at);
+    const held = this.held.get(outpoint);
+    const script = this.#scripts.get(outpoint) ?? new Uint8Array();
+    return held && { script, balances: [...held.runes].map(([rune, amount]) => ({ rune, amount })) };
+  }
+
+  rune(id: RuneId): Mintable | undefined {
+    return this.#mintable.get(id);
+  }
+
+  nameTaken(name: bigint): boolean {
+    return this.#taken.has(name);
+  }
+
+  allocate(ordered: readonly Unconfirmed[]): Outcome[] {
+    const { height, network, limits } = this;
+    let rows = 0;
+    return allocate(ordered, {
+      height,
+      network,
+      hash256,
+      ledger: this,
+      // An output of these transactions is too young to be a commitment, whatever its script.
+      previousOutput: (outpoint) => this.#confirmed.get(outpoint) ?? { script: TAPROOT, height },
+      unknown: ({ txid }) => [...(this.#needs.get(txid) ?? [])].flatMap((part) => this.#failed.get(part) ?? []),
+      countRow: () => {
+        rows += 1;
+        if (exceeds(limits, 'movedRows', rows)) throw new Error(`the transactions move runes more than ${limits.movedRows} times`);
+      },
+    });
+  }
+}
+
+/** Converts a decimal string in units of a rune to smallest units. Throws for other text. */
+function unitsOf(amount: string): bigint {
+  if (!/^[0-9]+(?:\.[0-9]+)?$/.test(amount)) throw new Error(`the mirror has the amount ${amount}`);
+  return BigInt(amount.replace('.', ''));
+}
+
+/** Parses the id of a rune, `block:tx`. Throws for other text. */
+function idOf(text: string): RuneId {
+  const [, block, tx] = /^([0-9]{1,10}):([0-9]{1,7})$/.exec(text) ?? [];
+  const id = block === undefined || tx === undefined ? -1 : knownId({ block: BigInt(block), tx: BigInt(tx) });
+  if (id < 0) throw new Error(`${text} is not the id of a rune`);
+  return id;
+}
+
+/** Renders the results of transactions that are in order. */
+function render(ordered: readonly Unconfirmed[], outcomes: readonly Outcome[], state: MirrorState): PendingTransaction[] {
+  const etched = new Map<RuneId, PendingRune>();
+  const decimals = new Map<RuneId, number>();
+  for (const [i, { txid, message }] of ordered.entries()) {
+    if (message?.etching === undefined) continue;
+    const id = runeId(state.height, i + 1);
+    const name = message.kind === 'cenotaph' ? message.etching : message.etching.rune;
+    const spacers = message.kind === 'cenotaph' ? 0 : (message.etching.spacers ?? 0);
+    const names = name === undefined ? {} : { name: nameText(name), spaced_name: spacedName(nameText(name), spacers) };
+    etched.set(id, { etching: txid, ...names });
+    decimals.set(id, outcomes[i]?.etched?.row.divisibility ?? 0);
+  }
+  const runeOf = (id: RuneId): PendingRune => etched.get(id) ?? state.known.get(id)?.rune ?? { id: runeIdText(id) };
+  /** Outputs that these transactions make. */
+  const made = new Map<string, Held>();
+  return outcomes.map(({ rows, possible, conflicts, unknown }, i) => {
+    const { txid, inputs } = ordered[i] ?? { txid: '', inputs: [] };
+    const amountOf = (id: RuneId, units: bigint, output: string | undefined, address: string | null | undefined): PendingAmount => ({
+      rune: runeOf(id),
+      amount: shiftDecimals(units, decimals.get(id) ?? state.known.get(id)?.divisibility ?? 0),
+      ...(output === undefined ? {} : { output }),
+      ...(address === undefined || address === null ? {} : { address }),
+      ...(possible.has(id) ? { possible: true } : {}),
+    });
+    const amountsOf = (outpoint: string, held: Held | undefined): PendingAmount[] =>
+      [...(held?.runes ?? [])].map(([id, units]) => amountOf(id, units, outpoint, held?.address));
+    const outputs = receivedBy(rows);
+    for (const [vout, held] of outputs) made.set(`${txid}:${vout}`, held);
+    const isKnown = unknown.length === 0;
+    const coming = [...outputs].flatMap(([vout, held]) => amountsOf(`${txid}:${vout}`, held));
+    const going = isKnown ? inputs.flatMap((outpoint) => amountsOf(outpoint, made.get(outpoint) ?? state.held.get(outpoint))) : [];
+    const burned = rows
+      .filter(({ operation }) => operation === 'burn')
+      .map(({ rune_id, amount, output, address }) =>
+        amountOf(idOf(rune_id), amount ?? 0n, output === null ? undefined : `${txid}:${output}`, address),
+      );
+    const mayChange = isKnown ? [...possible].map(([id, { why }]) => ({ rune: runeOf(id), why })) : [];
+    const hasRunes = [coming, going, burned, mayChange].some(({ length }) => length > 0);
+    return {
+      tx_id: txid,
+      unconfirmed: true,
+      result: isKnown ? (hasRunes ? 'runes' : 'none') : 'unknown',
+      unknown,
+      coming,
+      going,
+      burned,
+      possible: mayChange,
+      conflicts: [...conflicts],
+    };
+  });
+}
+
+/** Returns the runes that outputs receive: outputs ascending, in them runes ascending. */
+function receivedBy(rows: Outcome['rows']): [vout: number, held: Held][] {
+  const outputs = new Map<number, { address: string | undefined; runes: Map<RuneId, bigint> }>();
+  for (const { operation, rune_id, output, address, amount } of rows) {
+    if (operation !== 'receive' || output === null) continue;
+    const held = outputs.get(output) ?? { address: address ?? undefined, runes: new Map<RuneId, bigint>() };
+    outputs.set(output, held);
+    held.runes.set(idOf(rune_id), (held.runes.get(idOf(rune_id)) ?? 0n) + (amount ?? 0n));
+  }
+  return [...outputs]
+    .sort(([a], [b]) => a - b)
+    .map(([vout, { address, runes }]) => [vout, { address, runes: new Map([...runes].sort(([a], [b]) => a - b)) }]);
+}

@@ -1,0 +1,83 @@
+/** The program of docs/wallets.md: runs as it is written, over two signed mirrors and an Esplora server. */
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { MANIFEST } from '../support/archives.ts';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { KEY, STRANGER, signedFiles } from '../support/lyingHost.ts';
+import { writeRows } from '../support/nodeRows.ts';
+import { grown, modelOf, outputsMade } from '../support/outputStates.ts';
+import { readPage } from '../support/pages.ts';
+import { memoryOf } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
+import { startServer } from '../support/server.ts';
+
+it('chooses inputs without runes, and says which outputs are unknown', async () => {
+  const random = randomFor('inputs of a wallet');
+  const chain = grown([], 30, (below) => Math.floor(random() * below));
+  const [work, tip] = [temporaryFolder(), memoryOf(chain).rows.at(-1)?.block_height ?? -1];
+  writeRows(memoryOf(chain), join(work, 'in'));
+  const folders = [join(work, 'one'), join(work, 'two')];
+  await testBuild(join(work, 'one'), { inputs: [join(work, 'in')], layout: 'archive', lists: true });
+  cpSync(join(work, 'one'), join(work, 'two'), { recursive: true });
+  for (const [i, key] of [KEY, STRANGER].entries()) {
+    const path = join(folders[i] ?? '', MANIFEST);
+    const signed = signedFiles(new Map([[MANIFEST, readFileSync(path)]]), new Date().toISOString(), {}, key);
+    writeFileSync(path, signed.get(MANIFEST) ?? '');
+  }
+  const hosts = await Promise.all(folders.map((folder) => startServer(folder)));
+
+  // Every output is worth as many sats as it has predecessors, and one is not confirmed.
+  const made = outputsMade(chain).filter(({ height }) => height <= tip);
+  const utxos: object[] = made.map(({ outpoint, height, blockHash }, value) => {
+    const [txid, vout] = outpoint.split(':');
+    const isRecent = height > tip - 20;
+    return { txid, vout: Number(vout), value, status: { block_height: height, ...(isRecent ? { block_hash: blockHash } : {}) } };
+  });
+  utxos.push({ txid: 'ab'.repeat(32), vout: 0, value: 1e9, status: { confirmed: false } });
+  const esplora = createServer((_, response) => response.end(JSON.stringify(utxos)));
+  await new Promise<void>((resolve) => esplora.listen(0, '127.0.0.1', resolve));
+  try {
+    const client = join(work, 'node_modules/rune-activity-mirror-client');
+    mkdirSync(client, { recursive: true });
+    for (const name of ['client.js', 'lists.js', 'proofs.js']) cpSync(join(work, 'one', name), join(client, name));
+    writeFileSync(join(client, 'package.json'), '{"type":"module","exports":"./client.js"}');
+    const [, program = ''] = /^```js\n(.*?)^```$/ms.exec(readPage('docs/wallets.md')) ?? [];
+    const replaced = [
+      ['https://mirror.example.org', `http://127.0.0.1:${hosts[0]?.port}`],
+      ['https://runes.example.com', `http://127.0.0.1:${hosts[1]?.port}`],
+      ['https://esplora.example.net', `http://127.0.0.1:${(esplora.address() as AddressInfo).port}`],
+      [/'PeterNeumann[^']*'/, `'${KEY.publicText}'`],
+      [/'runes[.]example[^']*'/, `'${STRANGER.publicText}'`],
+    ] as const;
+    const text = replaced.reduce((old, [what, by]) => {
+      expect(old.split(what)).toHaveLength(2);
+      return old.replace(what, by);
+    }, program);
+    writeFileSync(join(work, 'choose.mjs'), text);
+    const run = (sats: number) => promisify(execFile)(process.execPath, ['choose.mjs', 'bcrt1qalice', String(sats)], { cwd: work });
+
+    const model = modelOf(chain.slice(0, tip + 1));
+    const rows = new Set(memoryOf(chain).rows.map((row) => row.block_height));
+    const isNone = ({ outpoint, height }: (typeof made)[number]) =>
+      model.output(outpoint) === null && (height <= tip - 20 || rows.has(height));
+    const safe = made.map((one, value) => ({ ...one, value })).filter(isNone);
+    const [largest, next] = safe.slice(-2).reverse();
+    const { stdout } = await run((largest?.value ?? 0) + 1);
+    expect(stdout).toBe(`${largest?.outpoint} ${largest?.value}\n${next?.outpoint} ${next?.value}\n`);
+    const total = safe.reduce((sum, { value }) => sum + value, 0);
+    expect((await run(total)).stdout.split('\n')).toHaveLength(safe.filter(({ value }) => value > 0).length + 1);
+    await expect(run(total + 5)).rejects.toMatchObject({
+      stderr: expect.stringMatching(
+        new RegExp(`Error: 5 sats are missing. Unknown outputs:\n(?:.*\n)*${'ab'.repeat(32)}:0: the height of its block is not given`),
+      ),
+    });
+  } finally {
+    esplora.close();
+    for (const host of hosts) await host.close();
+  }
+});

@@ -1,0 +1,416 @@
+/**
+ * Random mempools after a random chain, and what they do to runes: by the node's pull, by an independent model, and in
+ * blocks with other transactions.
+ */
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { hashText, outpointText } from '../../src/runes/bytes.ts';
+import { indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
+import type { LedgerRow } from '../../src/runes/ledgerRows.ts';
+import { NETWORKS } from '../../src/runes/networks.ts';
+import { HEADER_BYTES, readBlock, scriptOf } from '../../src/runes/parseBlock.ts';
+import {
+  Mirror,
+  type PendingAmount,
+  type PendingAnswer,
+  type PendingTransaction,
+  type RawTransaction,
+} from '../../src/serve/client/mirrorClient.ts';
+import { type MirrorReads, pendingRunes } from '../../src/serve/client/pending.ts';
+import { InventedChain } from '../rehearsal/model/inventedChain.ts';
+import { Model, type TransactionRows } from '../rehearsal/model/model.ts';
+import { temporaryFolder, testBuild } from './build.ts';
+import { clientIn } from './clientHosts.ts';
+import { fetchOver, readFiles } from './lyingHost.ts';
+import { hash256, MemoryChain, sealed } from './memoryLedger.ts';
+import { writeRows } from './nodeRows.ts';
+import { compact } from './runeBlocks.ts';
+
+const network = NETWORKS.regtest;
+
+/** A row of any of the three, without what depends on the place in the block: operation, rune, output, address, units. */
+type Move = string;
+
+/** An unconfirmed transaction. */
+export interface RawPending {
+  readonly txid: string;
+  readonly bytes: Buffer;
+  readonly inputs: readonly string[];
+}
+
+/** Splits the bytes of a block into those of its transactions. */
+function transactionsOf(bytes: Buffer): RawPending[] {
+  const { txids } = readBlock(bytes, hash256);
+  let at = HEADER_BYTES;
+  const size = () => {
+    const first = bytes.readUInt8(at++);
+    if (first < 0xfd) return first;
+    at += first === 0xfd ? 2 : 4;
+    return first === 0xfd ? bytes.readUInt16LE(at - 2) : bytes.readUInt32LE(at - 4);
+  };
+  const skip = (length: number) => {
+    at += length;
+  };
+  return Array.from({ length: size() }, (_, index) => {
+    const from = at;
+    // All transactions of invented chains have a witness.
+    skip(6);
+    const inputs = Array.from({ length: size() }, () => {
+      const outpoint = outpointText(bytes, at);
+      skip(36);
+      skip(size() + 4);
+      return outpoint;
+    });
+    for (let left = size(); left > 0; left--) {
+      skip(8);
+      skip(size());
+    }
+    for (let input = 0; input < inputs.length; input++) for (let left = size(); left > 0; left--) skip(size());
+    skip(4);
+    return { txid: hashText(txids, 32 * index), bytes: bytes.subarray(from, at), inputs };
+  });
+}
+
+/** Reads the ids of a raw transaction. */
+function pendingOf(bytes: Buffer): RawPending {
+  const [one] = transactionsOf(blockOf([bytes], '00'.repeat(32)));
+  if (one === undefined) throw new Error('no transaction');
+  return one;
+}
+
+/** A block of these transactions. */
+export function blockOf(transactions: readonly Uint8Array[], previous: string): Buffer {
+  const parts = [new Uint8Array(68), Uint8Array.of(0, 0xf1, 0x53, 0x65), new Uint8Array(8), compact(transactions.length), ...transactions];
+  return Buffer.from(sealed(Buffer.concat(parts), Buffer.from(previous, 'hex').reverse()));
+}
+
+export class MempoolChain {
+  readonly memory = new MemoryChain(network);
+  readonly model: Model;
+  readonly invented: InventedChain;
+  readonly tip: number;
+  readonly lastBlock: readonly RawPending[];
+  hash = '00'.repeat(32);
+  readonly hashes: string[] = [];
+  /** Heights of all outputs, and their scripts. */
+  readonly outputs = new Map<string, PreviousOutput>();
+  /** Heights of blocks with runes. */
+  readonly #heights: ReadonlySet<number>;
+  #rows: TransactionRows[] = [];
+
+  /** A chain with at least this many blocks. The last one has runes. */
+  constructor(seed: number, blocks: number) {
+    this.invented = new InventedChain(seed);
+    this.model = new Model('regtest', { onRows: (rows) => this.#rows.push(rows) });
+    let height = -1;
+    let last = Buffer.alloc(0);
+    do {
+      height += 1;
+      this.invented.grow();
+      const bytes = Buffer.from(sealed(this.invented.blocks[height] ?? Buffer.alloc(0), Buffer.from(this.hash, 'hex').reverse()));
+      const { block } = this.memory.add(bytes, height);
+      last = bytes;
+      this.hash = block.hash;
+      this.hashes.push(block.hash);
+      this.model.apply(bytes, height);
+      block.transactions.forEach((transaction, index) => {
+        for (let vout = 0; vout < transaction.outputs; vout++)
+          this.outputs.set(`${hashText(block.txids, 32 * index)}:${vout}`, { script: scriptOf(block, transaction, vout), height });
+      });
+    } while (height + 1 < blocks || this.memory.rows.at(-1)?.block_height !== height);
+    this.tip = height;
+    this.lastBlock = transactionsOf(last);
+    this.#heights = new Set(this.memory.rows.map(({ block_height }) => block_height));
+  }
+
+  /** Builds a mirror of the chain in `out`. Returns a client of its files, from the source or from the build. */
+  async mirror(dialect: 'hiro' | 'contract', out = join(temporaryFolder(), 'out'), bundled = false): Promise<Mirror> {
+    const input = temporaryFolder();
+    writeRows(this.memory, input);
+    await testBuild(out, { inputs: [input], dialect, layout: 'archive', lists: true });
+    const files = readFiles(out);
+    const client = bundled ? await clientIn(out) : { Mirror };
+    return new client.Mirror('http://host/', { fetch: fetchOver((path) => files.get(path)), freshMs: 1e9 });
+  }
+
+  /** Transactions that may follow the chain, parents before children. */
+  mempool(seed: number, random: (below: number) => number): RawPending[] {
+    const branch = this.invented.branch(seed);
+    for (let blocks = 1 + random(5); blocks > 0; blocks--) branch.grow();
+    const pool = branch.blocks.slice(this.tip + 1).flatMap((bytes) => transactionsOf(Buffer.from(sealed(bytes))).slice(1));
+    return pool.length > 0 ? pool : this.mempool(seed + 1, random);
+  }
+
+  /** The transactions as a wallet gives them to the client. */
+  given(transactions: readonly RawPending[]): RawTransaction[] {
+    return transactions.map(({ bytes, inputs }) => ({
+      hex: bytes.toString('hex'),
+      inputs: inputs.map((outpoint) => {
+        const output = this.outputs.get(outpoint);
+        // The chain has no outputs of coinbases that the mempool was made with.
+        if (output === undefined) return { height: 0 };
+        const { height, script } = output;
+        // The mirror has hashes only of blocks with runes.
+        const blockHash = this.#heights.has(height) ? this.hashes[height] : undefined;
+        return { height, script: Buffer.from(script).toString('hex'), blockHash };
+      }),
+    }));
+  }
+
+  /** What the pull of a node writes for a block of these transactions, by transaction. */
+  pulled(transactions: readonly RawPending[], height = this.tip + 1): Map<string, Move[]> {
+    const bytes = blockOf([this.#coinbase(), ...transactions.map((one) => one.bytes)], this.hash);
+    const block = readBlock(bytes, hash256);
+    const moves = new Map<string, Move[]>();
+    const previousOutput = ({ transaction, input }: { transaction: number; input: number }) => {
+      const outpoint = outpointText(bytes, block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input]);
+      return this.outputs.get(outpoint) ?? { script: new Uint8Array(), height };
+    };
+    const etched = new Map<string, string>();
+    const rows: LedgerRow[] = [];
+    const changes = indexBlock(block, {
+      height,
+      network,
+      ledger: this.memory.ledger,
+      hash256,
+      previousOutput,
+      emit: (row) => rows.push(row),
+    });
+    for (const { row } of changes.runes) etched.set(row.id, row.tx_id);
+    for (const { tx_id, operation, rune_id, output, address, amount } of rows) {
+      if (operation !== 'receive' && operation !== 'burn') continue;
+      const of = moves.get(tx_id) ?? [];
+      moves.set(tx_id, [...of, moveOf(operation, etched.get(rune_id) ?? rune_id, output, address, amount ?? 0n)]);
+    }
+    return moves;
+  }
+
+  /** What the independent model says of a block of these transactions, by transaction. */
+  modelled(transactions: readonly RawPending[]): Map<string, Move[]> {
+    this.#rows = [];
+    const height = this.tip + 1;
+    this.model.apply(blockOf([this.#coinbase(), ...transactions.map((one) => one.bytes)], this.hash), height);
+    const etched = new Map(this.model.runes.filter((rune) => rune.height === height).map(({ id, txid }) => [id, txid]));
+    const moves = new Map<string, Move[]>();
+    for (const { txid, rows } of this.#rows) {
+      const shown = rows.filter(({ operation }) => operation === 'receive' || operation === 'burn');
+      const all = shown.map(({ operation, rune, output, address, amount }) =>
+        moveOf(operation, etched.get(rune) ?? rune, output, address, amount ?? 0n),
+      );
+      if (all.length > 0) moves.set(txid, all);
+    }
+    this.model.rewind(this.tip);
+    return moves;
+  }
+
+  #coinbase(): Buffer {
+    const bytes = Buffer.alloc(60);
+    bytes.set([1], 4);
+    bytes.writeUInt32LE(0xffffffff, 37);
+    bytes.set([1], 46);
+    return bytes;
+  }
+}
+
+const moveOf = (operation: string, rune: string, output: number | null, address: string | null, units: bigint): Move =>
+  [operation, rune, output, address, units].join(' ');
+
+const unitsOf = (amount: string) => BigInt(amount.replace('.', ''));
+
+/** The moves of an answer: amounts are summed by operation, rune, output and address. */
+function movesOf(transaction: PendingTransaction, isShown: (amount: PendingAmount) => boolean = () => true): Move[] {
+  const move = (operation: string) => (one: PendingAmount) =>
+    moveOf(
+      operation,
+      one.rune.etching ?? one.rune.id ?? '',
+      one.output === undefined ? null : Number(one.output.slice(65)),
+      one.address ?? null,
+      unitsOf(one.amount),
+    );
+  return [...transaction.coming.filter(isShown).map(move('receive')), ...transaction.burned.filter(isShown).map(move('burn'))];
+}
+
+/** Sums the amounts of moves that differ only in the amount. */
+function summed(moves: readonly Move[]): Move[] {
+  const sums = new Map<string, bigint>();
+  for (const move of moves) {
+    const at = move.lastIndexOf(' ');
+    const key = move.slice(0, at);
+    sums.set(key, (sums.get(key) ?? 0n) + BigInt(move.slice(at + 1)));
+  }
+  return [...sums].map(([key, units]) => `${key} ${units}`).sort();
+}
+
+/** A mirror that remembers its answers, because most of the time of an answer is spent on inflating. */
+export function remembering(mirror: MirrorReads): MirrorReads {
+  const answers = new Map<string, Promise<unknown>>();
+  const once = <Answer>(key: string, ask: () => Promise<Answer>): Promise<Answer> => {
+    const known = answers.get(key) ?? ask();
+    answers.set(key, known);
+    return known as Promise<Answer>;
+  };
+  return {
+    manifest: () => once('manifest', () => mirror.manifest()),
+    output: (output, options) => once(`${output} ${options.height}`, () => mirror.output(output, options)),
+    etching: (rune) => once(rune, () => mirror.etching(rune)),
+    activity: (query) => once(JSON.stringify(query), () => mirror.activity(query)),
+  };
+}
+
+/** The kinds of results that random mempools must have. */
+export interface Seen {
+  mempools: number;
+  transactions: number;
+  none: number;
+  moved: number;
+  burned: number;
+  possible: number;
+  chained: number;
+  conflicts: number;
+  certain: number;
+  named: number;
+}
+
+/**
+ * Asks the client for random mempools, and compares the answers: with the pull and the model for a next block of exactly
+ * these transactions, and with blocks of other heights, order and transactions for what is certain.
+ */
+export async function checkMempools(
+  chain: MempoolChain,
+  mirror: MirrorReads,
+  count: number,
+  random: (below: number) => number,
+): Promise<Seen> {
+  const seen: Seen = {
+    mempools: 0,
+    transactions: 0,
+    none: 0,
+    moved: 0,
+    burned: 0,
+    possible: 0,
+    chained: 0,
+    conflicts: 0,
+    certain: 0,
+    named: 0,
+  };
+  for (; seen.mempools < count; seen.mempools += 1) {
+    const pool = chain.mempool(random(2 ** 31), random);
+    const ids = new Set(pool.map(({ txid }) => txid));
+    const answer = await pendingRunes({ transactions: chain.given(pool), network: 'regtest' }, mirror);
+    expect([answer.block_height, answer.block_hash.replace('0x', '')]).toEqual([chain.tip, chain.hash]);
+    expect(answer.transactions.map(({ tx_id }) => tx_id)).toEqual(pool.map(({ txid }) => txid));
+    const pulled = chain.pulled(pool);
+    const modelled = chain.modelled(pool);
+    for (const [i, transaction] of answer.transactions.entries()) {
+      const { tx_id, unknown, result, going } = transaction;
+      expect(unknown).toEqual([]);
+      const moves = summed(movesOf(transaction));
+      expect(moves).toEqual(summed(pulled.get(tx_id) ?? []));
+      expect(moves).toEqual(summed(modelled.get(tx_id) ?? []));
+      const spent = pool[i]?.inputs ?? [];
+      expect(going.map(({ output, rune, amount }) => [output, rune.etching ?? rune.id, unitsOf(amount)])).toEqual(
+        spent.flatMap((outpoint) => heldBy(chain, answer, outpoint)),
+      );
+      seen.transactions += 1;
+      seen.none += Number(result === 'none');
+      seen.moved += Number(transaction.coming.length > 0);
+      seen.burned += Number(transaction.burned.length > 0);
+      seen.possible += Number(transaction.possible.length > 0);
+      seen.chained += Number(going.some(({ output = '' }) => ids.has(output.slice(0, 64))));
+      seen.named += Number(transaction.coming.some(({ rune }) => rune.etching !== undefined && rune.name !== undefined));
+    }
+    await checkCertain(chain, mirror, pool, random, seen);
+  }
+  return seen;
+}
+
+/** The runes of an output: of the chain, or of a transaction of the answer. */
+function heldBy(chain: MempoolChain, answer: PendingAnswer, outpoint: string): [string, string | undefined, bigint][] {
+  const parent = answer.transactions.find(({ tx_id }) => tx_id === outpoint.slice(0, 64));
+  const coming = parent?.coming.filter(({ output }) => output === outpoint) ?? [];
+  if (parent !== undefined) return coming.map(({ rune, amount }) => [outpoint, rune.etching ?? rune.id, unitsOf(amount)]);
+  const output = chain.model.output(outpoint);
+  return output === null || output.spent ? [] : output.held.map(({ rune, amount }) => [outpoint, rune.id, amount]);
+}
+
+/** Gives the client double spends, in any order. What it calls certain must be so in a later block of some of them. */
+async function checkCertain(
+  chain: MempoolChain,
+  mirror: MirrorReads,
+  pool: readonly RawPending[],
+  random: (below: number) => number,
+  seen: Seen,
+) {
+  const others = pool.flatMap(({ bytes }) => {
+    if (random(6) > 0) return [];
+    const other = Buffer.from(bytes);
+    other.writeUInt32LE(1 + random(1000), other.length - 4);
+    return [pendingOf(other)];
+  });
+  const all = shuffled([...pool, ...others], random);
+  const answer = await pendingRunes({ transactions: chain.given(all), network: 'regtest' }, mirror);
+  const byId = new Map(all.map((one) => [one.txid, one]));
+  expect(answer.transactions.map(({ tx_id }) => tx_id).sort()).toEqual([...byId.keys()].sort());
+  const ancestors = new Map<string, Set<string>>();
+  for (const { tx_id } of answer.transactions) {
+    const parents = (byId.get(tx_id)?.inputs ?? []).map((outpoint) => outpoint.slice(0, 64)).filter((txid) => byId.has(txid));
+    // Parents come before children.
+    for (const parent of parents) expect(ancestors.has(parent)).toBe(true);
+    ancestors.set(tx_id, new Set([tx_id, ...parents.flatMap((parent) => [...(ancestors.get(parent) ?? [])])]));
+  }
+  const exclude = (a: string, b: string) => {
+    const spends = (txid: string) => new Set([...(ancestors.get(txid) ?? [])].flatMap((one) => byId.get(one)?.inputs ?? []));
+    const direct = byId.get(b)?.inputs ?? [];
+    return !ancestors.get(a)?.has(b) && direct.some((outpoint) => spends(a).has(outpoint));
+  };
+  const block = new Map<string, RawPending>();
+  const spent = new Set<string>();
+  for (const transaction of answer.transactions) {
+    const { tx_id, conflicts, unknown } = transaction;
+    expect(unknown).toEqual([]);
+    expect([...conflicts].sort()).toEqual([...byId.keys()].filter((other) => exclude(tx_id, other)).sort());
+    seen.conflicts += Number(conflicts.length > 0);
+    const one = byId.get(tx_id);
+    const isFree = one?.inputs.every(
+      (outpoint) => !spent.has(outpoint) && (!byId.has(outpoint.slice(0, 64)) || block.has(outpoint.slice(0, 64))),
+    );
+    if (one === undefined || !isFree || random(5) === 0) continue;
+    block.set(tx_id, one);
+    for (const outpoint of one.inputs) spent.add(outpoint);
+  }
+  const confirmed = chain.pulled(reordered([...block.values()], random), chain.tip + 1 + random(8));
+  for (const transaction of answer.transactions) {
+    if (!block.has(transaction.tx_id)) continue;
+    const changing = new Set(transaction.possible.map(({ rune }) => rune.etching ?? rune.id ?? ''));
+    for (const { possible, rune } of [...transaction.coming, ...transaction.burned])
+      expect(possible === true).toBe(changing.has(rune.etching ?? rune.id ?? ''));
+    // A mint of a later id may be one of any rune that is etched.
+    const mintsLater = transaction.possible.some(({ why }) => why.includes('no transaction before it etches'));
+    const mayChange = (rune = '') => changing.has(rune) || (mintsLater && rune.length === 64);
+    const certain = (moves: readonly Move[]) => summed(moves).filter((move) => !mayChange(move.split(' ')[1]));
+    const found = confirmed.get(transaction.tx_id) ?? [];
+    expect(certain(movesOf(transaction))).toEqual(certain(found));
+    if (transaction.result === 'none') expect(found).toEqual([]);
+    seen.certain += certain(found).length;
+  }
+}
+
+function shuffled<T>(items: readonly T[], random: (below: number) => number): T[] {
+  const left = [...items];
+  return items.flatMap(() => left.splice(random(left.length), 1));
+}
+
+/** Another order with parents before children. */
+function reordered(transactions: readonly RawPending[], random: (below: number) => number): RawPending[] {
+  const left = [...transactions];
+  const ordered: RawPending[] = [];
+  while (left.length > 0) {
+    const waiting = new Set(left.map(({ txid }) => txid));
+    const ready = left.filter(({ inputs }) => inputs.every((outpoint) => !waiting.has(outpoint.slice(0, 64))));
+    const next = ready[random(ready.length)];
+    if (next === undefined) throw new Error('a cycle');
+    ordered.push(next);
+    left.splice(left.indexOf(next), 1);
+  }
+  return ordered;
+}

@@ -1,0 +1,53 @@
+/** The case table of outputs: requests for a small chain from a node, because the sample has no outputs. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { temporaryFolder, testBuild, writeFiles } from './build.ts';
+import { type Case, checkCase, refused } from './cases.ts';
+import { exportOf, rowsWithoutAddress } from './nodeRows.ts';
+import type { Host } from './server.ts';
+
+/** From the chain of nodeRows.ts. */
+const TIP = '0x11f9953f02ddb7a3120c5be32ee455af6ffae8df97d6ddfb0e81638eefed2249';
+const MOVED = 'f9d91920b37c323756a58541b421cfa79ec749bbd4e361249766c52240e49db0';
+const MINTED = '3d0f30432bcef1fffcbe21ea2037f2cb758f403de8cd791e1fa9025d779efd03';
+const NAMES = ['AAAAAAAAAAAAAAAAAAAANXMRLXX', 'AAAAAAAAAAAAAAAAAAABBUZIXVT'] as const;
+const held = (id: string, number: 0 | 1, balance: string) => [
+  { rune: { id, number, name: NAMES[number], spaced_name: NAMES[number] }, balance },
+];
+
+const output = (name: string, outpoint: string, answer: object): Case => ({
+  name,
+  target: `/runes/v1/outputs/${outpoint}`,
+  status: 200,
+  body: JSON.stringify({ block_height: 3, block_hash: TIP, output: `0x${outpoint.replace(/^0x/, '')}`, ...answer }),
+});
+
+const CASES: readonly Case[] = [
+  output('an unspent output', `${MINTED}:1`, {
+    location: { block_hash: TIP, block_height: 3, tx_id: `0x${MINTED}`, tx_index: 1, timestamp: 1700000003 },
+    runes: held('2:1', 1, '7'),
+    spent: false,
+  }),
+  output('a spent output, which got runes in several records', `0x${MOVED}:1`, { runes: [], spent: true, held: held('1:1', 0, '0.94') }),
+  output('another spent output of the transaction', `${MOVED}:2`, { runes: [], spent: true, held: held('1:1', 0, '0.40') }),
+  output('an output of the transaction that never held runes', `${MOVED}:0`, { runes: [], spent: null }),
+  output('an output that the transaction does not have', `${MOVED}:99999999999`, { runes: [], spent: null }),
+  output('an output of an unknown transaction', `${'ab'.repeat(32)}:0`, { runes: [], spent: null }),
+  refused('a malformed outpoint', `/runes/v1/outputs/${MOVED}`, 'params/output must match pattern "^[a-fA-F0-9]{64}:[0-9]+$"'),
+];
+
+/** Asks hosts of each layout. `start` serves a folder. */
+export function describeOutputs(start: (folder: string) => Promise<Host>): void {
+  describe.each(LAYOUTS)('the case table of outputs, layout %s', (layout) => {
+    let host: Host;
+    beforeAll(async () => {
+      const folder = temporaryFolder();
+      writeFiles(join(folder, 'in'), exportOf(rowsWithoutAddress()));
+      await testBuild(join(folder, 'dist'), { inputs: [join(folder, 'in')], layout, lists: true });
+      host = await start(join(folder, 'dist'));
+    });
+    afterAll(() => host.close());
+    it.each(CASES)('$name', (one) => checkCase(host, one));
+  });
+}

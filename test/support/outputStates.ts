@@ -1,0 +1,116 @@
+/** Chains in which blocks spend their own outputs, and what an independent model says about every output of a chain. */
+import type { OutputToClassify } from '../../src/serve/client/client.d.ts';
+import { hexOfId, parseBlock } from '../rehearsal/model/block.ts';
+import { decimal, Model, type OutputAnswer } from '../rehearsal/model/model.ts';
+import type { FakeBlock } from './fakeNode.ts';
+import { hash256, outpointOf } from './memoryLedger.ts';
+import { blockBytes, messageScript, type Transaction, taproot } from './runeBlocks.ts';
+import { generateTransaction, memoryOf } from './runeChains.ts';
+
+/** An output that a transaction of a chain made, with or without runes. */
+export interface MadeOutput {
+  readonly outpoint: string;
+  readonly height: number;
+  readonly blockHash: string;
+}
+
+/** All outputs that the transactions of some blocks made. */
+export const outputsMade = (blocks: readonly FakeBlock[]): MadeOutput[] =>
+  blocks.flatMap(({ bytes, height, hash }) =>
+    parseBlock(Buffer.from(bytes)).transactions.flatMap(({ id, scripts }) =>
+      scripts.map((_, vout) => ({ outpoint: `${hexOfId(id)}:${vout}`, height, blockHash: hash })),
+    ),
+  );
+
+/** A block after `before`. The time is random, so no two branches have the same block. */
+function blockOf(before: readonly FakeBlock[], transactions: readonly Transaction[], draw: (below: number) => number): FakeBlock {
+  const bytes = Buffer.from(blockBytes(before.length, transactions));
+  bytes.writeUInt32LE(1_600_000_000 + draw(1e8), 68);
+  Buffer.from(before.at(-1)?.hash ?? '00'.repeat(32), 'hex')
+    .reverse()
+    .copy(bytes, 4);
+  return {
+    hash: Buffer.from(hash256(bytes.subarray(0, 80)))
+      .reverse()
+      .toString('hex'),
+    height: before.length,
+    bytes,
+  };
+}
+
+/** Returns these blocks and random blocks after them. Some transactions spend outputs of their own block. */
+export function grown(blocks: readonly FakeBlock[], count: number, draw: (below: number) => number): FakeBlock[] {
+  const all = [...blocks];
+  const memory = memoryOf(blocks);
+  const { ledger } = memory;
+  for (let i = 0; i < count; i += 1) {
+    const unspent = [...ledger.outputs.keys()].filter(() => draw(8) === 0);
+    const ids = [...ledger.byId.values()].map(({ row }) => row.id);
+    const first = Array.from({ length: all.length === 0 ? 0 : draw(5) }, () => generateTransaction(draw, unspent, ids));
+    const fresh = outputsMade([blockOf(all, first, draw)])
+      .map(({ outpoint }) => outpoint)
+      .slice(1);
+    const second = Array.from({ length: fresh.length > 0 ? draw(3) : 0 }, () => generateTransaction(draw, fresh, ids));
+    const block = blockOf(all, [...first, ...second], draw);
+    all.push(block);
+    memory.add(block.bytes, block.height);
+  }
+  return all;
+}
+
+/** A transaction that mints nothing, and gives one unit of a new rune to each of `count` outputs. */
+export const airdrop = (count: number): Transaction => ({
+  inputs: [{ outpoint: outpointOf('77'.repeat(32), count) }],
+  // The message etches a rune with a premine. Its edict gives each output the same amount.
+  outputs: [...Array.from({ length: count }, (_, i) => taproot(i % 8)), messageScript([2, 1, 6, count, 0, 0, 0, 1, count + 1])],
+});
+
+export const extendedBy = (
+  blocks: readonly FakeBlock[],
+  transactions: readonly Transaction[],
+  draw: (below: number) => number,
+): FakeBlock[] => [...blocks, blockOf(blocks, transactions, draw)];
+
+/** The model after these blocks. */
+export function modelOf(blocks: readonly FakeBlock[]): Model {
+  const model = new Model('regtest');
+  for (const { bytes, height } of blocks) model.apply(Buffer.from(bytes), height);
+  return model;
+}
+
+const runesOf = ({ held }: OutputAnswer) =>
+  held.map(({ rune: { id, number, letters, spacedName, divisibility }, amount }) => ({
+    rune: { id, number, name: letters, spaced_name: spacedName },
+    balance: decimal(amount, divisibility),
+  }));
+
+/** What the API must say about an output in dialect hiro, without the block that the answer is of. */
+export function answerAbout(outpoint: string, model: Model): object {
+  const known = model.output(outpoint);
+  if (known === null) return { output: outpoint, runes: [], spent: null };
+  if (known.spent) return { output: outpoint, runes: [], spent: true, held: runesOf(known) };
+  const { blockHash, height, txid, txIndex, timestamp } = known.location;
+  return {
+    output: outpoint,
+    ...(known.address === null ? {} : { address: known.address }),
+    location: { block_hash: blockHash, block_height: height, tx_id: txid, tx_index: txIndex, timestamp },
+    runes: runesOf(known),
+    spent: false,
+  };
+}
+
+/** What a client must say about an output. `hasRows` tells whether a block has records; otherwise its hash is not known. */
+export function classAbout(
+  { outpoint, height, blockHash }: OutputToClassify,
+  model: Model,
+  tip: number,
+  hasRows: (height: number) => boolean,
+): object {
+  const known = model.output(outpoint);
+  const isElsewhere = known !== null && known.location.height !== height;
+  if (height === undefined || height > tip || isElsewhere) return { outpoint, kind: 'unknown' };
+  const isOther = blockHash !== undefined && (!hasRows(height) || model.block(height).hash !== blockHash);
+  if (isOther) return { outpoint, kind: 'unknown' };
+  if (known === null) return { outpoint, kind: 'none' };
+  return known.spent ? { outpoint, kind: 'spent' } : { outpoint, kind: 'runes', runes: runesOf(known) };
+}
