@@ -8,6 +8,7 @@ import handler from 'serve-handler';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RowsIndex, rowsIndex } from '../../src/contract/rowsSchemas.ts';
 import { Store } from '../../src/duckdb/store.ts';
+import { limitsWith } from '../../src/limits.ts';
 import { MANIFEST_PATH, rowFilePath, rowRunesPath } from '../../src/pages/filePaths.ts';
 import { contentOf, NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
 import { rowsIndexFile } from '../../src/rows/rowsIndex.ts';
@@ -317,6 +318,15 @@ describe('a mirror that lies', () => {
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(expected)]);
     expect(error.details.join()).toContain('a mirror to be trusted');
     expect(readdirSync(work).sort()).toEqual(['dist', 'input']);
+  });
+
+  it('about sizes, so that reading takes too long, ends only the process that reads', async () => {
+    cpSync(join(whole, 'dist'), dist(), { recursive: true });
+    const error = await failedPull(base, to(), { retries: 1, limits: limitsWith({ rowsReadMs: 1 }) });
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^the runes ended the process that read them.*; tried 2 times$/),
+    ]);
   });
 
   it('about nothing but spent outputs is believed, because records do not have them', async () => {

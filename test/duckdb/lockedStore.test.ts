@@ -1,0 +1,30 @@
+/** A store for files of strangers opens only the files that it was given. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { Store } from '../../src/duckdb/store.ts';
+import { rowsOf, temporaryFolder } from '../support/build.ts';
+
+it('refuses all other files, the network, extensions and other settings', async () => {
+  const work = temporaryFolder();
+  const [given, other] = [join(work, 'given.csv'), join(work, 'other.csv')];
+  for (const path of [given, other]) writeFileSync(path, 'a\n1\n');
+  const store = await Store.open({ memoryLimit: '300MB', threads: 1, scratch: join(work, 'scratch'), only: [given] });
+  expect(await rowsOf(`FROM read_csv('${given}')`, store)).toEqual([{ a: 1 }]);
+  for (const sql of [
+    `FROM read_csv('${other}')`,
+    `FROM read_csv('${work}/*.csv')`,
+    `FROM read_text('/etc/passwd')`,
+    `FROM glob('${work}/*')`,
+    `FROM read_parquet('http://127.0.0.1:9/x.parquet')`,
+    `COPY (SELECT 1) TO '${join(work, 'new.csv')}'`,
+    `ATTACH '${join(work, 'new.db')}'`,
+    'INSTALL httpfs',
+    'LOAD httpfs',
+    'SET enable_external_access = true',
+    `SET allowed_paths = ['${other}']`,
+    `SET memory_limit = '9GB'`,
+  ])
+    await expect(store.run(sql), sql).rejects.toThrow();
+  store.close();
+});
