@@ -5,10 +5,10 @@
 import { join } from 'node:path';
 import { env } from 'node:process';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { int, Store } from '../../src/duckdb/store.ts';
+import { Store } from '../../src/duckdb/store.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { fileServer, readArchive } from '../support/archives.ts';
-import { temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { temporaryFolder, testBuild } from '../support/build.ts';
 import { check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 
@@ -50,7 +50,7 @@ describe(`a block of ${RECORDS} records`, () => {
       FROM (SELECT i, CASE WHEN i < ${LARGE} THEN 0 ELSE 1 + (i - ${LARGE}) // ${RECORDS_EACH} END AS tx FROM range(${RECORDS}) r(i)))
       TO '${input}.parquet' (FORMAT parquet)`);
     store.close();
-    await testBuild(out, { inputs: [`${input}.parquet`], layout: 'archive', objectSize: OBJECT_SIZE, parquet: true });
+    await testBuild(out, { inputs: [`${input}.parquet`], layout: 'archive', objectSize: OBJECT_SIZE });
     mirror = new FetchMirror(fileServer(out).fetchFile, Number.POSITIVE_INFINITY);
   }, 600_000);
 
@@ -97,16 +97,6 @@ describe(`a block of ${RECORDS} records`, () => {
     expect(await ask(`transactions/${txId(LARGE / RECORDS_EACH + 1)}/activity`)).toMatchObject({ total: 0, results: [] });
   });
 
-  it('has several groups of rows in its Parquet file, which makes the same build', async () => {
-    const file = join(out, 'activity/900000.parquet');
-    const store = await Store.open({ memoryLimit: '1GB', threads: 1, scratch: join(work, 'scratch') });
-    const { groups } = await store.row(`SELECT count(DISTINCT row_group_id) AS groups FROM parquet_metadata('${file}')`, { groups: int });
-    store.close();
-    expect(groups).toBe(Math.ceil(RECORDS / 40_960));
-    await testBuild(join(work, 'again'), { inputs: [file], layout: 'archive', objectSize: OBJECT_SIZE, parquet: true });
-    expect(tree(join(work, 'again'))).toEqual(tree(out));
-  }, 600_000);
-
   it('stays as it is when a block follows', async () => {
     const store = await Store.open({ memoryLimit: '1GB', threads: 1, scratch: join(work, 'scratch') });
     await store.run(`COPY (SELECT * REPLACE (${HEIGHT + 1} AS block_height, lpad('c', 64, '0') AS block_hash, 'f' || substr(tx_id, 2) AS tx_id)
@@ -117,7 +107,6 @@ describe(`a block of ${RECORDS} records`, () => {
       inputs: [`${input}.parquet`, join(work, 'next.parquet')],
       layout: 'archive',
       objectSize: OBJECT_SIZE,
-      parquet: true,
     } as const;
     expect(await testBuild(out, options)).toMatchObject({ wasFull: false });
     expect(readArchive(out).root.segments.map(({ file }) => file)).toEqual([...before, expect.any(String)]);

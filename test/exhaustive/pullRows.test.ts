@@ -67,6 +67,8 @@ it(`follows a donor through ${STEPS} steps of a random history, with builds of t
 
 it(`a pull of rows is killed ${KILLS} times`, async () => {
   const next = randomFor('kills of pulls of rows');
+  // Begins another chain.
+  for (const folder of ['node', 'dist']) rmSync(join(work, folder), { recursive: true, force: true });
   await mirror(extended([], 340, (below) => Math.floor(next() * below), 3));
   const [to, whole] = [temporaryFolder(), temporaryFolder()];
   await testPull(base, whole);

@@ -12,6 +12,7 @@ import { BENCH_PULL_COMMAND } from '../../bench/pull.ts';
 import { type Command, Flags } from '../../src/cli/flags.ts';
 import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
 import { SAMPLE_COMMAND } from '../../src/input/sample/sampleCommand.ts';
+import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
 import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
@@ -75,11 +76,22 @@ const EXEMPTIONS: readonly Exemption[] = [
     ranBy: ['.ci/run', 'npm run bench:hosts'],
   },
   {
-    page: 'docs/bulk.md',
-    needs: 'duckdb -c',
-    reason:
-      "it needs DuckDB's own program and its extension for HTTP, both downloads; the example beside it reads the same files over HTTP",
-    ranBy: ['test/serve/ranges.test.ts', 'docs/bulk.md'],
+    page: 'docs/start-from-a-mirror.md',
+    needs: '--start-from https://mirror.example.org',
+    reason: 'none of these hosts exists; tests start at mirrors of their own',
+    ranBy: ['test/pull/startFrom.test.ts', 'a start'],
+  },
+  {
+    page: 'docs/start-from-a-mirror.md',
+    needs: 'build -- --input input/pulled',
+    reason: 'it builds what the block before pulled',
+    ranBy: ['test/pull/startFrom.test.ts', 'testBuild'],
+  },
+  {
+    page: 'docs/start-from-a-mirror.md',
+    needs: '--against https://all-blocks.example.org',
+    reason: 'the host does not exist; tests compare mirrors of their own',
+    ranBy: ['test/pull/startFrom.test.ts', 'compareMirrors'],
   },
   {
     page: 'packaging/mirror/README.md',
@@ -136,6 +148,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'bench:hosts': BENCH_HOSTS_COMMAND,
   'bench:pull': BENCH_PULL_COMMAND,
   build: BUILD_COMMAND,
+  keygen: KEYGEN_COMMAND,
   sample: SAMPLE_COMMAND,
   pull: PULL_COMMAND,
   serve: SERVE_COMMAND,

@@ -21,7 +21,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
-import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { type Finished, ROOT } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
@@ -169,8 +169,7 @@ async function upload(dist: string, more?: Readonly<Record<string, string>>): Pr
   return stdout;
 }
 
-const build = (dist: string, input: string, layout: Layout, parquet = false) =>
-  testBuild(dist, { inputs: [join(work, input)], layout, parquet, lists: true });
+const build = (dist: string, input: string, layout: Layout) => testBuild(dist, { inputs: [join(work, input)], layout, lists: true });
 
 /** The bucket holds the files of the build, byte for byte, and nothing else. */
 function expectSame(dist: string, others: readonly string[] = []): void {
@@ -270,23 +269,24 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     expect(sent.filter((line) => same.some(([key]) => line === `PUT ${key}`))).toEqual([]);
   });
 
-  it('brings Parquet files along, and removes those that are gone, however it finds out', async () => {
+  it('brings files of rows along, and removes those that are gone, however it finds out', async () => {
     const stray = { bytes: Buffer.from('{}'), headers: { etag: '"x"', 'last-modified': new Date().toUTCString() } };
-    const [dist, key] = [newDist(), 'activity/0.parquet'];
-    const others = ['activity/mine.txt', 'activity/below/0.parquet'];
+    const dist = newDist();
+    const others = ['rows/mine.txt', 'rows/below/0-99-0123456789abcdef.parquet'];
+    const gone = 'rows/900-900-0123456789abcdef.parquet';
+    // Only ledger rows are published.
+    const buildRows = (parquet: boolean) => testBuild(dist, { inputs: CONFORMANCE_INPUTS, layout, parquet, lists: true });
     for (const env of [{}, { UPLOAD: 'all' }]) {
-      await build(dist, 'before', layout, true);
+      await buildRows(true);
       await upload(dist, env);
+      const key = filesBelow(dist).find((path) => /^rows\/.*[.]parquet$/.test(path)) ?? '';
       expect(s3.objects.get(key)?.bytes.equals(readFileSync(join(dist, key)))).toBe(true);
       for (const other of others) s3.objects.set(other, stray);
-      await build(dist, 'after', layout, true);
-      await upload(dist, env);
-      expectSame(dist, others);
-      s3.objects.set('activity/900.parquet', stray);
-      await build(dist, 'after', layout);
+      s3.objects.set(gone, stray);
+      await buildRows(false);
       await upload(dist, env);
       // What no build put there is found only when the bucket is compared.
-      expectSame(dist, 'UPLOAD' in env ? others : [...others, 'activity/900.parquet']);
+      expectSame(dist, 'UPLOAD' in env ? others : [...others, gone]);
     }
   });
 

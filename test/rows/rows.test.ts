@@ -299,11 +299,11 @@ describe('verification', () => {
         rune_id: `'1:0'`,
         address: `'x'`,
         receiver_address: `'x'`,
-        amount: `'77'`,
+        amount: `amount || '1'`,
         operation: `'burn'`,
         tx_id: `repeat('a', 64)`,
       }),
-      ...Object.entries({ block_hash: `repeat('b', 64)`, output: '9', timestamp: '1', rune_id_unknown: `'9:9'` }),
+      ...Object.entries({ block_hash: `repeat('b', 64)`, output: '"output" + 1', timestamp: '1', rune_id_unknown: `'9:9'` }),
     ].map(([column, value]): [string, (file: string) => string] => [`another ${column}`, one(column.replace('_unknown', ''), value)]),
   )('finds %s', async (_, select) => {
     expect(
