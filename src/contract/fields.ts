@@ -108,6 +108,36 @@ export const LEDGER_FIELDS: readonly Field[] = [
  */
 export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
+/**
+ * Columns of unspent outputs with which a pull from a node begins, instead of older blocks. An output has a row for each
+ * of its runes. `block_height`, `block_hash`, `tx_index` and `timestamp` are of the transaction that made the output.
+ */
+export const START_OUTPUT_FIELDS = [
+  field('outpoint', 'outpoint', 'text'),
+  field('block_height', 'block_height', 'integer'),
+  field('block_hash', 'block_hash', 'hash'),
+  field('tx_index', 'tx_index', 'integer'),
+  field('timestamp', 'timestamp', 'integer'),
+  field('address', 'address', 'text', false),
+  field('rune_id', 'rune_id', 'text'),
+  field('units', 'units', 'units'),
+] as const;
+
+/**
+ * Columns of the counts of all runes with which a pull from a node begins. Amounts are in smallest units. Each row has
+ * the block of the start, and the digest of the ledger after it.
+ */
+export const START_RUNE_FIELDS = [
+  field('rune_id', 'rune_id', 'text'),
+  field('mints', 'mints', 'integer'),
+  field('minted', 'minted', 'units'),
+  field('burns', 'burns', 'integer'),
+  field('burned', 'burned', 'units'),
+  field('start_height', 'start_height', 'integer'),
+  field('start_hash', 'start_hash', 'hash'),
+  field('start_digest', 'start_digest', 'hash'),
+] as const;
+
 /** Columns that the indexer's table `runes` must have. */
 export const RUNE_FIELDS = [
   field('id', 'id', 'text'),

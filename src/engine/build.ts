@@ -151,7 +151,7 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
   // Signing renews the time of the note, also without changes.
   if (state.whyFull !== undefined || loaded.hasChanges || options.keys.length > 0) return undefined;
   const archive = old && describe(old.name, old.root);
-  const etchings = await listEtchings(state, store);
+  const etchings = await listEtchings(state, loaded.startRows, store);
   const manifest = await manifestOf(options.site, options.siteUrl, loaded, archive, etchings, state, store);
   const digest = digestOf(manifestFile(manifest)[1]);
   if (digest !== output.manifest) return undefined;

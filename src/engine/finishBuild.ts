@@ -37,10 +37,11 @@ interface Updated {
 /** Begins the transaction of the state, and updates the tables of the state. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
-  const before = await listEtchings(state, store);
+  // The last build had this start, if its files are the same.
+  const before = await listEtchings(state, loaded.startRows?.isNew === false ? loaded.startRows : undefined, store);
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, state, store);
   await updateInputs(loaded, state, store);
-  return { blocks, etchings: { before, now: await listEtchings(state, store) } };
+  return { blocks, etchings: { before, now: await listEtchings(state, loaded.startRows, store) } };
 }
 
 /** Ends a dry run. Updates a state in memory, only to count what a build would write. */

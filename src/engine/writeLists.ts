@@ -1,11 +1,14 @@
 /** Writes the lists of an archive, as far as the data allows them. */
 import type { Store } from '../duckdb/store.ts';
+import { columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { BuildError } from '../errors.ts';
-import type { ListTables } from '../format/listTables.ts';
+import type { LedgerPoint, ListTables } from '../format/listTables.ts';
+import type { StartRows } from '../input/readStart.ts';
 import { writeActivity } from '../lists/activity.sql.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
 import { type EtchingChange, lowestChange, writeEtchings } from '../lists/etchings.sql.ts';
 import { MOST_ETCHINGS, writeNames } from '../lists/nameTable.sql.ts';
+import { COUNTS, startCounts, startReceived } from '../lists/startRows.sql.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { DocumentWriter } from './archive/documentWriter.ts';
@@ -14,6 +17,8 @@ import { type ArchiveSources, listRecords, planLevels } from './archive/listedRe
 import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 import { TableWriter } from './archive/tableWriter.ts';
+import { BLOCK_RUNES } from './state/countBlocks.ts';
+import type { StateTables } from './state/state.ts';
 
 export interface ListForm {
   readonly site: Site;
@@ -30,7 +35,7 @@ export async function writeLists(
   { site, hasActivity, scratch, out }: ListForm,
   blocks: ArchivedBlocks,
   sources: ArchiveSources,
-  { before, now }: EtchingChange,
+  { before: etchingsBefore, now }: EtchingChange,
   old: StoredArchive | undefined,
   put: PutFile,
   store: Store,
@@ -43,40 +48,84 @@ export async function writeLists(
   const { listPage: page } = limits;
   const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(state, store));
-  const tables = old?.root.lists;
+  const start = now?.start;
+  // The lowest level is the start, and it cannot be made of lower blocks. So a new start replaces all levels.
+  const before = old?.root.lists;
+  const tables = start?.isNew !== true && isSamePoint(before?.start, start) ? before : undefined;
   // Balances and counts depend on all lower blocks, documents also on the runes table. Activity depends only on its own
   // blocks.
-  let changed = now === undefined || before === undefined ? Number.POSITIVE_INFINITY : await lowestChange(before, now, store);
+  let changed =
+    now === undefined || etchingsBefore === undefined ? Number.POSITIVE_INFINITY : await lowestChange(etchingsBefore, now, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
-  const hadEtchings = tables?.etchings !== undefined && before?.hasCounts === now?.hasCounts;
+  const hadEtchings = tables?.etchings !== undefined && etchingsBefore?.hasCounts === now?.hasCounts;
   // Etchings cover all of history, even if the build has only a window of blocks.
-  const etchingPlans = planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed);
+  const etchingPlans = planLevels(
+    { ...blocks, lowest: undefined },
+    hadEtchings ? { tip: tables.tip, start: tables.start } : undefined,
+    start,
+    changed,
+  );
   // If the last build had no balances or no outputs, there are no levels to reuse.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
-  const plans = planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined);
+  const plans = planLevels(blocks, isNew ? undefined : tables, start, hasBalances ? changed : undefined);
 
   const writer = () => new DocumentWriter(objectSize, limits, put);
-  const etchingForm = now && { etchings: now.table, state, dialect: site.dialect, hasCounts: now.hasCounts, limits };
+  const blockRunes = start === undefined ? state.blockRunes : await withCounts(start, state, store);
+  const etchingForm = now && {
+    etchings: now.table,
+    state: { runes: state.runes, blockRunes },
+    dialect: site.dialect,
+    hasCounts: now.hasCounts,
+    limits,
+  };
   const etchings = etchingForm && {
     total: now.total,
     levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], etchingForm, writer, store),
   };
   // Without etchings, names come from the records. So a build that lost its etchings reuses no level of names.
-  const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
+  const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined, start);
   const names = await writeNames(namePlans, tables?.names ?? [], now?.table, state, () => new TableWriter(objectSize, limits, put), store);
-  const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
+  const point = start && { height: start.height, hash: start.hash, digest: start.digest };
+  const common = { ...limits.listLevels, tip, lowest, start: point, page, etchings, names };
   if (!hasActivity) return common;
 
   const listed = await listRecords(plans, blocks, old, maximumLimit(site), scratch, sources, store);
   const { records } = listed;
   const activity = await writeActivity(plans, old, { blocks: state.blocks, records, objectSize, limits, scratch }, put, store);
   const levels = { limits, old, writer, scratch };
-  const form = { ...levels, tip, records, runes: state.runes };
+  // A reused level has the rows of the start.
+  const added = start !== undefined && plans[0]?.reused.length === 0 ? startReceived(start, state.runes) : undefined;
+  const changes = added === undefined ? records : await withReceived(added, records, store);
+  const form = { ...levels, tip, records: changes, runes: state.runes };
   const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;
-  const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, ...sources, listed }, store) : undefined;
+  const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, ...sources, listed, start, added }, store) : undefined;
   if (!hasOutputs) await forgetSpent(state, store);
   const lists = { ...common, activity, balances, outputs };
   const ledger = out === undefined ? undefined : await ledgerOf(lists, tables, sources, site.dialect, out, store);
   return { ...lists, ledger };
 }
+
+const isSamePoint = (a: LedgerPoint | undefined, b: LedgerPoint | undefined): boolean =>
+  a?.height === b?.height && a?.hash === b?.hash && a?.digest === b?.digest;
+
+/** Adds the counts of a start to those of blocks. */
+function withCounts(
+  start: StartRows,
+  { blockRunes }: StateTables,
+  store: Store,
+): Promise<Table<Pick<typeof BLOCK_RUNES, (typeof COUNTS)[number]>>> {
+  const counts = Object.fromEntries(COUNTS.map((name) => [name, BLOCK_RUNES[name]])) as Pick<typeof BLOCK_RUNES, (typeof COUNTS)[number]>;
+  return store.view('all_counts', counts, `SELECT ${COUNTS.join(', ')} FROM ${blockRunes} UNION ALL ${startCounts(start)}`);
+}
+
+const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
+
+/** Adds the outputs of a start to the records that change balances. */
+const withReceived = (received: string, records: TableWith<keyof typeof CHANGING>, store: Store): Promise<Table<typeof CHANGING>> =>
+  store.view(
+    'changing',
+    CHANGING,
+    `SELECT block_height, rune_id, address, operation, amount FROM ${records}
+     UNION ALL SELECT block_height, rune_id, address, 'receive', amount FROM (${received})`,
+  );

@@ -53,8 +53,12 @@ export interface DocumentLevel extends LevelRange {
 /**
  * Returns the ranges of the levels, the lowest first. `lowest` is the lowest block of the mirror, which rises if the
  * mirror has a moving window of blocks. So the lowest levels are short too: a block that leaves changes little.
+ *
+ * If the mirror begins with the ledger after block `start`, the lowest level has this ledger. It is never joined with
+ * other levels, because records above block `start` cannot give it again.
  */
-export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0): LevelRange[] {
+export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0, start?: number): LevelRange[] {
+  if (start !== undefined) return [{ first: 0, last: start }, ...levelRanges(tip, { steps, unsettled }, Math.max(lowest, start + 1))];
   const ends = steps.map((step) => lastEnd(tip, step, unsettled));
   const starts = steps.map((step) => Math.ceil(lowest / step) * step);
   // A short window has no levels of the longest steps.

@@ -71,6 +71,11 @@ export interface ListTables extends LevelSteps {
   readonly tip: number;
   /** The lowest block, only in layout `files`. The ranges of the levels depend on it too. */
   readonly lowest?: number | undefined;
+  /**
+   * If the rows begin above the ledger of another mirror, that ledger. The lowest level of each list has it. Undefined
+   * for all other data.
+   */
+  readonly start?: LedgerPoint | undefined;
   /** Most entries in a document. A longer list has pages of this size. */
   readonly page: number;
   /** Undefined if the data does not have all etchings. Levels of etchings begin at height 0. */

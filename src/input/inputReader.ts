@@ -17,7 +17,8 @@ import { Report } from './inputFindings.ts';
 import { ledgersToReadAgain, leftOutSelect, loadRunes, type Runes } from './joinRunes.ts';
 import { bytesOf, groupAlike, type Numbered, type RawSource, type Reading } from './rawSource.ts';
 import { readSource } from './readSource.ts';
-import { isLedger, recognise } from './recognise.ts';
+import { readStart, type StartFile, type StartRows } from './readStart.ts';
+import { isLedger, isStart, recognise } from './recognise.ts';
 
 /** Columns of the blocks of input files. `records` is 0 when the build left out all rows of the block. */
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
@@ -69,7 +70,23 @@ export class InputReader {
 
   /** Parquet files that this build has read. They are views, so rendering reads them again. */
   get views(): InputFile[] {
-    return this.sources.filter(({ isView }) => isView).flatMap(({ members }) => members.map(({ file }) => file));
+    const rows = this.sources.filter(({ isView }) => isView).flatMap(({ members }) => members.map(({ file }) => file));
+    return [...rows, ...this.#startFiles().map(({ file }) => file)];
+  }
+
+  /** All files of starts, even if they are unchanged. */
+  #startFiles(): StartFile[] {
+    const all = [...this.#unchanged, ...[...this.read].map(([id, file]) => ({ id, file }))];
+    return all.flatMap(({ id, file }) => {
+      const form = this.formOf(id);
+      return form === 'start-outputs' || form === 'start-runes' ? [{ file, form }] : [];
+    });
+  }
+
+  /** Opens the start, if the input has one. Throws an InputError if it has several. */
+  readStart(): Promise<StartRows | undefined> {
+    const isNew = [...this.read.keys()].some((id) => this.formOf(id).startsWith('start-'));
+    return readStart(this.#startFiles(), isNew, this.reading.store);
   }
 
   formOf(id: number): string {
@@ -121,6 +138,7 @@ export class InputReader {
       const found = await recognise(file, store, join(scratch, `${id}.plain`));
       this.#forms.set(id, found.form);
       progress.found(found.form === 'no-records' ? 0 : found.bytes);
+      if (isStart(found)) continue;
       if (found.form !== 'no-records') recognised.push({ ...found, id });
       // Lists of blocks that pulls write never have records.
       else if (basename(file.path) !== BLOCKS_FILE) this.#withoutRecords.push(file.name);

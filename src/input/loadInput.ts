@@ -19,6 +19,7 @@ import { InputReader } from './inputReader.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './joinRunes.ts';
 import { type Activity, makeActivity } from './makeActivity.ts';
 import type { Reading } from './rawSource.ts';
+import type { StartRows } from './readStart.ts';
 
 /** Input that was read. Its transactions are not checked yet. */
 export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent' | 'rows'> {
@@ -45,6 +46,8 @@ export interface Loaded
   readonly holds: InputReader['holds'];
   readonly leftOut: InputReader['leftOut'];
   readonly runes: InputReader['runes'];
+  /** Ledger with which a pull from a node began, if the input has one. */
+  readonly startRows: StartRows | undefined;
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** Files that were read, by file number. */
   readonly read: InputReader['read'];
@@ -95,12 +98,13 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
         'An empty mirror would answer every request with an empty list, so it is not built.',
       ]);
     }
+    const startRows = await reader.readStart();
     throwIfChanged(selection, reader);
     await selection.checkDigests();
     const outdated = [...selection.gone, ...reader.read.keys()];
     return {
       ...blocksRead,
-      ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, outdated },
+      ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, startRows, outdated },
       read: reader.read,
       files: found.length,
       filesRead: reader.read.size,

@@ -8,7 +8,7 @@ import { isClustered, isTableClustered } from './clusteredRecords.ts';
 import { HELD, type InputReader } from './inputReader.ts';
 import { ledgerSelect, type Runes } from './joinRunes.ts';
 import type { RawSource, Reading } from './rawSource.ts';
-import { isLedger } from './recognise.ts';
+import { FORMS_OF_ROWS, isLedger } from './recognise.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
 
 const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
@@ -62,9 +62,6 @@ export async function makeActivity(reader: InputReader, affected: TableWith<'blo
   const rows = await listRows(reader, held);
   return { records, held, spent, rows, notices: saved?.notices ?? [] };
 }
-
-/** Forms of input that have all columns of ledger rows, or none. */
-const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'no-records'];
 
 /** Selects the rows of the blocks in `held`. Returns undefined if any input is not a ledger, because rows would be missing. */
 async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<LedgerRows | undefined> {

@@ -3,10 +3,20 @@
  * columns of a table. File names do not matter.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
+import {
+  ACTIVITY_FIELDS,
+  EVENT_INDEX,
+  type Field,
+  LEDGER_FIELDS,
+  NODE_LEDGER_FIELDS,
+  RUNE_FIELDS,
+  START_OUTPUT_FIELDS,
+  START_RUNE_FIELDS,
+} from '../contract/fields.ts';
 import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { type Store, text } from '../duckdb/store.ts';
+import { columnsOf } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { decompress, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
@@ -16,6 +26,12 @@ import { unreadable } from './unreadable.ts';
 type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
 
 export type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
+
+/** Forms of the files of a start (readStart.ts), which are not records. */
+export type StartForm = 'start-outputs' | 'start-runes';
+
+/** Forms of files of a ledger, and of files without any record. Such input lacks no rune of its records. */
+export const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'start-outputs', 'start-runes', 'no-records'];
 
 /** True for the form of a ledger, whether from an indexer's database or from a node. */
 export const isLedger = (form: string): boolean => form === 'ledger' || form === 'node-ledger';
@@ -35,8 +51,13 @@ interface Common {
   readonly bytes: number;
 }
 
+type StartTable = Common & { readonly form: StartForm };
+
+export const isStart = (found: Recognised): found is StartTable => START_FORMS.some(([form]) => form === found.form);
+
 export type Recognised =
   | (Common & { readonly form: 'activity' | 'envelope' | 'no-records'; readonly layout: JsonLayout })
+  | StartTable
   | (Common & { readonly form: TableForm; readonly format: 'csv' | 'parquet'; readonly columns: readonly TableColumn[] });
 
 /** Bytes at the start of a file that are read to detect the form. */
@@ -160,6 +181,8 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
       column_type: text,
     });
     const columns = rows.map((row) => ({ name: row.column_name, type: row.column_type }));
+    const start = recogniseStart(columns);
+    if (start !== undefined) return { ...common, form: start };
     return { ...common, form: recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {
     if (!isAboutFile(error)) throw error;
@@ -174,6 +197,22 @@ const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['ledger', 'a ledger export', LEDGER_FIELDS],
   ['runes', 'a runes table', RUNE_FIELDS],
 ];
+
+/** Forms of Parquet files that only pulls write, so their columns and types are exactly these. */
+const START_FORMS: readonly [StartForm, readonly Field[]][] = [
+  ['start-outputs', START_OUTPUT_FIELDS],
+  ['start-runes', START_RUNE_FIELDS],
+];
+
+function recogniseStart(columns: readonly TableColumn[]): StartForm | undefined {
+  const found = columns.map(({ name, type }) => `${name} ${type}`).join();
+  return START_FORMS.find(
+    ([, fields]) =>
+      Object.entries(columnsOf(fields))
+        .map(([name, type]) => `${name} ${type}`)
+        .join() === found,
+  )?.[0];
+}
 
 function recogniseTable(file: InputFile, columns: readonly TableColumn[]): TableForm {
   const names = new Set(columns.map((c) => c.name));

@@ -25,7 +25,7 @@ import { type DocumentLevel, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, ListTables } from '../format/listTables.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { renderEnvelope } from '../pages/envelope.ts';
-import type { FurtherRequest } from '../pages/listEndpoints.ts';
+import type { FurtherRequest, Unanswerable } from '../pages/listEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import { isNamed, runeKey } from './etchings.ts';
 import { lookUpName } from './nameTable.ts';
@@ -110,8 +110,8 @@ export function compareAddresses(a: string, b: string): number {
 
 type Lists = ListTables & { readonly balances: BalanceTables };
 
-/** Returns the response body; undefined for an unknown holder. Rejects with an ArchiveError for damaged files. */
-export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | undefined> {
+/** Returns the response body; undefined for an unknown holder, and a message if only older blocks tell about a holder. Rejects with an ArchiveError for damaged files. */
+export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | Unanswerable | undefined> {
   const { lists } = archive.root;
   if (lists?.balances === undefined) throw new ArchiveError('the root of the archive has no balances');
   const { rune, address, window } = request;
@@ -173,9 +173,15 @@ async function balancesOf(address: string, window: Window, { balances, page }: L
 const ascii = (text: string): string =>
   JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-async function holderOf(rune: string, address: string, { balances, names }: Lists, archive: Archive): Promise<string | undefined> {
+async function holderOf(
+  rune: string,
+  address: string,
+  { balances, names, start }: Lists,
+  archive: Archive,
+): Promise<string | Unanswerable | undefined> {
   const key = keyOfAddress(address);
-  const ordinals = (await lookUpName(archive, names, rune)).map(({ ordinal }) => ordinal);
+  const runes = await lookUpName(archive, names, rune);
+  const ordinals = runes.map(({ ordinal }) => ordinal);
   if (key === undefined || ordinals.length === 0) return undefined;
   const starts = ordinals.map(balanceStart);
   // A level has all runes of an address in one document, or each rune in a document of its own.
@@ -193,7 +199,11 @@ async function holderOf(rune: string, address: string, { balances, names }: List
       return `{"balance":"${shiftDecimals(units, balance.divisibility)}","address":${ascii(address)}}`;
     }
   }
-  return undefined;
+  // The start has only current holders. So for a rune that is older, nothing tells whether the address was a holder.
+  if (start === undefined || !runes.some(({ id }) => Number.parseInt(id, 10) <= start.height)) return undefined;
+  return {
+    reason: `this mirror does not know former holders before block ${start.height + 1}: after that block, the address had none of the rune`,
+  };
 }
 
 interface RuneDocument extends ListDocument<Holder> {

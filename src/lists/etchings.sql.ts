@@ -6,6 +6,7 @@
  */
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
 import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
 import { makeLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
@@ -16,6 +17,7 @@ import type { DocumentLevel } from '../format/levels.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { type Etching, renderEtching } from './etchings.ts';
+import type { COUNTS } from './startRows.sql.ts';
 
 /** Etchings of the last build (`before`) and of this build (`now`); undefined without etchings. */
 export interface EtchingChange {
@@ -43,7 +45,7 @@ function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: E
 /** Tables and settings from which etchings are rendered. */
 export interface EtchingForm {
   readonly etchings: EtchingTable;
-  readonly state: Pick<StateTables, 'runes' | 'blockRunes'>;
+  readonly state: Pick<StateTables, 'runes'> & { readonly blockRunes: TableWith<(typeof COUNTS)[number]> };
   readonly dialect: Dialect;
   /** True when the supply has the counts of mints and burns. */
   readonly hasCounts: boolean;

@@ -48,6 +48,10 @@ export function parseCounts(text: string): Counts {
   };
 }
 
+/** Returns the minted amount of a rune in smallest units, because every mint has the amount of the terms. */
+export const mintedUnits = ({ terms_amount }: Pick<Etching, 'terms_amount'>, mints: number): bigint =>
+  BigInt(mints) * BigInt(terms_amount ?? 0);
+
 const unitsOf = (amount: string | null): Term => (amount === null ? null : BigInt(amount.replace('.', '')).toString());
 
 /** Returns the digits of a term. They come from the text, because JSON.parse would round long numbers. */

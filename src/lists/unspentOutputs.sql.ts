@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import { int, type Store, text } from '../duckdb/store.ts';
+import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from '../engine/archive/documentWriter.ts';
 import type { ArchiveSources, LevelPlan, ListedRecords } from '../engine/archive/listedRecords.ts';
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
@@ -14,7 +14,9 @@ import type { StateTables } from '../engine/state/state.ts';
 import { keyOfAddress } from '../format/documents.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
-import { countCrossing, type Limits } from '../limits.ts';
+import type { StartRows } from '../input/readStart.ts';
+import { FORMS_OF_ROWS } from '../input/recognise.ts';
+import { countCrossing } from '../limits.ts';
 import { unitsOf } from './balanceChanges.sql.ts';
 import { AddressOutputs, type LevelRows, runesOf, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
 import { parseOutput, SPENT } from './unspentOutputs.ts';
@@ -22,7 +24,7 @@ import { parseOutput, SPENT } from './unspentOutputs.ts';
 /** True when the input has all spent outputs, because all of it is from a node. */
 export async function knowsSpent({ files }: StateTables, store: Store): Promise<boolean> {
   const { others, nodes } = await store.row(
-    `SELECT count(*) FILTER (form NOT IN ('node-ledger', 'runes', 'no-records')) AS others, count(*) FILTER (form = 'node-ledger') AS nodes
+    `SELECT count(*) FILTER (form = 'ledger' OR form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others, count(*) FILTER (form = 'node-ledger') AS nodes
      FROM ${files}`,
     { others: int, nodes: int },
   );
@@ -35,6 +37,10 @@ type OutputKind = (typeof KINDS)[number];
 
 interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
   readonly listed: ListedRecords;
+  /** The start of the data. */
+  readonly start: StartRows | undefined;
+  /** SQL that selects the outputs of the start (startRows.sql.ts); undefined if the build reuses their level. */
+  readonly added: string | undefined;
 }
 
 /**
@@ -63,7 +69,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       let outputs: DocumentLevel | undefined;
       const cancelled = await writeLines(join(scratch, 'cancelled-outputs.ndjson'), async (lines) => {
         const stored = old === undefined ? [] : reused('outputs').map((one) => documentsOf(old, one));
-        const joined = mergeDocuments([newOutputs(limits, state, store), ...stored], joinOutput(lines));
+        const joined = mergeDocuments([newOutputs(form, store), ...stored], joinOutput(lines));
         outputs = await writeDocuments(writer('outputs', plan), plan, joined);
       });
       const byAddress = reused('addresses');
@@ -103,7 +109,7 @@ export const forgetSpent = ({ spent, spentFrom }: StateTables, store: Store): Pr
   store.run(`DELETE FROM ${spent}; DELETE FROM ${spentFrom}`);
 
 /** Creates the view `received` of the runes that outputs of listed blocks received, even if the outputs are spent. */
-async function listReceived({ listed: { recalled }, input, changes }: OutputForm, store: Store): Promise<void> {
+async function listReceived({ listed: { recalled }, input, changes, added }: OutputForm, store: Store): Promise<void> {
   const columns = 'block_height, tx_id, vout, tx_index, "timestamp", address, rune_id, amount';
   const written = `SELECT ${columns} FROM ${input.kept} SEMI JOIN ${changes.written} USING (block_height) WHERE operation = 'receive'`;
   const location = 'STRUCT(block_height BIGINT, tx_id VARCHAR, tx_index BIGINT, "timestamp" BIGINT, vout BIGINT)';
@@ -116,7 +122,8 @@ async function listReceived({ listed: { recalled }, input, changes }: OutputForm
     FROM (SELECT unnest(results) AS record FROM ${readLines(lines, `results: '${record}[]'`)}) WHERE record.operation = 'receive'`;
   const all = recalled === undefined ? written : `${written} UNION ALL ${recalledRows(recalled)}`;
   await store.run(`CREATE OR REPLACE TEMP VIEW received AS
-    SELECT * EXCLUDE (tx_id, vout), tx_id || ':' || vout AS "output" FROM (${all}) WHERE vout IS NOT NULL`);
+    SELECT * EXCLUDE (tx_id, vout), tx_id || ':' || vout AS "output" FROM (${all}) WHERE vout IS NOT NULL
+    ${added === undefined ? '' : `UNION ALL BY NAME ${added}`}`);
 }
 
 /** Creates two tables: outputs that a level's listed blocks make and do not spend, and others that they spend. */
@@ -129,23 +136,26 @@ async function selectOutputs({ first, last }: LevelPlan, store: Store): Promise<
 /** SQL expression of the JSON of an output's rune, up to the balance. */
 const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json(spaced_name), to_json(divisibility)])::VARCHAR, -1)`;
 
+type RecordForm = Pick<OutputForm, 'start' | 'added' | 'state'>;
+
 /**
  * Returns SQL that selects the records of made outputs: output, address, height, place as JSON without brackets, number
  * and id of the rune, the rune as JSON, and units as text. It does not aggregate the rows of an output, because that
  * would need much memory. `runesOf` joins them after they are sorted.
  */
-const recordsOf = ({ blocks, runes }: StateTables): string => `SELECT "output", address, block_height AS height,
+const recordsOf = ({ start, added, state: { blocks, runes } }: RecordForm): string => `SELECT "output", address, block_height AS height,
     block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
     number, id, ${RUNE} AS rune, coalesce(${unitsOf('amount', 'divisibility')}, '0') AS units
-  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
+  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}
+      ${start === undefined || added === undefined ? '' : `UNION SELECT block_height, block_hash FROM ${start.outputs}`}) USING (block_height)
     JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
 
 /** Yields the documents, by outpoint, of outputs that the listed blocks of a level make or spend. */
-function newOutputs(limits: Limits, state: StateTables, store: Store): AsyncGenerator<StoredDocument> {
+function newOutputs(form: OutputForm, store: Store): AsyncGenerator<StoredDocument> {
   const rows = `SELECT "output", head, rune, units, number, id FROM (
-      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(state)})
+      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(form)})
       UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)`;
-  return documentsIn({ rows, key: '"output"', within: 'number, id' }, limits, store, (group) => [
+  return documentsIn({ rows, key: '"output"', within: 'number, id' }, form.limits, store, (group) => [
     String(group[0]?.[1]),
     ...runesOf(group.map(([, , rune, units]) => [rune, units])),
   ]);
@@ -160,8 +170,9 @@ async function rowsOf(
   isLowest: boolean,
   cancelled: LineFile,
   reused: readonly DocumentLevel[],
-  { old, scratch, limits, state }: OutputForm,
+  form: OutputForm,
 ): Promise<LevelRows> {
+  const { old, scratch, limits } = form;
   const removed = await writeLines(join(scratch, 'removed-outputs.ndjson'), (lines) => {
     if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, lines);
   });
@@ -172,7 +183,7 @@ async function rowsOf(
   const removedRows = removed.count === 0 ? '' : `UNION FROM ${readLines(removed, `${columns}, first: 'BIGINT', page: 'BIGINT'`)}`;
   return {
     made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, place, number, id, rune, units
-      FROM (${recordsOf(state)}) ${others} WHERE address IS NOT NULL`,
+      FROM (${recordsOf(form)}) ${others} WHERE address IS NOT NULL`,
     removed: `SELECT * FROM (
       SELECT DISTINCT url_encode(address) AS key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM spent_below
       WHERE address IS NOT NULL AND ${!isLowest} ${removedRows}) ${others}`,

@@ -30,7 +30,7 @@ import type { OutputTables } from '../format/listTables.ts';
 import { overlapping } from '../format/overlap.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { spellHex } from '../pages/ids.ts';
-import type { FurtherRequest, ReadTransaction, TooManyReads } from '../pages/listEndpoints.ts';
+import type { FurtherRequest, ReadTransaction, Unanswerable } from '../pages/listEndpoints.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import type { Window } from '../pages/parseQuery.ts';
 
@@ -128,14 +128,15 @@ export async function answerOutputs(
   dialect: Dialect,
   archive: Archive,
   readTransaction: ReadTransaction,
-): Promise<string | TooManyReads> {
-  const { outputs: tables, tip = 0, page = 1 } = archive.root.lists ?? {};
+): Promise<string | Unanswerable> {
+  const { outputs: tables, start, tip = 0, page = 1 } = archive.root.lists ?? {};
   if (tables === undefined) throw new ArchiveError('the root of the archive has no outputs');
   const asOf = `"block_height":${tip},"block_hash":"${spellHex(tables.tipHash, dialect)}"`;
   if (output !== undefined) {
     const [state] = await findOutputs([output], tables, archive, readTransaction);
-    if (state?.kind === 'unclear') return { tooMany: state.reason };
+    if (state?.kind === 'unclear') return { reason: state.reason };
     if (state?.kind === 'runes') return `{${asOf},${render(state.found, dialect)},"spent":false}`;
+    if (state?.kind === 'none' && start !== undefined && !state.hasRecords) return { reason: spentBefore(start.height) };
     const spent = state?.kind === 'spent' ? `true,"held":${renderRunes(state.found.runes)}` : 'null';
     return `{${asOf},"output":"${spellOutput(output, dialect)}","runes":[],"spent":${spent}}`;
   }
@@ -145,14 +146,22 @@ export async function answerOutputs(
   return `{${asOf},"limit":${limit},"offset":${offset},"total":${total},"results":[${results.join(',')}]}`;
 }
 
+const spentBefore = (height: number): string =>
+  `the output holds no runes, but the mirror does not know whether it held some: it began with the outputs that held runes after block ${height}, ` +
+  'and has the records of later blocks only';
+
 /** An output with its runes, as it is now (`runes`) or as it was before a transaction spent it (`spent`). */
 type KnownOutput = { readonly kind: 'runes' | 'spent'; readonly found: UnspentOutput };
 
 /**
- * State of an output after the highest block. `none`: no output of this name held runes in any block. `unclear`: it
- * holds no runes, but its transaction has too many records to tell whether it held some.
+ * State of an output after the highest block. `none`: no output of this name held runes in the mirror's blocks;
+ * `hasRecords`: its transaction has records. `unclear`: it holds no runes, but its transaction has too many records to
+ * tell whether it held some.
  */
-export type OutputState = KnownOutput | { readonly kind: 'none' } | { readonly kind: 'unclear'; readonly reason: string };
+export type OutputState =
+  | KnownOutput
+  | { readonly kind: 'none'; readonly hasRecords: boolean }
+  | { readonly kind: 'unclear'; readonly reason: string };
 
 /** Finds outputs. Returns the states in the order of `outputs`. Rejects like `findDocuments` and `readTransaction`. */
 export async function findOutputs(
@@ -173,10 +182,14 @@ export async function findOutputs(
   const read = async ([txId, wanted]: readonly [string, readonly string[]]) => {
     const { total, records } = await readTransaction(txId);
     const receives = total > records.length ? undefined : orDamaged(() => records.map(parseRecord).filter(isReceive));
-    for (const output of wanted) found.set(output, receives === undefined ? tooMany(txId, total) : stateBefore(output, receives));
+    for (const output of wanted)
+      found.set(
+        output,
+        receives === undefined ? tooMany(txId, total) : (stateBefore(output, receives) ?? { kind: 'none', hasRecords: total > 0 }),
+      );
   };
   await Promise.all([...byTransaction].map(read));
-  return outputs.map((output, i) => known[i] ?? found.get(output) ?? { kind: 'none' });
+  return outputs.map((output, i) => known[i] ?? found.get(output) ?? { kind: 'none', hasRecords: false });
 }
 
 /** Returns the state of output `i` from its documents; undefined without a document that has its runes. */
@@ -212,11 +225,11 @@ interface ParsedRecord {
 const parseRecord = (record: string): ParsedRecord => JSON.parse(record) as ParsedRecord;
 const isReceive = ({ operation }: ParsedRecord): boolean => operation === 'receive';
 
-/** Returns the state of an output that no document has. `receives` are the `receive` records of its transaction. */
-function stateBefore(output: string, receives: readonly ParsedRecord[]): OutputState {
+/** Returns the state of an output that no document has; undefined if it held no runes. `receives` are the `receive` records of its transaction. */
+function stateBefore(output: string, receives: readonly ParsedRecord[]): KnownOutput | undefined {
   const own = receives.filter(({ location }) => location.vout === partsOf(output)[1]);
   const [first] = own;
-  if (first === undefined) return { kind: 'none' };
+  if (first === undefined) return undefined;
   const runes = new Map<number, OutputRune>();
   for (const { rune, amount = '' } of own) {
     const [digits, decimals = ''] = [amount.replace('.', ''), amount.split('.')[1]];

@@ -54,9 +54,9 @@ export interface TransactionRecords {
 /** Reads a transaction's records, if they are not too many. Without any, `total` is 0. Rejects like `AnswerFromLists`. */
 export type ReadTransaction = (txId: string) => Promise<TransactionRecords>;
 
-/** The reason why an answer would need too many reads. */
-export interface TooManyReads {
-  readonly tooMany: string;
+/** The reason why the mirror cannot answer: too many reads, or only blocks below its lowest block could tell. */
+export interface Unanswerable {
+  readonly reason: string;
 }
 
 /**
@@ -68,7 +68,7 @@ export type AnswerFromLists = (
   dialect: Dialect,
   archive: Archive,
   readTransaction: ReadTransaction,
-) => Promise<string | TooManyReads | undefined>;
+) => Promise<string | Unanswerable | undefined>;
 
 /** Parses the path segments below `/runes/v1`, still percent-encoded. Undefined for a path of no further part. */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {

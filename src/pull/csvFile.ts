@@ -5,7 +5,7 @@ import { workFile } from './writePulled.ts';
 /** Characters per write. */
 const CHUNK = 1 << 20;
 
-type Cell = string | number | bigint | boolean | null;
+export type Cell = string | number | bigint | boolean | null;
 
 export class CsvFile<Column extends string> {
   readonly #path: string;

@@ -6,6 +6,7 @@
  *     pulled/840000/840100-840199-8897a6b5c4d3e2f1.ndjson.gz   records of settled blocks; named by their digests
  *     pulled/840000/840100-840199.parquet                      ledger rows of settled blocks, from a database or a node
  *     pulled/runes.parquet                                     the runes that these rows refer to
+ *     pulled/start/                                            the ledger that a pull with --start-from began with
  *     pulled/blocks.json                                       the blocks that were read, and by which rules
  *     pulled/.state/                                           the ledger of a pull from a node (unspent/diskLedger.ts)
  *     pulled/.work/                                            temporary files and the lock

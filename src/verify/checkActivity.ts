@@ -60,7 +60,7 @@ export class ActivityVerification {
     const lowest = site.layout === 'files' ? (blocks[0]?.height ?? 0) : undefined;
     if (lists.tip !== site.tip || lists.lowest !== lowest)
       findings.add(`${archivePath(archive.name.root)} has lists of other blocks than the manifest`);
-    this.#levels = levelRanges(site.tip, lists, lowest).map((range) => ({
+    this.#levels = levelRanges(site.tip, lists, lowest, lists.start?.height).map((range) => ({
       ...range,
       begin: 0,
       pointers: new Fingerprints(),

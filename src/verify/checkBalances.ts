@@ -33,7 +33,7 @@ export async function verifyBalances(
   const runes = await readRunes(verification, etchings);
   const from = { records, runes, etchings: await orderEtchings(runes, site.tip, store) };
   const limits = { ...verification.limits, listPage: lists.page, listLevels: lists };
-  const plans = levelRanges(lists.tip, lists, lists.lowest).map((range) => ({ ...range, reused: [], isSame: false }));
+  const plans = levelRanges(lists.tip, lists, lists.lowest, lists.start?.height).map((range) => ({ ...range, reused: [], isSame: false }));
   const before = findings.count;
   try {
     const writer = comparedLevels(WHAT, balances, archive, findings);

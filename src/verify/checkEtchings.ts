@@ -11,8 +11,8 @@ import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { messageOf } from '../errors.ts';
 import { type LevelRange, levelRanges } from '../format/levels.ts';
 import type { ListTables } from '../format/listTables.ts';
-import { type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
-import { parseEtching } from '../lists/parseEtching.ts';
+import { type Counts, type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
+import { mintedUnits, parseCounts, parseEtching } from '../lists/parseEtching.ts';
 import type { NamedRune } from '../lists/searchFiles.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import { addNames, checkTable, Fingerprints } from './checkTables.ts';
@@ -49,7 +49,7 @@ export class EtchingsVerification {
     this.#archive = archive;
     this.#lists = lists;
     this.#facts = facts;
-    this.#left = levelRanges(verification.site.tip, lists);
+    this.#left = levelRanges(verification.site.tip, lists, undefined, lists.start?.height);
   }
 
   /** Returns undefined for an output without etchings. */
@@ -108,7 +108,7 @@ export class EtchingsVerification {
     this.#checkBelow(Number.POSITIVE_INFINITY);
     if (findings.count > 0) return;
     const levels = this.#levels.map((level) => ({ ...level, entries: new Fingerprints(), found: 0, isRight: true }));
-    const list = new EtchingList(this.#verification);
+    const list = new EtchingList(this.#verification, this.#lists.start?.height);
     for await (const etching of this.all()) {
       const { block_height: height } = etching;
       const key = runeKey(list.count);
@@ -168,8 +168,14 @@ export class EtchingsVerification {
   #checkEtching(json: string, tip: number): void {
     const { dialect } = this.#verification.site;
     const etching = parseEtching(json, dialect);
+    if (tip === this.#lists.start?.height) this.#begin(etching, parseCounts(json));
     const counts = this.#facts.counts === true ? this.#recount.countsOf(etching) : undefined;
     if (renderEtching({ ...etching, counts }, dialect, tip) !== json) throw new Error(`${etching.id} does not match its records`);
+  }
+
+  /** Begins with the counts of an etching in the start, which the digest of the start proves (checkLedgerDigest.ts). */
+  #begin(etching: ReadEtching, counts: Counts): void {
+    this.#recount.begin(etching.id, { ...counts, minted: mintedUnits(etching, counts.mints) });
   }
 
   /** True when an etching changed in the blocks of a level. */
@@ -198,14 +204,17 @@ function hasMoved(etching: ReadEtching, from: number, to: number): boolean {
 class EtchingList {
   readonly #verification: Verification;
   readonly #heights: ReadonlySet<number>;
+  /** Height of the start; -1 without a start. */
+  readonly #start: number;
   readonly ids = new Set<string>();
   #last: ReadEtching | undefined;
   #hasFirst = false;
   #hasBlocks = true;
   #lowest: number;
 
-  constructor(verification: Verification) {
+  constructor(verification: Verification, start = -1) {
     this.#verification = verification;
+    this.#start = start;
     this.#heights = new Set(verification.blocks.map(({ height }) => height));
     this.#lowest = verification.site.tip;
   }
@@ -223,7 +232,7 @@ class EtchingList {
     this.#last = etching;
     this.ids.add(id);
     this.#hasFirst ||= number === 0;
-    this.#hasBlocks &&= this.#heights.has(height);
+    this.#hasBlocks &&= height <= this.#start || this.#heights.has(height);
     this.#lowest = Math.min(this.#lowest, height);
   }
 
@@ -233,6 +242,8 @@ class EtchingList {
     if (!this.#hasFirst || !this.#hasBlocks) return false;
     const read = joinRuns((manifest.sources ?? []).flatMap((source) => source.blocks));
     const first = read[0]?.[0];
+    // The start has the records up to its block, and there are no records of these blocks.
+    if (this.#start >= 0 && (first !== this.#start + 1 || (blocks[0]?.height ?? first) < first)) return false;
     if (first === undefined) return true;
     const low = Math.max(first, this.#lowest);
     const known = joinRuns([...read, ...blocks.map(({ height }): [number, number] => [height, height])]);

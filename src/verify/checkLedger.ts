@@ -52,6 +52,12 @@ export class TransactionsVerification {
     return new TransactionsVerification(verification, await etchings?.premines());
   }
 
+  /** Adds outputs that the mirror begins with. Other outputs are added with the transactions that make them. */
+  begin(received: readonly Activity[]): void {
+    for (const { rune, address, amount = '0' } of received)
+      if (address === undefined) this.#unaddressed.set(rune.id, (this.#unaddressed.get(rune.id) ?? 0n) + BigInt(amount.replace('.', '')));
+  }
+
   /** Adds the records of a block, in served order. */
   add(_height: number, records: readonly Activity[]): void {
     let [txId, moves] = ['', new Map<string, Moves>()];
@@ -85,7 +91,7 @@ export class TransactionsVerification {
     if (change !== 0n) this.#unaddressed.set(rune, (this.#unaddressed.get(rune) ?? 0n) + change);
   }
 
-  /** Checks that scripts without an address send no more than they received. Needs all blocks since the first rune. */
+  /** Checks that scripts without an address send no more than they received. Needs all blocks since the first rune or the start. */
   finish(): void {
     for (const [rune, units] of this.#unaddressed) {
       if (units >= 0n) continue;
@@ -128,7 +134,7 @@ const mixed = (records: Changing): string => `SELECT rune_id FROM ${records} WHE
 
 /**
  * Finds balances below zero. For records from a node, adds findings and returns nothing. Otherwise returns the runes.
- * `records` must have all blocks from the first block with runes on.
+ * `records` must have all blocks from the first block with runes on, or the outputs of the start.
  */
 export async function verifySums({ manifest, findings, store }: Verification, records: Changing): Promise<readonly Unbalanced[]> {
   const sums = sumsOf('units', `CASE operation WHEN 'receive' THEN 1 ELSE -1 END`);

@@ -12,18 +12,22 @@ import type { Verification } from './verification.ts';
 export async function verifyLedger({ manifest, blocks, findings, site }: Verification, archive: StoredArchive): Promise<void> {
   const { lists } = archive.root;
   const ledger = lists?.ledger;
-  if (lists === undefined || ledger === undefined) return;
   const path = archivePath(archive.name.root);
+  if (lists?.start !== undefined && lists.outputs !== undefined && ledger === undefined)
+    findings.add(`${path} lacks a digest of the ledger, by which its start could be checked`);
+  if (lists === undefined || ledger === undefined) return;
   const { network, lower, ...newest } = ledger;
   const { firstHeight } = NETWORKS[network as keyof typeof NETWORKS] ?? { firstHeight: Number.POSITIVE_INFINITY };
-  if (lists.outputs === undefined || !areFromNode(manifest.sources ?? [], firstHeight))
+  if (lists.outputs === undefined || !areFromNode(manifest.sources ?? [], lists.start === undefined ? firstHeight : lists.start.height + 1))
     findings.add(`${path} has a digest of the ledger, which its data does not allow`);
   const points = lower === undefined ? [newest] : [newest, lower];
-  const heights = lowerEnds(lists.tip, lists).filter((height) => height >= firstHeight);
+  const heights = lowerEnds(lists.tip, lists).filter((height) => height >= (lists.start?.height ?? firstHeight));
   if (points.map(({ height }) => height).join() !== heights.join()) findings.add(`${path} has digests of the ledger at wrong blocks`);
   const hashes = new Map(blocks.map(({ height, hash }) => [height, hash]));
-  for (const { height, hash, digest } of points) {
-    if (!heights.includes(height)) continue;
+  // No record proves the start, but its documents must give the digest that other mirrors have for this block.
+  const start = lists.start === undefined || points.some(({ height }) => height === lists.start?.height) ? [] : [lists.start];
+  for (const { height, hash, digest } of [...start, ...points]) {
+    if (!heights.includes(height) && height !== lists.start?.height) continue;
     if ((hashes.get(height) ?? hash) !== hash) findings.add(`${path} has a digest of the ledger after block ${height} with a wrong hash`);
     try {
       const found = await digestOf(network, { height, hash }, lists, site.dialect, archive);

@@ -142,7 +142,7 @@ async function verifyAddresses(
   limits: Limits,
 ): Promise<void> {
   const before = findings.count;
-  const ranges = levelRanges(lists.tip, lists, lists.lowest);
+  const ranges = levelRanges(lists.tip, lists, lists.lowest, lists.start?.height);
   const { addresses: found, starts } = lists.outputs;
   const writer = comparedLevels(WHAT, lists.outputs, archive, findings);
   const heights = 'SELECT "output", height AS block_height FROM read_values';

@@ -32,19 +32,24 @@ export interface ComparedLists {
   readonly compared: readonly number[];
 }
 
+/** The list whose documents name pages of the levels below. Mirrors with different starts have other levels there. */
+const BY_PAGE = 'outputs of addresses';
+
 /** The lists in the form of documents. All other lists follow from these and from the blocks. */
 const LISTS: Readonly<Record<string, (lists: ListTables) => readonly DocumentLevel[] | undefined>> = {
   etchings: ({ etchings }) => etchings?.levels,
   balances: ({ balances }) => balances?.addresses,
   holders: ({ balances }) => balances?.holders,
   outputs: ({ outputs }) => outputs?.outputs,
-  'outputs of addresses': ({ outputs }) => outputs?.addresses,
+  [BY_PAGE]: ({ outputs }) => outputs?.addresses,
 };
 
 interface OpenedLevel {
   readonly mirror: number;
   readonly level: DocumentLevel;
   readonly archive: Archive;
+  /** Height of the start on which the content depends; -1 if there is none. */
+  readonly below: number;
 }
 
 /**
@@ -57,8 +62,10 @@ export async function compareLists(mirrors: readonly ListedMirror[]): Promise<Co
   const opened = [...all.entries()].flatMap(([mirror, one]) => (one === undefined || one.form !== first?.form ? [] : [{ ...one, mirror }]));
   const different: DifferentLevel[] = [];
   for (const [list, levelsOf] of Object.entries(LISTS)) {
-    const levels = opened.flatMap(({ lists, ...one }) => (levelsOf(lists) ?? []).map((level): OpenedLevel => ({ ...one, level })));
-    for (const equalRanges of groupBy(levels, ({ level }) => `${level.first} ${level.last}`).values()) {
+    const levels = opened.flatMap(({ lists, ...one }) =>
+      (levelsOf(lists) ?? []).map((level): OpenedLevel => ({ ...one, level, below: list === BY_PAGE ? (lists.start?.height ?? -1) : -1 })),
+    );
+    for (const equalRanges of groupBy(levels, ({ level, below }) => `${level.first} ${level.last} ${below}`).values()) {
       const contents = await contentsOf(equalRanges);
       const [one] = equalRanges;
       if (one !== undefined && new Set(contents.values()).size > 1) different.push({ list, range: one.level, contents });

@@ -32,6 +32,11 @@ export class SupplyRecount {
     }
   }
 
+  /** Begins with the counts of a rune up to a block, in place of the records up to this block. */
+  begin(rune: string, counts: Counts): void {
+    this.#runes.set(rune, { ...counts, decimals: undefined });
+  }
+
   /** Returns the runes with mints or burns since the last call. */
   takeTouched(): ReadonlySet<string> {
     const touched = this.#touched;

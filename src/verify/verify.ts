@@ -38,6 +38,7 @@ import { ComparingSink } from './comparingSink.ts';
 import { Findings, orFinding } from './findings.ts';
 import { readBlock } from './readBlock.ts';
 import { RecordTables } from './recordTables.ts';
+import { startOutputs } from './startOutputs.ts';
 import { reportStrangers } from './unexpectedFiles.ts';
 import { type Verification, withScratchStore } from './verification.ts';
 
@@ -85,6 +86,8 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   const sink = new ComparingSink(root, findings);
   const lists = archive?.root.lists;
   const isComplete = manifest.lists?.etchings?.counts === true;
+  // Without outputs, the balances after the start are unknown.
+  const hasSums = isComplete && (lists?.start === undefined || lists.outputs !== undefined);
   const hasBalances = isComplete && lists?.activity !== undefined;
   if (archive !== undefined && lists !== undefined && (lists.balances !== undefined) !== hasBalances)
     findings.add(
@@ -93,8 +96,17 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
 
   const recount = new Recount(own);
   const etchings = EtchingsVerification.of(verification, archive);
-  const tables = isComplete ? await RecordTables.begin(verification, lists?.outputs !== undefined) : undefined;
+  const tables = hasSums ? await RecordTables.begin(verification, lists?.outputs !== undefined) : undefined;
   const transactions = isFromNode(manifest) ? await TransactionsVerification.begin(verification, etchings) : undefined;
+  try {
+    for (const { height, records } of startOutputs(archive)) {
+      await yieldNow();
+      await tables?.add(height, records);
+      transactions?.begin(records);
+    }
+  } catch (error) {
+    findings.addDamage(error);
+  }
   const pages = archive === undefined ? undefined : new ArchiveVerification(verification, archive);
   const activity = ActivityVerification.of(verification, archive);
   const hasPages = site.layout === 'archive' || lists?.activity !== undefined;
@@ -145,7 +157,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     await tables?.load();
     if (findings.count === before && tables !== undefined) {
       unbalanced = await verifySums(verification, tables.records);
-      transactions?.finish();
+      if (hasSums) transactions?.finish();
     }
     // Skips the lists if records are wrong, because the lists are then wrong, too.
     const hasTables = tables !== undefined && etchings !== undefined;

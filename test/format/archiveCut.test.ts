@@ -243,7 +243,7 @@ describe('the plan of levels', () => {
           );
           const replaced = new Set(Number.isFinite(changed) ? [changed] : []);
           const blocks = { spooled: new Map(), replaced, tip: to, objectSize: 1, limits: { ...LIMITS, listLevels } };
-          const plans = planLevels(blocks, { tip: from, lowest: undefined }, changed);
+          const plans = planLevels(blocks, { tip: from, lowest: undefined }, undefined, changed);
           const firstAnew = plans.findIndex(({ isSame }) => !isSame);
           const joined = firstAnew < 0 ? [] : plans.slice(firstAnew);
           for (const [i, { first, reused, isSame }] of joined.entries()) {

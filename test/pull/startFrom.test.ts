@@ -73,9 +73,7 @@ describe('a start', () => {
     expect(await pulledRows(to)).toEqual(rowsAbove(CHAIN.slice(0, LENGTH), START));
     const built = join(to, 'dist');
     const { manifest } = await testBuild(built, { inputs: [join(to, 'pulled')], layout: 'archive', lists: true, limits });
-    // Its lists begin with the start, so it has no list that needs older blocks.
-    expect(Object.keys(manifest.lists ?? {}).sort()).toEqual(['address_activity', 'etchings', 'rune_activity']);
-    expect([manifest.lists?.etchings?.counts, manifest.ledger]).toEqual([undefined, undefined]);
+    expect(manifest.lists?.etchings?.counts).toBe(true);
     await check(built);
     const fork = extended(CHAIN.slice(0, LENGTH - 5), 20, random, 6);
     for (const chain of [CHAIN, fork, fork.slice(0, fork.length - 1), extended(fork, 30, random, 6)]) {

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Sources } from '../../contract/sources.ts';
 import { int, type Store, text } from '../../duckdb/store.ts';
+import { InputError } from '../../errors.ts';
 import { type DocumentLevel, lowerEnds } from '../../format/levels.ts';
 import type { LedgerDigest, LedgerPoint, ListTables } from '../../format/listTables.ts';
 import { ledgerHead, outputLine, runeLine } from '../../lists/ledgerText.ts';
@@ -36,9 +37,20 @@ export async function ledgerOf(
   const { network = '', ends = [], sources } = input;
   if (lists.outputs === undefined || !(network in NETWORKS)) return undefined;
   const { firstHeight } = NETWORKS[network as keyof typeof NETWORKS];
-  if (!areFromNode(sources, firstHeight)) return undefined;
+  const { start } = lists;
+  if (!areFromNode(sources, start === undefined ? firstHeight : start.height + 1)) return undefined;
+  const hashAndDigest = (block: Omit<LedgerPoint, 'digest'>) =>
+    digestOf(network, block, lists, dialect, { read: (file) => readStored(out, file) });
+  const isReused = (height: number) => JSON.stringify(filesUpTo(height, old)) === JSON.stringify(filesUpTo(height, lists));
+  if (start !== undefined && !isReused(start.height)) {
+    const digest = await hashAndDigest(start);
+    if (digest !== start.digest)
+      throw new InputError(`the ledger with which the input begins has the digest ${digest} instead of ${start.digest}`, [
+        'A file in its folder start is wrong. Remove the pulled files and start again.',
+      ]);
+  }
   const points: LedgerPoint[] = [];
-  for (const height of lowerEnds(lists.tip, lists).filter((end) => end >= firstHeight)) {
+  for (const height of lowerEnds(lists.tip, lists).filter((end) => end >= (start?.height ?? firstHeight))) {
     const [block] = await store.rows(
       `SELECT block_height AS height, block_hash AS hash FROM ${state.blocks} WHERE block_height = ${height}`,
       {
@@ -46,14 +58,11 @@ export async function ledgerOf(
         hash: text,
       },
     );
-    const end = block ?? ends.find((one) => one.height === height);
+    const end = block ?? [...ends, ...(start === undefined ? [] : [start])].find((one) => one.height === height);
     if (end === undefined) return undefined;
     const known = [old?.ledger, old?.ledger?.lower].find((one) => one?.height === height && one.hash === end.hash);
-    const isSame = known !== undefined && JSON.stringify(filesUpTo(height, old)) === JSON.stringify(filesUpTo(height, lists));
     const { hash } = end;
-    const digest = isSame
-      ? known.digest
-      : await digestOf(network, { height, hash }, lists, dialect, { read: (file) => readStored(out, file) });
+    const digest = known !== undefined && isReused(height) ? known.digest : await hashAndDigest({ height, hash });
     points.push({ height, hash, digest });
   }
   const [newest, lower] = points;

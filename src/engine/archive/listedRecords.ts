@@ -13,7 +13,7 @@ import { readLines } from '../../duckdb/readFilesSql.ts';
 import { int, type Store } from '../../duckdb/store.ts';
 import { columns, type Table } from '../../duckdb/table.ts';
 import { type LevelRange, levelRanges } from '../../format/levels.ts';
-import type { ListTables } from '../../format/listTables.ts';
+import type { LedgerPoint, ListTables } from '../../format/listTables.ts';
 import type { Loaded } from '../../input/loadInput.ts';
 import { countCrossing, type WorkLimits } from '../../limits.ts';
 import { SpoolReader } from '../render/blockSpool.ts';
@@ -59,16 +59,17 @@ export interface LevelPlan extends LevelRange {
 
 /**
  * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if it had none.
- * Levels with a block at height `changed` or above are not reused.
+ * Levels with a block at height `changed` or above are not reused. `start` is the ledger with which the rows begin.
  */
 export function planLevels(
   { tip, lowest, replaced, limits }: ArchivedBlocks,
-  old: Pick<ListTables, 'tip' | 'lowest'> | undefined,
+  old: Pick<ListTables, 'tip' | 'lowest' | 'start'> | undefined,
+  start: LedgerPoint | undefined,
   changed = Number.POSITIVE_INFINITY,
 ): LevelPlan[] {
-  const before = old === undefined ? [] : levelRanges(old.tip, limits.listLevels, old.lowest);
+  const before = old === undefined ? [] : levelRanges(old.tip, limits.listLevels, old.lowest, old.start?.height);
   const kept = before.filter((range) => range.last < changed && !hasAny(replaced, range));
-  const ranges = levelRanges(tip, limits.listLevels, lowest);
+  const ranges = levelRanges(tip, limits.listLevels, lowest, start?.height);
   if (ranges.length > limits.listLevels.steps.length) countCrossing('listLevels');
   return ranges.map(({ first, last }) => {
     const reused = kept.filter((range) => range.first >= first && range.last <= last);

@@ -1,6 +1,8 @@
 /** Lists the etchings that a build knows from its state, and tells whether it has all mints and burns. */
-import { int, type Store } from '../../duckdb/store.ts';
+import { int, literal, type Store } from '../../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../../duckdb/table.ts';
+import type { StartRows } from '../../input/readStart.ts';
+import { FORMS_OF_ROWS } from '../../input/recognise.ts';
 import type { StateTables } from './state.ts';
 
 /** `ordinal` is the position in the order of etchings, from 0 on. `row_hash` is a hash of the runes table's row. */
@@ -13,8 +15,13 @@ export interface Etchings {
   readonly runes: StateTables['runes'];
   /** Number of etchings: the runes of the runes table whose block is not above the tip. */
   readonly total: number;
-  /** True when the data has all mints and burns, because it begins at the first block with runes and has no gaps. */
+  /**
+   * True when the data has all mints and burns, because it begins at the first block with runes, or directly above a
+   * start, and has no gaps.
+   */
   readonly hasCounts: boolean;
+  /** The start that lists begin with. Undefined without counts, and if the data has the blocks below, too. */
+  readonly start: StartRows | undefined;
 }
 
 /** Order of etchings, oldest first. Only wrong data needs the last two columns. */
@@ -38,13 +45,14 @@ export const orderEtchings = (
  * one without all columns, or records of a rune that its runes table lacks.
  *
  * The etching of a rune is a record. So the data has no gaps if it has the block of every etching. The rune with number
- * 0 must exist, because a runes table may lack the oldest runes.
+ * 0 must exist, because a runes table may lack the oldest runes. `given` is the start of the input: it has the records
+ * up to its block, if the blocks that were read begin above it.
  */
-export async function listEtchings(state: StateTables, store: Store): Promise<Etchings | undefined> {
+export async function listEtchings(state: StateTables, given: StartRows | undefined, store: Store): Promise<Etchings | undefined> {
   const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });
   const { runes, incomplete, others } = await store.row(
     `SELECT count(*) AS runes, count(*) FILTER (NOT is_complete) AS incomplete,
-       (SELECT count(*) FROM ${state.files} WHERE form NOT IN ('ledger', 'node-ledger', 'runes', 'no-records')) AS others FROM ${state.runes}`,
+       (SELECT count(*) FROM ${state.files} WHERE form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others FROM ${state.runes}`,
     { runes: int, incomplete: int, others: int },
   );
   if (runes === 0 || incomplete > 0) return undefined;
@@ -56,14 +64,30 @@ export async function listEtchings(state: StateTables, store: Store): Promise<Et
     );
     if (unknown > 0) return undefined;
   }
+  const start = given !== undefined && (await beginsAbove(given, state, store)) ? given : undefined;
   const { total, gaps, firsts } = await store.row(
     `SELECT count(*) AS total, count(*) FILTER (number = 0) AS firsts,
-       count(*) FILTER (block_height NOT IN (SELECT block_height FROM ${state.blocks})) AS gaps
+       count(*) FILTER (block_height > ${start?.height ?? -1} AND block_height NOT IN (SELECT block_height FROM ${state.blocks})) AS gaps
      FROM ${state.runes} WHERE block_height <= ${tip}`,
     { total: int, gaps: int, firsts: int },
   );
   const hasCounts = gaps === 0 && firsts > 0 && !(await hasUnreadBlocks(state, store));
-  return { table: await orderEtchings(state.runes, tip, store), runes: state.runes, total, hasCounts };
+  return {
+    table: await orderEtchings(state.runes, tip, store),
+    runes: state.runes,
+    total,
+    hasCounts,
+    start: hasCounts ? start : undefined,
+  };
+}
+
+/** True if the first block that was read is the one after the start, and no lower block has records. */
+async function beginsAbove({ height }: StartRows, { blocks, readBlocks }: StateTables, store: Store): Promise<boolean> {
+  const { first, lowest } = await store.row(
+    `SELECT coalesce((SELECT min(first) FROM ${readBlocks}), -1) AS first, coalesce(min(block_height), ${height + 1}) AS lowest FROM ${blocks}`,
+    { first: int, lowest: int },
+  );
+  return first === height + 1 && lowest > height;
 }
 
 /**

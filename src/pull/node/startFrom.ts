@@ -21,7 +21,7 @@ import { BuildError, InputError } from '../../errors.ts';
 import { isFileName } from '../../format/fileName.ts';
 import type { LedgerPoint, ListTables } from '../../format/listTables.ts';
 import type { WorkLimits } from '../../limits.ts';
-import { parseCounts, parseEtching } from '../../lists/parseEtching.ts';
+import { mintedUnits, parseCounts, parseEtching } from '../../lists/parseEtching.ts';
 import { parseOutput } from '../../lists/unspentOutputs.ts';
 import { archivePath } from '../../pages/filePaths.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
@@ -39,6 +39,7 @@ import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { type Check, type ClaimedOutput, choosing, outpointBytes } from './locateStart.ts';
 import { RowFiles } from './rowFiles.ts';
+import { StartFiles } from './startFiles.ts';
 import { ahead } from './workAhead.ts';
 
 /** Subfolder for files of a start. Builds ignore it. */
@@ -104,9 +105,10 @@ export async function startFrom(donors: readonly Donor[], options: StartOptions,
       const donor: Ledger = { from: first, lists, dialect: manifest.dialect, archive, point, network: chain.network };
       const digest = await digestOf(chain.network, point, lists, manifest.dialect, archive);
       if (digest !== point.digest) throw wrong(first, `its files have the digest ${digest} instead of ${point.digest}`);
-      const { mints, supply } = await writeRunes(donor, folder, store);
+      const files = new StartFiles(folder, store);
+      const { mints, supply } = await writeRunes(donor, files, folder, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
-      const outputs = choosing(outputsOf(donor, supply), outputsFile(folder), options.check, limits);
+      const outputs = choosing(outputsOf(donor, files, supply), outputsFile(folder), options.check, limits);
       await startLedger({ folder: join(folder, STATE_FOLDER), network: chain.network, start, outputs, mints, limits });
     } catch (error) {
       // Errors of these kinds mean that the text of a file is not what a build writes.
@@ -239,8 +241,8 @@ interface RuneSums {
   readonly supply: Map<RuneId, bigint>;
 }
 
-/** Writes the table of runes. */
-async function writeRunes({ lists, dialect, archive, point }: Ledger, folder: string, store: Store): Promise<RuneSums> {
+/** Writes the table of runes, and their counts to `files`. */
+async function writeRunes({ lists, dialect, archive, point }: Ledger, files: StartFiles, folder: string, store: Store): Promise<RuneSums> {
   // A killed start may have left a table, and `RowFiles` adds rows to a table.
   for (const path of [RUNES_FILE, `${RUNES_FILE}.sha256`]) rmSync(join(folder, path), { force: true });
   const rows = new RowFiles(folder, store);
@@ -249,8 +251,8 @@ async function writeRunes({ lists, dialect, archive, point }: Ledger, folder: st
   for await (const { values } of newestOf(levelsUpTo(point.height, lists).etchings, archive)) {
     const [json = ''] = values;
     const rune = parseEtching(json, dialect);
-    const { mints, burned } = parseCounts(json);
-    if (!isPossible(rune, point.height) || rune.number !== number++ || !Number.isSafeInteger(mints) || mints < 0)
+    const { mints, burns, burned } = parseCounts(json);
+    if (!isPossible(rune, point.height) || rune.number !== number++ || ![mints, burns].every(isNatural))
       throw new ChangedArchiveError(`the rune ${number} is missing or not valid`);
     const big = (digits: string | null) => (digits === null ? null : BigInt(digits));
     rows.addRune({
@@ -263,20 +265,27 @@ async function writeRunes({ lists, dialect, archive, point }: Ledger, folder: st
       // No answer has this column, so no archive has it.
       cenotaph: null,
     });
+    const { height, hash, digest } = point;
+    const minted = mintedUnits(rune, mints);
+    files.addRune({
+      ...{ rune_id: rune.id, mints, minted, burns, burned: unitsOf(String(burned)) },
+      ...{ start_height: height, start_hash: hash, start_digest: digest },
+    });
     if (mints > 0) sums.mints.set(idOf(rune.id), mints);
-    sums.supply.set(idOf(rune.id), BigInt(rune.premine) + BigInt(mints) * (big(rune.terms_amount) ?? 0n) - burned);
+    sums.supply.set(idOf(rune.id), BigInt(rune.premine) + minted - burned);
   }
   await rows.putInPlace(point.height);
   return sums;
 }
+
+const isNatural = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 
 /** True for texts and numbers that a rune up to block `height` can have. Values of other kinds throw a TypeError. */
 function isPossible(
   { name, block_hash, tx_id, block_height, tx_index, timestamp }: ReturnType<typeof parseEtching>,
   height: number,
 ): boolean {
-  const areNumbers = [tx_index, timestamp].every((value) => Number.isSafeInteger(value) && value >= 0);
-  const hasPlace = Number.isSafeInteger(block_height) && block_height >= 0 && block_height <= height && areNumbers;
+  const hasPlace = [tx_index, timestamp, block_height].every(isNatural) && block_height <= height;
   return hasPlace && /^[A-Z]{1,28}$/.test(name) && /^[0-9a-f]{64}$/.test(block_hash) && /^(?:[0-9a-f]{64})?$/.test(tx_id);
 }
 
@@ -292,28 +301,34 @@ function idOf(text: string): RuneId {
 }
 
 /**
- * Yields the unspent outputs. Throws an InputError if the outputs of a rune have more or fewer units than its premine
- * and mints without its burns, which are `supply`.
+ * Yields the unspent outputs. Writes them to `files`, and puts the files in place after the last output. Throws an
+ * InputError if the outputs of a rune have more or fewer units than its premine and mints without its burns, which are
+ * `supply`.
  */
 async function* outputsOf(
   { from, lists, archive, point, network }: Ledger,
+  files: StartFiles,
   supply: Map<RuneId, bigint>,
 ): AsyncGenerator<NewOutput & ClaimedOutput> {
   for await (const { key: name, values } of newestOf(levelsUpTo(point.height, lists).outputs, archive)) {
     const output = parseOutput(name, values);
     if (output === undefined) continue;
     const { address, place } = output;
-    const [height] = place;
+    const [height, hash, txIndex, timestamp] = place;
     const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, NETWORKS[network], hash256);
-    const isAt = Number.isSafeInteger(height) && height >= 0 && height <= point.height;
-    if (!isAt || !/^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/.test(name) || script === undefined)
+    const hasPlace = [height, txIndex, timestamp].every(isNatural) && height <= point.height && /^[0-9a-f]{64}$/.test(hash);
+    if (!hasPlace || !/^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/.test(name) || script === undefined)
       throw new ChangedArchiveError(`the output ${name.slice(0, 100)} is not valid`);
     const balances = output.runes
       .map(([id, , , , , units]) => ({ rune: idOf(id), amount: unitsOf(units) }))
       .sort((a, b) => a.rune - b.rune);
     for (const { rune, amount } of balances) supply.set(rune, (supply.get(rune) ?? 0n) - amount);
+    const location = { block_height: height, block_hash: hash, tx_index: txIndex, timestamp };
+    for (const [rune_id, , , , , units] of output.runes)
+      files.addOutput({ outpoint: name, ...location, address: address ?? null, rune_id, units });
     yield { name, height, address: address ?? '-', outpoint: outpointBytes(name), script, balances };
   }
   for (const [rune, units] of supply)
     if (units !== 0n) throw wrong(from, `the outputs of rune ${runeIdText(rune)} lack ${units} units of its premine, mints and burns`);
+  await files.putInPlace();
 }

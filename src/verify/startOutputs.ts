@@ -1,0 +1,44 @@
+/** Reads the unspent outputs of a start, with which a mirror may begin in place of records of older blocks. */
+import { documentsOf } from '../engine/archive/documentWriter.ts';
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { ArchiveError } from '../format/archiveError.ts';
+import { parseOutput, type UnspentOutput } from '../lists/unspentOutputs.ts';
+import { shiftDecimals } from '../pages/decimalAmounts.ts';
+import type { Activity } from './readBlock.ts';
+
+/**
+ * Yields the outputs of the lowest level, as `receive` records without the names of runes. Yields nothing for a mirror
+ * without a start. Throws an ArchiveError for a damaged document.
+ */
+export function* startOutputs(
+  archive: StoredArchive | undefined,
+): Generator<{ readonly height: number; readonly records: readonly Activity[] }> {
+  const { start, outputs } = archive?.root.lists ?? {};
+  const [lowest] = outputs?.outputs ?? [];
+  if (archive === undefined || start === undefined || lowest?.last !== start.height) return;
+  for (const { key, values } of documentsOf(archive, lowest)) {
+    const output = parse(key, values);
+    if (output === undefined) continue;
+    const [tx_id = '', vout] = key.split(':');
+    const [block_height, block_hash, tx_index, timestamp] = output.place;
+    const location = { block_hash, block_height, tx_id, tx_index, timestamp, vout: Number(vout), output: key };
+    yield {
+      height: block_height,
+      records: output.runes.map(([id, number, name, spaced_name, divisibility, units]) => ({
+        rune: { id, number, name, spaced_name },
+        operation: 'receive',
+        ...(output.address === undefined ? {} : { address: output.address }),
+        amount: shiftDecimals(BigInt(units), divisibility),
+        location,
+      })),
+    };
+  }
+}
+
+function parse(key: string, values: readonly string[]): UnspentOutput | undefined {
+  try {
+    return parseOutput(key, values);
+  } catch {
+    throw new ArchiveError(`the output ${key} of the start is damaged`);
+  }
+}
