@@ -80,6 +80,10 @@ export interface PublishedLimits {
    * so that one read of 16 KB finds the key.
    */
   readonly entriesPerCount: number;
+  /** Newest blocks with a file of what they touched, about a day of blocks. A client that is further behind reads lists again. */
+  readonly changesBlocks: number;
+  /** Entries of each list in such a file. Anyone can make a block that touches ten times as much. */
+  readonly changesEntries: number;
   /** Levels of the table of ids, in blocks. Finer steps write less per block, but give readers more levels. */
   readonly tableLevels: LevelSteps;
   /** Levels of lists, in blocks. Lists have more entries per block than tables, so their newest level is finer. */
@@ -178,6 +182,8 @@ export const LIMITS: Limits = {
   listPage: 600,
   documentMember: 16 * KB,
   entriesPerCount: 25_000,
+  changesBlocks: 144,
+  changesEntries: 10_000,
   tableLevels: { steps: [4096, 64], unsettled: 8 },
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
@@ -241,8 +247,8 @@ export function limitsWith(changes: Partial<Limits>): Limits {
 
 /** Returns the limits that change published bytes. A build with other limits than the last one is a full build. */
 export function publishedLimits(limits: Limits): PublishedLimits {
-  const { segmentBlocks, listPage, documentMember, entriesPerCount, tableLevels, listLevels } = limits;
-  return { segmentBlocks, listPage, documentMember, entriesPerCount, tableLevels, listLevels };
+  const { segmentBlocks, listPage, documentMember, entriesPerCount, changesBlocks, changesEntries, tableLevels, listLevels } = limits;
+  return { segmentBlocks, listPage, documentMember, entriesPerCount, changesBlocks, changesEntries, tableLevels, listLevels };
 }
 
 /** Number of times that each limit was crossed in this process. Tests require that small limits are crossed. */

@@ -23,5 +23,6 @@ export const parameterSchemas = (site: Site) => ({
   operation_type: z.enum(OPERATIONS).optional(),
   first_of_thousand: z.int().min(0).max(MAX_INTEGER).multipleOf(DIGESTS_PER_FILE),
   first_of_hundred: z.int().min(0).max(MAX_INTEGER).multipleOf(STATS_PER_FILE),
+  recent_height: z.int().min(0).max(MAX_INTEGER),
   letters: z.string().regex(/^[a-z]{1,2}$/),
 });

@@ -265,6 +265,14 @@ export const manifest = z
       .refine(({ index, sha256 }) => index === rowsIndexPath(sha256), { error: 'has an index with another name' })
       .optional()
       .describe('Ledger rows as Parquet files. Left out if there are none. `files` and `bytes` do not count these files.'),
+    changes: z
+      .strictObject({
+        sha256: hex64.describe('SHA-256 of the list of these files, `runes/v1/changes/index.json`.'),
+        most_blocks: z.int().min(1).describe('Most blocks with such a file.'),
+        most_entries: z.int().min(1).describe('Most entries of a list in such a file.'),
+      })
+      .optional()
+      .describe('Files of what each of the newest blocks touched. Left out in older mirrors.'),
     archive: rootName.optional().describe('The archive with all lists. Only in layout `archive`.'),
     list_root: rootName.optional().describe('The archive with etchings and other lists. Only in layout `files`, if it has any.'),
     heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),

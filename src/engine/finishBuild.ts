@@ -6,6 +6,7 @@ import { PathList } from '../disk/pathList.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../disk/sync.ts';
 import { int } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
+import { writeChanges } from '../lists/changes.sql.ts';
 import type { EtchingChange } from '../lists/etchings.sql.ts';
 import { writeSearchFiles } from '../lists/searchFiles.sql.ts';
 import { writeDigests } from '../output/digests.ts';
@@ -74,6 +75,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const updated = await updateState(build, loaded, rendered);
       const { blocks, etchings } = updated;
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
+      const { dialect } = site;
+      const outdatedChanges = await writeChanges({ out, sink, dialect, limits: options.limits }, loaded, blocks, state, store);
       const outdatedSearch = await writeSearchFiles(out, etchings.before, etchings.now, state.blockRunes, sink, store);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
@@ -81,7 +84,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const archiveWritten = totals.files - totals.kept - othersBefore;
       const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
       const manifest = withNote(unsigned, loaded.network ?? '-', options.keys);
-      const outdatedArchive = outdatedFiles(out, archive);
+      const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {
         // Syncs before the manifest, the last file, so that a power cut loses no pages that the manifest describes.
@@ -93,9 +96,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
 
       let removed = 0;
       const removal = { root: out, site, limits: options.limits, removed: removedList, store };
-      if (state.whyFull === undefined)
-        removed = await removeOutdated(removal, [...outdated, ...outdatedSearch, ...outdatedArchive], blocks, loaded.transactions);
-      else if (output.kind === 'ours') removed = await sweep(removal, [...outdatedSearch, ...outdatedArchive], state);
+      if (state.whyFull === undefined) removed = await removeOutdated(removal, [...outdated, ...others], blocks, loaded.transactions);
+      else if (output.kind === 'ours') removed = await sweep(removal, others, state);
       if (removed > 0) await syncPages(options, undefined);
 
       await state.commit(digestOf(manifestFile(manifest)[1]));

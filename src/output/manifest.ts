@@ -47,6 +47,7 @@ export async function manifestOf(
     { blocks: int, invented: int, transactions: int, records: int, files: int, bytes: int },
   );
   const rows = await readIndex(state, store);
+  const [changes] = await store.rows(`FROM ${state.changesIndex}`, { sha256: text, most_blocks: int, most_entries: int });
   return {
     generator: 'rune-activity-mirror',
     format: FORMAT,
@@ -59,6 +60,7 @@ export async function manifestOf(
     ...(site.compress.length > 0 ? { compress: [...site.compress] } : {}),
     ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
     ...(rows === undefined ? {} : { rows: { index: rowsIndexPath(rows.sha256), sha256: rows.sha256 } }),
+    ...(changes === undefined ? {} : { changes }),
     ...(archive === undefined ? {} : site.layout === 'archive' ? { archive: archive.name } : { list_root: archive.name }),
     heights: runsOf(digests),
     ...(tip === undefined ? {} : { tip }),

@@ -62,6 +62,7 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: STATS_PATH },
   { path: 'runes/v1/stats/840000.json', pattern: /^runes\/v1\/stats\/[0-9]+\.json$/ },
   { path: 'runes/v1/search/do.json', pattern: /^runes\/v1\/search\/[a-z]{1,2}(?:\/[a-z])*\.json$/ },
+  { path: 'runes/v1/changes/840000.json', pattern: /^runes\/v1\/changes\/(?:[0-9]+|index)\.json$/ },
   { path: LATEST_PATH },
   { path: FEED_PATH },
   {

@@ -7,6 +7,8 @@
  *     runes/v1/stats/840000.json                           stats of the blocks from 840000 to 840099 and of their runes
  *     runes/v1/stats.json                                  stats of all blocks, for charts
  *     runes/v1/blocks.json, runes/v1/feed.json             the latest blocks, for polling clients and feed readers
+ *     runes/v1/changes/840000.json                         what one of the newest blocks touched (lists/changes.ts)
+ *     runes/v1/changes/index.json                          the list of these files
  *     runes/v1/search/do.json, .../do/g.json               runes by the first letters of their names (lists/searchFiles.ts)
  *     runes/v1/blocks/840000.json                          first page of a list: default limit, offset 0
  *     runes/v1/blocks/840000/20/20.json                    <limit>/<offset>.json, only for lists of more than one page
@@ -47,13 +49,22 @@ export const FEED_PATH = `${API_ROOT}/feed.json`;
 /** The files that are made of the stats of all blocks. */
 export const STATS_PATHS: readonly string[] = [STATS_PATH, LATEST_PATH, FEED_PATH];
 export const SEARCH_FOLDER = `${API_ROOT}/search`;
+export const CHANGES_FOLDER = `${API_ROOT}/changes`;
+export const CHANGES_INDEX_PATH = `${CHANGES_FOLDER}/index.json`;
 export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
 export const TRANSACTIONS_FOLDER = `${API_ROOT}/transactions`;
 /** The files of archives. They are outside of `runes/`, because many hosts treat everything there as JSON. */
 export const ARCHIVE_FOLDER = 'archive';
 
 /** The folders that have only files of builds. */
-export const LIST_FOLDERS: readonly string[] = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER, STATS_FOLDER, SEARCH_FOLDER];
+export const LIST_FOLDERS: readonly string[] = [
+  BLOCKS_FOLDER,
+  TRANSACTIONS_FOLDER,
+  DIGESTS_FOLDER,
+  STATS_FOLDER,
+  SEARCH_FOLDER,
+  CHANGES_FOLDER,
+];
 
 export const DIGESTS_PER_FILE = 1000;
 
@@ -64,6 +75,9 @@ export const STATS_PER_FILE = 100;
 
 /** Returns the stats file that covers this height. */
 export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
+
+/** Returns the file of what a block touched. */
+export const changesPath = (height: number): string => `${CHANGES_FOLDER}/${matched(String(height), HEIGHT)}.json`;
 
 /**
  * Returns the search file of these letters, which are in upper case. CON becomes `co/n.json`, because Windows has no

@@ -141,7 +141,7 @@ export function absentPart(part: FurtherPart, site: BuiltSite): string {
 const LONGEST_ADDRESS = 100;
 
 /** Parses an address: any text of 1 to 100 characters. Bech32 in upper case becomes the same address in lower case. */
-function parseAddress(text: string | undefined): { readonly value?: string; readonly rule?: string } {
+export function parseAddress(text: string | undefined): { readonly value?: string; readonly rule?: string } {
   if (text === undefined) return { rule: 'must be valid percent-encoding' };
   if (text === '') return { rule: 'must NOT have fewer than 1 characters' };
   if (text.length > LONGEST_ADDRESS) return { rule: `must NOT have more than ${LONGEST_ADDRESS} characters` };

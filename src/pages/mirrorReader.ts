@@ -72,11 +72,11 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   /**
-   * Returns the manifest's text, from memory while it is fresh. Rejects when the manifest cannot be read or belongs to
-   * another program.
+   * Returns the manifest's text, from memory while it is fresh, unless it is wanted `anew`. Rejects when the manifest
+   * cannot be read or belongs to another program.
    */
-  async manifest(): Promise<string> {
-    return (await this.#current()).text;
+  async manifest(anew = false): Promise<string> {
+    return (await (anew ? this.#anew() : this.#current())).text;
   }
 
   async #once<Result>(files: Files<File>, work: (site: BuiltSite, files: Files<File>) => Promise<Result>): Promise<Result> {

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { BALANCE_SCHEMAS } from '../contract/balanceSchemas.ts';
+import { changesSchemas } from '../contract/changesSchemas.ts';
 import { etchingSchemas, unknownRune } from '../contract/etchingSchemas.ts';
 import { parameterSchemas } from '../contract/parameters.ts';
 import { rowsIndex } from '../contract/rowsSchemas.ts';
@@ -114,6 +115,7 @@ function makeSchemas(site: Site): Json {
     Status: status,
     Manifest: manifestSchema,
     Digests: digestsFile,
+    ...changesSchemas(site.dialect),
     ByOperation: byOperation,
     BlockStats: blockStats,
     RuneStats: runeStats,
@@ -158,6 +160,7 @@ function parameters({ site, tip }: Subject): Json {
     operation_type: ['Return and count only records of this operation.'],
     first_of_thousand: ['First of a thousand heights: a multiple of 1000.', tip - (tip % DIGESTS_PER_FILE)],
     first_of_hundred: ['First of a hundred heights: a multiple of 100.', tip - (tip % STATS_PER_FILE)],
+    recent_height: ['Height of one of the newest 144 blocks. The example is the highest block.', tip],
     letters: ['The first two letters of a name without spacers, in lower case.', 'do'],
   };
   const made = Object.entries(described).map(([name, [description, example]]): [string, Json] => {

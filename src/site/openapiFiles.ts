@@ -58,6 +58,22 @@ export function fileOperations({ tip, version, rows }: Subject): FileOperation[]
       schema: 'Digests',
     },
     {
+      path: '/runes/v1/changes/index.json',
+      id: 'getChangesIndex',
+      tag: 'Mirror',
+      summary: 'Newest blocks with a file of changes',
+      description: 'Hashes of the newest 144 blocks, so that clients find the newest block that they know.',
+      schema: 'ChangesIndex',
+    },
+    {
+      path: '/runes/v1/changes/{recent_height}.json',
+      id: 'getChanges',
+      tag: 'Mirror',
+      summary: 'What a block touched',
+      description: 'Runes, addresses and outputs that one of the newest 144 blocks touched. 404 for an older block.',
+      schema: 'Changes',
+    },
+    {
       path: '/runes/v1/blocks.json',
       id: 'getLatestBlocks',
       tag: 'Statistics',

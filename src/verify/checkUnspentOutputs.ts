@@ -86,6 +86,22 @@ export async function verifyOutputs(
   if (findings.count === before) await verifyAddresses(verification, archive, lists, limits);
 }
 
+/**
+ * Checks which outputs the newest blocks make and spend. `lines` has their kind and outpoint; `isCut` if some are missing.
+ * Call it after `verifyOutputs` without findings.
+ */
+export async function verifySpent(lines: string, isCut: boolean, received: Received, verification: Verification): Promise<void> {
+  const of = (kind: string) => `(SELECT "output" FROM ${lines} WHERE kind = '${kind}')`;
+  const wrong = [
+    `SELECT "output" FROM ${of('spent')} GROUP BY "output" HAVING count(*) > 1`,
+    `FROM ${of('spent')} SEMI JOIN read_outputs USING ("output")`,
+    `FROM ${of('spent')} ANTI JOIN ${received} USING ("output")`,
+    ...(isCut ? [] : [`FROM ${of('made')} ANTI JOIN read_outputs USING ("output") ANTI JOIN ${of('spent')} USING ("output")`]),
+  ];
+  const sql = `SELECT "output" AS name FROM (${wrong.join(' UNION ALL ')})`;
+  await addFirst(sql, 'the files of changes are wrong about whether the output', ' was spent', verification);
+}
+
 /** Adds a finding about the first row of a query. */
 async function addFirst(sql: string, before: string, after: string, { findings, store }: Verification, advice?: string): Promise<void> {
   const [row] = await store.rows(`SELECT min(name) AS name FROM (${sql}) HAVING count(*) > 0`, { name: text });

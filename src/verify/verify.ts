@@ -28,6 +28,7 @@ import { yieldNow } from '../yieldNow.ts';
 import { ActivityVerification } from './checkActivity.ts';
 import { ArchiveVerification } from './checkArchive.ts';
 import { verifyBalances } from './checkBalances.ts';
+import { ChangesVerification } from './checkChanges.ts';
 import { EtchingsVerification } from './checkEtchings.ts';
 import { isFromNode, TransactionsVerification, type Unbalanced, verifySums } from './checkLedger.ts';
 import { verifyLedger } from './checkLedgerDigest.ts';
@@ -95,6 +96,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     );
 
   const recount = new Recount(own);
+  const changes = new ChangesVerification(verification);
   const etchings = EtchingsVerification.of(verification, archive);
   const tables = hasSums ? await RecordTables.begin(verification, lists?.outputs !== undefined) : undefined;
   const transactions = isFromNode(manifest) ? await TransactionsVerification.begin(verification, etchings) : undefined;
@@ -120,6 +122,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
       findings.add(`${digestsPath(block.height)} lists ${block.records} records for block ${block.height}, more than the whole build has`);
     const read = isPossible ? readBlock(verification, pages, block) : undefined;
     recount.add(block.height, read?.records ?? []);
+    changes.add(block.height, read?.records ?? []);
     if (read === undefined) continue;
     const { batch, found, records } = read;
     for (const check of [etchings, tables, transactions]) await check?.add(block.height, records);
@@ -152,6 +155,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
       findings,
     );
     recount.finish(manifest.site_url);
+    changes.finish();
     const before = findings.count;
     await etchings?.finish();
     await tables?.load();
@@ -163,6 +167,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     const hasTables = tables !== undefined && etchings !== undefined;
     if (findings.count === before && archive !== undefined && lists?.balances !== undefined && hasTables)
       await verifyBalances(verification, archive, lists, lists.balances, etchings, tables);
+    if (findings.count === before && tables?.received !== undefined) await changes.checkSpent(tables.received);
     // The documents are right, so the digests are if they are those of the documents.
     if (findings.count === before && archive !== undefined) await verifyLedger(verification, archive);
     const runes = etchings === undefined ? recount.runes : await etchings.named();

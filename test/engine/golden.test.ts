@@ -23,6 +23,7 @@ const OPENAPI = 'openapi.json';
 const HEIGHTS: Readonly<Record<string, readonly (readonly [activity: string, other: string])[]>> = {
   ledger: [
     ['"block_height": 840002', '"block_height": 840101'],
+    ['"example": 840002', '"example": 840101'],
     ['"example": "840002"', '"example": "840101"'],
     ['100\n    },\n    "example": 840000', '100\n    },\n    "example": 840100'],
   ],

@@ -78,6 +78,8 @@ describe('an incremental build', () => {
       'index.html',
       'openapi.json',
       'runes/v1/blocks.json',
+      'runes/v1/changes/4.json',
+      'runes/v1/changes/index.json',
       'runes/v1/digests/0.json',
       'runes/v1/feed.json',
       'runes/v1/index.json',

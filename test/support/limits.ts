@@ -21,6 +21,8 @@ export const TINY = {
   listPage: 4,
   documentMember: 300,
   entriesPerCount: 5,
+  changesBlocks: 6,
+  changesEntries: 3,
   removedAtOnce: 3,
   linesPerLoad: 20,
   spentBlocks: 30,
@@ -44,7 +46,16 @@ export const TINY_SERVER = {
 const SERVED = ['cachedBytes', 'fileBytes', 'streamedBytes', 'openFiles', 'folders', 'freeParts'] as const;
 
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
-  histories: ['batchRecords', 'unsortedRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount', 'entriesPerLookUp', 'removedAtOnce'],
+  histories: [
+    'batchRecords',
+    'unsortedRecords',
+    'segmentBlocks',
+    'tableLevels',
+    'entriesPerCount',
+    'entriesPerLookUp',
+    'removedAtOnce',
+    'changesEntries',
+  ],
   outputHistories: ['batchRecords', 'listPage', 'documentMember', 'listLevels', 'listedAtOnce', 'sortedAtOnce', 'linesPerLoad'],
   etchingHistories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount', 'documentMember'],
   archiveFaults: ['segmentBlocks', 'tableLevels'],

@@ -23,7 +23,7 @@ import { BLOCK_RUNES } from './countBlocks.ts';
 const FILE = 'state.duckdb';
 
 /** Version of these tables and of the files beside the pages. A build ignores a state with another version. */
-const FORMAT = 12;
+const FORMAT = 13;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -85,6 +85,10 @@ export class StateTables extends Place {
   );
   /** One row: the list of these files without the files, as JSON, and its SHA-256. Empty without rows. */
   readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));
+  /** What the newest blocks touched (lists/changes.sql.ts): by block and kind, a list as JSON. */
+  readonly touched = this.table('touched', columns('block_height BIGINT, kind VARCHAR, list VARCHAR, is_cut BOOLEAN'));
+  /** One row: `changes` of the manifest. */
+  readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR, most_blocks BIGINT, most_entries BIGINT'));
   /** Outputs that the newest blocks spend, as far as files from a node say (lists/unspentOutputs.sql.ts). */
   readonly spent = this.table('spent', SPENT);
   /** One row: the height from which on `spent` is complete. Empty if the last build had no outputs. */

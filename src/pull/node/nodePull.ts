@@ -344,12 +344,18 @@ export class NodePull {
     return blocks < height - this.#options.confirmations || this.#ledger.hashAt(blocks) === bestHash;
   }
 
-  /** Returns the blocks at which levels of lists end. Undefined if the node's chain changed meanwhile. */
+  /**
+   * Returns the blocks at which levels of lists end, and the newest blocks, because a build names them even if they have
+   * no rows. Undefined if the node's chain changed meanwhile.
+   */
   async #ends(): Promise<LastRead[] | undefined> {
     const { height, hash, rowsFrom } = this.#ledger;
     const ends: LastRead[] = [];
-    for (const end of lowerEnds(height, this.#options.limits.listLevels).filter((one) => one >= rowsFrom)) {
-      const found = await this.#node.hashAt(end);
+    const { listLevels, changesBlocks } = this.#options.limits;
+    const newest = Array.from({ length: changesBlocks + 1 }, (_, i) => height - changesBlocks + i);
+    const wanted = [...new Set([...lowerEnds(height, listLevels), ...newest])].filter((one) => one >= rowsFrom).sort((a, b) => a - b);
+    for (const end of wanted) {
+      const found = this.#ledger.hashAt(end) ?? (await this.#node.hashAt(end));
       if (found === undefined) return undefined;
       ends.push({ height: end, hash: found });
     }

@@ -185,6 +185,15 @@ export interface MirrorManifest {
         readonly index: string;
         readonly sha256: string;
     };
+    /**
+     * Files of what each of the newest blocks touched: SHA-256 of their list, most blocks, and most entries of a list.
+     * Missing in older mirrors.
+     */
+    readonly changes?: {
+        readonly sha256: string;
+        readonly most_blocks: number;
+        readonly most_entries: number;
+    };
     /** In layout `archive`: name of the root file, which names all other files, and its size in bytes. */
     readonly archive?: {
         readonly root: string;
@@ -428,6 +437,56 @@ export interface PendingAnswer {
     /** Set if the address may have more unconfirmed transactions than the answer has. */
     readonly more?: true;
 }
+/** A block of the chain. */
+export interface BlockPoint {
+    readonly height: number;
+    /** With or without `0x`. */
+    readonly hash: string;
+}
+/** Selects the changes of a mirror. */
+export interface ChangesQuery {
+    /**
+     * Blocks that the caller knows: `since` of the last change, or a single block. At least one of them must be among the
+     * mirror's newest 144 blocks, so several ones find reorganisations. Without it, the newest block is the first change.
+     */
+    readonly since?: BlockPoint | readonly BlockPoint[] | undefined;
+    /**
+     * Leaves out blocks that touch none of these addresses. Never leaves out a removed block, a block with `more`, which may
+     * touch them, and the newest block, so that its `since` can be stored.
+     */
+    readonly addresses?: readonly string[] | undefined;
+    /** Milliseconds between two looks for new blocks: at least 1,000, and 30,000 by default. 0 ends after the newest block. */
+    readonly intervalMs?: number | undefined;
+    /** Ends the iteration. It then rejects with the signal's reason. */
+    readonly signal?: AbortSignal | undefined;
+}
+/** What a block touched. Each list is sorted by bytes. */
+export interface BlockChange extends BlockPoint {
+    readonly removed?: undefined;
+    /** The block below whose hash the mirror knows. */
+    readonly previous?: BlockPoint;
+    /** Ids of runes. */
+    readonly runes: readonly string[];
+    readonly addresses: readonly string[];
+    /** Outputs that received runes, `txid:vout`. */
+    readonly made: readonly string[];
+    /** Outputs with runes that the block spends. Left out if the mirror is not from a node. */
+    readonly spent?: readonly string[];
+    /** True if a list was cut after 10,000 entries. */
+    readonly more?: true;
+    /** The addresses of the query that the block touched. All of them, unless `more` is true. Only with `addresses`. */
+    readonly matches?: readonly string[];
+    /** Blocks from which to continue after this change. */
+    readonly since: readonly BlockPoint[];
+}
+/** A block that a reorganisation removed. */
+export interface RemovedBlock extends BlockPoint {
+    readonly removed: true;
+    /** Blocks from which to continue after this change. */
+    readonly since: readonly BlockPoint[];
+}
+/** A new block, or a removed one. */
+export type Change = BlockChange | RemovedBlock;
 /** Thrown if the mirror refuses a request or cannot be read. */
 export declare class MirrorError extends Error {
     readonly name = "MirrorError";
@@ -520,6 +579,13 @@ export declare class Mirror {
      * server fails or is on another branch of the chain.
      */
     pending(query: PendingQuery): Promise<PendingAnswer>;
+    /**
+     * Yields what each new block touches, and before that the blocks that a reorganisation removed, the newest first. Asks
+     * for new blocks until `signal` aborts. Rejects with a MirrorError (404) if the mirror has none of the blocks of
+     * `since` among its newest 144 blocks. Otherwise rejects like `activity`. After an error, call it again with the last
+     * `since`.
+     */
+    changes(query?: ChangesQuery): AsyncGenerator<Change, void, undefined>;
     /**
      * Returns the status and the exact body of an API server's answer to GET, for a target such as
      * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404 and 503.

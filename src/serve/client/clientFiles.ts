@@ -27,8 +27,11 @@ export interface ReadFile extends OpenFile {
 }
 
 export interface MirrorFiles extends Files<ReadFile> {
-  /** Reads any JSON file of the mirror by its path, unchanged. Undefined if the host does not have the file. */
-  file(path: string): Promise<string | undefined>;
+  /**
+   * Reads any JSON file of the mirror by its path, unchanged. Undefined if the host does not have the file. A client with
+   * keys reads only the manifest and files whose SHA-256 is proven, which is given then.
+   */
+  file(path: string, sha256?: string): Promise<string | undefined>;
 }
 
 /** Returns a reader of the files below `base`, which ends with a slash. */

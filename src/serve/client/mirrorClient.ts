@@ -15,6 +15,8 @@ import type {
   ActivityPage,
   ActivityQuery,
   BalancePage,
+  Change,
+  ChangesQuery,
   ClassifiedOutput,
   Etching,
   EtchingPage,
@@ -76,7 +78,7 @@ function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
     };
     return {
       open: async (path) => (await over()).open(path),
-      file: async (path) => (await over()).file(path),
+      file: async (path, sha256) => (await over()).file(path, sha256),
       read: async (path, offset, length, size) => (await over()).read(path, offset, length, size),
       inflate: files.inflate,
     };
@@ -279,6 +281,30 @@ export class Mirror {
     return pendingRunes(query, this).catch((error: unknown) => {
       throw error instanceof EsploraError ? new MirrorError(503, 'Service Unavailable', error.message, { cause: error.cause }) : error;
     });
+  }
+
+  /**
+   * Yields what each new block touches, and before that the blocks that a reorganisation removed, the newest first. Asks
+   * for new blocks until `signal` aborts. Rejects with a MirrorError (404) if the mirror has none of the blocks of
+   * `since` among its newest 144 blocks. Otherwise rejects like `activity`. After an error, call it again with the last
+   * `since`.
+   */
+  async *changes(query: ChangesQuery = {}): AsyncGenerator<Change, void, undefined> {
+    const { signal } = query;
+    const { ChangesError, followChanges } = await this.#orMirrorError(import('./lists.js'), signal);
+    const files = this.#filesFor(signal);
+    const mirror = {
+      manifest: async () => JSON.parse(await this.#orMirrorError(this.#reader.manifest(true), signal)) as MirrorManifest,
+      file: (path: string, sha256: string) => this.#orMirrorError(files.file(path, sha256), signal),
+    };
+    try {
+      yield* followChanges(query, mirror);
+    } catch (error) {
+      if (error instanceof ChangesError) throw new MirrorError(error.status, error.reason, error.message);
+      if (error instanceof MissingFileError)
+        throw new MirrorError(503, 'Service Unavailable', `${RETRY_LATER} (${error.message})`, { cause: error });
+      throw error;
+    }
   }
 
   /**

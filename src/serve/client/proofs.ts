@@ -6,8 +6,10 @@
 import { checkFormat } from '../../format/formatVersion.ts';
 import { type NotedManifest, readMirrorNote } from '../../format/mirrorNote.ts';
 import { PartCache } from '../../format/partCache.ts';
+import { hexOf, utf8Of } from '../../format/sha256.ts';
 import { type CheckSignature, NoteError, type NoteKey, parseKey, parseNote, signersOf } from '../../format/signedNote.ts';
 import { verifiedRead } from '../../format/verifiedRead.ts';
+import { MissingFileError } from '../../pages/fileAccess.ts';
 import { archiveNameOf, archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import type { MirrorMemory, MirrorOptions } from './client.d.ts';
 import type { MirrorFiles } from './clientFiles.ts';
@@ -38,9 +40,12 @@ export class Proofs {
         if (file !== undefined) await this.#check(file.content);
         return file;
       },
-      file: async (path) => {
-        const text = await files.file(covered(path));
-        if (text !== undefined) await this.#check(text);
+      file: async (path, sha256) => {
+        const text = await files.file(sha256 === undefined ? covered(path) : path);
+        if (text !== undefined && sha256 === undefined) await this.#check(text);
+        // The host may be replacing the build.
+        if (text !== undefined && sha256 !== undefined && hexOf(await digest(utf8Of(text))) !== sha256)
+          throw new MissingFileError(path, 'does not have the SHA-256 that the signature of the mirror proves');
         return text;
       },
       read: (path, offset, length, size) => read(archiveNameOf(path) ?? '', offset, length, size),

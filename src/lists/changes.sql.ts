@@ -1,0 +1,139 @@
+/**
+ * Writes the files of changes (changes.ts). The state keeps the lists of some more blocks than have files, because a
+ * reorganisation may leave a lower tip.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LastRead } from '../contract/sources.ts';
+import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
+import { columns } from '../duckdb/table.ts';
+import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
+import type { FileSink } from '../engine/render/pageFiles.ts';
+import { JSON_TEXT } from '../engine/render/renderRecordSql.ts';
+import type { StateTables } from '../engine/state/state.ts';
+import type { BlockChanges } from '../engine/state/updateState.ts';
+import { emptyIfMissing } from '../errors.ts';
+import type { Loaded } from '../input/loadInput.ts';
+import { countCrossing, type Limits } from '../limits.ts';
+import { CHANGES_FOLDER, CHANGES_INDEX_PATH } from '../pages/filePaths.ts';
+import type { Dialect } from '../pages/mirrorOptions.ts';
+import { changesFile, changesIndex, type ListedChanges, type Point, TOUCHED } from './changes.ts';
+import { knowsSpent } from './unspentOutputs.sql.ts';
+
+/** The output folder, the sink for its files, and the settings of the build. */
+interface ChangesForm {
+  readonly out: string;
+  readonly sink: Pick<FileSink, 'file'>;
+  readonly dialect: Dialect;
+  readonly limits: Pick<Limits, 'changesBlocks' | 'changesEntries' | 'spentBlocks'>;
+}
+
+/**
+ * Writes the files of the newest blocks, and their list. `state` already has the new blocks. Returns the paths of files
+ * that are no longer needed. Rejects with a ChangedArchiveError if the state lacks a block, because the tip is much lower.
+ */
+export async function writeChanges(
+  { out, sink, dialect, limits }: ChangesForm,
+  loaded: Pick<Loaded, 'kept' | 'spent' | 'ends'>,
+  blocks: Pick<BlockChanges, 'written' | 'replaced'>,
+  state: StateTables,
+  store: Store,
+): Promise<string[]> {
+  await updateTouched(limits, loaded, blocks, state, store);
+  const hasSpent = await knowsSpent(state, store);
+  const points = await newestBlocks(limits.changesBlocks + 1, loaded.ends ?? [], state, store);
+  const listed: ListedChanges[] = [];
+  for (const [i, point] of points.entries()) {
+    // The first block is only the one below the others.
+    if (points.length > limits.changesBlocks && i === 0) continue;
+    const rows = point.isEmpty
+      ? []
+      : await store.rows(`SELECT kind, list, is_cut FROM ${state.touched} WHERE block_height = ${point.height}`, {
+          kind: text,
+          list: text,
+          is_cut: flag,
+        });
+    if (rows.length === 0 && !point.isEmpty)
+      throw new ChangedArchiveError('the build needs changes of blocks that the cache no longer has');
+    const listOf = (name: string) => rows.find(({ kind }) => kind === name)?.list ?? '[]';
+    const [runes, addresses, made, spent] = TOUCHED.map(listOf);
+    const lists = { runes, addresses, made, spent: hasSpent ? spent : undefined };
+    const isCut = rows.some(({ kind, is_cut }) => is_cut && (hasSpent || kind !== 'spent'));
+    if (isCut) countCrossing('changesEntries');
+    const [path, content] = changesFile({ ...point, previous: points[i - 1], lists, isCut }, dialect);
+    sink.file(path, Buffer.from(content));
+    listed.push({ height: point.height, hash: point.hash, sha256: digestOf(content) });
+  }
+  const index = changesIndex(listed, dialect);
+  sink.file(CHANGES_INDEX_PATH, Buffer.from(index));
+  await store.run(
+    `DELETE FROM ${state.changesIndex}; INSERT INTO ${state.changesIndex} VALUES (${[literal(digestOf(index)), limits.changesBlocks, limits.changesEntries].join(', ')})`,
+  );
+  const present = new Set(['index', ...listed.map(({ height }) => String(height))].map((name) => `${name}.json`));
+  return emptyIfMissing(() => readdirSync(join(out, CHANGES_FOLDER)))
+    .filter((name) => !present.has(name))
+    .map((name) => `${CHANGES_FOLDER}/${name}`);
+}
+
+const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');
+
+/** Replaces what changed blocks touched, and forgets old blocks. */
+async function updateTouched(
+  { changesBlocks, changesEntries, spentBlocks }: ChangesForm['limits'],
+  { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
+  { written, replaced }: Pick<BlockChanges, 'written' | 'replaced'>,
+  { blocks, touched }: StateTables,
+  store: Store,
+): Promise<void> {
+  const newest = `(SELECT block_height FROM ${blocks} ORDER BY block_height DESC LIMIT ${changesBlocks + spentBlocks})`;
+  await store.run(`DELETE FROM ${touched} WHERE block_height IN (SELECT block_height FROM ${replaced}) OR block_height NOT IN ${newest}`);
+  const entries = [
+    `{kind: 'runes', entry: rune_id}`,
+    ...['address', 'receiver_address'].map((column) => `{kind: 'addresses', entry: ${column}}`),
+    `{kind: 'made', entry: CASE WHEN operation = 'receive' THEN tx_id || ':' || vout END}`,
+  ];
+  const isNew = `block_height IN (SELECT block_height FROM ${written}) AND block_height IN ${newest}`;
+  const all = await store.table(
+    'touched',
+    columns('block_height BIGINT, kind VARCHAR, entry VARCHAR'),
+    `SELECT DISTINCT block_height, each.kind AS kind, each.entry AS entry FROM (
+       SELECT block_height, unnest([${entries.join(', ')}]) AS each FROM ${kept} WHERE ${isNew}
+       UNION ALL SELECT block_height, {kind: 'spent', entry: "output"} FROM ${spent} WHERE ${isNew})
+     WHERE each.entry IS NOT NULL`,
+  );
+  await store.run(JSON_TEXT);
+  const heights = await store.rows(`SELECT DISTINCT block_height AS height FROM ${all} ORDER BY height`, { height: int });
+  // One by one, because DuckDB keeps the lists of a query in memory.
+  for (const { height } of heights)
+    await store.run(`INSERT INTO ${touched} SELECT ${height}, kind, '[' || string_agg('"' || json_text(entry) || '"', ',' ORDER BY entry) || ']', max(entries) > ${changesEntries}
+      FROM (SELECT kind, entry, row_number() OVER (PARTITION BY kind ORDER BY entry) AS place, count(*) OVER (PARTITION BY kind) AS entries
+        FROM ${all} WHERE block_height = ${height}) WHERE place <= ${changesEntries} GROUP BY kind`);
+  await store.run(`DROP TABLE ${all}`);
+}
+
+/**
+ * Returns the newest blocks whose hashes are known, ascending. `ends` has hashes of blocks that may be empty, for the
+ * newest heights if the data is from a node. Older ones are left out, because the next build may not have them.
+ */
+async function newestBlocks(
+  count: number,
+  ends: readonly LastRead[],
+  { blocks, tip }: StateTables,
+  store: Store,
+): Promise<(Point & { readonly isEmpty: boolean })[]> {
+  const known = await store.rows(
+    `SELECT block_height AS height, block_hash AS hash FROM ${blocks} ORDER BY block_height DESC LIMIT ${count}`,
+    { height: int, hash: text },
+  );
+  const [last] = await store.rows(`SELECT block_height AS height FROM ${tip}`, { height: int });
+  const heights = new Set(known.map(({ height }) => height));
+  const isNew = ({ height }: LastRead) =>
+    last !== undefined && height <= last.height && height > last.height - count && !heights.has(height);
+  const empty = ends.filter(isNew).map((end) => ({ ...end, isEmpty: true }));
+  const all = [...known.map((block) => ({ ...block, isEmpty: false })), ...empty];
+  return all
+    .sort((a, b) => b.height - a.height)
+    .slice(0, count)
+    .reverse();
+}

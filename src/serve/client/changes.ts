@@ -1,0 +1,129 @@
+/** Follows the blocks of a mirror: finds the newest block that a client knows, and reads the files of the blocks above. */
+import type { Point } from '../../lists/changes.ts';
+import { MissingFileError } from '../../pages/fileAccess.ts';
+import { CHANGES_INDEX_PATH, changesPath } from '../../pages/filePaths.ts';
+import { parseAddress } from '../../pages/listEndpoints.ts';
+import type { BlockChange, Change, ChangesQuery, MirrorManifest } from './client.d.ts';
+
+/** Thrown if a mirror cannot tell what changed. `status` is that of an API error. */
+export class ChangesError extends Error {
+  readonly status: number;
+  /** Reason phrase of the status. */
+  readonly reason: string;
+  constructor(status: number, reason: string, message: string) {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
+}
+
+/** Mirror that is followed. Both functions may reject with a MissingFileError while the host replaces files. */
+export interface FollowedMirror {
+  /** Reads the manifest again. */
+  manifest(): Promise<MirrorManifest>;
+  /** Reads a file. `sha256` is the digest that it must have, if the client has keys. */
+  file(path: string, sha256: string): Promise<string | undefined>;
+}
+
+const INTERVAL_MS = 30_000;
+const SHORTEST_MS = 1000;
+/** Attempts to read files while a host replaces them. */
+const ATTEMPTS = 4;
+
+type Listed = Point & { readonly sha256: string };
+
+/** Yields changes (`Mirror.changes`). Rejects with a ChangesError, a MissingFileError, or the errors of `mirror`. */
+export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror): AsyncGenerator<Change, void, undefined> {
+  const { since = [], addresses, intervalMs = INTERVAL_MS, signal } = query;
+  const wanted = addresses && new Set(addresses.map((address) => parseAddress(address).value));
+  /** Blocks that the caller knows, ascending. */
+  let known = [since].flat().map(({ height, hash }) => ({ height, hash }));
+  known.sort((a, b) => a.height - b.height);
+  let last: string | undefined;
+  for (let failures = 0; ; ) {
+    signal?.throwIfAborted();
+    try {
+      const { changes } = await mirror.manifest();
+      if (changes === undefined)
+        throw new ChangesError(501, 'Not Implemented', 'this mirror has no changes, because an older version of the program made it');
+      if (changes.sha256 !== last) {
+        const blocks = await indexOf(changes.sha256, mirror);
+        const from = forkOf(known, blocks);
+        const points = blocks.map(({ height, hash }) => ({ height, hash }));
+        // The blocks below a known block are known, too.
+        const below = points.slice(0, from);
+        const gone = known.filter(({ height }) => height > (below.at(-1)?.height ?? -1));
+        for (let block = gone.pop(); block !== undefined && from < blocks.length; block = gone.pop()) {
+          known = [...below, ...gone];
+          yield { ...block, removed: true, since: known };
+        }
+        for (const [i, block] of blocks.slice(from).entries()) {
+          signal?.throwIfAborted();
+          const change = await changeOf(block, mirror);
+          known = points.slice(0, from + i + 1);
+          const matches = change.addresses.filter((address) => wanted?.has(address));
+          // A list that was cut may lack an address. The newest block always comes, so that `since` does not become old.
+          const isLeftOut = wanted !== undefined && matches.length === 0 && change.more !== true && from + i + 1 < blocks.length;
+          if (!isLeftOut) yield { ...change, ...(wanted === undefined ? {} : { matches }), since: known };
+        }
+        last = changes.sha256;
+      }
+      failures = 0;
+      if (intervalMs === 0) return;
+      await pause(Math.max(intervalMs, SHORTEST_MS), signal);
+    } catch (error) {
+      failures += 1;
+      if (!(error instanceof MissingFileError) || failures === ATTEMPTS) throw error;
+      await pause(SHORTEST_MS, signal);
+    }
+  }
+}
+
+/** Reads the list of blocks, heights ascending. */
+async function indexOf(sha256: string, mirror: FollowedMirror): Promise<readonly Listed[]> {
+  const text = await mirror.file(CHANGES_INDEX_PATH, sha256);
+  const { blocks } = JSON.parse(text ?? '{}') as { readonly blocks?: readonly Listed[] };
+  if (!Array.isArray(blocks)) throw new MissingFileError(CHANGES_INDEX_PATH);
+  return blocks;
+}
+
+async function changeOf({ height, hash, sha256 }: Listed, mirror: FollowedMirror): Promise<Omit<BlockChange, 'since'>> {
+  const path = changesPath(height);
+  const change = JSON.parse((await mirror.file(path, sha256)) ?? '{}') as Omit<BlockChange, 'since'>;
+  if (change.hash !== hash) throw new MissingFileError(path, 'is missing, or of another build');
+  return change;
+}
+
+/** Returns the position of the first block above the newest known one. Throws a ChangesError if no block is known. */
+function forkOf(known: readonly Point[], blocks: readonly Listed[]): number {
+  const newest = blocks.at(-1);
+  if (newest === undefined) return 0;
+  if (known.length === 0) return blocks.length - 1;
+  const hashes = new Set(known.map(({ height, hash }) => `${height} ${hash.slice(-64).toLowerCase()}`));
+  for (let i = blocks.length; i > 0; i -= 1) {
+    const { height = -1, hash = '' } = blocks[i - 1] ?? {};
+    if (hashes.has(`${height} ${hash.slice(-64)}`)) return i;
+  }
+  // A mirror that lags behind may yet get the blocks.
+  if (known.every(({ height }) => height > newest.height)) return blocks.length;
+  throw new ChangesError(
+    404,
+    'Not Found',
+    `the mirror has none of the blocks in since among its newest ${blocks.length} blocks, ${blocks[0]?.height} to ${newest.height}. Read again whatever you follow, and begin without since`,
+  );
+}
+
+/** Waits. Rejects with the signal's reason if it aborts. */
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
