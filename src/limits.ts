@@ -74,6 +74,8 @@ export interface PublishedLimits {
   readonly listPage: number;
   /** Characters per member of a document file. Readers inflate a member. A longer document gets its own member. */
   readonly documentMember: number;
+  /** Characters per member of the names of all runes, which are read together. Longer members hardly compress better. */
+  readonly runesMember: number;
   /**
    * Entries of a sorted table per count in the root. A count is the number of entries whose keys have the same first
    * bits. Above the limit, the root has twice as many counts. From the counts, readers compute the position of a key,
@@ -181,6 +183,7 @@ export const LIMITS: Limits = {
   spentBlocks: 200,
   listPage: 600,
   documentMember: 16 * KB,
+  runesMember: 256 * KB,
   entriesPerCount: 25_000,
   changesBlocks: 144,
   changesEntries: 10_000,
@@ -247,8 +250,9 @@ export function limitsWith(changes: Partial<Limits>): Limits {
 
 /** Returns the limits that change published bytes. A build with other limits than the last one is a full build. */
 export function publishedLimits(limits: Limits): PublishedLimits {
-  const { segmentBlocks, listPage, documentMember, entriesPerCount, changesBlocks, changesEntries, tableLevels, listLevels } = limits;
-  return { segmentBlocks, listPage, documentMember, entriesPerCount, changesBlocks, changesEntries, tableLevels, listLevels };
+  const { segmentBlocks, listPage, documentMember, runesMember, entriesPerCount, changesBlocks, changesEntries, tableLevels, listLevels } =
+    limits;
+  return { segmentBlocks, listPage, documentMember, runesMember, entriesPerCount, changesBlocks, changesEntries, tableLevels, listLevels };
 }
 
 /** Number of times that each limit was crossed in this process. Tests require that small limits are crossed. */

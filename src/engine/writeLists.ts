@@ -6,7 +6,7 @@ import type { LedgerPoint, ListTables } from '../format/listTables.ts';
 import type { StartRows } from '../input/readStart.ts';
 import { writeActivity } from '../lists/activity.sql.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
-import { type EtchingChange, lowestChange, writeEtchings } from '../lists/etchings.sql.ts';
+import { type EtchingChange, lowestChange, writeEtchings, writeRuneNames } from '../lists/etchings.sql.ts';
 import { MOST_ETCHINGS, writeNames } from '../lists/nameTable.sql.ts';
 import { COUNTS, startCounts, startReceived } from '../lists/startRows.sql.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
@@ -82,6 +82,13 @@ export async function writeLists(
   const etchings = etchingForm && {
     total: now.total,
     levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], etchingForm, writer, store),
+    runes: await writeRuneNames(
+      etchingPlans,
+      tables?.etchings?.runes ?? [],
+      etchingForm,
+      () => new DocumentWriter(objectSize, { documentMember: limits.runesMember }, put),
+      store,
+    ),
   };
   // Without etchings, names come from the records. So a build that lost its etchings reuses no level of names.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined, start);

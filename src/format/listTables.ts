@@ -7,6 +7,8 @@ export interface EtchingTables {
   readonly total: number;
   /** Ascending by height. */
   readonly levels: readonly DocumentLevel[];
+  /** Names of the runes that were etched in the blocks of a level (lists/runeNames.ts), ascending by height. */
+  readonly runes: readonly DocumentLevel[];
 }
 
 /** A level of the lists of activity. Both tables have the same range of heights. */

@@ -9,7 +9,7 @@ import { int, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { makeLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { documentsIn, makeLevels, type Row as SortedRow, writeDocuments } from '../engine/archive/makeLevels.ts';
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 import type { Etchings, EtchingTable } from '../engine/state/etchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -17,6 +17,7 @@ import type { DocumentLevel } from '../format/levels.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { type Etching, renderEtching } from './etchings.ts';
+import { type RuneName, runeNameText } from './runeNames.ts';
 import type { COUNTS } from './startRows.sql.ts';
 
 /** Etchings of the last build (`before`) and of this build (`now`); undefined without etchings. */
@@ -34,6 +35,22 @@ export const writeEtchings = (
   store: Store,
 ): Promise<DocumentLevel[]> =>
   makeLevels(plans, old, (plan) => writeDocuments(writer(), plan, renderEtchings(changedIn(plan, form), plan.last, form, store)));
+
+/** Writes the levels of names that the last build does not have (runeNames.ts). */
+export const writeRuneNames = (
+  plans: readonly LevelPlan[],
+  old: readonly DocumentLevel[],
+  { etchings, state: { runes }, limits }: EtchingForm,
+  writer: () => DocumentWriter,
+  store: Store,
+): Promise<DocumentLevel[]> =>
+  makeLevels(plans, old, (plan) => {
+    const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(r)::VARCHAR AS row FROM ${etchings} AS e
+      JOIN (SELECT id, number, name, spaced_name, divisibility, symbol FROM ${runes}) AS r USING (id)
+      WHERE e.block_height BETWEEN ${plan.first} AND ${plan.last}`;
+    const valuesOf = (group: readonly SortedRow[]) => group.map(([, json]) => runeNameText(JSON.parse(String(json)) as RuneName));
+    return writeDocuments(writer(), plan, documentsIn({ rows, key: 'key', within: 'key' }, limits, store, valuesOf));
+  });
 
 /** Returns SQL that selects the ordinals of etchings that changed in a range of heights. */
 function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {

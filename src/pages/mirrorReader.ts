@@ -6,7 +6,7 @@ import type { Archive } from '../format/archiveReader.ts';
 import { PartCache } from '../format/partCache.ts';
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
 import { MANIFEST_PATH } from './filePaths.ts';
-import { type AnswerFromLists, absentPart, type ReadTransaction } from './listEndpoints.ts';
+import { type AnswerFromLists, absentPart, type FurtherPart, type ReadTransaction } from './listEndpoints.ts';
 import { type BuiltSite, siteOf } from './mirrorOptions.ts';
 import { type Answer, fromLists, respond } from './respond.ts';
 
@@ -48,15 +48,16 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   /**
-   * Runs `work` on the archive with the unspent outputs. Resolves to a message if the mirror lacks them. Retries and
+   * Runs `work` on the archive with a part of the API. Resolves to a message if the mirror lacks this part. Retries and
    * rejects like `answer`.
    */
-  withOutputs<Result>(
+  withLists<Result>(
+    part: FurtherPart,
     files: Files<File>,
     work: (archive: Archive, readTransaction: ReadTransaction) => Promise<Result>,
   ): Promise<Result | string> {
     return this.#twice(files, async (site, counted) => {
-      if (site.lists['outputs'] === undefined || site.listRoot === undefined) return absentPart('outputs', site);
+      if (site.lists[part] === undefined || site.listRoot === undefined) return absentPart(part, site);
       return fromLists(site.listRoot, site, counted, this.#cache, work);
     });
   }

@@ -13,6 +13,7 @@ import { type LevelRange, levelRanges } from '../format/levels.ts';
 import type { ListTables } from '../format/listTables.ts';
 import { type Counts, type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
 import { mintedUnits, parseCounts, parseEtching } from '../lists/parseEtching.ts';
+import { runeNameText } from '../lists/runeNames.ts';
 import type { NamedRune } from '../lists/searchFiles.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import { addNames, checkTable, Fingerprints } from './checkTables.ts';
@@ -33,6 +34,9 @@ interface CheckedLevel extends LevelRange {
   /** Runes with mints or burns in its blocks. */
   readonly touched: ReadonlySet<string>;
 }
+
+/** Name of a rune in a level of names. */
+type StoredName = LevelRange & { readonly key: string; readonly text: string | undefined };
 
 export class EtchingsVerification {
   readonly #verification: Verification;
@@ -96,6 +100,14 @@ export class EtchingsVerification {
     return runes;
   }
 
+  /** Yields the stored names of all runes, with the blocks of their level. */
+  *#storedNames(): Generator<StoredName, undefined> {
+    for (const level of this.#lists.etchings?.runes ?? [])
+      for (const { key, values } of documentsOf(this.#archive, level))
+        yield { ...level, key, text: values.length === 1 ? values[0] : undefined };
+    return undefined;
+  }
+
   /** Counts the records of a block. Heights must ascend. */
   add(height: number, records: readonly Activity[]): void {
     this.#checkBelow(height);
@@ -108,6 +120,9 @@ export class EtchingsVerification {
     this.#checkBelow(Number.POSITIVE_INFINITY);
     if (findings.count > 0) return;
     const levels = this.#levels.map((level) => ({ ...level, entries: new Fingerprints(), found: 0, isRight: true }));
+    const stored = this.#storedNames();
+    const nextName = (): IteratorResult<StoredName, undefined> | undefined => orFinding(findings, () => stored.next());
+    let areNamesRight = true;
     const list = new EtchingList(this.#verification, this.#lists.start?.height);
     for await (const etching of this.all()) {
       const { block_height: height } = etching;
@@ -118,6 +133,9 @@ export class EtchingsVerification {
         level.isRight &&= level.keys[level.found] === key;
         level.found += 1;
       }
+      const named: StoredName | undefined = areNamesRight ? nextName()?.value : undefined;
+      const isAt: boolean = named?.key === key && height >= named.first && height <= named.last;
+      areNamesRight &&= isAt && named?.text === runeNameText(etching);
       list.add(etching);
     }
     const name = archivePath(this.#archive.name.root);
@@ -128,6 +146,10 @@ export class EtchingsVerification {
       if (!isRight || keys.length !== found) findings.add(`${name} has other etchings for the blocks ${first} to ${last}`);
     if (etchings?.levels.length !== levels.filter(({ keys }) => keys.length > 0).length)
       findings.add(`${name} has etchings of other blocks`);
+    const ranges = (all: readonly LevelRange[]) => all.map(({ first, last }) => `${first}-${last}`).join();
+    const withRunes = levels.filter(({ entries }) => entries.count > 0);
+    if (!areNamesRight || nextName()?.done !== true || ranges(this.#lists.etchings?.runes ?? []) !== ranges(withRunes))
+      findings.add(`${name} has other names of runes than its etchings`);
     checkTable('table of names', names, levels, this.#archive, findings);
     for (const id of this.#recount.ids) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
     const hasCounts = this.#facts.counts === true;

@@ -185,9 +185,14 @@ interface Forgery {
   /** The table of names of the lowest level. */
   readonly names?: (content: Buffer) => void;
   readonly root?: (root: Root) => Root;
+  /** The names of the runes of the lowest level. */
+  readonly runes?: (documents: StoredDocument[]) => StoredDocument[];
 }
 
-function forge(out: string, { lines = (all) => all, names = () => undefined, root: changed = (root) => root }: Forgery): void {
+function forge(
+  out: string,
+  { lines = (all) => all, names = () => undefined, root: changed = (root) => root, runes: renamed = (all) => all }: Forgery,
+): void {
   const archive = StoredArchive.in(out);
   const { root } = archive;
   const put = (content: Uint8Array) => putFile(out, content);
@@ -197,10 +202,18 @@ function forge(out: string, { lines = (all) => all, names = () => undefined, roo
   if (lists?.etchings === undefined || level === undefined || table === undefined) throw new Error('no etchings');
   const writer = new DocumentWriter(root.objectSize, LIMITS, put);
   for (const document of lines([...documentsOf(archive, level)])) writer.add(document);
+  const [lowest, ...others] = lists.etchings.runes;
+  const nameWriter = new DocumentWriter(root.objectSize, LIMITS, put);
+  if (lowest === undefined) throw new Error('no names of runes');
+  for (const document of renamed([...documentsOf(archive, lowest)])) nameWriter.add(document);
   const content = contentOf(out, table.files[0] ?? '');
   names(content);
   content.writeUInt32BE(crc32(content, 0, 4092), 4092);
-  const etchings = { ...lists.etchings, levels: [writer.finish(level) ?? level, ...levels] };
+  const etchings = {
+    ...lists.etchings,
+    levels: [writer.finish(level) ?? level, ...levels],
+    runes: [nameWriter.finish(lowest) ?? lowest, ...others],
+  };
   const forged = changed({ ...root, lists: { ...lists, etchings, names: [{ ...table, files: [put(content)] }, ...tables] } });
   const text = gzipMember(Buffer.from(renderRoot(forged)));
   const name = { root: put(text), bytes: text.length };
@@ -229,13 +242,25 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
       { names: (content) => content.writeUInt8(content.readUInt8(15) ^ 1, 15) },
       'the table of names of the blocks',
     ],
+    ...(
+      [
+        ['another symbol', replaced('"]', '!"]')],
+        ['no name of a rune', (all) => all.slice(1)],
+        ['one more name', (all) => [...all, { key: '00000999', values: all[0]?.values ?? [] }]],
+        ['a second value', (all) => all.map(({ key, values }) => ({ key, values: [...values, '1'] }))],
+      ] satisfies [string, Required<Forgery>['runes']][]
+    ).map(([what, change]): [string, Forgery, string] => [
+      `${what} among the names of runes`,
+      { runes: change },
+      'has other names of runes than its etchings',
+    ]),
     ['another id of a name', { names: (content) => content.writeUInt8(content.readUInt8(12) ^ 1, 12) }, 'the table of names of the blocks'],
     [
       'another total',
       {
         root: (root) => ({
           ...root,
-          lists: root.lists && { ...root.lists, etchings: { total: 1, levels: root.lists.etchings?.levels ?? [] } },
+          lists: root.lists && { ...root.lists, etchings: root.lists.etchings && { ...root.lists.etchings, total: 1 } },
         }),
       },
       'has another number of etchings than the manifest',

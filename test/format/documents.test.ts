@@ -276,7 +276,7 @@ describe('documents', () => {
 
   it('of etchings are all there, or reading them is an error', async () => {
     const { level, archive } = await levelOf([{ key: '00000004', values: ['{}'] }], 4096);
-    const read = async (from: number, to: number) => readEtchings(await archive(), { total: 9, levels: [level] }, from, to);
+    const read = async (from: number, to: number) => readEtchings(await archive(), { total: 9, levels: [level], runes: [] }, from, to);
     expect(await read(4, 5)).toEqual(['{}']);
     await expect(read(3, 5)).rejects.toThrow('the archive does not have the etching 00000003');
   });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
+import { readPage } from '../support/pages.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const run = promisify(execFile);
@@ -49,4 +50,16 @@ it('finds transactions', async () => {
   for (const id of [...ids].slice(0, 4))
     expect(await recordsOf('transaction', id.slice(2))).toEqual(await expectedOf(`transactions/${id}`));
   expect(await recordsOf('transaction', '9'.repeat(64))).toEqual([]);
+});
+
+it('prints the names of all runes by the program of docs/bulk.md', async () => {
+  const [, program = ''] = /^```python\n(.*?)^```$/ms.exec(readPage('docs/bulk.md')) ?? [];
+  const { stdout } = await run('python3', ['-c', program, `http://127.0.0.1:${host.port}`]);
+  const { body } = await host.send('GET', '/runes/v1/etchings?limit=60');
+  const { results } = JSON.parse(body) as {
+    results: { id: string; number: number; spaced_name: string; divisibility: number; symbol: string }[];
+  };
+  const expected = results.map((rune) => JSON.stringify([rune.id, rune.number, rune.spaced_name, rune.divisibility, rune.symbol]));
+  expect(stdout.trimEnd().split('\n')).toEqual(expected.reverse());
+  expect(expected.length).toBeGreaterThan(3);
 });

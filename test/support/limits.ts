@@ -20,6 +20,7 @@ export const TINY = {
   segmentBlocks: 4,
   listPage: 4,
   documentMember: 300,
+  runesMember: 100,
   entriesPerCount: 5,
   changesBlocks: 6,
   changesEntries: 3,

@@ -14,6 +14,12 @@ export interface Rune {
     readonly name: string;
     readonly spaced_name: string;
 }
+/** What wallets show of a rune. */
+export interface RuneName extends Rune {
+    /** Number of decimals. */
+    readonly divisibility: number;
+    readonly symbol: string;
+}
 /** A block and one of its transactions. */
 export interface TransactionLocation {
     readonly block_hash: string;
@@ -586,6 +592,13 @@ export declare class Mirror {
      * `since`.
      */
     changes(query?: ChangesQuery): AsyncGenerator<Change, void, undefined>;
+    /**
+     * Yields id, number, names, decimals and symbol of all runes, oldest first. Reads some megabytes for all runes of the
+     * network. Rejects like `activity`.
+     */
+    runes({ signal }?: {
+        readonly signal?: AbortSignal | undefined;
+    }): AsyncGenerator<RuneName, void, undefined>;
     /**
      * Returns the status and the exact body of an API server's answer to GET, for a target such as
      * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404 and 503.

@@ -33,6 +33,7 @@ import type {
   PendingQuery,
   RuneActivityPage,
   RuneActivityQuery,
+  RuneName,
   WindowQuery,
 } from './client.d.ts';
 import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './clientFiles.ts';
@@ -227,7 +228,9 @@ export class Mirror {
     signal?.throwIfAborted();
     const { classifyOutputs, groupedReads } = await import('./lists.js');
     const files = groupedReads(this.#filesFor(signal));
-    const classes = this.#reader.withOutputs(files, (archive, readTransaction) => classifyOutputs(outputs, archive, readTransaction));
+    const classes = this.#reader.withLists('outputs', files, (archive, readTransaction) =>
+      classifyOutputs(outputs, archive, readTransaction),
+    );
     return this.#orMirrorError(classes, signal);
   }
 
@@ -301,9 +304,29 @@ export class Mirror {
       yield* followChanges(query, mirror);
     } catch (error) {
       if (error instanceof ChangesError) throw new MirrorError(error.status, error.reason, error.message);
-      if (error instanceof MissingFileError)
-        throw new MirrorError(503, 'Service Unavailable', `${RETRY_LATER} (${error.message})`, { cause: error });
-      throw error;
+      throw unlessMissing(error);
+    }
+  }
+
+  /**
+   * Yields id, number, names, decimals and symbol of all runes, oldest first. Reads some megabytes for all runes of the
+   * network. Rejects like `activity`.
+   */
+  async *runes({ signal }: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<RuneName, void, undefined> {
+    signal?.throwIfAborted();
+    const { openRuneNames } = await this.#orMirrorError(import('./lists.js'), signal);
+    try {
+      const opened = await this.#orMirrorError(this.#reader.withLists('etchings', this.#filesFor(signal), openRuneNames), signal);
+      if (typeof opened === 'string') throw new MirrorError(501, 'Not Implemented', opened);
+      const parts = opened();
+      for (
+        let part = await this.#orMirrorError(parts.next(), signal);
+        part.done !== true;
+        part = await this.#orMirrorError(parts.next(), signal)
+      )
+        yield* part.value;
+    } catch (error) {
+      throw unlessMissing(error);
     }
   }
 
@@ -355,6 +378,12 @@ export class Mirror {
     }
   }
 }
+
+/** Converts the error of a missing file to a MirrorError. */
+const unlessMissing = (error: unknown): unknown =>
+  error instanceof MissingFileError
+    ? new MirrorError(503, 'Service Unavailable', `${RETRY_LATER} (${error.message})`, { cause: error })
+    : error;
 
 /** Returns the base URL of the mirror's files, with a trailing slash. */
 function folderOf(base: string | URL): URL {

@@ -1,0 +1,55 @@
+/**
+ * Names of all runes, for clients that want them at once: an eighth of the bytes of all etchings. The documents of a
+ * level are the runes that were etched in its blocks, by ordinal, so an old level never changes.
+ */
+import { ArchiveError } from '../format/archiveError.ts';
+import type { Archive } from '../format/archiveReader.ts';
+import { orDamaged, parseMembers } from '../format/documents.ts';
+
+export interface RuneName {
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+  readonly spaced_name: string;
+  readonly divisibility: number;
+  readonly symbol: string;
+}
+
+/** A rune as it is stored. The name follows only if it is not the name without spacers, which only wrong data has. */
+type Stored = readonly [id: string, number: number, spacedName: string, divisibility: number, symbol: string, name?: string];
+
+const withoutSpacers = (spacedName: string): string => spacedName.replaceAll('•', '');
+
+export function runeNameText({ id, number, name, spaced_name, divisibility, symbol }: RuneName): string {
+  const stored: Stored = [id, number, spaced_name, divisibility, symbol];
+  return JSON.stringify(name === withoutSpacers(spaced_name) ? stored : [...stored, name]);
+}
+
+/**
+ * Reads the files of all names, some megabytes, so that a new build cannot remove them any more. Returns a function that
+ * yields all runes, oldest first, some thousand at a time. Both reject with an ArchiveError for a damaged file.
+ */
+export async function openRuneNames(archive: Archive): Promise<() => AsyncGenerator<readonly RuneName[], void, undefined>> {
+  const files = archive.root.lists?.etchings?.runes?.flatMap((level) => level.files);
+  if (files === undefined) throw new ArchiveError('the root of the archive has no names of runes');
+  const contents = await Promise.all(files.map(({ file, bytes }) => archive.part(file, bytes, 0, bytes)));
+  return async function* () {
+    for (const [i, file] of files.entries()) {
+      const content = contents[i] ?? new Uint8Array();
+      const members = parseMembers(await archive.page(content.subarray(file.bytes - file.directory)), file);
+      for (const { offset, length } of members) {
+        const lines = (await archive.page(content.subarray(offset, offset + length))).trimEnd().split('\n');
+        yield orDamaged(() => lines.map((line) => nameOf(JSON.parse(line.slice(line.indexOf('\t') + 1)) as Stored)));
+      }
+    }
+  };
+}
+
+const nameOf = ([id, number, spaced_name, divisibility, symbol, name = withoutSpacers(spaced_name)]: Stored): RuneName => ({
+  id,
+  number,
+  name,
+  spaced_name,
+  divisibility,
+  symbol,
+});
