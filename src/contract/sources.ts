@@ -48,8 +48,8 @@ export type Start = z.infer<typeof start>;
 
 /**
  * The file `blocks.json`, which pulls write beside their files. Only nodes and their mirrors know the last block. Only
- * nodes have the other keys: `network` is its name in Bitcoin Core, and `ends` has the hashes of the blocks for which a
- * build makes digests of the ledger, because such a block may have no records. `start` passes from mirror to mirror.
+ * nodes have the other keys: `network` is its name in Bitcoin Core, and `ends` has the hashes of the newest blocks and of
+ * those for which a build makes digests of the ledger, because such a block may have no records. `start` passes from mirror to mirror.
  */
 export const blocksFile = z.strictObject({
   sources,

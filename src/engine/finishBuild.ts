@@ -24,6 +24,7 @@ import type { BuildResult } from './buildReport.ts';
 import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
 import { removeOutdated, sweep } from './removeOutdated.ts';
 import { DiskSink } from './render/fileSinks.ts';
+import type { FileSink } from './render/pageFiles.ts';
 import { listEtchings } from './state/etchings.ts';
 import { type BlockChanges, updateBlocks, updateInputs } from './state/updateState.ts';
 import { type ArchiveSink, outdatedFiles, type WrittenArchive, writeArchive } from './writeArchive.ts';
@@ -50,6 +51,7 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
   const { options, state, store } = build;
   const updated = await updateState(build, loaded, rendered);
   const archive = await archiveOf(build, loaded, rendered, updated, () => undefined);
+  await changesOf(build, loaded, updated.blocks, { file: () => undefined });
   const manifest = await manifestOf(options.site, options.siteUrl, loaded, archive, updated.etchings.now, state, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks: updated.blocks.counts, wasFull: true };
 }
@@ -75,8 +77,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const updated = await updateState(build, loaded, rendered);
       const { blocks, etchings } = updated;
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
-      const { dialect } = site;
-      const outdatedChanges = await writeChanges({ out, sink, dialect, limits: options.limits }, loaded, blocks, state, store);
+      const outdatedChanges = await changesOf(build, loaded, blocks, sink);
       const outdatedSearch = await writeSearchFiles(out, etchings.before, etchings.now, state.blockRunes, sink, store);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
@@ -144,6 +145,15 @@ async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockCha
   const rows = site.parquet ? await publishRows({ out, scratch, sink }, loaded, state, store) : [];
   return [digests, stats, rows].flat();
 }
+
+/** Makes the files of changes. Returns the paths of outdated ones. */
+const changesOf = (
+  { options, state, store }: OpenBuild,
+  loaded: Loaded,
+  blocks: BlockChanges,
+  sink: Pick<FileSink, 'file'>,
+): Promise<string[]> =>
+  writeChanges({ out: options.out, sink, dialect: options.site.dialect, limits: options.limits }, loaded, blocks, state, store);
 
 /** Makes the archive of all blocks, and passes its new files to `sink`. */
 async function archiveOf(

@@ -108,6 +108,12 @@ export const CASES: readonly Case[] = [
   missing('a path with a slash at its end', block(2000007).concat('/')),
   missing('a folder', '/runes/v1/blocks/2000007'),
   // A host with a file server of its own words this 404 itself.
+  {
+    name: 'what a block touched',
+    target: '/runes/v1/changes/2000002.json',
+    status: 200,
+    body: '{"height":2000002,"hash":"0x00000000f00d32911ea13714a2d2c719545eb5108139fe809738b5f64976f345","previous":{"height":2000001,"hash":"0x00000000f00da9bcaf9ff85a7c0c82b24971519e2c9608ee95232115223f303b"},"runes":["2000002:2"],"addresses":[],"made":[]}\n',
+  },
   { name: 'a file that does not exist', target: '/runes/v1/blocks/1.json', status: 404 },
   {
     name: 'another method',
