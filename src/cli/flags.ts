@@ -38,6 +38,14 @@ export const LOG: Flag = {
   byDefault: 'text',
   about: 'text, or json for one JSON object per line.',
 };
+/** File in the working directory that is read unless `--config` names another one. */
+export const SETTINGS_FILE = 'rune-mirror.json';
+export const CONFIG: Flag = {
+  name: 'config',
+  value: 'FILE',
+  byDefault: `${SETTINGS_FILE}, if it exists`,
+  about: 'Settings that take the place of flags that are not given.',
+};
 export const HELP: Flag = { name: 'help', about: 'Prints this help.' };
 
 export class Flags {
@@ -85,6 +93,11 @@ export class Flags {
     }
     if (!values.has(HELP.name)) checkPositionals(command, positionals);
     return new Flags(values, positionals);
+  }
+
+  /** Adds values for flags that are not given. */
+  with(others: ReadonlyMap<string, readonly string[]>): Flags {
+    return new Flags(new Map([...others, ...this.#values]), this.positionals);
   }
 
   has(name: string): boolean {

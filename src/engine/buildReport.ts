@@ -5,6 +5,7 @@ import type { Manifest } from '../contract/schemas.ts';
 import { describeSources } from '../contract/sources.ts';
 import { printable } from '../duckdb/duckdbErrors.ts';
 import type { Loaded } from '../input/loadInput.ts';
+import { dialectName } from '../pages/mirrorOptions.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import type { BlockChanges } from './state/updateState.ts';
 
@@ -42,7 +43,7 @@ export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock
   log.info('built', `The input has not changed; ${options.out} is up to date (${clock.total} s).`, fieldsOf(result, clock));
   log.summary([
     ['covers', `${count(manifest.records, 'record')} of ${coverage(manifest)}`],
-    ['dialect', manifest.dialect],
+    ['dialect', dialectName(manifest.dialect)],
     ...leftOutRows(manifest),
     ...unbalancedRows(manifest),
     ...sourceRows(manifest),
@@ -63,7 +64,7 @@ function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): Summa
     ['records', number(manifest.records)],
     ['transactions', number(manifest.transactions)],
     ['blocks', `${number(manifest.blocks)}${changedBlocks}`],
-    ['dialect', manifest.dialect],
+    ['dialect', dialectName(manifest.dialect)],
     [manifest.archive === undefined && manifest.list_root === undefined ? 'pages' : 'files', `${number(manifest.files)}${changedPages}`],
     ['bytes', number(manifest.bytes)],
     ...leftOutRows(manifest),

@@ -1,6 +1,6 @@
 /** Flags of the pull command, and their parsing. */
 import { SECRETS } from '../cli/environment.ts';
-import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { CONFIG, type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
@@ -75,6 +75,7 @@ export const PULL_COMMAND: Command = {
       about: 'Longest time without data from an HTTP server.',
     },
     MEMORY_LIMIT,
+    CONFIG,
     LOG,
     HELP,
   ],
