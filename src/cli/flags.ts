@@ -2,6 +2,7 @@
  * Parses command-line flags by a command's table of flags. help.ts prints the help from the same table. Unknown flags,
  * repeated flags and invalid values are UsageErrors.
  */
+import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type Exit, UsageError } from '../errors.ts';
 import { didYouMean } from './nearestWord.ts';
@@ -173,7 +174,8 @@ function checkPositionals({ call, flags, positionals }: Command, given: readonly
   // The message shows only an argument that cannot be a secret, because a URL may contain a password.
   const shown = /^[\w./*-]{0,60}$/.test(first) ? ` ${JSON.stringify(first)}` : '';
   const names = flags.map((f) => f.name);
-  const meant = didYouMean(first, names, (name) => `--${name}`);
+  const folder = shown !== '' && names.includes('dir') && existsSync(first) ? `; name the folder with --dir ${first}` : '';
+  const meant = folder || didYouMean(first, names, (name) => `--${name}`);
   const advice = call.startsWith('npm ') ? `; npm passes on only the flags after --, as in ${call} --help` : '';
   throw new UsageError(`unexpected argument${shown}${meant || advice}`);
 }

@@ -55,7 +55,12 @@ export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock
 export function reportBuilt(options: BuildOptions, result: BuildResult, clock: Stopwatch, log: Log): void {
   log.info(options.dryRun ? 'dry-run' : 'built', message(options, result, clock.total), fieldsOf(result, clock));
   log.summary([...contentRows(options, result), ...costRows(clock)]);
+  if (options.site.layout === 'files' && result.manifest.files > MANY_FILES)
+    log.notice(`${count(result.manifest.files, 'file')} are more than many hosts take; --layout archive has the same answers in few files`);
 }
+
+/** Number of files above which a build names the layout with fewer files. GitHub Pages and Cloudflare take fewer. */
+const MANY_FILES = 100_000;
 
 function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): SummaryRow[] {
   const { manifest, kept, othersWritten, removed, blocks } = result;
