@@ -214,7 +214,6 @@ describe('npm start', () => {
 
   it.each([
     ['verify', ['input'], 'unexpected argument "input"; name the folder with --dir input'],
-    ['serve', ['dits'], 'unexpected argument "dits"; did you mean --dir?'],
     ['verify', ['--against', 'localhost:3000'], '--against "localhost:3000" must be a folder, or a URL such as http://localhost:3000'],
     ['pull', ['--from', 'https://api.hiro.so'], '--from https://api.hiro.so is no source any more'],
   ])('%s %j says what to write', async (command, args, message) => {
