@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   verify: 'Checks every file of a build.',
   upload: 'Uploads a build to object storage with rclone.',
   keygen: 'Makes a key that signs a mirror.',
+  export: 'Writes a complete list of a mirror as CSV or Parquet.',
   sample: 'Writes sample data to try the program.',
 };
 

@@ -32,6 +32,7 @@ const BUNDLES: Readonly<Record<string, string>> = {
   build: 'packaging/build.ts',
   pull: 'scripts/pull.ts',
   keygen: 'scripts/keygen.ts',
+  export: 'scripts/export.ts',
   readRows: 'scripts/readRows.ts',
   sample: 'scripts/sample.ts',
   serve: 'scripts/serve.ts',
