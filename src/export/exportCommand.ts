@@ -161,20 +161,21 @@ async function describe(mirror: OpenedMirror, { list, subject, height: asked }: 
   if (list !== 'holders') return { csv, about: await about(tip), entries: all };
   const { block_height: listed = tip } = await mirror.window<HolderPage>(`${path}/holders`, {});
   const height = asked ?? listed;
-  checkHeight(height, tip, manifest);
-  const moment = { path, height, tip, isStarted: manifest.start !== undefined };
+  const start = startOf(manifest);
+  if (height > tip) throw new InputError(`the mirror has blocks up to ${tip}, so it does not know holders after block ${height}`);
+  if (height < start)
+    throw new InputError(`the mirror began with the ledger after block ${start}, so it does not know holders after block ${height}`, [
+      'Use a mirror of all blocks since the first rune.',
+    ]);
+  const moment = { path, height, tip, isStarted: start >= 0 };
   const entries = asked === undefined ? all : (scratch: Scratch) => holdersAt(mirror, moment, scratch);
   return { csv, about: await about(height), entries };
 }
 
-/** Throws an InputError if the mirror does not know the holders after this block. */
-function checkHeight(height: number, tip: number, { start }: MirrorManifest): void {
-  if (height > tip) throw new InputError(`the mirror has blocks up to ${tip}, so it does not know holders after block ${height}`);
-  if (start !== undefined && height < start.height)
-    throw new InputError(
-      `the mirror began with the ledger after block ${start.height}, so it does not know holders after block ${height}`,
-      ['Use a mirror of all blocks since the first rune.'],
-    );
+/** Returns the height of the ledger with which the activity of a mirror begins; -1 for a mirror with all of history. */
+function startOf({ start, heights }: MirrorManifest): number {
+  // A mirror may also have the blocks up to its start.
+  return start === undefined || (heights[0]?.[0] ?? Number.POSITIVE_INFINITY) <= start.height ? -1 : start.height;
 }
 
 /** Finds a rune by its id, number or name. Undefined if the mirror has no etchings. Throws an InputError for an unknown rune. */
