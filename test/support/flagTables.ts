@@ -5,9 +5,11 @@ import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
 import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
+import { INIT_COMMAND } from '../../src/setup/initCommand.ts';
+import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 
-const COMMANDS = [BUILD_COMMAND, PULL_COMMAND, SERVE_COMMAND, VERIFY_COMMAND, EXPORT_COMMAND, KEYGEN_COMMAND];
+const COMMANDS = [BUILD_COMMAND, PULL_COMMAND, INIT_COMMAND, UPDATE_COMMAND, SERVE_COMMAND, VERIFY_COMMAND, EXPORT_COMMAND, KEYGEN_COMMAND];
 /** Columns of a line. */
 const WIDTH = 116;
 

@@ -147,6 +147,8 @@ export interface OutputToClassify {
 export type OutputClass = {
     readonly kind: 'runes';
     readonly runes: UnspentOutput['runes'];
+    /** Left out if the output has no address. */
+    readonly address?: string;
 } | {
     readonly kind: 'none' | 'spent';
 } | {
