@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   init: 'Asks what a mirror needs, and writes rune-mirror.json.',
   update: 'Pulls, builds and uploads as rune-mirror.json says.',
   keygen: 'Makes a key that signs a mirror.',
+  export: 'Writes a complete list of a mirror as CSV or Parquet.',
   sample: 'Writes sample data to try the program.',
 };
 

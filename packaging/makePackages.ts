@@ -35,6 +35,7 @@ const BUNDLES: Readonly<Record<string, string>> = {
   init: 'scripts/init.ts',
   update: 'scripts/update.ts',
   keygen: 'scripts/keygen.ts',
+  export: 'scripts/export.ts',
   readRows: 'scripts/readRows.ts',
   sample: 'scripts/sample.ts',
   serve: 'scripts/serve.ts',

@@ -15,6 +15,7 @@ import { type Flag, Flags } from '../../src/cli/flags.ts';
 import { status } from '../../src/contract/schemas.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
 import { EXIT, EXIT_MEANINGS, type Exit } from '../../src/errors.ts';
+import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
 import { SAMPLE_COMMAND } from '../../src/input/sample/sampleCommand.ts';
 import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
@@ -246,6 +247,7 @@ describe('help and documents', () => {
     ['verify', VERIFY_COMMAND],
     ['pull', PULL_COMMAND],
     ['keygen', KEYGEN_COMMAND],
+    ['export', EXPORT_COMMAND],
     ['init', INIT_COMMAND],
     ['update', UPDATE_COMMAND],
     ['sample', SAMPLE_COMMAND],

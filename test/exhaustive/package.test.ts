@@ -74,7 +74,7 @@ describe.sequential('the package of the program', () => {
     expect(await mirror(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
     const { stdout } = await mirror(['--help']);
     const names = [...stdout.matchAll(/^ {2}(\w+) {2}/gm)].map(([, name = '']) => name);
-    expect(names).toEqual(['build', 'serve', 'pull', 'verify', 'upload', 'init', 'update', 'keygen', 'sample']);
+    expect(names).toEqual(['build', 'serve', 'pull', 'verify', 'upload', 'init', 'update', 'keygen', 'export', 'sample']);
     for (const name of names) {
       const help = await mirror([name, '--help']);
       expect([help.code, help.stdout]).toEqual([0, expect.stringMatching(new RegExp(`^Usage: rune-mirror ${name} `))]);
