@@ -28,6 +28,7 @@ function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions
     keys: [],
     full: false,
     dryRun: false,
+    changesDialect: false,
     sync: false,
     siteUrl: undefined,
     blocks: undefined,

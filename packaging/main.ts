@@ -16,7 +16,10 @@ const COMMANDS: Readonly<Record<string, string>> = {
   pull: 'Fetches blocks from a Bitcoin Core node, a database, a server of this API or another mirror.',
   verify: 'Checks every file of a build.',
   upload: 'Uploads a build to object storage with rclone.',
+  init: 'Asks what a mirror needs, and writes rune-mirror.json.',
+  update: 'Pulls, builds and uploads as rune-mirror.json says.',
   keygen: 'Makes a key that signs a mirror.',
+  export: 'Writes a complete list of a mirror as CSV or Parquet.',
   sample: 'Writes sample data to try the program.',
 };
 

@@ -9,6 +9,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rm
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import { settingsSchema } from '../src/cli/settingsFile.ts';
 import { siteAssets } from '../src/site/assets.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -31,7 +32,10 @@ const BUNDLES: Readonly<Record<string, string>> = {
   'rune-mirror': 'packaging/main.ts',
   build: 'packaging/build.ts',
   pull: 'scripts/pull.ts',
+  init: 'scripts/init.ts',
+  update: 'scripts/update.ts',
   keygen: 'scripts/keygen.ts',
+  export: 'scripts/export.ts',
   readRows: 'scripts/readRows.ts',
   sample: 'scripts/sample.ts',
   serve: 'scripts/serve.ts',
@@ -125,6 +129,7 @@ async function makeProgram(folder: string, assets: Readonly<Record<string, Buffe
       dependencies,
     }),
     'upload.sh': uploadScript(),
+    'rune-mirror.schema.json': settingsSchema(),
     'THIRD-PARTY-LICENSES.txt': licencesOf(sources),
     ...Object.fromEntries(Object.entries(assets).map(([path, content]) => [`assets/${path}`, content])),
   });

@@ -8,6 +8,8 @@ export const program: Program = {
   callOf: (command) => `rune-mirror ${command}`,
   runner: fileURLToPath(new URL('./rune-mirror.cjs', import.meta.url)),
   writerThread: new URL('./writer.cjs', import.meta.url),
+  upload: fileURLToPath(new URL('./upload.sh', import.meta.url)),
+  settingsSchema: './node_modules/rune-activity-mirror/rune-mirror.schema.json',
   assets: fileURLToPath(new URL('./assets', import.meta.url)),
 };
 

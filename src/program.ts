@@ -7,6 +7,10 @@ export interface Program {
   /** Script that runs a command in its own process. Its first argument is the name of the command. */
   readonly runner: string;
   readonly writerThread: URL;
+  /** Script that uploads a build. */
+  readonly upload: string;
+  /** The JSON schema of the settings file, as that file names it. */
+  readonly settingsSchema: string;
   /** Folder with the site's scripts and styles, ready to copy. Undefined if builds bundle them from source. */
   readonly assets: string | undefined;
 }
@@ -15,6 +19,8 @@ export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('../scripts/run.cjs', import.meta.url)),
   writerThread: new URL('./engine/render/writerThread.cjs', import.meta.url),
+  upload: fileURLToPath(new URL('../hosting/upload.sh', import.meta.url)),
+  settingsSchema: './docs/rune-mirror.schema.json',
   assets: undefined,
 };
 

@@ -2,6 +2,7 @@
  * Parses command-line flags by a command's table of flags. help.ts prints the help from the same table. Unknown flags,
  * repeated flags and invalid values are UsageErrors.
  */
+import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type Exit, UsageError } from '../errors.ts';
 import { didYouMean } from './nearestWord.ts';
@@ -37,6 +38,14 @@ export const LOG: Flag = {
   value: 'FORMAT',
   byDefault: 'text',
   about: 'text, or json for one JSON object per line.',
+};
+/** File in the working directory that is read unless `--config` names another one. */
+export const SETTINGS_FILE = 'rune-mirror.json';
+export const CONFIG: Flag = {
+  name: 'config',
+  value: 'FILE',
+  byDefault: `${SETTINGS_FILE}, if it exists`,
+  about: 'Settings that take the place of flags that are not given.',
 };
 export const HELP: Flag = { name: 'help', about: 'Prints this help.' };
 
@@ -85,6 +94,11 @@ export class Flags {
     }
     if (!values.has(HELP.name)) checkPositionals(command, positionals);
     return new Flags(values, positionals);
+  }
+
+  /** Adds values for flags that are not given. */
+  with(others: ReadonlyMap<string, readonly string[]>): Flags {
+    return new Flags(new Map([...others, ...this.#values]), this.positionals);
   }
 
   has(name: string): boolean {
@@ -160,7 +174,8 @@ function checkPositionals({ call, flags, positionals }: Command, given: readonly
   // The message shows only an argument that cannot be a secret, because a URL may contain a password.
   const shown = /^[\w./*-]{0,60}$/.test(first) ? ` ${JSON.stringify(first)}` : '';
   const names = flags.map((f) => f.name);
-  const meant = didYouMean(first, names, (name) => `--${name}`);
+  const folder = shown !== '' && names.includes('dir') && existsSync(first) ? `; name the folder with --dir ${first}` : '';
+  const meant = folder || didYouMean(first, names, (name) => `--${name}`);
   const advice = call.startsWith('npm ') ? `; npm passes on only the flags after --, as in ${call} --help` : '';
   throw new UsageError(`unexpected argument${shown}${meant || advice}`);
 }

@@ -1,11 +1,12 @@
 /** Runs a command. Help, errors and exit codes are the same for all commands. */
 import { CliError, codeOf, EXIT, messageOf, UsageError } from '../errors.ts';
-import { type Command, Flags } from './flags.ts';
+import { CONFIG, type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
 import { createLog, type Log } from './log.ts';
 import { MEMORY_LIMIT, memoryLimitOf, watchMemory } from './memoryLimit.ts';
 import { checkNpmFlags } from './npmFlags.ts';
 import { endWithNpm } from './npmParent.ts';
+import { settingsFileOf, settingsReader, withSettings } from './settings.ts';
 import { paintFor, widthOf } from './terminal.ts';
 
 /**
@@ -23,9 +24,13 @@ export async function runCommand(
   ignoreClosedOutput(log);
   const stopLooking = endWithNpm();
   let stopWatching = (): void => {};
+  let settings: string | undefined;
   try {
     checkNpmFlags(command);
-    const flags = Flags.parse(command, args);
+    let flags = Flags.parse(command, args);
+    const file = flags.has('help') || !command.flags.includes(CONFIG) ? undefined : settingsFileOf(flags);
+    if (file !== undefined) flags = withSettings(flags, command, (await settingsReader()).readSettings(file));
+    settings = file;
     if (flags.has('help')) process.stdout.write(helpOf(command, widthOf(process.stdout), paintFor(process.stdout)));
     else {
       if (command.flags.some(({ name }) => name === MEMORY_LIMIT.name)) stopWatching = watchMemory(memoryLimitOf(flags), log);
@@ -33,7 +38,8 @@ export async function runCommand(
     }
   } catch (error) {
     if (error instanceof CliError) {
-      const advice = error instanceof UsageError ? [`See ${command.call} --help.`] : [];
+      const source = settings === undefined ? [] : [`Flags that are not given come from ${settings}.`];
+      const advice = error instanceof UsageError ? [...source, `See ${command.call} --help.`] : [];
       log.error(error.message, [...error.details, ...advice], error.exitCode);
       process.exitCode = error.exitCode;
     } else {

@@ -31,7 +31,7 @@ import { ChangedArchiveError, StoredArchive } from './archive/storedArchive.ts';
 import { archivesPages, type BuildOptions, type FixedOptions } from './buildOptions.ts';
 import { rangeOf } from './buildRange.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './buildReport.ts';
-import { inputsOf, refuseSample } from './chooseInput.ts';
+import { inputsOf, refuseDialect, refuseSample } from './chooseInput.ts';
 import { finishBuild, finishDryRun } from './finishBuild.ts';
 import { findKnown } from './knownTransactions.ts';
 import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
@@ -140,6 +140,7 @@ async function load({ options, output, store, state, old, progress, scratch, log
   if (archivesPages(options)) await checkFits(loaded, site.layout, lists, store);
   reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
   if (output.hasData) await refuseSample(out, loaded.blocks, store);
+  if (output.hasData && !options.changesDialect) refuseDialect(out, output.dialect, site.dialect);
   return loaded;
 }
 

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
 import { variableOf } from '../cli/environment.ts';
-import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { CONFIG, type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
@@ -10,7 +10,7 @@ import { UsageError } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { LIMITS } from '../limits.ts';
 import { KEY_VARIABLE, parseSigningKey, readSigningKey } from '../output/signingKeys.ts';
-import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/mirrorOptions.ts';
+import { arePageSizes, type Dialect, ENCODINGS, type Encoding, LAYOUTS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
 import type { BuildOptions, LastBlocks } from './buildOptions.ts';
 
@@ -41,7 +41,13 @@ export const BUILD_COMMAND: Command = {
       byDefault: 'files',
       about: 'files: one file per page; archive: each record once, compressed, in few files.',
     },
-    { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'Spelling of responses: contract or hiro.' },
+    {
+      name: 'dialect',
+      value: 'NAME',
+      byDefault: '0x',
+      about: 'Spelling of hashes: 0x, which puts 0x before them, or hiro, as clients of Hiro expect them. contract is another name of 0x.',
+    },
+    { name: 'change-dialect', about: 'Allows this build to replace a mirror in the other dialect.' },
     {
       name: 'page-sizes',
       value: 'LIST',
@@ -83,6 +89,7 @@ export const BUILD_COMMAND: Command = {
     { name: 'full', about: 'Ignores the cache: builds everything and compares every file.' },
     { name: 'no-sync', about: 'Does not wait until the pages are on the disk. After a power cut, build with --full.' },
     { name: 'dry-run', about: 'Validates, renders and counts, but writes nothing.' },
+    CONFIG,
     LOG,
     HELP,
   ],
@@ -134,7 +141,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
     cache,
     site: {
       layout,
-      dialect: flags.choice('dialect', DIALECTS),
+      dialect: dialectOf(flags),
       pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),
       operationPages: !flags.has('no-operation-pages'),
       compress,
@@ -146,12 +153,15 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),
     full: flags.has('full'),
+    changesDialect: flags.has('change-dialect'),
     dryRun: flags.has('dry-run'),
     sync: !flags.has('no-sync'),
     limits,
     keys,
   };
 }
+
+const dialectOf = (flags: Flags): Dialect => (flags.choice('dialect', ['0x', 'contract', 'hiro']) === 'hiro' ? 'hiro' : 'contract');
 
 const isInside = (path: string, folder: string): boolean => `${resolve(path)}${sep}`.startsWith(`${resolve(folder)}${sep}`);
 

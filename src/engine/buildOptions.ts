@@ -28,6 +28,8 @@ export interface BuildOptions {
   readonly threads: number;
   /** True to ignore the cache: build everything and compare every file. */
   readonly full: boolean;
+  /** True to replace a mirror in the other dialect. */
+  readonly changesDialect: boolean;
   /** True to load, render and count, but write nothing. */
   readonly dryRun: boolean;
   /** True to sync all pages to the disk before the build is marked as finished. */

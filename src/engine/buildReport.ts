@@ -5,6 +5,7 @@ import type { Manifest } from '../contract/schemas.ts';
 import { describeSources } from '../contract/sources.ts';
 import { printable } from '../duckdb/duckdbErrors.ts';
 import type { Loaded } from '../input/loadInput.ts';
+import { dialectName } from '../pages/mirrorOptions.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import type { BlockChanges } from './state/updateState.ts';
 
@@ -42,7 +43,7 @@ export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock
   log.info('built', `The input has not changed; ${options.out} is up to date (${clock.total} s).`, fieldsOf(result, clock));
   log.summary([
     ['covers', `${count(manifest.records, 'record')} of ${coverage(manifest)}`],
-    ['dialect', manifest.dialect],
+    ['dialect', dialectName(manifest.dialect)],
     ...leftOutRows(manifest),
     ...unbalancedRows(manifest),
     ...sourceRows(manifest),
@@ -54,7 +55,12 @@ export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock
 export function reportBuilt(options: BuildOptions, result: BuildResult, clock: Stopwatch, log: Log): void {
   log.info(options.dryRun ? 'dry-run' : 'built', message(options, result, clock.total), fieldsOf(result, clock));
   log.summary([...contentRows(options, result), ...costRows(clock)]);
+  if (options.site.layout === 'files' && result.manifest.files > MANY_FILES)
+    log.notice(`${count(result.manifest.files, 'file')} are more than many hosts take; --layout archive has the same answers in few files`);
 }
+
+/** Number of files above which a build names the layout with fewer files. GitHub Pages and Cloudflare take fewer. */
+const MANY_FILES = 100_000;
 
 function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): SummaryRow[] {
   const { manifest, kept, othersWritten, removed, blocks } = result;
@@ -63,7 +69,7 @@ function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): Summa
     ['records', number(manifest.records)],
     ['transactions', number(manifest.transactions)],
     ['blocks', `${number(manifest.blocks)}${changedBlocks}`],
-    ['dialect', manifest.dialect],
+    ['dialect', dialectName(manifest.dialect)],
     [manifest.archive === undefined && manifest.list_root === undefined ? 'pages' : 'files', `${number(manifest.files)}${changedPages}`],
     ['bytes', number(manifest.bytes)],
     ...leftOutRows(manifest),

@@ -6,6 +6,7 @@ import type { TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { hasDataFiles } from '../input/discover.ts';
 import { IS_INVENTED } from '../input/sample/sampleMarks.ts';
+import { DIALECTS, type Dialect, dialectName } from '../pages/mirrorOptions.ts';
 import { plainCall } from '../program.ts';
 import type { BuildOptions } from './buildOptions.ts';
 
@@ -26,6 +27,15 @@ export function inputsOf({ inputs, blocks }: BuildOptions, log: Log): readonly s
   if (!mayUseSample || !hasDataFiles(SAMPLE)) return [INPUT];
   log.notice(`${INPUT} has no data files, so this build uses the sample in ${SAMPLE}: invented runes, to try the program`);
   return [SAMPLE];
+}
+
+/** Throws an InputError if the output is a mirror in the other dialect, whose clients would not know the new hashes. */
+export function refuseDialect(out: string, before: unknown, now: Dialect): void {
+  const named = DIALECTS.find((one) => one === before);
+  if (named === undefined || named === now) return;
+  throw new InputError(`the output ${out} is a mirror in dialect ${dialectName(named)}, not ${dialectName(now)}; nothing was changed`, [
+    `Build with --dialect ${dialectName(named)}, or with --change-dialect if all clients of this mirror expect the other one. An upload needs a new folder then.`,
+  ]);
 }
 
 /** Throws an InputError when the loaded blocks are from the sample. Call it only when the output has other data. */

@@ -16,7 +16,7 @@ export interface AskedOutput {
 
 /** State of an output after the highest block of the mirror. */
 export type OutputClass =
-  | { readonly kind: 'runes'; readonly runes: readonly HeldRune[] }
+  | { readonly kind: 'runes'; readonly runes: readonly HeldRune[]; readonly address?: string }
   | { readonly kind: 'none' | 'spent' }
   | { readonly kind: 'unknown'; readonly reason: string };
 
@@ -48,7 +48,8 @@ export async function classifyOutputs(
 /** Returns why an output is unknown whatever the mirror has; undefined if there is no reason. */
 function refusalOf({ outpoint, height, blockHash }: AskedOutput, tip: number): OutputClass | undefined {
   if (typeof outpoint !== 'string' || parseOutput(outpoint) === undefined) return unknown(`${outpoint} is not an outpoint, txid:vout`);
-  if (!Number.isSafeInteger(height) || Number(height) < 0) return unknown('the height of its block is not given. A mirror has only blocks');
+  if (height === undefined) return unknown('the height of its block is not given. A mirror has only blocks');
+  if (!Number.isSafeInteger(height) || height < 0) return unknown(`${height} is not the height of a block`);
   if (Number(height) > tip) return unknown(`the mirror has blocks up to ${tip}, so it does not know an output of block ${height}`);
   if (blockHash !== undefined && parseHexId(String(blockHash)) === undefined) return unknown(`${blockHash} is not the hash of a block`);
   return undefined;
@@ -67,5 +68,7 @@ function classOf(
   if (blockHash !== undefined && hash === undefined)
     return unknown(`the mirror does not know the hash of block ${height}, because no rune moved in it`);
   if (blockHash !== undefined && hash !== parseHexId(blockHash)) return unknown(`block ${height} of the mirror has the hash ${hash}`);
-  return state.kind === 'runes' ? { kind: 'runes', runes: heldRunes(state.found.runes) } : { kind: state.kind };
+  if (state.kind !== 'runes') return { kind: state.kind };
+  const { address, runes } = state.found;
+  return { kind: 'runes', runes: heldRunes(runes), ...(address === undefined ? {} : { address }) };
 }

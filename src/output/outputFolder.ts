@@ -24,6 +24,8 @@ export interface OutputState {
   readonly manifest: string | undefined;
   /** True if the folder has the manifest of a mirror whose data is not the sample. */
   readonly hasData: boolean;
+  /** Dialect in the manifest. */
+  readonly dialect?: unknown;
 }
 
 /** Inspects the output folder without changing it. Throws an InputError if this program did not make it. */
@@ -49,7 +51,12 @@ export function inspectOutput(root: string): OutputState {
     ]);
   }
   const isFinished = marker?.toString() === FINISHED && manifest !== undefined;
-  return { kind: 'ours', manifest: isFinished ? digestOf(manifest) : undefined, hasData: facts?.isSample === false };
+  return {
+    kind: 'ours',
+    manifest: isFinished ? digestOf(manifest) : undefined,
+    hasData: facts?.isSample === false,
+    dialect: facts?.dialect,
+  };
 }
 
 export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
@@ -67,12 +74,12 @@ function readIfThere(path: string): Buffer | undefined {
 }
 
 /** Reads whether a manifest is of the sample. Returns undefined for anything but a manifest of this program. */
-function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean } | undefined {
+function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean; readonly dialect: unknown } | undefined {
   try {
     const manifest: unknown = JSON.parse(bytes?.toString() ?? '');
     if (typeof manifest !== 'object' || manifest === null) return undefined;
     if (!('generator' in manifest) || manifest.generator !== 'rune-activity-mirror') return undefined;
-    return { isSample: 'sample' in manifest && manifest.sample === true };
+    return { isSample: 'sample' in manifest && manifest.sample === true, dialect: 'dialect' in manifest ? manifest.dialect : undefined };
   } catch {
     return undefined;
   }

@@ -11,6 +11,9 @@ import { checkFormat } from '../format/formatVersion.ts';
 export const DIALECTS = ['contract', 'hiro'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
+/** Returns the name of a dialect for people: flags and messages say `0x`, manifests `contract`. */
+export const dialectName = (dialect: Dialect): string => (dialect === 'contract' ? '0x' : dialect);
+
 /**
  * How a build stores lists. `files` has a file for every page of every list. `archive` has each record once,
  * compressed, in few files (src/format).

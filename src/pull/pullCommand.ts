@@ -1,6 +1,6 @@
 /** Flags of the pull command, and their parsing. */
 import { SECRETS } from '../cli/environment.ts';
-import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { CONFIG, type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
@@ -75,6 +75,7 @@ export const PULL_COMMAND: Command = {
       about: 'Longest time without data from an HTTP server.',
     },
     MEMORY_LIMIT,
+    CONFIG,
     LOG,
     HELP,
   ],
@@ -166,6 +167,10 @@ function parseFrom(text: string | undefined): URL | NodeUrl {
     // The message does not show the URL, which may contain a password.
     throw new UsageError('--from must be a URL such as core:http://127.0.0.1:8332, postgres://user@host:5432/db or https://host/prefix');
   }
+  if (url.hostname === 'api.hiro.so')
+    throw new UsageError(
+      '--from https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node, a database or a mirror',
+    );
   if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname)) {
     throw new UsageError('--from must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD');
   }

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { readBlobs } from '../duckdb/columns.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
@@ -54,7 +55,10 @@ const PARQUET = 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROU
 
 /** Returns SQL that writes rows to a Parquet file. Equal rows give equal bytes, with any number of threads. */
 export const copyTable = (rows: string, order: readonly string[], path: string): string =>
-  `COPY (SELECT * FROM (${rows}) ORDER BY ${order.join(', ')}) TO ${literal(path)} (${PARQUET})`;
+  copyRows(`SELECT * FROM (${rows}) ORDER BY ${order.join(', ')}`, path);
+
+/** Returns SQL that writes the rows of a query to a Parquet file, in the order of the query. */
+export const copyRows = (query: string, path: string): string => `COPY (${query}) TO ${literal(resolve(path))} (${PARQUET})`;
 
 /** Returns the SQL expression of a row's cells as a JSON array and a line feed. It needs the macro of JSON_TEXT. */
 function lineOf(fields: readonly Field[]): string {

@@ -24,6 +24,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   explorer: 'site/explorer/main.ts',
   charts: 'site/explorer/charts.ts',
   details: 'site/explorer/details.ts',
+  download: 'site/explorer/download.ts',
 };
 const STYLES: Readonly<Record<string, string>> = { explorer: 'site/explorer/explorer.css' };
 
@@ -68,8 +69,8 @@ function bundles(): OwnFile[] {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // Separate bundles: the explorer loads charts.js and details.js later, and the client lists.js, proofs.js and pending.js.
-      external: ['./charts.js', './details.js', './lists.js', './proofs.js', './pending.js'],
+      // Separate bundles: the explorer loads charts.js, details.js and download.js later, and the client lists.js, proofs.js and pending.js.
+      external: ['./charts.js', './details.js', './download.js', './lists.js', './proofs.js', './pending.js'],
       minify: true,
       write: false,
       format: 'esm',

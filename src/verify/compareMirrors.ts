@@ -2,7 +2,7 @@
  * Compares several mirrors: their blocks by their digests, and their lists. Reports which mirrors agree, and by which
  * rules each made its rows.
  */
-import { closeSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { count, type Log } from '../cli/log.ts';
@@ -28,7 +28,11 @@ export type Other = string | URL;
 
 /** Parses --against. Throws a UsageError for a URL that cannot be a mirror's. */
 export function parseAgainst(text: string): Other {
-  if (!/^[a-z]+:\/\//.test(text)) return text;
+  if (!/^[a-z]+:\/\//.test(text)) {
+    if (/^[a-z0-9.-]+:[0-9]+(?:\/|$)/i.test(text) && !existsSync(text))
+      throw new UsageError(`--against ${JSON.stringify(text)} must be a folder, or a URL such as http://${text}`);
+    return text;
+  }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && isPlainHttp(url)) return url;
   // The message does not show the URL, which may contain a password.

@@ -1,4 +1,5 @@
 /** The explorer: lists, their pages, filters and links, of every kind of build and on hosts without code. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/pages/blockAndTransactionLists.ts';
@@ -167,6 +168,35 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
       expect((await host.send('GET', raw.pathname + raw.search)).body).toBe(answer.body);
     }
   });
+});
+
+it('a list of a block is downloaded whole, and a download that fails says so', async () => {
+  const { page, requested } = await openAt(addressOf('files', '?block=2000007&operation=send'));
+  expect(requested.filter((url) => url.endsWith('download.js'))).toEqual([]);
+  const saved = async () => {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Download CSV')]);
+    const path = join(folder, 'downloaded.csv');
+    await download.saveAs(path);
+    return [download.suggestedFilename(), readFileSync(path, 'utf8').split('\r\n')] as const;
+  };
+  const records = await listOf(hostOf('files'), 'blocks/2000007', '&operation_type=send');
+  expect(records.length).toBeGreaterThan(60);
+  const [name, [head = '', ...lines]] = await saved();
+  expect([name, head.split(',').slice(0, 5)]).toEqual([
+    'activity-block-2000007-send.csv',
+    ['rune_id', 'rune_number', 'rune_name', 'rune_spaced_name', 'address'],
+  ]);
+  const amountOf = head.split(',').indexOf('amount');
+  expect(lines.map((line) => line.split(',')[amountOf])).toEqual([...records.map(({ amount }) => amount), undefined]);
+  await page.waitForFunction(() => document.getElementById('announcement')?.textContent === 'Downloaded the list');
+  await page.route('**/manifest.json', (route) => route.abort());
+  await page.route('**/blocks/**', (route) => route.abort());
+  await page.click('text=Download CSV');
+  await page.waitForSelector('text=Download failed: try again');
+  await page.waitForFunction(() => document.getElementById('announcement')?.textContent?.startsWith('The download failed: ') === true);
+  await page.unrouteAll();
+  const [again] = await Promise.all([page.waitForEvent('download'), page.click('text=Download failed: try again')]);
+  expect(again.suggestedFilename()).toBe(name);
 });
 
 describe('addresses', () => {

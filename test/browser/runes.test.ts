@@ -1,11 +1,12 @@
 /** The explorer: suggestions while somebody types, and the pages of runes and addresses, on mirrors that have all lists, some and none. */
-import { renameSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { BalancePage, Etching, HolderPage, RuneActivityPage } from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
+import { run } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { copyOf, filesBelowFolder, lookUp, settled } from './explorer.ts';
@@ -174,6 +175,23 @@ describe('the page of a rune', () => {
     // The records lead back.
     await page.click('.activity a.rune:text("DOG•GO•TO•THE•MOON") >> nth=0');
     await page.waitForSelector('h1:text("DOG•GO•TO•THE•MOON")');
+  });
+
+  it.each([
+    ['?rune=DOGGOTOTHEMOON&list=holders', 'holders', 'DOGGOTOTHEMOON'],
+    ['?rune=DOGGOTOTHEMOON', 'activity', 'DOGGOTOTHEMOON'],
+    [`?address=${holder(0)}`, 'balances', holder(0)],
+    [`?address=${holder(0)}&list=activity`, 'activity', holder(0)],
+  ])('of %s is downloaded as the file that the command export writes', async (search, list, subject) => {
+    const { page, problems } = await openAt(search);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Download CSV')]);
+    const [saved, written] = ['saved.csv', 'written.csv'].map((name) => join(folder, `${list}-${subject}-${name}`)) as [string, string];
+    await download.saveAs(saved);
+    expect((await run('export', [list, subject, '--dir', join(folder, 'full'), '--out', written], folder)).code).toBe(0);
+    expect(download.suggestedFilename()).toBe(`${list}-${subject}.csv`);
+    expect(readFileSync(saved, 'utf8')).toBe(readFileSync(written, 'utf8'));
+    expect(readFileSync(saved, 'utf8').split('\n').length).toBeGreaterThan(3);
+    expect(problems).toEqual([]);
   });
 
   it('has its mint: open, done, ended, not begun, or almost without end', async () => {

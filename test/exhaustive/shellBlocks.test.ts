@@ -11,6 +11,7 @@ import { BENCH_HOSTS_COMMAND } from '../../bench/hosts.ts';
 import { BENCH_PULL_COMMAND } from '../../bench/pull.ts';
 import { type Command, Flags } from '../../src/cli/flags.ts';
 import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
+import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
 import { SAMPLE_COMMAND } from '../../src/input/sample/sampleCommand.ts';
 import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
@@ -149,6 +150,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'bench:pull': BENCH_PULL_COMMAND,
   build: BUILD_COMMAND,
   keygen: KEYGEN_COMMAND,
+  export: EXPORT_COMMAND,
   sample: SAMPLE_COMMAND,
   pull: PULL_COMMAND,
   serve: SERVE_COMMAND,

@@ -318,7 +318,13 @@ class Source {
   async expected(): Promise<string> {
     const out = join(work, `expected-${runNumber}-${[...this.chain.values()].at(-1)}`);
     const last = Math.max(...this.chain.keys());
-    await testBuild(out, { inputs: [this.#write()], layout: 'archive', lists: true, blocks: { from: last - WINDOW + 1, to: last } });
+    await testBuild(out, {
+      inputs: [this.#write()],
+      layout: 'archive',
+      dialect: 'hiro',
+      lists: true,
+      blocks: { from: last - WINDOW + 1, to: last },
+    });
     return out;
   }
 
@@ -534,13 +540,10 @@ describe.sequential('the workflow', () => {
 describe('the script for cron in docs/ci.md', () => {
   it('does the same, and leaves a second one that is started meanwhile with nothing to do', async () => {
     const [, documented = ''] = /```sh\n(#!\/bin\/sh\n[\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/ci.md'), 'utf8')) ?? [];
-    const script = documented
-      .replace('/srv/rune-activity-mirror', workspace)
-      .replace('https://source.example', source.url)
-      .replace('-1008', `-${WINDOW}`)
-      .replace('my-bucket', BUCKET);
     const file = join(work, 'update.sh');
-    writeFileSync(file, script);
+    writeFileSync(file, documented.replace('/srv/rune-activity-mirror', workspace));
+    const settings = { source: source.url, blocks: `-${WINDOW}..`, layout: 'archive', dialect: 'hiro', upload: `r2:${BUCKET}` };
+    writeFileSync(join(workspace, 'rune-mirror.json'), JSON.stringify(settings));
     const env = {
       PULL_HEADERS: `x-api-key: ${API_KEY}`,
       RCLONE_CONFIG_R2_TYPE: 's3',

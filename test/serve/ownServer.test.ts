@@ -3,7 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { Flags } from '../../src/cli/flags.ts';
+import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
@@ -12,6 +14,12 @@ import { sendTo } from '../support/server.ts';
 
 const FOLDER = join(ROOT, 'hosting/own-server');
 const recipe = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
+
+interface Service {
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly ports?: readonly string[];
+}
 
 let dist: string;
 beforeAll(async () => {
@@ -57,6 +65,30 @@ it('the systemd unit that follows a node calls the pull command', () => {
   const [program = '', script = '', name, ...args] = command.split(' ');
   expect([basename(program), script, name]).toEqual(['node', 'scripts/run.cjs', 'pull']);
   expect(Flags.parse(PULL_COMMAND, args).has('follow')).toBe(true);
+});
+
+describe('the recipe for Docker with a node', () => {
+  const services = (parse(recipe('compose.yaml'), { merge: true }) as { readonly services: Readonly<Record<string, Service>> }).services;
+
+  it('follows the node by flags that the commands have, with the password of the node', () => {
+    const [line = ''] = services['follow']?.command ?? [];
+    const [pull = '', build = ''] = line
+      .replace(/\$\$\{START_FROM:\+(.*?)\}/, '$1')
+      .replace('"$$START_FROM"', 'https://mirror')
+      .split(' -- ');
+    const args = pull.split(' ').slice(pull.split(' ').indexOf('pull') + 1);
+    const flags = Flags.parse(PULL_COMMAND, args);
+    expect([flags.one('from'), flags.has('follow'), flags.one('start-from')]).toEqual(['core:http://node:8332', true, 'https://mirror']);
+    expect(buildOptions(Flags.parse(BUILD_COMMAND, build.split(' '))).site).toMatchObject({ layout: 'archive', dialect: 'hiro' });
+    const { CORE_RPC_USER: user, CORE_RPC_PASSWORD: password } = services['follow']?.environment ?? {};
+    expect(services['node']?.command).toEqual(expect.arrayContaining(['-server', '-rest', `-rpcuser=${user}`, `-rpcpassword=${password}`]));
+  });
+
+  it('prunes the node only if the mirror starts at another one, and serves on this machine only', () => {
+    expect(services['node']?.command?.at(-1)).toMatch(/^-prune=\$\{START_FROM:\+[0-9]+\}$/);
+    expect(services['server']).toMatchObject({ ports: ['127.0.0.1:3000:3000'], read_only: true, cap_drop: ['ALL'] });
+    expect([services['node']?.ports, services['follow']?.ports]).toEqual([undefined, undefined]);
+  });
 });
 
 describe('the Docker image', () => {

@@ -97,14 +97,14 @@ describe('a result is unknown', () => {
     [
       'above the tip',
       [{ height: chain.tip + 1 }],
-      `${outpoint} is of block ${chain.tip + 1}, but the mirror has blocks up to ${chain.tip}`,
+      `${outpoint}: the mirror has blocks up to ${chain.tip}, so it does not know an output of block ${chain.tip + 1}`,
     ],
-    ['for a height that is none', [{ height: -1 }], `the height of ${outpoint} is -1`],
-    ['for the height of another block', [{ height: 3 }], `${outpoint} is of block 3, but in the mirror it is of block ${height}`],
+    ['for a height that is none', [{ height: -1 }], `${outpoint}: -1 is not the height of a block`],
+    ['for the height of another block', [{ height: 3 }], `${outpoint}: the mirror has the output in block ${height}, not in block 3`],
     [
       'for another block of this height',
       [{ height, blockHash: 'ab'.repeat(32) }],
-      `the mirror has another block ${height} than ${'ab'.repeat(32)}`,
+      `${outpoint}: block ${height} of the mirror has the hash ${chain.hashes[height]}`,
     ],
     ['for a script that is not hex', [{ height, script: '5' }], `the script of ${outpoint} is not hex`],
   ])('%s', async (_, inputs, why) => {
@@ -165,9 +165,14 @@ describe('a result is unknown', () => {
     const failing = async () => {
       throw new Error('no connection');
     };
-    for (const name of ['output', 'activity'] as const)
-      expect((await only({ hex, inputs: [{ height }] }, { ...reads, [name]: failing })).unknown).toEqual(['no connection']);
-    const answer = await reads.output(outpoint, { height });
+    const unknown = [{ outpoint, kind: 'unknown', reason: 'no connection' }] as const;
+    for (const [change, why] of [
+      [{ classify: async () => [...unknown] }, `${outpoint}: no connection`],
+      [{ activity: failing }, 'no connection'],
+    ] as const)
+      expect((await only({ hex, inputs: [{ height }] }, { ...reads, ...change })).unknown).toEqual([why]);
+    const [answer] = await reads.classify([{ outpoint, height }], {});
+    if (answer?.kind !== 'runes') throw new Error('no runes');
     const [first] = answer.runes;
     if (first === undefined) throw new Error('no runes');
     for (const change of [
@@ -178,8 +183,8 @@ describe('a result is unknown', () => {
       { runes: [{ ...first, rune: { ...first.rune, id: '1:9999999' } }] },
       { runes: undefined },
     ]) {
-      const changed = async () => ({ ...answer, ...change }) as typeof answer;
-      expect(await only({ hex, inputs: [{ height }] }, { ...reads, output: changed })).toMatchObject({ result: 'unknown', coming: [] });
+      const changed = async () => [{ ...answer, ...change } as typeof answer];
+      expect(await only({ hex, inputs: [{ height }] }, { ...reads, classify: changed })).toMatchObject({ result: 'unknown', coming: [] });
     }
   });
 

@@ -66,6 +66,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       dryRun: false,
       // A disk that other work writes to takes seconds for it.
       sync: false,
+      changesDialect: true,
       objectSize: (layout === 'files' ? 0.125 : 8) * 1024 * 1024,
       // Few tests need lists, which take a quarter of a build's time.
       lists: false,

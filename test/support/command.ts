@@ -4,6 +4,7 @@ import { Progress } from '../../src/cli/progress.ts';
 import { runCommand } from '../../src/cli/run.ts';
 import { build } from '../../src/engine/build.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
+import { EXPORT_COMMAND, runExport } from '../../src/export/exportCommand.ts';
 import { SAMPLE_COMMAND, writeSample } from '../../src/input/sample/sampleCommand.ts';
 import { KEYGEN_COMMAND, runKeygen } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND, runPull } from '../../src/pull/pullCommand.ts';
@@ -14,6 +15,7 @@ import type { Finished } from './cli.ts';
 const COMMANDS: Readonly<Record<string, readonly [Parameters<typeof runCommand>[0], Parameters<typeof runCommand>[2]]>> = {
   bench: [BENCH_COMMAND, bench],
   build: [BUILD_COMMAND, async (flags, log) => void (await build(buildOptions(flags), log, Progress.of(flags, log)))],
+  export: [EXPORT_COMMAND, runExport],
   keygen: [KEYGEN_COMMAND, runKeygen],
   pull: [PULL_COMMAND, runPull],
   sample: [SAMPLE_COMMAND, writeSample],

@@ -1,12 +1,15 @@
 /** Renders the flags of all commands for docs/commands.md, as `--help` prints them. */
 import { helpOf } from '../../src/cli/help.ts';
 import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
+import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
 import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
+import { INIT_COMMAND } from '../../src/setup/initCommand.ts';
+import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 
-const COMMANDS = [BUILD_COMMAND, PULL_COMMAND, SERVE_COMMAND, VERIFY_COMMAND, KEYGEN_COMMAND];
+const COMMANDS = [BUILD_COMMAND, PULL_COMMAND, INIT_COMMAND, UPDATE_COMMAND, SERVE_COMMAND, VERIFY_COMMAND, EXPORT_COMMAND, KEYGEN_COMMAND];
 /** Columns of a line. */
 const WIDTH = 116;
 

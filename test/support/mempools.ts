@@ -10,7 +10,9 @@ import type { LedgerRow } from '../../src/runes/ledgerRows.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { HEADER_BYTES, readBlock, scriptOf } from '../../src/runes/parseBlock.ts';
 import {
+  type ClassifiedOutput,
   Mirror,
+  type OutputToClassify,
   type PendingAmount,
   type PendingAnswer,
   type PendingTransaction,
@@ -251,7 +253,17 @@ export function remembering(mirror: MirrorReads): MirrorReads {
   };
   return {
     manifest: () => once('manifest', () => mirror.manifest()),
-    output: (output, options) => once(`${output} ${options.height}`, () => mirror.output(output, options)),
+    classify: async (outputs, options) => {
+      const keyOf = (output: OutputToClassify) => JSON.stringify(output);
+      const missing = outputs.filter((output) => !answers.has(keyOf(output)));
+      const asked = missing.length === 0 ? undefined : mirror.classify(missing, options);
+      for (const [i, output] of missing.entries())
+        answers.set(
+          keyOf(output),
+          Promise.resolve(asked).then((all) => all?.[i]),
+        );
+      return Promise.all(outputs.map((output) => answers.get(keyOf(output)) as Promise<ClassifiedOutput>));
+    },
     etching: (rune) => once(rune, () => mirror.etching(rune)),
     activity: (query) => once(JSON.stringify(query), () => mirror.activity(query)),
   };

@@ -112,5 +112,6 @@ export function classAbout(
   const isOther = blockHash !== undefined && (!hasRows(height) || model.block(height).hash !== blockHash);
   if (isOther) return { outpoint, kind: 'unknown' };
   if (known === null) return { outpoint, kind: 'none' };
-  return known.spent ? { outpoint, kind: 'spent' } : { outpoint, kind: 'runes', runes: runesOf(known) };
+  if (known.spent) return { outpoint, kind: 'spent' };
+  return { outpoint, kind: 'runes', runes: runesOf(known), ...(known.address === null ? {} : { address: known.address }) };
 }

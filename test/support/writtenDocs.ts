@@ -1,9 +1,10 @@
 /**
- * `npm run docs`: writes the parts of documents that are generated from the source: the picture of the folders, and the
- * flags.
+ * `npm run docs`: writes what is generated from the source: the picture of the folders, the flags, and the JSON schema of
+ * the settings file.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { settingsSchema } from '../../src/cli/settingsFile.ts';
 import { ROOT } from './cli.ts';
 import { withFlags } from './flagTables.ts';
 import { withPicture } from './imports.ts';
@@ -15,3 +16,4 @@ for (const [page, write] of [
   const path = join(ROOT, page);
   writeFileSync(path, write(readFileSync(path, 'utf8')));
 }
+writeFileSync(join(ROOT, 'docs/rune-mirror.schema.json'), settingsSchema());

@@ -73,7 +73,13 @@ export class Calls {
     this.#base = url.href.replace(/\/+$/, '');
     this.credentials = Credentials.find(options);
     this.#atOnce = options.concurrency;
-    this.#client = new Client({ ...options, headers: {}, rate: 0, onRetry: (why) => onNotice(`${why}; trying again`) });
+    this.#client = new Client({
+      ...options,
+      headers: {},
+      rate: 0,
+      onRetry: (why) =>
+        onNotice(`${why}; ${why.includes('ECONNREFUSED') ? 'does bitcoind run, with -server, on this port? Trying' : 'trying'} again`),
+    });
   }
 
   /**

@@ -153,6 +153,8 @@ export interface OutputToClassify {
 export type OutputClass = {
     readonly kind: 'runes';
     readonly runes: UnspentOutput['runes'];
+    /** Left out if the output has no address. */
+    readonly address?: string;
 } | {
     readonly kind: 'none' | 'spent';
 } | {
@@ -570,6 +572,14 @@ export declare class Mirror {
     classify(outputs: readonly OutputToClassify[], { signal }?: {
         readonly signal?: AbortSignal | undefined;
     }): Promise<ClassifiedOutput[]>;
+    /**
+     * Yields all entries of a list, in its order. `list` fetches a window, such as
+     * `(window) => mirror.holders('DOG•GO•TO•THE•MOON', window)`. All entries are of the same build: throws a MirrorError
+     * (503) if the mirror changes meanwhile. Then start again. Otherwise throws what `list` rejects with.
+     */
+    all<Entry>(list: (window: WindowQuery) => Promise<Page<Entry>>, { signal }?: {
+        readonly signal?: AbortSignal | undefined;
+    }): AsyncGenerator<Entry, void, undefined>;
     /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
     outputs(address: string, window?: WindowQuery): Promise<OutputPage>;
     /**

@@ -11,6 +11,7 @@ import { isBuiltFile } from '../../pages/fileKinds.ts';
 import type { AnswerFromLists } from '../../pages/listEndpoints.ts';
 import { MirrorReader } from '../../pages/mirrorReader.ts';
 import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errorBodies.ts';
+import { allEntries } from './allEntries.ts';
 import type {
   ActivityPage,
   ActivityQuery,
@@ -29,6 +30,7 @@ import type {
   OutputClass,
   OutputPage,
   OutputToClassify,
+  Page,
   PendingAnswer,
   PendingQuery,
   RuneActivityPage,
@@ -232,6 +234,23 @@ export class Mirror {
       classifyOutputs(outputs, archive, readTransaction),
     );
     return this.#orMirrorError(classes, signal);
+  }
+
+  /**
+   * Yields all entries of a list, in its order. `list` fetches a window, such as
+   * `(window) => mirror.holders('DOG•GO•TO•THE•MOON', window)`. All entries are of the same build: throws a MirrorError
+   * (503) if the mirror changes meanwhile. Then start again. Otherwise throws what `list` rejects with.
+   */
+  all<Entry>(
+    list: (window: WindowQuery) => Promise<Page<Entry>>,
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncGenerator<Entry, void, undefined> {
+    return allEntries(
+      list,
+      () => this.manifest(),
+      (message) => new MirrorError(503, 'Service Unavailable', message),
+      signal,
+    );
   }
 
   /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */

@@ -18,11 +18,12 @@ import { allocate, inOrder, type Outcome, readTransaction, txidOf, type Unconfir
 import type { Ledger, Mintable, RuneOutput } from '../../runes/unspentLedger.ts';
 import type {
   ActivityPage,
+  ClassifiedOutput,
   ConfirmedOutput,
   Etching,
   MirrorManifest,
   MirrorQuery,
-  OutputAnswer,
+  OutputToClassify,
   PendingAmount,
   PendingAnswer,
   PendingQuery,
@@ -37,7 +38,7 @@ export { EsploraError };
 /** The functions of a `Mirror` that are used here. */
 export interface MirrorReads {
   manifest(): Promise<MirrorManifest>;
-  output(output: string, options: { readonly height: number; readonly signal?: AbortSignal | undefined }): Promise<OutputAnswer>;
+  classify(outputs: readonly OutputToClassify[], options: { readonly signal?: AbortSignal | undefined }): Promise<ClassifiedOutput[]>;
   etching(rune: string, signal?: AbortSignal): Promise<Etching | undefined>;
   activity(query: MirrorQuery): Promise<ActivityPage>;
 }
@@ -201,6 +202,8 @@ class MirrorState implements Ledger {
   /** Names of the parts that each transaction needs, by its id. */
   readonly #needs = new Map<string, Set<string>>();
   readonly #loads = new Map<string, () => Promise<unknown>>();
+  /** The outputs among the parts to be loaded, by the names of the parts. */
+  readonly #outputs = new Map<string, OutputToClassify>();
   /** Why parts could not be loaded, by their names. */
   readonly #failed = new Map<string, string>();
   #spentRunes = 0;
@@ -222,7 +225,7 @@ class MirrorState implements Ledger {
         const parent = txidOf(outpoint);
         const { height = heights.get(parent), ...given } = spends[i] ?? {};
         const why = transactions.has(parent) ? undefined : this.#needOutput(txid, outpoint, height, given);
-        if (why !== undefined) this.#need(txid, why, () => Promise.reject(new Error(why)));
+        if (why !== undefined) this.#failed.set(this.#need(txid, why), why);
       }
       const mint = message?.mint === undefined ? -1 : knownId(message.mint);
       if (mint >= 0 && blockOf(mint) < this.height) this.#need(txid, `rune ${mint}`, () => this.#loadRune(mint));
@@ -235,50 +238,61 @@ class MirrorState implements Ledger {
     await this.#run();
   }
 
-  /** Adds a part that a transaction needs. `part` names it. */
-  #need(txid: string, part: string, load: () => Promise<unknown>): void {
+  /** Adds a part that a transaction needs. `part` names it. Returns this name. */
+  #need(txid: string, part: string, load?: () => Promise<unknown>): string {
     const needs = this.#needs.get(txid) ?? new Set();
     this.#needs.set(txid, needs.add(part));
-    if (!this.#failed.has(part)) this.#loads.set(part, load);
+    if (load !== undefined && !this.#failed.has(part)) this.#loads.set(part, load);
+    return part;
   }
 
   /** Needs an output that is made at `height`. Returns why it is unknown, if its height says so. */
   #needOutput(txid: string, outpoint: string, height: number | string | undefined, given: ConfirmedOutput): string | undefined {
-    const { tip } = this;
     const { blockHash } = given;
     const script = given.script === undefined ? TAPROOT : bytesOf(given.script);
     if (height === undefined) return `the height of ${outpoint} is missing, and its transaction is not among these`;
     if (typeof height === 'string') return `the height of ${outpoint} is unknown: ${height}`;
-    if (!Number.isSafeInteger(height) || height < 0) return `the height of ${outpoint} is ${height}`;
-    if (height > tip.height) return `${outpoint} is of block ${height}, but the mirror has blocks up to ${tip.height}`;
     if (script === undefined) return `the script of ${outpoint} is not hex`;
     this.#confirmed.set(outpoint, { script, height });
-    this.#need(txid, `${outpoint} of ${height}`, () => this.#loadOutput(outpoint, height));
-    if (blockHash !== undefined) this.#need(txid, `block ${height} ${blockHash}`, () => this.#checkBlock(height, blockHash));
+    this.#outputs.set(this.#need(txid, `${outpoint} ${height} ${blockHash}`), { outpoint, height, blockHash });
     return undefined;
   }
 
   async #run(): Promise<void> {
     const { limits, signal } = this;
     let count = 0;
-    await forEach(this.#loads, limits.requestsAtOnce, async ([part, load]) => {
-      signal?.throwIfAborted();
+    const isWithin = (part: string): boolean => {
       count += 1;
-      if (exceeds(limits, 'lookUps', count))
-        this.#failed.set(part, `the transactions need more than ${limits.lookUps} look-ups in the mirror`);
-      else await load().catch((error: unknown) => this.#failed.set(part, reasonOf(error)));
+      if (!exceeds(limits, 'lookUps', count)) return true;
+      this.#failed.set(part, `the transactions need more than ${limits.lookUps} look-ups in the mirror`);
+      return false;
+    };
+    const outputs = [...this.#outputs].filter(([part]) => isWithin(part));
+    this.#outputs.clear();
+    const asked = outputs.map(([, output]) => output);
+    const load = forEach(this.#loads, limits.requestsAtOnce, async ([part, load]) => {
+      signal?.throwIfAborted();
+      if (isWithin(part)) await load().catch((error: unknown) => this.#failed.set(part, reasonOf(error)));
     });
+    const [classes] = await Promise.all([asked.length === 0 ? [] : this.mirror.classify(asked, { signal }), load]);
     this.#loads.clear();
+    for (const [i, one] of classes.entries()) {
+      try {
+        this.#hold(one);
+      } catch (error) {
+        this.#failed.set(outputs[i]?.[0] ?? '', reasonOf(error));
+      }
+    }
   }
 
-  async #loadOutput(outpoint: string, height: number): Promise<void> {
-    const { mirror, signal, network, limits } = this;
-    const answer = await mirror.output(outpoint, { height, signal });
-    if (answer.spent === true) throw new Error(`${outpoint} is spent in a block of the mirror`);
-    const { location, address, runes } = answer;
-    if (location !== undefined && location.block_height !== height)
-      throw new Error(`${outpoint} is of block ${height}, but in the mirror it is of block ${location.block_height}`);
-    if (runes.length === 0) return;
+  /** Keeps what an output holds. Throws if the mirror does not know it, or if it is spent. */
+  #hold(one: ClassifiedOutput): void {
+    const { network, limits } = this;
+    const { outpoint } = one;
+    if (one.kind === 'unknown') throw new Error(`${outpoint}: ${one.reason}`);
+    if (one.kind === 'spent') throw new Error(`${outpoint} is spent in a block of the mirror`);
+    if (one.kind !== 'runes') return;
+    const { address, runes } = one;
     this.#spentRunes += runes.length;
     if (exceeds(limits, 'spentRunes', this.#spentRunes)) throw new Error(`the transactions spend more than ${limits.spentRunes} runes`);
     const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, network, hash256);
@@ -314,14 +328,6 @@ class MirrorState implements Ledger {
 
   async #loadName(name: bigint): Promise<void> {
     if ((await this.mirror.etching(nameText(name), this.signal)) !== undefined) this.#taken.add(name);
-  }
-
-  async #checkBlock(height: number, hash: string): Promise<void> {
-    const { results } =
-      height === this.tip.height ? { results: [] } : await this.mirror.activity({ block: height, limit: 1, signal: this.signal });
-    const found = height === this.tip.height ? this.tip.hash : results[0]?.location.block_hash;
-    if (found === undefined) throw new Error(`the mirror does not name the hash of block ${height}, because this block has no runes`);
-    if (parseHexId(found) !== parseHexId(hash)) throw new Error(`the mirror has another block ${height} than ${hash}`);
   }
 
   async #checkUnconfirmed(txid: string): Promise<void> {

@@ -27,10 +27,16 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
       missing: 'This mirror does not have activity by address. Mirrors have it in layout archive, or if they are built with --lists.',
     },
   };
-  return pageWithLists(view, `Address ${shorten(id)}`, parts, () => [
-    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Address')),
-    el('p', { class: 'subject' }, el('code', { class: 'whole' }, id), ' ', copyButton(id, 'address')),
-  ]);
+  return pageWithLists(
+    view,
+    `Address ${shorten(id)}`,
+    parts,
+    () => [
+      el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Address')),
+      el('p', { class: 'subject' }, el('code', { class: 'whole' }, id), ' ', copyButton(id, 'address')),
+    ],
+    mirror,
+  );
 }
 
 const BALANCES: readonly Column<Balance>[] = [

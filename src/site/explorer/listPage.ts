@@ -8,10 +8,11 @@ import { exactPage } from '../../pages/windowToPages.ts';
 import type { Activity, ActivityPage } from '../../serve/client/mirrorClient.ts';
 import { count, formatHeights, groupDigits, shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
+import { downloadButton } from './downloadButton.ts';
 import { type Neighbours, neighboursOf } from './neighbourBlocks.ts';
 import { deadStep, pagesOf, stepTo } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
-import { type Extent, fetchBlockStats, fetchList } from './requestMirror.ts';
+import { type Extent, fetchBlockStats, fetchList, mirror } from './requestMirror.ts';
 import { settings } from './settings.ts';
 import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
@@ -32,7 +33,14 @@ export async function listPage(
     result.total === 0
       ? [noneOfOperation(view)]
       : pagesOf(view, result, count(result.total, 'record'), ({ results }) => activityTable(results, view.kind));
-  return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result))];
+  return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result), downloadOf(view, result.total, signal))];
+}
+
+function downloadOf(view: ListView, total: number, signal: AbortSignal): HTMLElement | undefined {
+  const read = () => mirror.all((window) => fetchList({ ...view, offset: window.offset ?? 0, limit: window.limit }, signal));
+  return total === 0
+    ? undefined
+    : downloadButton('activity', `${view.kind}-${view.id}-${view.operation ?? ''}`.replace(/-$/, ''), total, read);
 }
 
 /** Returns the name of a view for the page title. A block is named by its height if one of its records is known. */

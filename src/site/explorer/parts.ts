@@ -61,8 +61,8 @@ export function facts(entries: readonly (readonly [name: string, value: Node | s
 /** Shows a relative and an exact time. `timestamp` is in seconds since 1970. */
 export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, ' ', el('span', { class: 'quiet' }, utc(timestamp)));
 
-/** Shows the curl command of an API target, and a link to its JSON or to the file with the same content. */
-export function apiSource(target: string, file = target): HTMLElement {
+/** Shows the curl command of an API target, a link to its JSON or to the file with the same content, and a further button. */
+export function apiSource(target: string, file = target, more?: HTMLElement): HTMLElement {
   const command = `curl '${new URL(target, BASE).href.replaceAll("'", '%27')}'`;
   return el(
     'section',
@@ -70,6 +70,7 @@ export function apiSource(target: string, file = target): HTMLElement {
     el('code', { class: 'command' }, command),
     copyButton(command, 'command'),
     el('a', { href: new URL(file, BASE).href }, 'Raw JSON'),
+    more,
   );
 }
 

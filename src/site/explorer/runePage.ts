@@ -45,7 +45,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
     },
   };
   const name = known.spacedName ?? `Rune ${id}`;
-  return pageWithLists(view, name, parts, (totals) => [...headOf(known, name), ...termsOf(known, totals, source)]);
+  return pageWithLists(view, name, parts, (totals) => [...headOf(known, name), ...termsOf(known, totals, source)], mirror);
 }
 
 /** Finds a rune. Undefined if the mirror says that the rune does not exist. */

@@ -4,6 +4,7 @@ import type { FoundRune } from '../../lists/searchFiles.ts';
 import type { Mirror, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
+import { downloadButton } from './downloadButton.ts';
 import { pagesOf, rangeOf, type Shown } from './paging.ts';
 import { apiSource, linkTo } from './parts.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
@@ -52,6 +53,7 @@ export async function pageWithLists(
   title: string,
   parts: SubjectParts,
   headOf: (totals: Totals) => readonly Node[],
+  mirror: Mirror,
 ): Promise<DetailsPage> {
   const names = SUBJECT_LISTS[view.kind];
   const list = view.list ?? names.find((name) => parts[name]?.fetch !== undefined) ?? names[0];
@@ -64,7 +66,7 @@ export async function pageWithLists(
   return {
     title,
     said: shown === undefined || shown.results.length === 0 ? title : `Entries ${rangeOf(shown)}`,
-    nodes: [...headOf(totals), tabsOf({ ...view, list }, totals), ...listNodes({ ...view, list }, shown, parts[list])],
+    nodes: [...headOf(totals), tabsOf({ ...view, list }, totals), ...listNodes({ ...view, list }, shown, parts[list], mirror)],
   };
 }
 
@@ -82,9 +84,13 @@ function tabsOf(view: SubjectView, totals: Totals): HTMLElement {
   return el('nav', { class: 'chips', 'aria-label': 'Lists' }, ...tabs);
 }
 
-function listNodes(view: SubjectView, shown: Shown | undefined, part: SubjectPart | undefined): Node[] {
-  if (part === undefined || shown === undefined) return [el('p', { class: 'note' }, part?.missing)];
+function listNodes(view: SubjectView, shown: Shown | undefined, part: SubjectPart | undefined, mirror: Mirror): Node[] {
+  if (part?.fetch === undefined || shown === undefined) return [el('p', { class: 'note' }, part?.missing)];
   const list =
     shown.total === 0 ? [el('p', { class: 'note' }, part.empty)] : pagesOf(view, shown, count(shown.total, 'entry', 'entries'), part.table);
-  return [...list, apiSource(targetOf(part.path, view))];
+  const [target, fetch] = [targetOf(part.path, view), part.fetch];
+  if (shown.total === 0) return [...list, apiSource(target)];
+  const read = () => mirror.all(({ offset = 0, limit }) => fetch({ offset, limit })) as AsyncIterable<object>;
+  const csv = view.kind === 'rune' && view.list === 'activity' ? 'rune_activity' : (view.list ?? 'activity');
+  return [...list, apiSource(target, target, downloadButton(csv, view.id, shown.total, read))];
 }

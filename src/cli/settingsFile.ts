@@ -1,0 +1,57 @@
+/**
+ * The settings file, `rune-mirror.json`: what pulls, builds and uploads of a mirror have in common. It takes the place of
+ * flags that are not given. It has no secrets, so it can be published with the project.
+ */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { messageOf, UsageError } from '../errors.ts';
+import { LAYOUTS } from '../pages/mirrorOptions.ts';
+
+/** True for a URL without a password. Text that is no URL is left to the command that uses it. */
+const hasNoPassword = (text: string): boolean =>
+  !/^[a-z+]+:[^/?#]*\/\/[^/?#]*:[^/?#]*@/i.test(text) && !/[?&](?:password|sslpassword)=/i.test(text);
+
+const NO_PASSWORD = 'must not have a password: use the variables and files that docs/commands.md names';
+const url = (about: string) => z.string().min(1).refine(hasNoPassword, NO_PASSWORD).describe(about);
+
+const SETTINGS = z
+  .strictObject({
+    $schema: z.string().describe('The JSON schema of this file, for editors.'),
+    source: url('Where blocks come from, as in pull --from: core:http://127.0.0.1:8332, postgres://user@host/db or https://host.'),
+    blocks: z.string().min(1).describe('Heights to pull, as in pull --blocks, such as 840000.. or -1008.. for about a week.'),
+    startFrom: z.array(url('The URL of a mirror.')).min(1).describe('Mirrors to start at, as in pull --start-from. Only with a node.'),
+    layout: z.enum(LAYOUTS).describe('Layout of the output, as in build --layout.'),
+    dialect: z.enum(['0x', 'contract', 'hiro']).describe('Spelling of hashes, as in build --dialect: hiro for clients of its API.'),
+    lists: z.boolean().describe('Whether the build has lists by rune and by address, balances, holders and outputs.'),
+    siteUrl: url('The public URL of the mirror, as in build --site-url.'),
+    upload: z.string().min(1).describe('Where update uploads the output: an rclone remote and a bucket, such as r2:my-bucket.'),
+  })
+  .partial()
+  .refine(({ startFrom, source }) => startFrom === undefined || source?.startsWith('core:') === true, {
+    path: ['startFrom'],
+    message: 'is only for a source that is a node, core:http://...',
+  });
+
+export type Settings = Readonly<z.infer<typeof SETTINGS>>;
+
+/** Returns the JSON schema of settings files, as text. */
+export const settingsSchema = (): string => `${JSON.stringify(z.toJSONSchema(SETTINGS), null, 2)}\n`;
+
+/** Reads a settings file. Throws a UsageError for a wrong one. */
+export function readSettings(file: string): Settings {
+  try {
+    return parseSettings(readFileSync(file, 'utf8'), file);
+  } catch (error) {
+    throw error instanceof UsageError ? error : new UsageError(`the settings file ${file} cannot be read: ${messageOf(error)}`);
+  }
+}
+
+/** Parses settings. `file` names them in messages. Throws a UsageError for wrong ones, and a SyntaxError for other text. */
+export function parseSettings(text: string, file: string): Settings {
+  const json: unknown = JSON.parse(text);
+  const { data, error } = SETTINGS.safeParse(json);
+  if (data !== undefined) return data;
+  const [issue] = error.issues;
+  const field = issue?.path.join('.') ?? '';
+  throw new UsageError(`${file}${field === '' ? '' : `: ${field}`}: ${issue?.message}`);
+}

@@ -1,0 +1,56 @@
+/**
+ * Entries of lists as CSV (RFC 4180), for the command `export` and for the explorer. The first line has the names of the
+ * columns. Lines end with CR and LF. A missing value is an empty cell.
+ */
+
+const RUNE = ['rune.id', 'rune.number', 'rune.name', 'rune.spaced_name'];
+const TRANSACTION = ['location.block_hash', 'location.block_height', 'location.tx_id', 'location.tx_index'];
+const EVENT = [
+  'address',
+  'receiver_address',
+  'amount',
+  'operation',
+  ...TRANSACTION,
+  'location.vout',
+  'location.output',
+  'location.timestamp',
+];
+
+/** Paths of the values of an entry, by list. An output has a row for each of its runes. */
+export const CSV_PATHS = {
+  holders: ['address', 'balance'],
+  balances: ['address', ...RUNE, 'balance'],
+  activity: [...RUNE, ...EVENT],
+  /** Activity of a rune, whose records have no rune. */
+  rune_activity: EVENT,
+  outputs: ['output', 'address', ...TRANSACTION, 'location.timestamp', ...RUNE, 'balance'],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+export type CsvList = keyof typeof CSV_PATHS;
+
+/** Returns the names of a list's columns: `rune.name` is in column `rune_name`, `location.vout` in column `vout`. */
+export const csvColumns = (list: CsvList): string[] => CSV_PATHS[list].map((path) => path.replace('location.', '').replace('.', '_'));
+
+/** Returns the lines of an entry. Each has its line end. */
+export function csvLines(list: CsvList, entry: object): string[] {
+  const { runes } = entry as { readonly runes?: readonly object[] };
+  const rows = list === 'outputs' && runes !== undefined ? runes.map((rune) => ({ ...entry, ...rune })) : [entry];
+  return rows.map((row) => csvLine(CSV_PATHS[list].map((path) => valueAt(row, path))));
+}
+
+const valueAt = (row: object, path: string): unknown =>
+  path.split('.').reduce<unknown>((value, key) => (Object(value) as Readonly<Record<string, unknown>>)[key], row);
+
+/** Returns a line with these cells. */
+export const csvLine = (cells: readonly unknown[]): string => `${cells.map(cellOf).join(',')}\r\n`;
+
+/**
+ * Spreadsheets run a text that begins with one of these characters as a formula. No address, amount or name of a rune
+ * begins so, but a hostile mirror may send any text. An apostrophe makes it a text.
+ */
+const FORMULA = /^[=+\-@\t\r]/;
+
+function cellOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  const text = typeof value === 'string' ? value.replace(FORMULA, `'$&`) : String(value);
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

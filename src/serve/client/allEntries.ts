@@ -1,0 +1,35 @@
+/** Reads a complete list, window by window. */
+import type { MirrorManifest, Page, WindowQuery } from './client.d.ts';
+
+/** Concurrent windows. More would take less time, but hosts answer more requests one after another. */
+const WINDOWS_AT_ONCE = 8;
+
+/**
+ * Yields all entries of a list, in its order. `list` fetches a window, and `readManifest` the current manifest. Throws
+ * the error of `changed` if the windows are not of one build, and otherwise what `list` rejects with.
+ */
+export async function* allEntries<Entry>(
+  list: (window: WindowQuery) => Promise<Page<Entry>>,
+  readManifest: () => Promise<MirrorManifest>,
+  changed: (message: string) => Error,
+  signal?: AbortSignal,
+): AsyncGenerator<Entry, void, undefined> {
+  const limit = (await readManifest()).page_sizes.at(-1) ?? 1;
+  let known: string | undefined;
+  // Only the first window tells how many there are.
+  for (let [offset, total, atOnce] = [0, 1, 1]; offset < total; atOnce = WINDOWS_AT_ONCE) {
+    const count = Math.min(atOnce, Math.ceil((total - offset) / limit));
+    const pages = await Promise.all(Array.from({ length: count }, (_, i) => list({ offset: offset + i * limit, limit, signal })));
+    // Builds with equal roots, or with equal digests of their blocks, have equal lists.
+    const { digest, archive, list_root } = await readManifest();
+    for (const { limit: _, offset: begin, results, ...facts } of pages) {
+      const now = JSON.stringify([facts, digest, archive, list_root]);
+      known ??= now;
+      total = facts.total;
+      if (now !== known || results.length !== Math.min(limit, total - begin))
+        throw changed('the mirror changed while the list was read; read it again');
+      yield* results;
+    }
+    offset += count * limit;
+  }
+}

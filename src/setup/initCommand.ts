@@ -1,0 +1,104 @@
+/** The init command: asks what a mirror needs, and writes the settings file. */
+import { writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+import { type Command, type Flag, type Flags, HELP, LOG, SETTINGS_FILE } from '../cli/flags.ts';
+import type { Log } from '../cli/log.ts';
+import { settingsReader } from '../cli/settings.ts';
+import type { Settings } from '../cli/settingsFile.ts';
+import { BuildError, codeOf, InputError, messageOf, UsageError } from '../errors.ts';
+import { plainCall, program } from '../program.ts';
+
+/** What is asked: the setting, the flag that answers it, and the answer that Enter gives. */
+const QUESTIONS: readonly (Flag & { readonly setting: keyof Settings; readonly question: string })[] = [
+  {
+    name: 'source',
+    setting: 'source',
+    value: 'URL',
+    question: 'Where do blocks come from? A Bitcoin Core node (core:http://127.0.0.1:8332), a database or another mirror (https://host)',
+    about: 'Where blocks come from, as in pull --from.',
+  },
+  {
+    name: 'blocks',
+    setting: 'blocks',
+    value: 'RANGE',
+    byDefault: '-1008..',
+    question: 'Which blocks? 840000.. is all of history of mainnet, -1008.. the last week',
+    about: 'Heights to pull, as in pull --blocks.',
+  },
+  {
+    name: 'dialect',
+    setting: 'dialect',
+    value: 'NAME',
+    byDefault: 'hiro',
+    question: "How do hashes look? hiro, for clients of Hiro's API, or 0x, with 0x before them",
+    about: 'Spelling of hashes, as in build --dialect.',
+  },
+  {
+    name: 'layout',
+    setting: 'layout',
+    value: 'NAME',
+    byDefault: 'archive',
+    question: 'Few large files (archive), or a file for each page (files)? A host without code answers the URLs of the API only from files',
+    about: 'Layout of the output, as in build --layout.',
+  },
+  {
+    name: 'site-url',
+    setting: 'siteUrl',
+    value: 'URL',
+    byDefault: '',
+    question: 'What is the public URL of the mirror? Enter if it has none',
+    about: 'The public URL of the mirror.',
+  },
+  {
+    name: 'upload',
+    setting: 'upload',
+    value: 'REMOTE',
+    byDefault: '',
+    question: 'Where is it uploaded? An rclone remote and a bucket, such as r2:my-bucket. Enter for nowhere',
+    about: 'Where update uploads the output.',
+  },
+];
+
+export const INIT_COMMAND: Command = {
+  call: program.callOf('init'),
+  about: `Asks what a mirror needs, and writes ${SETTINGS_FILE}, which pull, build and update read.`,
+  flags: [...QUESTIONS, LOG, HELP],
+  examples: [
+    { args: '', about: 'Asks on the terminal.' },
+    { args: '--source core:http://127.0.0.1:8332 --blocks 840000..', about: 'Writes a mirror of all history, without questions.' },
+  ],
+  exits: ['done', 'usage', 'badInput', 'buildFailed'],
+};
+
+/** Runs the command. With a flag, or without a terminal, asks nothing. Never replaces a file. */
+export async function runInit(flags: Flags, log: Log): Promise<void> {
+  flags.choice('log', ['text', 'json']);
+  const asks = QUESTIONS.every(({ name }) => !flags.has(name)) && process.stdin.isTTY && process.stdout.isTTY;
+  const answers = asks ? await ask() : new Map(QUESTIONS.map(({ name, byDefault }) => [name, flags.one(name) ?? byDefault]));
+  if (!answers.get('source')) throw new UsageError('--source must be given, as in --source core:http://127.0.0.1:8332');
+  const given = QUESTIONS.flatMap(({ name, setting }) => (answers.get(name) ? [[setting, answers.get(name)]] : []));
+  const text = `${JSON.stringify({ $schema: program.settingsSchema, ...Object.fromEntries(given) }, null, 2)}\n`;
+  (await settingsReader()).parseSettings(text, 'the settings');
+  try {
+    writeFileSync(SETTINGS_FILE, text, { flag: 'wx' });
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST')
+      throw new InputError(`${SETTINGS_FILE} exists, and init never replaces a file`, ['Change it, or remove it first.']);
+    throw new BuildError(`${SETTINGS_FILE} cannot be written: ${messageOf(error)}`);
+  }
+  log.info('written', `Wrote ${SETTINGS_FILE}. Next: ${plainCall('update')}`, { path: SETTINGS_FILE });
+}
+
+async function ask(): Promise<Map<string, string | undefined>> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const answers = new Map<string, string | undefined>();
+  try {
+    for (const { name, question, byDefault = '' } of QUESTIONS) {
+      const answer = await terminal.question(`${question}${byDefault === '' ? '' : ` [${byDefault}]`}: `);
+      answers.set(name, answer.trim() || byDefault);
+    }
+  } finally {
+    terminal.close();
+  }
+  return answers;
+}

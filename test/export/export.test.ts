@@ -1,0 +1,280 @@
+/** The command `export`: files of complete lists, compared with the API and with an independent model of the chain. */
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { readFiles } from '../../src/duckdb/readFilesSql.ts';
+import type { Store } from '../../src/duckdb/store.ts';
+import { limitsWith } from '../../src/limits.ts';
+import { withScratchStore } from '../../src/verify/verification.ts';
+import { decimal } from '../rehearsal/model/model.ts';
+import { rowsOf, temporaryFolder, testBuild } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { run, start } from '../support/cli.ts';
+import { writeRows } from '../support/nodeRows.ts';
+import { airdrop, extendedBy, modelOf } from '../support/outputStates.ts';
+import { startPlainFiles } from '../support/plainFiles.ts';
+import { extended, memoryOf } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
+import { startServer } from '../support/server.ts';
+
+const next = randomFor('exports');
+const random = (below: number) => Math.floor(next() * below);
+/** A block that gives a rune to 8 addresses. */
+const AIRDROP = 50;
+const CHAIN = extended(extendedBy(extended([], AIRDROP, random, 6), [airdrop(20)], random), 20, random, 6);
+const MODEL = modelOf(CHAIN);
+const TIP = memoryOf(CHAIN).rows.at(-1)?.block_height ?? -1;
+/** Lists are long, and those of holders are as of older blocks. */
+const limits = limitsWith({ listPage: 3, listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30 });
+const work = temporaryFolder();
+const BUILDS = [
+  ['archive', 'contract'],
+  ['files', 'hiro'],
+] as const;
+const folderOf = (layout: string) => join(work, layout);
+/** The rune of the airdrop, and others with many holders. */
+const [WIDEST, ...OTHERS] = [...MODEL.etchings()].sort((a, b) => MODEL.holders(b, AIRDROP).length - MODEL.holders(a, AIRDROP).length);
+if (WIDEST === undefined) throw new Error('the chain has no runes');
+const RUNES = [WIDEST, ...OTHERS.slice(0, 3)];
+const ADDRESSES = [...MODEL.addresses()].slice(0, 2);
+
+beforeAll(async () => {
+  writeRows(memoryOf(CHAIN), join(work, 'in'));
+  for (const [layout, dialect] of BUILDS)
+    await testBuild(folderOf(layout), { inputs: [join(work, 'in')], layout, dialect, lists: true, limits });
+  await testBuild(join(work, 'window'), { inputs: [SAMPLE_INPUT], layout: 'archive' });
+});
+
+let files = 0;
+/** Runs an export into a new file. Returns its lines and its description. */
+async function exported(args: readonly string[]): Promise<{ out: string; lines: string[]; about: Record<string, unknown> }> {
+  files += 1;
+  const out = join(work, `list-${files}`);
+  const { code, stderr } = await run('export', [...args, '--out', out], work);
+  expect([stderr, code]).toEqual(['', 0]);
+  const bytes = readFileSync(out);
+  const about = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as Record<string, unknown>;
+  expect(about).toMatchObject({ file: basename(out), bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+  const lines = bytes.toString().split('\r\n');
+  expect(args.includes('parquet') || lines.at(-1) === '').toBe(true);
+  return { out, lines: lines.slice(1, -1), about };
+}
+
+const holdersOf = (rune: (typeof RUNES)[number], height: number) =>
+  MODEL.holders(rune, height).map(({ address, amount }) => `${address},${decimal(amount, rune.divisibility)}`);
+
+describe.each(BUILDS)('from layout %s in dialect %s', (layout, dialect) => {
+  const dir = ['--dir', folderOf(layout)];
+
+  it('has the holders after any block, as the model says', async () => {
+    let found = 0;
+    for (const rune of RUNES) {
+      for (const height of [TIP, AIRDROP, AIRDROP - 1, random(TIP)]) {
+        const { lines, about } = await exported(['holders', rune.id, '--height', String(height), ...dir]);
+        expect([rune.id, height, lines]).toEqual([rune.id, height, holdersOf(rune, height)]);
+        expect(about).toMatchObject({ list: 'holders', height, rows: lines.length, dialect, rune: { id: rune.id, number: rune.number } });
+        const hash = CHAIN[height]?.hash;
+        expect([undefined, hash]).toContain(about['hash']);
+        if (height === TIP) expect(about['hash']).toBe(hash);
+        found += lines.length;
+      }
+      const { lines, about } = await exported(['holders', String(rune.number), ...dir]);
+      expect(lines).toEqual(holdersOf(rune, Number(about['height'])));
+    }
+    expect(found).toBeGreaterThan(8);
+  });
+
+  it('has balances, outputs and activity, as the model and the API say', async () => {
+    const server = await startServer(folderOf(layout));
+    try {
+      for (const address of ADDRESSES) {
+        const named = MODEL.balances(address).map(({ rune, amount }) => [rune.id, decimal(amount, rune.divisibility)]);
+        const { lines, about } = await exported(['balances', address, ...dir]);
+        expect(lines.map((line) => [line.split(',')[1], line.split(',').at(-1)])).toEqual(named);
+        expect(about).toMatchObject({ list: 'balances', address, height: TIP, hash: CHAIN[TIP]?.hash });
+        const outputs = await exported(['outputs', address, ...dir]);
+        const held = MODEL.outputsOf(address).flatMap(({ outpoint, held: all }) => all.map(({ rune }) => [outpoint, rune.id]));
+        expect(outputs.lines.map((line) => [line.split(',')[0]?.replace('0x', ''), line.split(',')[7]])).toEqual(held);
+      }
+      for (const [subject, path, from] of [
+        [WIDEST.id, `etchings/${WIDEST.id}`, 3],
+        [ADDRESSES[0] ?? '', `addresses/${ADDRESSES[0]}`, 7],
+      ] as const) {
+        const { lines } = await exported(['activity', subject, ...dir]);
+        const pages: { operation: string; location: { tx_id: string } }[][] = [];
+        for (let offset = 0; offset === 0 || pages.at(-1)?.length === 7; offset += 7) {
+          const { body } = await server.send('GET', `/runes/v1/${path}/activity?limit=7&offset=${offset}`);
+          pages.push((JSON.parse(body) as { results: (typeof pages)[number] }).results);
+        }
+        const told = pages.flat().map(({ operation, location }) => [operation, location.tx_id]);
+        expect(told.length).toBeGreaterThan(7);
+        expect(lines.map((line) => [line.split(',')[from], line.split(',')[from + 3]])).toEqual(told);
+      }
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('has the same lists over HTTP, also from a host without ranges', async () => {
+    const [server, plain] = [await startServer(folderOf(layout)), await startPlainFiles(folderOf(layout))];
+    try {
+      const args = ['holders', WIDEST.id, '--height', String(TIP)];
+      const { lines, about } = await exported([...args, ...dir]);
+      for (const url of [`http://127.0.0.1:${server.port}`, `${plain.base}/`]) {
+        // The first answer is lost.
+        let failures = 0;
+        plain.intercept = (_, __, response) => {
+          if (failures > 0) return false;
+          failures += 1;
+          response.destroy();
+          return true;
+        };
+        files += 1;
+        const out = join(work, `list-${files}`);
+        const { code, stderr } = await run('export', [...args, '--mirror', url, '--out', out], work);
+        expect([code, stderr.includes('trying again')]).toEqual([0, url.startsWith(plain.base)]);
+        expect(readFileSync(out, 'utf8').split('\r\n').slice(1, -1)).toEqual(lines);
+        const { file, ...known } = about;
+        expect(JSON.parse(readFileSync(`${out}.json`, 'utf8'))).toEqual({ ...known, file: basename(out), mirror: url });
+      }
+    } finally {
+      await server.close();
+      await plain.close();
+    }
+  });
+});
+
+it('writes Parquet with the rows of CSV, typed', async () => {
+  for (const args of [
+    ['activity', ADDRESSES[0] ?? ''],
+    ['outputs', ADDRESSES[0] ?? ''],
+    ['holders', WIDEST.id, '--height', '40'],
+  ]) {
+    const dir = ['--dir', folderOf('archive')];
+    const [{ out }, { lines }] = [await exported([...args, ...dir, '--format', 'parquet']), await exported([...args, ...dir])];
+    await withScratchStore('1GB', async ({ store }: { store: Store }) => {
+      const scan = readFiles('parquet', [out]);
+      const found = await rowsOf(`SELECT * FROM ${scan}`, store);
+      expect(
+        found.map((row) =>
+          Object.values(row)
+            .map((cell) => String(cell ?? ''))
+            .join(),
+        ),
+      ).toEqual(lines);
+      const types = await rowsOf(`SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM ${scan})`, store);
+      const numbers = ['rune_number', 'block_height', 'tx_index', 'vout', 'timestamp'];
+      for (const { column_name: name, column_type: type } of types)
+        expect([name, type]).toEqual([name, numbers.includes(String(name)) ? 'BIGINT' : 'VARCHAR']);
+    });
+  }
+});
+
+describe('refuses', () => {
+  const archive = ['--dir', join(work, 'archive')];
+  it.each([
+    [
+      'an unknown list',
+      ['holder', WIDEST.id, ...archive],
+      1,
+      'unknown list "holder"; lists are holders, balances, activity, outputs; did you mean holders?',
+    ],
+    ['two subjects', ['holders', WIDEST.id, WIDEST.id, ...archive], 1, 'only one rune or address can be given'],
+    ['no subject', ['holders'], 1, 'LIST RUNE|ADDRESS must be given'],
+    ['holders of an address', ['holders', 'bc1q0', ...archive], 1, '"bc1q0" is not a rune'],
+    ['a height of another list', ['balances', 'bc1q0', '--height', '1'], 1, '--height is for the list holders'],
+    [
+      'an address that is too long',
+      ['balances', `b1${'c'.repeat(200)}`, ...archive],
+      1,
+      'params/address must NOT have more than 100 characters',
+    ],
+    ['another format', ['holders', WIDEST.id, '--format', 'json'], 1, '--format "json" must be one of csv, parquet'],
+    ['two mirrors', ['holders', WIDEST.id, '--mirror', 'http://host', ...archive], 1, '--dir and --mirror name two mirrors'],
+    ['a URL with a password', ['holders', WIDEST.id, '--mirror', 'http://a:b@host'], 1, '--mirror must be an http(s) URL'],
+    [
+      'a height above the tip',
+      ['holders', WIDEST.id, '--height', String(TIP + 1), ...archive],
+      2,
+      `the mirror has blocks up to ${TIP}, so`,
+    ],
+    ['an unknown rune', ['holders', '999999:1', ...archive], 2, 'there is no rune "999999:1" in the mirror'],
+    [
+      'a mirror without the list',
+      ['holders', '840000:3', '--dir', join(work, 'window')],
+      2,
+      'this mirror does not have holders of runes; it has',
+    ],
+    [
+      'a folder without a mirror',
+      ['holders', WIDEST.id, '--dir', work],
+      2,
+      'is not the output folder of a build: runes/v1/manifest.json is missing',
+    ],
+    ['a missing folder for the file', ['holders', WIDEST.id, ...archive, '--out', join(work, 'no/such/file')], 2, 'no/such does not exist'],
+  ])('%s', async (_, args, exit, message) => {
+    const before = readdirSync(work);
+    const { code, stderr } = await run('export', args, work);
+    expect(stderr).toContain(message);
+    expect(code).toBe(exit);
+    expect(readdirSync(work)).toEqual(before);
+  });
+
+  it('an unknown name, and tells similar ones', async () => {
+    const { code, stderr } = await run('export', ['activity', `${WIDEST.letters.slice(0, -2)}QQ`, '--dir', folderOf('archive')], work);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/there is no rune ".*QQ" in the mirror\n {2}Similar names: [A-Z•]+/)]);
+  });
+
+  it('to replace a file', async () => {
+    for (const name of ['kept', 'kept2.json']) writeFileSync(join(work, name), 'mine');
+    for (const out of ['kept', 'kept2']) {
+      const { code, stderr } = await run('export', ['holders', WIDEST.id, '--dir', folderOf('archive'), '--out', out], work);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('exists, and export never replaces a file')]);
+    }
+    expect(['kept', 'kept2.json'].map((name) => readFileSync(join(work, name), 'utf8'))).toEqual(['mine', 'mine']);
+  });
+});
+
+it('names the file by list, subject and height, and leaves nothing of an export that fails', async () => {
+  const folder = join(work, 'named');
+  mkdirSync(folder);
+  const subject = WIDEST.id;
+  await run('export', ['holders', subject, '--height', '30', '--dir', folderOf('archive')], folder);
+  const name = `holders-${subject.replace(':', '-')}-30.csv`;
+  expect(readdirSync(folder)).toEqual([name, `${name}.json`]);
+  const damaged = join(work, 'damaged');
+  cpSync(folderOf('archive'), damaged, { recursive: true });
+  const archive = join(damaged, 'archive');
+  const segments = readdirSync(archive).map((file) => join(archive, file));
+  for (const file of segments) truncateSync(file, Math.floor(statSync(file).size / 2));
+  const { code, stderr } = await run('export', ['activity', subject, '--dir', damaged], folder);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('Error: ')]);
+  expect(readdirSync(folder)).toEqual([name, `${name}.json`]);
+});
+
+it('leaves nothing when it is stopped', { timeout: 60_000 }, async () => {
+  const plain = await startPlainFiles(folderOf('archive'));
+  const folder = join(work, 'stopped');
+  mkdirSync(folder);
+  try {
+    let asked: () => void = () => undefined;
+    const waiting = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    // The last request is never answered.
+    plain.intercept = (path) => {
+      if (!path.startsWith('archive/') || plain.asked.filter((one) => one.startsWith('archive/')).length < 4) return false;
+      asked();
+      return true;
+    };
+    const child = start('export', ['activity', WIDEST.id, '--mirror', plain.base], folder);
+    const ended = new Promise<number | null>((resolve) => child.on('exit', (code) => resolve(code)));
+    await waiting;
+    child.kill('SIGTERM');
+    expect(await ended).toBe(130);
+    expect(existsSync(folder) && readdirSync(folder)).toEqual([]);
+  } finally {
+    await plain.close();
+  }
+});

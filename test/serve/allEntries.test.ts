@@ -1,0 +1,112 @@
+/** `Mirror.all`: complete lists, in order, of one build. */
+import { join } from 'node:path';
+import { beforeAll, expect, it } from 'vitest';
+import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { Mirror, MirrorError, type Page, type WindowQuery } from '../../src/serve/client/mirrorClient.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { type PlainFiles, startPlainFiles } from '../support/plainFiles.ts';
+import { ndjson, record } from '../support/records.ts';
+
+const work = temporaryFolder();
+const BLOCK = 2000007;
+const TX_321 = '0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8';
+
+beforeAll(async () => {
+  for (const layout of LAYOUTS) await testBuild(join(work, layout), { inputs: [SAMPLE_INPUT], layout, lists: true });
+});
+
+async function withHost<T>(folder: string, use: (host: PlainFiles) => Promise<T>): Promise<T> {
+  const host = await startPlainFiles(folder);
+  try {
+    return await use(host);
+  } finally {
+    await host.close();
+  }
+}
+
+async function collect<Entry>(entries: AsyncIterable<Entry>): Promise<Entry[]> {
+  const found: Entry[] = [];
+  for await (const entry of entries) found.push(entry);
+  return found;
+}
+
+it.each(LAYOUTS)('yields every entry of every list of layout %s, once and in order', async (layout) => {
+  await withHost(join(work, layout), async ({ base }) => {
+    const mirror = new Mirror(base);
+    const [send] = (await mirror.activity({ block: BLOCK, operation: 'send' })).results;
+    const address = send?.address ?? '';
+    const rune = send?.rune.id ?? '';
+    const lists: readonly ((window: WindowQuery) => Promise<Page<unknown>>)[] = [
+      (window) => mirror.activity({ block: BLOCK, ...window }),
+      (window) => mirror.activity({ block: BLOCK, operation: 'mint', ...window }),
+      (window) => mirror.activity({ transaction: TX_321, ...window }),
+      (window) => mirror.activity({ transaction: 'ff'.repeat(32), ...window }),
+      (window) => mirror.runeActivity(rune, window),
+      (window) => mirror.runeActivity(rune, { address, ...window }),
+      (window) => mirror.addressActivity(address, window),
+      (window) => mirror.etchings(window),
+    ];
+    const lengths: number[] = [];
+    for (const list of lists.slice(0, (await mirror.manifest()).lists?.etchings === undefined ? 7 : 8)) {
+      const expected: unknown[] = [];
+      for (let total = 1; expected.length < total; ) {
+        const page = await list({ offset: expected.length, limit: 7 });
+        total = page.total;
+        expected.push(...page.results);
+        if (total === 0) break;
+      }
+      expect(await collect(mirror.all(list))).toEqual(expected);
+      lengths.push(expected.length);
+    }
+    expect(lengths.slice(0, 4)).toEqual([437, expect.any(Number), 321, 0]);
+    expect(Math.max(...lengths.slice(4))).toBeGreaterThan(60);
+  });
+});
+
+it('reads no more than the windows that are needed, and stops when it is aborted', async () => {
+  await withHost(join(work, 'archive'), async ({ base }) => {
+    const mirror = new Mirror(base);
+    let windows = 0;
+    const list = (window: WindowQuery) => {
+      windows += 1;
+      return mirror.activity({ block: BLOCK, ...window });
+    };
+    for await (const { rune } of mirror.all(list)) if (rune !== undefined) break;
+    expect(windows).toBe(1);
+    const stop = new AbortController();
+    const entries = mirror.all(list, { signal: stop.signal });
+    await entries.next();
+    stop.abort(new Error('enough'));
+    await expect(collect(entries)).rejects.toThrow('enough');
+  });
+});
+
+it.each(LAYOUTS)('rejects when the mirror in layout %s changes while a list is read', async (layout) => {
+  // 100 records. The newer build has another block.
+  const blockOf = (height: number) => Array.from({ length: 100 }, (_, i) => record(height, i));
+  const folders = [1, 2].map((heights) => {
+    const folder = join(work, `${layout}-${heights}`);
+    writeFiles(join(folder, 'in'), { 'a.ndjson': ndjson(Array.from({ length: heights }, (_, i) => blockOf(5 + i)).flat()) });
+    return folder;
+  });
+  for (const folder of folders) await testBuild(join(folder, 'out'), { inputs: [join(folder, 'in')], layout });
+  const [before = '', after = ''] = folders.map((folder) => join(folder, 'out'));
+  await withHost(before, async (host) => {
+    const read = async (mirror: Mirror, replace: () => void) => {
+      let count = 0;
+      for await (const _ of mirror.all((window) => mirror.activity({ block: 5, ...window }))) {
+        count += 1;
+        if (count === 1) replace();
+      }
+      return count;
+    };
+    const replace = () => {
+      host.folder = after;
+    };
+    expect(await read(new Mirror(host.base, { freshMs: 0 }), () => undefined)).toBe(100);
+    const failure = await read(new Mirror(host.base, { freshMs: 0 }), replace).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(MirrorError);
+    expect(failure).toMatchObject({ statusCode: 503, message: 'the mirror changed while the list was read; read it again' });
+  });
+});

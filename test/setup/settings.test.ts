@@ -1,0 +1,139 @@
+/** The settings file: which flags it replaces, what it refuses, and the commands that write and follow it. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Flags } from '../../src/cli/flags.ts';
+import { withSettings } from '../../src/cli/settings.ts';
+import { parseSettings, type Settings, settingsSchema } from '../../src/cli/settingsFile.ts';
+import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
+import { UsageError } from '../../src/errors.ts';
+import { program } from '../../src/program.ts';
+import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { ROOT, runProcess } from '../support/cli.ts';
+import { ndjson, record } from '../support/records.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+
+const SETTINGS: Settings = {
+  source: 'core:http://127.0.0.1:8332',
+  blocks: '840000..',
+  startFrom: ['https://one', 'https://two'],
+  layout: 'archive',
+  dialect: 'hiro',
+  siteUrl: 'https://mirror.example/',
+};
+
+describe('settings', () => {
+  const optionsOf = (settings: Settings, ...args: string[]) =>
+    buildOptions(withSettings(Flags.parse(BUILD_COMMAND, args), BUILD_COMMAND, settings));
+  const pullFlags = (...args: string[]) => withSettings(Flags.parse(PULL_COMMAND, args), PULL_COMMAND, SETTINGS);
+
+  it('take the place of flags of a build, and flags of theirs', () => {
+    const { site, siteUrl, lists, blocks } = optionsOf(SETTINGS);
+    expect([site.layout, site.dialect, siteUrl, lists, blocks]).toEqual(['archive', 'hiro', 'https://mirror.example/', true, undefined]);
+    expect(optionsOf(SETTINGS, '--dialect', '0x', '--layout', 'files').site).toMatchObject({ layout: 'files', dialect: 'contract' });
+  });
+
+  it.each([
+    [{ lists: true }, [], true],
+    [{ lists: false }, [], false],
+    [{}, [], false],
+    [{ lists: false, layout: 'archive' }, [], false],
+    [{ layout: 'archive' }, [], true],
+    [{ lists: true, layout: 'archive' }, [], true],
+    [{ lists: true, layout: 'files' }, ['--layout', 'archive'], true],
+    [{ lists: false, layout: 'files' }, ['--layout', 'archive'], false],
+    [{ lists: true, layout: 'archive' }, ['--layout', 'files'], true],
+  ] as const)('%j with the flags %j give lists: %s', (settings, args, expected) => {
+    expect(optionsOf(settings, ...args).lists).toBe(expected);
+  });
+
+  it('take the place of flags of a pull. A start belongs to its source', () => {
+    const flags = pullFlags();
+    expect([flags.one('from'), flags.one('blocks'), flags.all('start-from')]).toEqual([SETTINGS.source, '840000..', SETTINGS.startFrom]);
+    const other = pullFlags('--from', 'https://host', '--blocks', '5..');
+    expect([other.one('from'), other.one('blocks'), other.has('start-from')]).toEqual(['https://host', '5..', false]);
+  });
+
+  it.each([
+    [{ sorce: 'https://host' }, 'Unrecognized key: "sorce"'],
+    [{ source: '' }, 'source: Too small'],
+    [{ source: 'postgres://user:secret@host/db' }, 'source: must not have a password'],
+    [{ source: 'core:http://user:secret@127.0.0.1:8332' }, 'source: must not have a password'],
+    [{ source: 'postgres://host/db?password=secret' }, 'source: must not have a password'],
+    [{ source: 'https://host', startFrom: ['https://other'] }, 'startFrom: is only for a source that is a node'],
+    [{ source: 'core:http://127.0.0.1:8332', startFrom: ['https://user:secret@host'] }, 'startFrom.0: must not have a password'],
+    [{ dialect: 'Hiro' }, 'dialect: Invalid option'],
+    [{ lists: 'yes' }, 'lists: Invalid input'],
+    [[], 'Invalid input'],
+  ])('refuse %j without showing a secret', (settings, message) => {
+    const parse = () => parseSettings(JSON.stringify(settings), 'a.json');
+    expect(parse).toThrow(UsageError);
+    expect(parse).toThrow(`a.json: ${message}`);
+    expect(parse).not.toThrow('secret');
+  });
+
+  it('have a schema for editors, which is in the documents and accepts them', () => {
+    expect(JSON.parse(readFileSync(join(ROOT, program.settingsSchema), 'utf8'))).toEqual(JSON.parse(settingsSchema()));
+    const isRight = new Ajv2020().compile(JSON.parse(settingsSchema()));
+    expect([isRight(SETTINGS), isRight({ ...SETTINGS, sorce: 1 })]).toEqual([true, false]);
+  });
+});
+
+/** Runs a command in its own process. Throws unless it ends with exit code 0. */
+async function done(command: string, args: readonly string[], cwd: string) {
+  const finished = await runProcess(command, args, cwd);
+  expect([finished.code, finished.stderr]).toEqual([0, expect.any(String)]);
+  return finished;
+}
+
+describe('commands', () => {
+  let server: LocalHost;
+  let source: string;
+  beforeAll(async () => {
+    const [work, out] = [temporaryFolder(), join(temporaryFolder(), 'dist')];
+    writeFiles(work, { 'a.ndjson': ndjson([record(5, 1), record(6, 1)]) });
+    await testBuild(out, { inputs: [work] });
+    server = await startServer(out);
+    source = `http://127.0.0.1:${server.port}`;
+  });
+  afterAll(() => server.close());
+
+  it('init writes the file that update follows, and neither replaces what differs', async () => {
+    const work = temporaryFolder();
+    const settings = join(work, 'rune-mirror.json');
+    expect(await runProcess('update', [], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('npm run init') });
+    expect(await runProcess('init', [], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('--source must be given') });
+    await done('init', ['--source', source, '--blocks', '5..'], work);
+    expect(JSON.parse(readFileSync(settings, 'utf8'))).toEqual({
+      $schema: './docs/rune-mirror.schema.json',
+      source,
+      blocks: '5..',
+      dialect: 'hiro',
+      layout: 'archive',
+    });
+    expect(await runProcess('init', ['--source', 'https://host'], work)).toMatchObject({ code: 2 });
+    const { stdout } = await done('update', [], work);
+    expect(stdout).toMatch(/The mirror has all blocks up to 6 \([0-9.]+ s\)\.\n {2}has +2 records of 2 blocks\n {2}uploaded +nothing/);
+    const manifest = () => JSON.parse(readFileSync(join(work, 'dist/runes/v1/manifest.json'), 'utf8')) as object;
+    expect(manifest()).toMatchObject({ layout: 'archive', dialect: 'hiro', tip: { height: 6 } });
+    const before = manifest();
+    writeFileSync(settings, JSON.stringify({ source, dialect: '0x', layout: 'archive' }));
+    const refused = await runProcess('update', [], work);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('is a mirror in dialect hiro, not 0x')]);
+    expect(refused.stderr).toContain('build ended with exit code 2');
+    expect(manifest()).toEqual(before);
+    await done('build', ['--input', 'input/pulled', '--change-dialect'], work);
+    expect(manifest()).toMatchObject({ dialect: 'contract' });
+  });
+
+  it('name the settings when a flag that they replace is wrong, and the file when it is', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'other.json': JSON.stringify({ source, blocks: 'x' }) });
+    const wrong = await runProcess('pull', ['--config', 'other.json'], work);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('Flags that are not given come from other.json.')]);
+    const missing = await runProcess('build', ['--config', 'none.json'], work);
+    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('the settings file none.json cannot be read')]);
+  });
+});
