@@ -1,6 +1,6 @@
-/** Published rows: their files and list, incremental builds, and verification. */
+/** Published rows: their files and list, and verification. test/exhaustive/rowsBuilds.test.ts has incremental builds. */
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rowsIndex } from '../../src/contract/rowsSchemas.ts';
@@ -9,35 +9,21 @@ import { MANIFEST_PATH, rowFilePath, rowRunesPath } from '../../src/pages/filePa
 import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
 import { rowsIndexFile } from '../../src/rows/rowsIndex.ts';
-import {
-  CONFORMANCE_INPUTS,
-  RecordingLog,
-  rowsOf,
-  type TestBuild,
-  temporaryFolder,
-  testBuild,
-  tree,
-  treeOfRecords,
-  writeFiles,
-} from '../support/build.ts';
+import { CONFORMANCE_INPUTS, RecordingLog, rowsOf, temporaryFolder, testBuild, treeOfRecords, writeFiles } from '../support/build.ts';
+import { built, chain, published } from '../support/builtRows.ts';
 import { FakeNode } from '../support/fakeNode.ts';
-import { writeRows } from '../support/nodeRows.ts';
 import { check, list } from '../support/outputs.ts';
 import { testPull } from '../support/pull.ts';
 import { ndjson, record } from '../support/records.ts';
-import { extended, memoryOf } from '../support/runeChains.ts';
-import { randomFor } from '../support/seed.ts';
+import { memoryOf } from '../support/runeChains.ts';
 
 const work = temporaryFolder();
-const next = randomFor('rows');
-const random = (below: number) => Math.floor(next() * below);
 let store: Store;
 beforeAll(async () => {
   store = await Store.open({ memoryLimit: '500MB', threads: 2, scratch: join(work, 'scratch') });
 });
 afterAll(() => store.close());
 
-const published = (out: string) => Object.fromEntries(Object.entries(tree(out)).filter(([path]) => path.startsWith('rows/')));
 const manifestOf = (out: string) =>
   JSON.parse(readFileSync(join(out, MANIFEST_PATH), 'utf8')) as { rows?: { index: string; sha256: string } };
 const indexOf = (out: string) => rowsIndex.parse(JSON.parse(readFileSync(join(out, manifestOf(out).rows?.index ?? ''), 'utf8')));
@@ -45,36 +31,6 @@ const sha256 = (bytes: string | Buffer) => createHash('sha256').update(bytes).di
 const cells = (rows: readonly Record<string, unknown>[], columns: readonly string[]) =>
   rows.map((row) => `${JSON.stringify(columns.map((column) => row[column] ?? null))}\n`).join('');
 const columnsOf = ({ fields }: typeof RUNES) => fields.map(({ column }) => column);
-
-/** A chain of 215 blocks: two settled hundreds, and single blocks. */
-const chain = extended([], 215, random, 3);
-
-/** Files from a node, one for each block with rows, and a build of them. */
-async function built(options: Omit<TestBuild, 'inputs'> = { layout: 'archive' }) {
-  const folder = temporaryFolder();
-  const [out, input] = [join(folder, 'out'), join(folder, 'in')];
-  const put = (blocks: typeof chain) => {
-    writeRows(memoryOf(blocks), input);
-    const tip = blocks.at(-1);
-    const sources = [{ rules: 'ord', blocks: [[0, tip?.height]] }];
-    writeFileSync(
-      join(input, 'blocks.json'),
-      JSON.stringify({ sources, tip: { height: tip?.height, hash: tip?.hash }, network: 'regtest' }),
-    );
-  };
-  put(chain);
-  const build = async (more: Omit<TestBuild, 'inputs'> = {}) => {
-    const log = new RecordingLog();
-    return { ...(await testBuild(out, { inputs: [input], parquet: true, ...options, ...more, log })), notices: log.notices };
-  };
-  await build();
-  const fresh = async () => {
-    const other = join(temporaryFolder(), 'fresh');
-    await testBuild(other, { inputs: [input], parquet: true, ...options });
-    return tree(other);
-  };
-  return { folder, out, input, put, build, fresh };
-}
 
 describe('published rows', () => {
   it('are ledger rows by hundreds of settled blocks, with a list that anyone can compute', async () => {
@@ -178,61 +134,6 @@ describe('published rows', () => {
     expect([published(out), manifestOf(out).rows]).toEqual([{}, undefined]);
     expect(log.summaryRows.get('rows')).toMatch(/^not published: some of the input has no ledger rows/);
     expect(list(out, 'removed').filter((path) => path.startsWith('rows/')).length).toBeGreaterThan(3);
-  });
-});
-
-describe('an incremental build', () => {
-  it('has the files of a full one while blocks come, settle and are replaced, and lists what changed', async () => {
-    const { out, put, build, fresh } = await built({ layout: 'archive' });
-    let blocks = chain;
-    // The second hundred settles again, and the third one settles.
-    for (const [depth, more] of [
-      [3, 4],
-      [20, 30],
-      [0, 90],
-    ] as const) {
-      blocks = extended(blocks.slice(0, blocks.length - depth), more, random, 3);
-      put(blocks);
-      const before = published(out);
-      expect(await build()).toMatchObject({ notices: [] });
-      expect(tree(out)).toEqual(await fresh());
-      const now = published(out);
-      const of = (name: 'added' | 'removed') => list(out, name).filter((path) => path.startsWith('rows/'));
-      expect(of('removed').sort()).toEqual(Object.keys(before).filter((path) => now[path] === undefined));
-      expect(Object.keys(now).filter((path) => before[path] === undefined && !of('added').includes(path))).toEqual([]);
-    }
-    await check(out);
-  });
-
-  it('becomes a full one, and says so, when a file that it needs was changed or is gone', async () => {
-    for (const damage of [
-      (path: string) => writeFileSync(path, readFileSync(path).fill(1, 30, 40)),
-      (path: string) => {
-        rmSync(path);
-        mkdirSync(path);
-      },
-    ]) {
-      const { out, put, build, fresh } = await built();
-      const path = Object.keys(published(out)).find((one) => one.startsWith('rows/100-199-')) ?? '';
-      damage(join(out, path));
-      // The hundred gets another block at its end, and the rows of others come from its file.
-      put(extended(chain.slice(0, 199), 30, random, 3));
-      const { wasFull, notices } = await build();
-      expect([wasFull, notices]).toEqual([
-        true,
-        [expect.stringMatching(/100-199-.* was changed since the last build; everything is built again/)],
-      ]);
-      expect(tree(out)).toEqual(await fresh());
-    }
-  });
-
-  it('keeps files of others in the folder', async () => {
-    const { out, build } = await built();
-    writeFiles(out, { 'rows/mine.txt': 'mine', 'rows/700-799-0123456789abcdef.parquet': 'left over' });
-    await build({ full: true });
-    expect(Object.keys(published(out)).filter((path) => /mine|\/700-/.test(path))).toEqual(['rows/mine.txt']);
-    expect(await build({ parquet: false })).toMatchObject({ wasFull: true });
-    expect(Object.keys(published(out))).toEqual(['rows/mine.txt']);
   });
 });
 

@@ -1,0 +1,63 @@
+/** Incremental builds that publish rows. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { tree, writeFiles } from '../support/build.ts';
+import { built, chain, published, random } from '../support/builtRows.ts';
+import { check, list } from '../support/outputs.ts';
+import { extended } from '../support/runeChains.ts';
+
+describe('an incremental build', () => {
+  it('has the files of a full one while blocks come, settle and are replaced, and lists what changed', async () => {
+    const { out, put, build, fresh } = await built({ layout: 'archive' });
+    let blocks = chain;
+    // The second hundred settles again, and the third one settles.
+    for (const [depth, more] of [
+      [3, 4],
+      [20, 30],
+      [0, 90],
+    ] as const) {
+      blocks = extended(blocks.slice(0, blocks.length - depth), more, random, 3);
+      put(blocks);
+      const before = published(out);
+      expect(await build()).toMatchObject({ notices: [] });
+      expect(tree(out)).toEqual(await fresh());
+      const now = published(out);
+      const of = (name: 'added' | 'removed') => list(out, name).filter((path) => path.startsWith('rows/'));
+      expect(of('removed').sort()).toEqual(Object.keys(before).filter((path) => now[path] === undefined));
+      expect(Object.keys(now).filter((path) => before[path] === undefined && !of('added').includes(path))).toEqual([]);
+    }
+    await check(out);
+  });
+
+  it('becomes a full one, and says so, when a file that it needs was changed or is gone', async () => {
+    for (const damage of [
+      (path: string) => writeFileSync(path, readFileSync(path).fill(1, 30, 40)),
+      (path: string) => {
+        rmSync(path);
+        mkdirSync(path);
+      },
+    ]) {
+      const { out, put, build, fresh } = await built();
+      const path = Object.keys(published(out)).find((one) => one.startsWith('rows/100-199-')) ?? '';
+      damage(join(out, path));
+      // The hundred gets another block at its end, and the rows of others come from its file.
+      put(extended(chain.slice(0, 199), 30, random, 3));
+      const { wasFull, notices } = await build();
+      expect([wasFull, notices]).toEqual([
+        true,
+        [expect.stringMatching(/100-199-.* was changed since the last build; everything is built again/)],
+      ]);
+      expect(tree(out)).toEqual(await fresh());
+    }
+  });
+
+  it('keeps files of others in the folder', async () => {
+    const { out, build } = await built();
+    writeFiles(out, { 'rows/mine.txt': 'mine', 'rows/700-799-0123456789abcdef.parquet': 'left over' });
+    await build({ full: true });
+    expect(Object.keys(published(out)).filter((path) => /mine|\/700-/.test(path))).toEqual(['rows/mine.txt']);
+    expect(await build({ parquet: false })).toMatchObject({ wasFull: true });
+    expect(Object.keys(published(out))).toEqual(['rows/mine.txt']);
+  });
+});

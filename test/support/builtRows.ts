@@ -1,0 +1,44 @@
+/** Builds that publish rows, of a random chain. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RecordingLog, type TestBuild, temporaryFolder, testBuild, tree } from './build.ts';
+import { writeRows } from './nodeRows.ts';
+import { extended, memoryOf } from './runeChains.ts';
+import { randomFor } from './seed.ts';
+
+const next = randomFor('rows');
+export const random = (below: number): number => Math.floor(next() * below);
+
+/** The published files of rows, by path. */
+export const published = (out: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(tree(out)).filter(([path]) => path.startsWith('rows/')));
+
+/** A chain of 215 blocks: two settled hundreds, and single blocks. */
+export const chain = extended([], 215, random, 3);
+
+/** Files from a node, one for each block with rows, and a build of them. */
+export async function built(options: Omit<TestBuild, 'inputs'> = { layout: 'archive' }) {
+  const folder = temporaryFolder();
+  const [out, input] = [join(folder, 'out'), join(folder, 'in')];
+  const put = (blocks: typeof chain) => {
+    writeRows(memoryOf(blocks), input);
+    const tip = blocks.at(-1);
+    const sources = [{ rules: 'ord', blocks: [[0, tip?.height]] }];
+    writeFileSync(
+      join(input, 'blocks.json'),
+      JSON.stringify({ sources, tip: { height: tip?.height, hash: tip?.hash }, network: 'regtest' }),
+    );
+  };
+  put(chain);
+  const build = async (more: Omit<TestBuild, 'inputs'> = {}) => {
+    const log = new RecordingLog();
+    return { ...(await testBuild(out, { inputs: [input], parquet: true, ...options, ...more, log })), notices: log.notices };
+  };
+  await build();
+  const fresh = async () => {
+    const other = join(temporaryFolder(), 'fresh');
+    await testBuild(other, { inputs: [input], parquet: true, ...options });
+    return tree(other);
+  };
+  return { folder, out, input, put, build, fresh };
+}
