@@ -92,3 +92,11 @@ export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
     },
   };
 }
+
+/** Returns the bytes of all strings of a BLOB column, joined in row order. Throws when a cell is NULL. */
+export function joinedBlobs(chunk: DuckDBDataChunk, column: number): Uint8Array {
+  const { offsets, copyTo } = readBlobs(chunk, column);
+  const bytes = Buffer.allocUnsafeSlow(offsets[chunk.rowCount] ?? 0);
+  copyTo(bytes, 0, 0, chunk.rowCount);
+  return bytes;
+}
