@@ -28,15 +28,20 @@ export async function* sortedRows(
   { sortedAtOnce }: Pick<WorkLimits, 'sortedAtOnce'>,
   store: Store,
 ): AsyncGenerator<DuckDBDataChunk> {
-  await store.run(`CREATE OR REPLACE TEMP TABLE unsorted AS ${rows}`);
-  const { count } = await store.row('SELECT count(*) AS count FROM unsorted', { count: int });
+  const order = `ORDER BY ${key}, ${within}`;
+  const { count } = await store.row(`SELECT count(*) AS count FROM (${rows})`, { count: int });
   const parts = Math.ceil(count / Math.min(sortedAtOnce, Math.ceil(store.memory / rowBytes)));
-  const ends = parts > 1 ? await endsOf(parts, key, store) : [];
+  if (parts <= 1) {
+    yield* store.stream(`SELECT ${select} FROM (FROM (${rows}) ${order})`);
+    return;
+  }
+  await store.run(`CREATE OR REPLACE TEMP TABLE unsorted AS ${rows}`);
+  const ends = await endsOf(parts, key, store);
   for (const [i, end] of [...ends, undefined].entries()) {
     const start = ends[i - 1];
     const from = start === undefined ? 'true' : `${key} >= ${literal(start)}`;
     const to = end === undefined ? 'true' : `${key} < ${literal(end)}`;
-    yield* store.stream(`SELECT ${select} FROM (FROM unsorted WHERE ${from} AND ${to} ORDER BY ${key}, ${within})`);
+    yield* store.stream(`SELECT ${select} FROM (FROM unsorted WHERE ${from} AND ${to} ${order})`);
   }
   await store.run('DROP TABLE unsorted');
 }
