@@ -1,5 +1,5 @@
 /** Makes the levels of a list: reuses levels of the last build as planned (listedRecords.ts), and writes the others. */
-import { joinedBlobs } from '../../duckdb/columns.ts';
+import { joinedBlobs, readRows } from '../../duckdb/columns.ts';
 import { sortedRows, type UnsortedRows } from '../../duckdb/sortedRows.ts';
 import type { Store } from '../../duckdb/store.ts';
 import type { DocumentLevel, LevelRange } from '../../format/levels.ts';
@@ -66,7 +66,7 @@ export async function writeTexts(
   };
   // concat() copies the texts of a chunk to consecutive memory.
   for await (const chunk of sortedRows({ ...rows, select: `encode(concat(text, ''))` }, limits, store)) {
-    const bytes = joinedBlobs(chunk, 0);
+    const { bytes } = joinedBlobs(chunk, 0);
     let start = 0;
     for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
       endLine(bytes.subarray(start, end + 1));
@@ -91,7 +91,7 @@ export async function* groupRows(
 ): AsyncGenerator<readonly Row[]> {
   let group: Row[] = [];
   for await (const chunk of sortedRows(rows, limits, store)) {
-    for (const row of chunk.getRows()) {
+    for (const row of readRows(chunk)) {
       const before = group.at(-1);
       if (before !== undefined && !areTogether(before, row)) {
         yield group;
