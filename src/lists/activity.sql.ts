@@ -66,8 +66,8 @@ export async function writeActivity(
 /** Merges rows and reused levels into a level. `parts` has the reused levels, the lowest first. */
 async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: TableWriter, pointers: PointerWriter): Promise<void> {
   await rows.next();
-  for (;;) {
-    await yieldNow();
+  for (let lists = 0; ; lists += 1) {
+    if (lists % POINTERS_PER_BLOCK === 0) await yieldNow();
     let [upper, lower] = rows.isAtRow ? [rows.at(UPPER), rows.at(LOWER)] : [Number.POSITIVE_INFINITY, 0];
     for (const { entry } of parts) {
       if (entry !== undefined && (entry.key < upper || (entry.key === upper && entry.height < lower)))
