@@ -6,12 +6,14 @@ import { int, literal, type Store, text } from './store.ts';
 export interface UnsortedRows {
   /** Query for the rows. */
   readonly rows: string;
-  /** Text column that is sorted first. Rows with the same text are in the same part. */
+  /** Column of texts or numbers that is sorted first. Rows with the same value are in the same part. */
   readonly key: string;
   /** ORDER BY expressions for rows with the same key. */
   readonly within: string;
   /** Bytes of memory that DuckDB needs to sort a row: several times the length of its texts. */
   readonly rowBytes?: number;
+  /** SELECT expressions of the result. Default: all columns. */
+  readonly select?: string;
 }
 
 /** Default of `rowBytes`, enough for texts of 200 characters. */
@@ -22,19 +24,24 @@ const SAMPLES_PER_PART = 100;
 
 /** Yields the rows in order, in chunks. No other query may run before the last chunk. */
 export async function* sortedRows(
-  { rows, key, within, rowBytes = ROW_BYTES }: UnsortedRows,
+  { rows, key, within, rowBytes = ROW_BYTES, select = '*' }: UnsortedRows,
   { sortedAtOnce }: Pick<WorkLimits, 'sortedAtOnce'>,
   store: Store,
 ): AsyncGenerator<DuckDBDataChunk> {
-  await store.run(`CREATE OR REPLACE TEMP TABLE unsorted AS ${rows}`);
-  const { count } = await store.row('SELECT count(*) AS count FROM unsorted', { count: int });
+  const order = `ORDER BY ${key}, ${within}`;
+  const { count } = await store.row(`SELECT count(*) AS count FROM (${rows})`, { count: int });
   const parts = Math.ceil(count / Math.min(sortedAtOnce, Math.ceil(store.memory / rowBytes)));
-  const ends = parts > 1 ? await endsOf(parts, key, store) : [];
+  if (parts <= 1) {
+    yield* store.stream(`SELECT ${select} FROM (FROM (${rows}) ${order})`);
+    return;
+  }
+  await store.run(`CREATE OR REPLACE TEMP TABLE unsorted AS ${rows}`);
+  const ends = await endsOf(parts, key, store);
   for (const [i, end] of [...ends, undefined].entries()) {
     const start = ends[i - 1];
     const from = start === undefined ? 'true' : `${key} >= ${literal(start)}`;
     const to = end === undefined ? 'true' : `${key} < ${literal(end)}`;
-    yield* store.stream(`SELECT * FROM unsorted WHERE ${from} AND ${to} ORDER BY ${key}, ${within}`);
+    yield* store.stream(`SELECT ${select} FROM (FROM unsorted WHERE ${from} AND ${to} ${order})`);
   }
   await store.run('DROP TABLE unsorted');
 }
@@ -43,7 +50,7 @@ export async function* sortedRows(
 async function endsOf(parts: number, key: string, store: Store): Promise<string[]> {
   countCrossing('sortedAtOnce');
   const samples = await store.rows(
-    `SELECT key FROM (SELECT ${key} AS key FROM unsorted USING SAMPLE reservoir(${parts * SAMPLES_PER_PART} ROWS) REPEATABLE (1)) ORDER BY key`,
+    `SELECT s.key::VARCHAR AS key FROM (SELECT ${key} AS key FROM unsorted USING SAMPLE reservoir(${parts * SAMPLES_PER_PART} ROWS) REPEATABLE (1)) AS s ORDER BY s.key`,
     { key: text },
   );
   const ends = Array.from({ length: parts - 1 }, (_, i) => samples[Math.floor(((i + 1) * samples.length) / parts)]?.key);

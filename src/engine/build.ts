@@ -132,7 +132,9 @@ async function load({ options, output, store, state, old, progress, scratch, log
   const measure = new ReadProgress();
   progress.watch('load', () => measure.at(store.share));
   const reading = { known: state.known, range: blocks, limits, scratch, store, progress: measure, keepsRows: site.parquet };
+  await store.measureShare(true);
   const read = await readInput(inputs, [out, cache], reading);
+  await store.measureShare(false);
   const hasIds = site.layout === 'archive' && old !== undefined;
   const elsewhere = await (hasIds ? findKnown(old, read, limits, store) : findKnownInState(read, state.known, store));
   const loaded = await checkInput(read, elsewhere);

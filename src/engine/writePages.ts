@@ -61,7 +61,7 @@ export async function writePages({ options, store, state, pool, progress }: Open
   let unchanged = 0;
   progress.watch('write', () => ({ done: unchanged + pool.records, all, what: 'records' }));
   if (expected.length > 0) {
-    for await (const batch of renderBatches(store, options.site, expected, options.limits, loaded.kept)) {
+    for await (const batch of renderBatches(store, options.site, expected, options.limits, loaded.kept, pool.spare)) {
       throwIfChanged(loaded);
       const blocks = batch.blocks.filter(({ height, digest }) => {
         const row = known.get(height);

@@ -66,8 +66,8 @@ export async function writeActivity(
 /** Merges rows and reused levels into a level. `parts` has the reused levels, the lowest first. */
 async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: TableWriter, pointers: PointerWriter): Promise<void> {
   await rows.next();
-  for (;;) {
-    await yieldNow();
+  for (let lists = 0; ; lists += 1) {
+    if (lists % POINTERS_PER_BLOCK === 0) await yieldNow();
     let [upper, lower] = rows.isAtRow ? [rows.at(UPPER), rows.at(LOWER)] : [Number.POSITIVE_INFINITY, 0];
     for (const { entry } of parts) {
       if (entry !== undefined && (entry.key < upper || (entry.key === upper && entry.height < lower)))
@@ -143,6 +143,12 @@ function textOf(text: string): string {
     .join(' || ');
 }
 
+/** Returns SQL expressions of the two parts of a list's key (ListKey). */
+function keyOf(text: string): string {
+  const hash = `sha256(${textOf(text)})`;
+  return `('0x' || left(${hash}, 12))::UBIGINT AS upper, ('0x' || substr(${hash}, 13, 6))::UINTEGER AS lower`;
+}
+
 /** Returns the size of the pages of all blocks below a height, in bytes. */
 async function bytesBelow(height: number, blocks: PackedBlocks, store: Store): Promise<number> {
   const { bytes } = await store.row(`SELECT coalesce(sum(packed), 0)::BIGINT AS bytes FROM ${blocks} WHERE block_height < ${height}`, {
@@ -213,15 +219,15 @@ async function* chunksOf(
   store: Store,
 ): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
-  const hashOf = (text: string) => `sha256(${textOf(text)})`;
-  // Makes all pointers in one pass. A record without an address has NULL as hash for the lists with an address.
-  const hashes = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')].map(hashOf).join(', ');
+  const page = 'block_height, record, page_offset, page_bytes, in_page';
+  // Hashes each rune and each address once. Most pairs have few records, so finding equal pairs would take as long.
+  const hashed = (column: 'rune_id' | 'address', text: string) => `SELECT upper, lower, ${page} FROM ${records} JOIN (
+      SELECT ${column}, ${keyOf(text)} FROM (SELECT DISTINCT ${column} FROM ${records} WHERE ${isIn})) USING (${column}) WHERE ${isIn}`;
   const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),
-      pointers AS NOT MATERIALIZED (SELECT unnest([${hashes}]) AS hash, block_height AS height, record::INTEGER AS record,
-        (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length, in_page::INTEGER AS in_page
-        FROM ${records} JOIN starts USING (block_height) WHERE ${isIn})
-    SELECT ('0x' || left(hash, 12))::UBIGINT AS upper, ('0x' || substr(hash, 13, 6))::UINTEGER AS lower, * EXCLUDE (hash)
-    FROM pointers WHERE hash IS NOT NULL`;
+      pointers AS NOT MATERIALIZED (${hashed('rune_id', LISTED.rune('rune_id'))} UNION ALL ${hashed('address', LISTED.address('address'))}
+        UNION ALL SELECT ${keyOf(LISTED.both('rune_id', 'address'))}, ${page} FROM ${records} WHERE ${isIn} AND address IS NOT NULL)
+    SELECT upper, lower, block_height AS height, record::INTEGER AS record, (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length,
+      in_page::INTEGER AS in_page FROM pointers JOIN starts USING (block_height)`;
   const { count } = await store.row(`SELECT count(*) AS count FROM ${records} WHERE ${isIn}`, { count: int });
   const most = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
   if (3 * count <= most) {

@@ -26,7 +26,9 @@ export const sumsOf = (units: string, sign: string): string =>
 /** Returns SQL that normalises a sum: both parts then have the same sign, and `lower` has at most 18 digits. */
 export function joinedParts(upper: string, lower: string): string {
   const base = 10n ** BigInt(LOWER_DIGITS);
-  const [u, l] = [`(${upper} + ${lower} // ${base})`, `(${lower} % ${base})`];
+  // Dividing HUGEINTs is slow, and few sums need it.
+  const ifLarge = (large: string, small: string) => `CASE WHEN abs(${lower}) >= ${base} THEN ${large} ELSE ${small} END`;
+  const [u, l] = [`(${upper} + ${ifLarge(`${lower} // ${base}`, '0')})`, `(${ifLarge(`${lower} % ${base}`, lower)})`];
   const shift = `CASE WHEN ${u} > 0 AND ${l} < 0 THEN 1 WHEN ${u} < 0 AND ${l} > 0 THEN -1 ELSE 0 END`;
   return `(${u} - ${shift})::HUGEINT AS upper, (${l} + ${shift} * ${base})::HUGEINT AS lower`;
 }

@@ -12,7 +12,7 @@ import { int, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { documentsOf, findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { type LevelForm, reusedLevels, writeTexts } from '../engine/archive/makeLevels.ts';
 import { type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { countCrossing } from '../limits.ts';
@@ -37,7 +37,7 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   const rows = new BalanceRows(form, store);
   await rows.begin();
   const write = (kind: 'addresses' | 'holders', plan: LevelPlan, unsorted: UnsortedRows) =>
-    writeDocuments(form.writer(kind, plan), plan, documentsIn(unsorted, form.limits, store));
+    writeTexts(form.writer(kind, plan), plan, unsorted, form.limits, store);
   let isSame = true;
   for (const plan of plans) {
     // Only levels up to height `ranked` must have whole lists, so a level changes when `ranked` passes it. All levels
@@ -150,6 +150,7 @@ class BalanceRows {
       'pairs_below',
       'list_parts',
       'whole_lists',
+      'level_addresses',
     ];
     return this.#store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
   }
@@ -326,54 +327,69 @@ class BalanceRows {
       await this.#store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
   }
 
+  /** Fills the table of the level's addresses with their keys, in the order of `column`. The rowid is the position. */
+  #sortAddresses(column: 'key' | 'address'): Promise<void> {
+    return this.#store.run(`CREATE OR REPLACE TEMP TABLE level_addresses AS SELECT address, url_encode(address) AS key
+      FROM (SELECT DISTINCT address FROM level_pairs WHERE level = ${this.#level}) ORDER BY ${column}`);
+  }
+
   /** Makes the whole lists of the level's long addresses or long runes. */
   async #makeLists(subject: 'address' | 'ordinal', below: AsyncIterable<Loaded>): Promise<void> {
-    const [long, key, other, entry] =
+    const [long, addresses, rank, key, other, entry] =
       subject === 'address'
-        ? ['long_addresses', 'url_encode(address)', 'ordinal', 'balance']
-        : ['long_runes', padded('ordinal'), 'address', `'[' || to_json(address)`];
+        ? ['long_addresses', 'JOIN level_addresses AS a USING (address)', 'a.rowid', 'a.key', 'ordinal', 'balance']
+        : ['long_runes', '', 'ordinal', padded('ordinal'), 'address', `'[' || to_json(address)`];
     await this.#store.run(`CREATE OR REPLACE TEMP TABLE list_parts ${PAIRS}`);
     await this.#load('list_parts', subject, below);
     // Rows are inserted in the order of the list, so the rowid of a row gives its position.
     await this.#store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
-      SELECT ${key} AS key, ${entry} || ',"' || units || '"]' AS value
-      FROM (${extreme('newest', `FROM level_pairs SEMI JOIN ${long} USING (${subject}) UNION ALL FROM list_parts`)}) JOIN balance_runes USING (ordinal) WHERE ${isAbove('units')} ORDER BY key, strlen(units) DESC, units DESC, ${other};
-      CREATE OR REPLACE TEMP TABLE list_starts AS SELECT key, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY key`);
+      SELECT ${rank} AS rank, ${key} AS key, ${entry} || ',"' || units || '"]' AS value
+      FROM (${extreme('newest', `FROM level_pairs SEMI JOIN ${long} USING (${subject}) UNION ALL FROM list_parts`)})
+      JOIN balance_runes USING (ordinal) ${addresses} WHERE ${isAbove('units')} ORDER BY rank, strlen(units) DESC, units DESC, ${other};
+      CREATE OR REPLACE TEMP TABLE list_starts AS SELECT rank, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY rank`);
   }
 
   /** SQL that selects whole lists: the first entry of each page for the list's document, all entries for the pages. */
   get #lists(): string {
     const { listPage: page } = this.#form.limits;
-    const placed = 'SELECT key, w.rowid - start AS place, value FROM whole_lists AS w JOIN list_starts USING (key)';
-    return `SELECT key, place, '' AS other, value FROM (${placed}) WHERE place % ${page} = 0
-      UNION ALL SELECT key || ' ' || ${padded(`place // ${page}`)}, place, '', value FROM (${placed})`;
+    const placed = 'SELECT rank, key, w.rowid - start AS place, value FROM whole_lists AS w JOIN list_starts USING (rank)';
+    const start = documentStart(`key || ' ' || ${padded(`place // ${page}`)}`);
+    return `SELECT rank, 0, place, ${valueText('value')} FROM (${placed}) WHERE place % ${page} = 0
+      UNION ALL SELECT rank, 1 + place // ${page}, place, CASE WHEN place % ${page} = 0 THEN ${start} ELSE '' END || ${valueText('value')} FROM (${placed})`;
   }
 
-  /** Returns the rows of the level's documents by address: keys and values. */
+  /** Returns the rows of the level's documents by address. */
   async addressRows(): Promise<UnsortedRows> {
-    const keys = 'SELECT url_encode(address) AS key FROM long_addresses ORDER BY key';
+    await this.#sortAddresses('key');
+    const keys = 'SELECT key FROM level_addresses SEMI JOIN long_addresses USING (address) ORDER BY key';
     await this.#makeLists(
       'address',
       this.#balancesBelow(() => this.#keyRanges(keys)),
     );
+    // Pairs of a long address have documents of their own, which come after the pages of its list.
     return inOrder(`
-        SELECT url_encode(address) || CASE WHEN l.address IS NULL THEN '' ELSE ' r' || ${padded('ordinal')} END AS key, ordinal AS place, '' AS other,
-          balance || ${UNITS} AS value
-        FROM level_pairs JOIN balance_runes USING (ordinal) LEFT JOIN long_addresses AS l USING (address) WHERE level = ${this.#level}
-        UNION ALL SELECT url_encode(address), -1, '', coalesce(total, 0)::VARCHAR FROM long_addresses LEFT JOIN list_starts ON key = url_encode(address)
+        SELECT rowid AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart('key')} AS text FROM level_addresses
+        UNION ALL SELECT a.rowid, CASE WHEN l.address IS NULL THEN 0 ELSE ${MOST_PAGES} + ordinal END, ordinal,
+          CASE WHEN l.address IS NULL THEN '' ELSE ${documentStart(`key || ' r' || ${padded('ordinal')}`)} END || ${valueText('balance')} || ${UNITS}
+        FROM level_pairs JOIN balance_runes USING (ordinal) JOIN level_addresses AS a USING (address)
+          LEFT JOIN long_addresses AS l USING (address) WHERE level = ${this.#level}
+        UNION ALL SELECT a.rowid, 0, -1, ${valueText('coalesce(total, 0)')}
+        FROM long_addresses JOIN level_addresses AS a USING (address) LEFT JOIN list_starts ON rank = a.rowid
         UNION ALL ${this.#lists}`);
   }
 
-  /** Returns the rows of the level's documents by rune: keys and values. */
+  /** Returns the rows of the level's documents by rune. */
   async holderRows(): Promise<UnsortedRows> {
     const level = this.#level;
+    await this.#sortAddresses('address');
     await this.#makeLists('ordinal', this.#holdersBelow());
     return inOrder(`
-        SELECT ${padded('ordinal')} AS key, -1 AS place, '' AS other,
-          head || ',' || change || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.#form.limits.listPage} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS value
-        FROM level_runes JOIN balance_runes USING (ordinal) LEFT JOIN list_starts ON key = ${padded('ordinal')} WHERE level = ${level}
-        UNION ALL SELECT ${padded('ordinal')}, 0, address, '[' || to_json(address) || ${UNITS}
-        FROM level_pairs JOIN level_runes USING (level, ordinal) WHERE level = ${level} AND units <> before AND entries <= ${this.#form.limits.listPage}
+        SELECT ordinal AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart(padded('ordinal'))} || ${valueText('head')} || ',' || change
+          || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.#form.limits.listPage} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS text
+        FROM level_runes JOIN balance_runes USING (ordinal) LEFT JOIN list_starts ON rank = ordinal WHERE level = ${level}
+        UNION ALL SELECT ordinal, 0, a.rowid, ${valueText(`'[' || to_json(address)`)} || ${UNITS}
+        FROM level_pairs JOIN level_runes USING (level, ordinal) JOIN level_addresses AS a USING (address)
+        WHERE level = ${level} AND units <> before AND entries <= ${this.#form.limits.listPage}
         UNION ALL ${this.#lists}`);
   }
 
@@ -387,11 +403,20 @@ class BalanceRows {
   }
 }
 
-const inOrder = (rows: string): UnsortedRows => ({
-  rows: `SELECT key, value, place, other FROM (${rows})`,
-  key: 'key',
-  within: 'place, other',
-});
+/** Position of the text with which a list's own document begins. */
+const HEAD_PLACE = -2;
+
+/** More than the pages of any list. Keys have 8 digits for the number of a page. */
+const MOST_PAGES = 1e8;
+
+/** Return SQL expressions of a document's text (engine/archive/makeLevels.ts): its beginning, and a value. */
+const documentStart = (key: string): string => `chr(10) || ${key}`;
+const valueText = (value: string): string => `chr(9) || ${value}`;
+
+/** Bytes of memory that DuckDB needs to sort the text of an entry. */
+const ROW_BYTES = 400;
+
+const inOrder = (rows: string): UnsortedRows => ({ rows, key: 'rank', within: 'document, place', rowBytes: ROW_BYTES });
 
 /** Entries from a document of the last build. */
 interface Loaded {

@@ -4,6 +4,7 @@
  * incremental build produces the files of a full build. Ordinals are stable, because etchings are only added at the
  * end.
  */
+import { readRows } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
@@ -111,8 +112,12 @@ async function* renderEtchings(
   // Selects one JSON text for each row, because the store takes ten times as long to convert two dozen cells.
   const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
     FROM (SELECT ${columns.join(', ')} FROM ${wanted} JOIN ${state.runes} USING (id) LEFT JOIN ${sums} ON rune_id = id) AS e`;
-  for await (const chunk of sortedRows({ rows, key: 'key', within: 'key', rowBytes: ROW_BYTES }, limits, store)) {
-    for (const [key, json] of chunk.getRows())
+  for await (const chunk of sortedRows(
+    { rows, key: 'key', within: 'key', rowBytes: ROW_BYTES, select: `key || '', row || ''` },
+    limits,
+    store,
+  )) {
+    for (const [key, json] of readRows(chunk))
       yield { key: String(key), values: [renderEtching(etchingOf(JSON.parse(String(json)) as Row), dialect, tip)] };
   }
 }

@@ -312,7 +312,9 @@ async function* rowsOf(limits: WorkLimits, store: Store): AsyncGenerator<ListRow
       UNION ALL SELECT key, ${PLACED}, first::INTEGER, page::INTEGER, "output", "output", -1, '', NULL, NULL FROM level_removed WHERE first IS NOT NULL)`;
   // An output has a row for each of its runes.
   const areOfOutput = (before: Row, row: Row) => row[1] === MADE && [0, 1, 5].every((column) => before[column] === row[column]);
-  const unsorted = { rows, key: 'key', within: 'kind, first, page, sort, number, id' };
+  // The operator || copies the texts of a chunk to consecutive memory.
+  const select = `key || '', kind, first, page, text || '', sort || '', rune || '', units`;
+  const unsorted = { rows, key: 'key', within: 'kind, first, page, sort, number, id', select };
   for await (const group of groupRows(unsorted, areOfOutput, limits, store)) {
     const [key, kind, first, page, text, sort] = group[0] ?? [];
     const runes = runesOf(group.map((row) => [row[6], row[7]]));

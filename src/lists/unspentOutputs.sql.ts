@@ -155,7 +155,9 @@ function newOutputs(form: OutputForm, store: Store): AsyncGenerator<StoredDocume
   const rows = `SELECT "output", head, rune, units, number, id FROM (
       SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(form)})
       UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)`;
-  return documentsIn({ rows, key: '"output"', within: 'number, id' }, form.limits, store, (group) => [
+  // The operator || copies the texts of a chunk to consecutive memory.
+  const select = `"output" || '', head || '', rune || '', units`;
+  return documentsIn({ rows, key: '"output"', within: 'number, id', select }, form.limits, store, (group) => [
     String(group[0]?.[1]),
     ...runesOf(group.map(([, , rune, units]) => [rune, units])),
   ]);

@@ -48,6 +48,11 @@ class ComparedLevel implements LevelWriter {
     else if (found.values.join('\t') !== values.join('\t')) this.#differ(key);
   }
 
+  addLine(line: Uint8Array): void {
+    const [key = '', ...values] = Buffer.from(line).toString().trimEnd().split('\t');
+    this.add({ key, values });
+  }
+
   finish(): DocumentLevel | undefined {
     const { value, done } = this.#isDifferent ? { value: undefined, done: true } : this.#documents.next();
     if (done !== true && value !== undefined) this.#differ(value.key);

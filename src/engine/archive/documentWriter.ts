@@ -23,10 +23,12 @@ export class DocumentWriter {
   readonly #files: DocumentFile[] = [];
   #members: { readonly from: string; readonly gzip: Uint8Array }[] = [];
   #bytes = 0;
-  #lines: string[] = [];
+  #lines: Uint8Array[] = [];
+  /** Characters of the lines. */
   #size = 0;
   #from = '';
-  #last: string | undefined;
+  /** Key of the last line. */
+  #last: Uint8Array | undefined;
 
   constructor(objectSize: number, limits: Pick<PublishedLimits, 'documentMember'>, put: PutFile) {
     this.#objectSize = objectSize;
@@ -35,18 +37,25 @@ export class DocumentWriter {
   }
 
   add({ key, values }: StoredDocument): void {
-    if (this.#last !== undefined && key <= this.#last) throw new Error(`the document ${key} comes after ${this.#last}`);
-    const line = `${key}\t${values.join('\t')}\n`;
-    const size = this.#size + line.length;
+    this.addLine(Buffer.from(`${key}\t${values.join('\t')}\n`));
+  }
+
+  /** Adds the document of a line: UTF-8 with the line feed at its end. Keeps the bytes for some time. */
+  addLine(line: Uint8Array): void {
+    const key = line.subarray(0, line.indexOf(TAB));
+    if (this.#last !== undefined && Buffer.compare(key, this.#last) <= 0)
+      throw new Error(`the document ${textOf(key)} comes after ${textOf(this.#last)}`);
+    const characters = countCharacters(line);
+    const size = this.#size + characters;
     if (this.#lines.length > 0 && (exceeds(this.#limits, 'documentMember', size) || size > this.#objectSize)) this.#endMember();
-    if (this.#lines.length === 0) this.#from = this.#last === undefined ? '' : separatorOf(this.#last, key);
+    if (this.#lines.length === 0) this.#from = this.#last === undefined ? '' : separatorOf(textOf(this.#last), textOf(key));
     this.#lines.push(line);
-    this.#size += line.length;
+    this.#size += characters;
     this.#last = key;
   }
 
   #endMember(): void {
-    const gzip = gzipMember(Buffer.from(this.#lines.join('')));
+    const gzip = gzipMember(Buffer.concat(this.#lines));
     if (this.#members.length > 0 && this.#bytes + gzip.length > this.#objectSize) this.#endFile();
     this.#members.push({ from: this.#from, gzip });
     this.#bytes += gzip.length;
@@ -70,6 +79,17 @@ export class DocumentWriter {
     this.#endFile();
     return this.#files.length === 0 ? undefined : { first, last, files: this.#files };
   }
+}
+
+const TAB = 9;
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+
+/** Returns the length of a text in UTF-16, as of a JavaScript string. Bytes 0x80 to 0xbf continue a character. */
+function countCharacters(text: Uint8Array): number {
+  let count = 0;
+  for (const byte of text) if (byte < 0x80 || byte > 0xbf) count += byte < 0xf0 ? 1 : 2;
+  return count;
 }
 
 /** A line of a member: a document whose values are not split. `from` is its key. */

@@ -5,7 +5,7 @@ const COMMA = 0x2c;
 
 /** JSON of records, each followed by a comma, so that consecutive records are one slice. */
 export interface RecordSlices {
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array<ArrayBuffer>;
   /** Record i is bytes[offsets[i], offsets[i + 1] - 1). May have unused items after the end of the last record. */
   readonly offsets: Uint32Array;
 }
@@ -16,8 +16,9 @@ export class RecordBytes implements RecordSlices {
   offsets: Uint32Array<ArrayBuffer>;
   count = 0;
 
-  constructor(records: number, bytes: number) {
-    this.bytes = new Uint8Array(bytes);
+  /** `bytes` is a buffer whose content may be replaced, or the size of a new buffer. */
+  constructor(records: number, bytes: number | Uint8Array<ArrayBuffer>) {
+    this.bytes = typeof bytes === 'number' ? new Uint8Array(bytes) : bytes;
     this.offsets = new Uint32Array(records + 1);
   }
 

@@ -5,11 +5,12 @@ import type { Table } from '../../duckdb/table.ts';
 import { countCrossing, type WorkLimits } from '../../limits.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { JSON_TEXT, operationCode, recordJson } from './renderRecordSql.ts';
-import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './servedOrder.ts';
+import { type Arrivals, Assembler, type Batch, type ExpectedBlock, type SpareBuffers } from './servedOrder.ts';
 
 /**
  * Yields rendered records in batches. `records` is a table or SQL that has the canonical records of exactly these
- * blocks. One scan reads all records. So loading must sort input whose blocks are scattered.
+ * blocks. One scan reads all records. So loading must sort input whose blocks are scattered. `spare` has buffers for
+ * batches.
  */
 export async function* renderBatches(
   store: Store,
@@ -17,9 +18,10 @@ export async function* renderBatches(
   blocks: readonly ExpectedBlock[],
   { batchRecords }: Pick<WorkLimits, 'batchRecords'>,
   records: Table | string,
+  spare: SpareBuffers,
 ): AsyncGenerator<Batch> {
   await store.run(JSON_TEXT);
-  const assembler = new Assembler(blocks, batchRecords);
+  const assembler = new Assembler(blocks, batchRecords, spare);
   const blob = (text: string) => `encode(${text})`;
   // DOUBLE is exact up to 2^53 - 1. Only layout `files` needs tx ids, for the names of files.
   const columns = ['block_height::DOUBLE', 'tx_index::DOUBLE', 'ord::DOUBLE', operationCode, blob(recordJson(site.dialect))];

@@ -58,6 +58,12 @@ export interface Arrivals {
   readonly contractJson: Blobs | undefined;
 }
 
+/**
+ * Bytes of batches that are written. New batches reuse them, because the memory of a new buffer has to be cleared, and
+ * many new buffers cause many garbage collections.
+ */
+export type SpareBuffers = Uint8Array<ArrayBuffer>[];
+
 /** Average size of a record in bytes, for the first size of a buffer. */
 const USUAL_RECORD_BYTES = 560;
 
@@ -77,16 +83,18 @@ export class Assembler {
   #nextRank = 0;
   #left: number;
   #records: RecordColumns;
+  readonly #spare: SpareBuffers;
 
-  /** `batchRecords` is the number of records from which on a batch is complete. */
-  constructor(expected: readonly ExpectedBlock[], batchRecords: number) {
+  /** `batchRecords` is the number of records from which on a batch is complete. Takes buffers from `spare`. */
+  constructor(expected: readonly ExpectedBlock[], batchRecords: number, spare: SpareBuffers = []) {
     this.#expected = new Map(expected.map((block) => [block.height, block]));
     this.#left = expected.length;
     this.#batchRecords = batchRecords;
     const all = expected.reduce((sum, block) => sum + block.records, 0);
     const largest = expected.reduce((most, block) => Math.max(most, block.records), 0);
     this.#room = Math.min(batchRecords + largest, all);
-    this.#records = new RecordColumns(this.#room);
+    this.#spare = spare;
+    this.#records = new RecordColumns(this.#room, spare.pop());
   }
 
   /**
@@ -131,7 +139,7 @@ export class Assembler {
     const records = this.#records;
     const complete = this.#complete.sort((a, b) => a.rank - b.rank);
     this.#complete = [];
-    this.#records = new RecordColumns(this.#room);
+    this.#records = new RecordColumns(this.#room, this.#spare.pop());
     let chosen: number[] | undefined;
     if (this.#completeRecords < records.count) {
       const ranks = new Set(complete.map(({ rank }) => rank));
@@ -180,8 +188,8 @@ class RecordColumns {
   txIds: Uint8Array<ArrayBuffer>;
   #idCount = 0;
 
-  constructor(room: number) {
-    this.json = new RecordBytes(room, room * USUAL_RECORD_BYTES);
+  constructor(room: number, bytes?: Uint8Array<ArrayBuffer>) {
+    this.json = new RecordBytes(room, bytes ?? room * USUAL_RECORD_BYTES);
     this.ranks = new Uint32Array(room);
     this.txIndexes = new Float64Array(room);
     this.ords = new Float64Array(room);

@@ -13,19 +13,19 @@ export interface WriterData {
 
 /** Reply of a writer thread to each batch. */
 export type WriterReply =
-  | ({ readonly kind: 'done' } & WrittenBatch)
+  | ({ readonly kind: 'done'; readonly spare: Uint8Array<ArrayBuffer> } & WrittenBatch)
   | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined };
 
 const { site, target } = workerData as WriterData;
 const writer = new BatchWriter(site, target);
 
 parentPort?.on('message', (batch: Batch) => {
-  parentPort?.postMessage(write(batch));
+  parentPort?.postMessage(write(batch), [batch.bytes.buffer]);
 });
 
 function write(batch: Batch): WriterReply {
   try {
-    return { kind: 'done', ...writer.write(batch) };
+    return { kind: 'done', spare: batch.bytes, ...writer.write(batch) };
   } catch (error) {
     return { kind: 'failed', message: messageOf(error), code: codeOf(error) };
   }

@@ -10,7 +10,7 @@ import { exceeds, type WorkLimits } from '../../limits.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { program } from '../../program.ts';
 import { BatchWriter, type WriterTarget, type WrittenBatch, type WrittenBlock } from './batchWriter.ts';
-import type { Batch } from './servedOrder.ts';
+import type { Batch, SpareBuffers } from './servedOrder.ts';
 import type { WriterData, WriterReply } from './writer.ts';
 
 interface Writer {
@@ -37,6 +37,8 @@ export class WriterPool {
   #submitted = 0;
   /** Number of records whose pages are written. */
   records = 0;
+  /** Bytes of batches that threads have written. */
+  readonly spare: SpareBuffers = [];
   /** Set if a thread ended unexpectedly. */
   #failure: BuildError | undefined;
 
@@ -107,6 +109,7 @@ export class WriterPool {
       throw this.#failure ?? error;
     })) as [WriterReply];
     if (reply.kind === 'failed') throw writeFailure(reply);
+    this.spare.push(reply.spare);
     this.#count(batch, reply);
     writer.busy = undefined;
   }

@@ -1,0 +1,62 @@
+/** Documents from rows of texts: the same files as from documents, whatever the texts and however they are divided. */
+import { createHash } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { Store } from '../../src/duckdb/store.ts';
+import { DocumentWriter } from '../../src/engine/archive/documentWriter.ts';
+import { writeTexts } from '../../src/engine/archive/makeLevels.ts';
+import { LIMITS } from '../../src/limits.ts';
+import { temporaryFolder } from '../support/build.ts';
+
+const RANGE = { first: 0, last: 9 };
+const FILE_BYTES = 20_000;
+const limits = { documentMember: 1500 };
+const files = new Map<string, Uint8Array>();
+const put = (content: Uint8Array) => {
+  const name = createHash('sha256').update(content).digest('hex');
+  files.set(name, content);
+  return name;
+};
+
+it('texts become the same files as documents, also in several parts', async () => {
+  const store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
+  try {
+    // Characters of one to four bytes. A document has up to 2,999 values, so it extends over several chunks.
+    const value = (document: number, i: number) => `${'•😀é'.repeat(document % 4)}${(document * 7919 + i * 104729) % 99991}`;
+    const counts = Array.from({ length: 300 }, (_, document) => (document === 120 ? 2999 : document % 23));
+    const documents = counts.map((count, document) => ({
+      key: String(document).padStart(8, '0'),
+      values: ['head', ...Array.from({ length: count }, (_, i) => value(document, i))],
+    }));
+    const plain = new DocumentWriter(FILE_BYTES, limits, put);
+    for (const document of documents) plain.add(document);
+    const expected = plain.finish(RANGE);
+    expect(expected?.files.length).toBeGreaterThan(1);
+    // Members are cut by the length of JavaScript strings.
+    let [members, size] = [0, limits.documentMember];
+    for (const { key, values } of documents) {
+      const { length } = `${key}\t${values.join('\t')}\n`;
+      if (size + length > limits.documentMember) [members, size] = [members + 1, 0];
+      size += length;
+    }
+    const directories = expected?.files.map(({ file, directory }) => gunzipSync(files.get(file)?.subarray(-directory) ?? '').toString());
+    expect(directories?.flatMap((text) => JSON.parse(text) as unknown[])).toHaveLength(members);
+
+    const cells = documents.flatMap(({ key, values }, rank) => [
+      `(${rank}, -1, chr(10) || '${key}' || chr(9) || 'head')`,
+      ...values.slice(1).map((one, place) => `(${rank}, ${place}, chr(9) || '${one}')`),
+    ]);
+    await store.run(`CREATE TEMP TABLE texts AS SELECT * FROM (VALUES ${cells.join(', ')}) AS t(rank, place, text)`);
+    // Numbers as texts would be in another order: 10 before 9.
+    const rows = { rows: 'SELECT * FROM texts ORDER BY hash(text)', key: 'rank', within: 'place' };
+    for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
+      const writer = new DocumentWriter(FILE_BYTES, limits, put);
+      expect(await writeTexts(writer, RANGE, rows, { sortedAtOnce }, store)).toEqual(expected);
+    }
+    expect(
+      await writeTexts(new DocumentWriter(FILE_BYTES, limits, put), RANGE, { ...rows, rows: 'FROM texts LIMIT 0' }, LIMITS, store),
+    ).toBe(undefined);
+  } finally {
+    store.close();
+  }
+});
