@@ -67,6 +67,7 @@ async function main(): Promise<void> {
       folder: state,
       network: 'regtest',
       start,
+      rowsFrom: start.height + 1,
       outputs: choosing(outputs(), path, check, LIMITS),
       mints: new Map(),
       limits: LIMITS,

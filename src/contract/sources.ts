@@ -36,9 +36,9 @@ export type LastRead = z.infer<typeof lastRead>;
 /** Block at which a pull took over the ledger of other mirrors. A pull that read all blocks has none. */
 export const start = z.strictObject({
   class: z
-    .enum(['consistent', 'located'])
+    .enum(['consistent', 'located', 'verified'])
     .describe(
-      '`consistent`: the ledger has the digest, and the block is on the chain of the node. `located`: also, the node had those of the outputs that it was asked for.',
+      '`consistent`: the ledger has the digest, and the block is on the chain of the node. `located`: also, the node had those of the outputs that it was asked for. `verified`: the blocks up to this one gave the same digest.',
     ),
   ...lastRead.shape,
   digest: hash.describe('Digest of the ledger after this block, which all mirrors published.'),

@@ -109,7 +109,7 @@ async function pullFromNode(
   try {
     const donorClient = new Client({ ...request, headers: {}, rate: 0, onRetry: (why) => log.notice(`${why}; trying again`) });
     const donors = request.donors?.map((donor) => ({ base: baseOf(donor), client: donorClient }));
-    pull = await NodePull.open({ ...request, folder, startFrom: donors }, node, store, log).finally(() => donorClient.close());
+    pull = await NodePull.open({ ...request, folder, startFrom: donors }, node, store, log, progress).finally(() => donorClient.close());
     const result = await pull.run(progress);
     done(result);
     if (args === undefined) await pull.settle();

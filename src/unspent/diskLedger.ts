@@ -78,6 +78,8 @@ export interface StartedLedger {
   readonly folder: string;
   readonly network: string;
   readonly start: Start;
+  /** First height whose rows are written. */
+  readonly rowsFrom: number;
   /** All unspent outputs with runes, in any order. */
   readonly outputs: AsyncIterable<NewOutput>;
   readonly mints: ReadonlyMap<RuneId, number>;
@@ -88,7 +90,7 @@ export interface StartedLedger {
  * Writes a ledger that continues after a block, as if all blocks up to it had been read and settled. The last step
  * makes the ledger valid. A killed start leaves files that the next start overwrites.
  */
-export async function startLedger({ folder, network, start, outputs, mints, limits }: StartedLedger): Promise<void> {
+export async function startLedger({ folder, network, start, rowsFrom, outputs, mints, limits }: StartedLedger): Promise<void> {
   const { height, hash } = start;
   mkdirSync(folder, { recursive: true });
   const parts: SortedFile[] = [];
@@ -119,7 +121,7 @@ export async function startLedger({ folder, network, start, outputs, mints, limi
   Journal.create(join(folder, journal)).close();
   syncFolder(folder);
   const files = { outputs: [name], mints: `mints-${height}.txt`, journal };
-  writeState(folder, { format: FORMAT, network, rows_from: height + 1, base: height, base_hash: hash, ...files, start });
+  writeState(folder, { format: FORMAT, network, rows_from: rowsFrom, base: height, base_hash: hash, ...files, start });
 }
 
 export class DiskLedger implements Ledger {
@@ -185,8 +187,8 @@ export class DiskLedger implements Ledger {
   }
 
   /** Raises the class of the start. */
-  setLocated(start: Start): void {
-    this.#state = { ...this.#state, start: { ...start, class: 'located' } };
+  setStart(start: Start): void {
+    this.#state = { ...this.#state, start };
     writeState(this.#folder, this.#state);
   }
 

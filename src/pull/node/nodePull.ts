@@ -34,7 +34,8 @@ import { knownRunes } from './readPulledRunes.ts';
 import { RecentBlocks } from './recentBlocks.ts';
 import { removeReplaced } from './reorganisation.ts';
 import { RowFiles } from './rowFiles.ts';
-import { type Donor, discardStart, outputsFile, removeDownloads, startFrom } from './startFrom.ts';
+import { type Donor, takeRows } from './rowsOfStart.ts';
+import { discardStart, outputsFile, removeDownloads, startFrom } from './startFrom.ts';
 import { ahead } from './workAhead.ts';
 
 /** Longest time between two commits, in milliseconds. */
@@ -88,7 +89,7 @@ export class NodePull {
   /**
    * Opens the state of the folder. Throws an InputError if it does not match the node, the range or the pulled files.
    */
-  static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log): Promise<NodePull> {
+  static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
     const { folder, limits } = options;
     const chain = await node.chain();
     const network = NETWORKS[chain.network];
@@ -100,10 +101,11 @@ export class NodePull {
       if (found === undefined) {
         checkNew(folder);
         if (options.startFrom !== undefined) {
-          await startFrom(options.startFrom, { ...options, check: options.check ?? 'sample', chain }, node, store, log);
+          await startFrom(options.startFrom, { ...options, check: options.check ?? 'sample', chain }, node, store, log, progress);
           found = readState(state);
         }
       }
+      if (found?.start !== undefined) takeRows(folder, found.start, found.rows_from, firstHeight);
       removeDownloads(folder, found?.start?.class === 'consistent');
       const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
       const runes = await knownRunes(folder, limits, store);
@@ -146,7 +148,7 @@ export class NodePull {
     const locating = { path, network: this.#network, ledger, concurrency, signal, catchUp: () => this.#readAll(progress) };
     try {
       const { asked, spent } = await locateStart(locating, this.#node, progress);
-      ledger.setLocated(start);
+      ledger.setStart({ ...start, class: 'located' });
       this.#log.info(
         'located',
         `Located: ${this.#node.name} has ${count(asked, 'output')} of the ledger after block ${start.height}, at the same height and address; ${spent} others were spent since. Nothing has checked amounts, mints and names.`,

@@ -10,6 +10,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../cli/log.ts';
 import { count } from '../../cli/log.ts';
+import type { Progress } from '../../cli/progress.ts';
 import { openFile } from '../../contract/archiveFile.ts';
 import type { Manifest } from '../../contract/schemas.ts';
 import type { Start } from '../../contract/sources.ts';
@@ -17,7 +18,7 @@ import { replaceFile, writeNew } from '../../disk/replaceFile.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { digestOf, levelsUpTo, newestOf } from '../../engine/archive/ledgerDigest.ts';
 import { ChangedArchiveError, readStored, StoredArchive } from '../../engine/archive/storedArchive.ts';
-import { BuildError, InputError } from '../../errors.ts';
+import { BuildError, emptyIfMissing, InputError } from '../../errors.ts';
 import { isFileName } from '../../format/fileName.ts';
 import type { LedgerPoint, ListTables } from '../../format/listTables.ts';
 import type { WorkLimits } from '../../limits.ts';
@@ -31,7 +32,6 @@ import { NETWORKS } from '../../runes/networks.ts';
 import { type RuneId, runeId, runeIdText } from '../../runes/runeId.ts';
 import type { NewOutput } from '../../runes/unspentLedger.ts';
 import { removeState, startLedger } from '../../unspent/diskLedger.ts';
-import type { Client } from '../httpClient.ts';
 import { findManifest } from '../mirror/mirrorSource.ts';
 import type { PullOptions } from '../pullBlocks.ts';
 import { RUNES_FILE, STATE_FOLDER, WORK_FOLDER } from '../pulledFiles.ts';
@@ -39,24 +39,15 @@ import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { type Check, type ClaimedOutput, choosing, outpointBytes } from './locateStart.ts';
 import { RowFiles } from './rowFiles.ts';
+import { type Donor, fetchRows, START_FOLDER, wrong } from './rowsOfStart.ts';
 import { StartFiles } from './startFiles.ts';
 import { ahead } from './workAhead.ts';
-
-/** Subfolder for files of a start. Builds ignore it. */
-const START_FOLDER = '.start';
 
 /** Subfolder of it for the files of the mirror. */
 const MIRROR_FOLDER = 'mirror';
 
 /** Returns the path of the outputs to check. The file exists until they are checked. */
 export const outputsFile = (folder: string): string => join(folder, START_FOLDER, 'outputs.txt');
-
-/** A mirror whose ledger a pull may take over. */
-export interface Donor {
-  /** URL that paths of the mirror are relative to. */
-  readonly base: string;
-  readonly client: Client;
-}
 
 interface StartOptions extends Pick<PullOptions, 'wanted' | 'concurrency' | 'signal'> {
   /** The folder `pulled`. */
@@ -72,10 +63,17 @@ const MOST_ATTEMPTS = 3;
 
 /**
  * Starts a new folder. Throws an InputError if the mirrors have no common block with equal digests, if the node does
- * not have this block, or if the first mirror's files are not the ledger of its digest. A killed start continues with
- * the downloaded files.
+ * not have this block, or if the first mirror's files are not the ledger of its digest. If older blocks are wanted,
+ * fetches their rows. A killed start continues with the downloaded files.
  */
-export async function startFrom(donors: readonly Donor[], options: StartOptions, node: BitcoinNode, store: Store, log: Log): Promise<void> {
+export async function startFrom(
+  donors: readonly Donor[],
+  options: StartOptions,
+  node: BitcoinNode,
+  store: Store,
+  log: Log,
+  progress: Progress,
+): Promise<void> {
   const { folder, chain, wanted, limits } = options;
   const [first] = donors;
   if (first === undefined) return;
@@ -87,10 +85,9 @@ export async function startFrom(donors: readonly Donor[], options: StartOptions,
     if (manifest?.archive === undefined) return;
     const point = commonPoint(donors, manifests);
     await checkNode(point, chain, node);
-    if (typeof wanted.from === 'number' && wanted.from <= point.height)
-      throw new InputError(`--blocks asks for block ${wanted.from}, but rows begin above block ${point.height} of ${first.base}`, [
-        'Leave out --blocks, or leave out --start-from: then the pull reads all blocks.',
-      ]);
+    const { firstHeight } = NETWORKS[chain.network];
+    const from = Math.max(typeof wanted.from === 'number' ? wanted.from : point.height + 1, firstHeight);
+    const hasRows = from <= point.height;
     log.info('starting', `Starting at block ${point.height} with the ledger of ${first.base}, digest ${point.digest}.`, { ...point });
     try {
       const archive = await download(first, manifest.archive, point, join(folder, START_FOLDER, MIRROR_FOLDER), options);
@@ -105,11 +102,17 @@ export async function startFrom(donors: readonly Donor[], options: StartOptions,
       const donor: Ledger = { from: first, lists, dialect: manifest.dialect, archive, point, network: chain.network };
       const digest = await digestOf(chain.network, point, lists, manifest.dialect, archive);
       if (digest !== point.digest) throw wrong(first, `its files have the digest ${digest} instead of ${point.digest}`);
-      const files = new StartFiles(folder, store);
+      if (hasRows) {
+        const rows = { ...options, from, firstHeight, network: chain.network, point, folder };
+        await fetchRows(first, manifest, rows, node, { store, log, progress });
+      }
+      // With the rows of older blocks, a build needs no ledger to begin with.
+      const files = hasRows ? undefined : new StartFiles(folder, store);
       const { mints, supply } = await writeRunes(donor, files, folder, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
       const outputs = choosing(outputsOf(donor, files, supply), outputsFile(folder), options.check, limits);
-      await startLedger({ folder: join(folder, STATE_FOLDER), network: chain.network, start, outputs, mints, limits });
+      const rowsFrom = Math.min(from, point.height + 1);
+      await startLedger({ folder: join(folder, STATE_FOLDER), network: chain.network, start, rowsFrom, outputs, mints, limits });
     } catch (error) {
       // Errors of these kinds mean that the text of a file is not what a build writes.
       if (error instanceof ChangedArchiveError || error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError)
@@ -128,7 +131,8 @@ export async function startFrom(donors: readonly Donor[], options: StartOptions,
 /** Removes the downloaded files of a start; and the outputs to check, unless `keepsOutputs`. */
 export function removeDownloads(folder: string, keepsOutputs: boolean): void {
   const path = join(folder, START_FOLDER);
-  rmSync(keepsOutputs ? join(path, MIRROR_FOLDER) : path, { recursive: true, force: true });
+  const names = keepsOutputs ? emptyIfMissing(() => readdirSync(path)) : [''];
+  for (const name of names) if (join(path, name) !== outputsFile(folder)) rmSync(join(path, name), { recursive: true, force: true });
 }
 
 /** Removes everything that follows from a start, so that the next pull starts anew. */
@@ -146,9 +150,6 @@ interface Ledger {
   readonly point: LedgerPoint;
   readonly network: keyof typeof NETWORKS;
 }
-
-const wrong = ({ base }: Donor, why: string): InputError =>
-  new InputError(`${base} cannot be a start: ${why}`, ['Give another mirror with --start-from, or tell who runs it.']);
 
 async function manifestOf(donor: Donor, chain: ChainInfo): Promise<Manifest> {
   const found = await findManifest(donor.base, donor.client);
@@ -242,7 +243,12 @@ interface RuneSums {
 }
 
 /** Writes the table of runes, and their counts to `files`. */
-async function writeRunes({ lists, dialect, archive, point }: Ledger, files: StartFiles, folder: string, store: Store): Promise<RuneSums> {
+async function writeRunes(
+  { lists, dialect, archive, point }: Ledger,
+  files: StartFiles | undefined,
+  folder: string,
+  store: Store,
+): Promise<RuneSums> {
   // A killed start may have left a table, and `RowFiles` adds rows to a table.
   for (const path of [RUNES_FILE, `${RUNES_FILE}.sha256`]) rmSync(join(folder, path), { force: true });
   const rows = new RowFiles(folder, store);
@@ -267,7 +273,7 @@ async function writeRunes({ lists, dialect, archive, point }: Ledger, files: Sta
     });
     const { height, hash, digest } = point;
     const minted = mintedUnits(rune, mints);
-    files.addRune({
+    files?.addRune({
       ...{ rune_id: rune.id, mints, minted, burns, burned: unitsOf(String(burned)) },
       ...{ start_height: height, start_hash: hash, start_digest: digest },
     });
@@ -307,7 +313,7 @@ function idOf(text: string): RuneId {
  */
 async function* outputsOf(
   { from, lists, archive, point, network }: Ledger,
-  files: StartFiles,
+  files: StartFiles | undefined,
   supply: Map<RuneId, bigint>,
 ): AsyncGenerator<NewOutput & ClaimedOutput> {
   for await (const { key: name, values } of newestOf(levelsUpTo(point.height, lists).outputs, archive)) {
@@ -325,10 +331,10 @@ async function* outputsOf(
     for (const { rune, amount } of balances) supply.set(rune, (supply.get(rune) ?? 0n) - amount);
     const location = { block_height: height, block_hash: hash, tx_index: txIndex, timestamp };
     for (const [rune_id, , , , , units] of output.runes)
-      files.addOutput({ outpoint: name, ...location, address: address ?? null, rune_id, units });
+      files?.addOutput({ outpoint: name, ...location, address: address ?? null, rune_id, units });
     yield { name, height, address: address ?? '-', outpoint: outpointBytes(name), script, balances };
   }
   for (const [rune, units] of supply)
     if (units !== 0n) throw wrong(from, `the outputs of rune ${runeIdText(rune)} lack ${units} units of its premine, mints and burns`);
-  await files.putInPlace();
+  await files?.putInPlace();
 }

@@ -256,10 +256,10 @@ export interface MirrorManifest {
     };
     /**
      * Where a pull started at the ledger of other mirrors. Only in mirrors whose pull did not read all blocks. `located`:
-     * a node had those of the outputs that it was asked for.
+     * a node had those of the outputs that it was asked for. `verified`: the blocks up to the start gave the same digest.
      */
     readonly start?: {
-        readonly class: 'consistent' | 'located';
+        readonly class: 'consistent' | 'located' | 'verified';
         readonly height: number;
         readonly hash: string;
         readonly digest: string;

@@ -1,0 +1,157 @@
+/**
+ * Rows of the blocks up to a start: fetches the files that the mirror publishes, as a pull from a mirror does, so that
+ * the new folder has all of history. The rows must be of blocks of the node, and rows from the first block with runes on
+ * must add up to the digest of the ledger.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Log } from '../../cli/log.ts';
+import type { Progress } from '../../cli/progress.ts';
+import type { Manifest } from '../../contract/schemas.ts';
+import type { LastRead, Start } from '../../contract/sources.ts';
+import { syncFolder } from '../../disk/sync.ts';
+import { readFiles } from '../../duckdb/readFilesSql.ts';
+import { int, type Store, text } from '../../duckdb/store.ts';
+import { InputError } from '../../errors.ts';
+import type { LedgerPoint } from '../../format/listTables.ts';
+import { CHECKSUM_ENDING } from '../../input/discover.ts';
+import type { WorkLimits } from '../../limits.ts';
+import { digestOfRows } from '../../rows/ledgerOfRows.ts';
+import { HEIGHTS_PER_FILE } from '../../rows/rowsForm.ts';
+import type { Heights } from '../heightRange.ts';
+import type { Client } from '../httpClient.ts';
+import { MirrorSource } from '../mirror/mirrorSource.ts';
+import { RowsSource } from '../mirror/rows/rowsSource.ts';
+import { type PullOptions, pull } from '../pullBlocks.ts';
+import { listPulledFiles, PULLED_FOLDER, type PulledFile, RUNES_FILE, WORK_FOLDER } from '../pulledFiles.ts';
+import { removeFiles } from '../writePulled.ts';
+import type { BitcoinNode } from './coreNode.ts';
+
+/** A mirror whose ledger a pull may take over. */
+export interface Donor {
+  /** URL that paths of the mirror are relative to. */
+  readonly base: string;
+  readonly client: Client;
+}
+
+/** Subfolder of the folder `pulled` for files of a start. Builds ignore it. */
+export const START_FOLDER = '.start';
+
+/** Returns the folder for the fetched rows of a mirror. `from` is the first wanted block. */
+export const rowsFolder = (folder: string, from: number, base: string): string =>
+  join(folder, START_FOLDER, `rows-${from}-${createHash('sha256').update(base).digest('hex').slice(0, 16)}`);
+
+export const wrong = ({ base }: Donor, why: string): InputError =>
+  new InputError(`${base} cannot be a start: ${why}`, ['Give another mirror with --start-from, or tell who runs it.']);
+
+interface RowsOptions extends Pick<PullOptions, 'concurrency' | 'signal'> {
+  /** First wanted block. */
+  readonly from: number;
+  /** First block with runes. */
+  readonly firstHeight: number;
+  readonly network: string;
+  readonly point: LedgerPoint;
+  /** The folder `pulled`. */
+  readonly folder: string;
+  readonly limits: WorkLimits;
+}
+
+/** Headers that are compared at once. */
+const HEIGHTS_AT_ONCE = 20 * HEIGHTS_PER_FILE;
+
+/**
+ * Fetches the rows. Throws an InputError if the mirror lacks rows, if a row is of a block that the node does not have,
+ * or if the rows do not add up to the digest. A killed call continues with the files that it has.
+ */
+export async function fetchRows(
+  donor: Donor,
+  manifest: Manifest,
+  options: RowsOptions,
+  node: BitcoinNode,
+  { store, log, progress }: { readonly store: Store; readonly log: Log; readonly progress: Progress },
+): Promise<void> {
+  const { base, client } = donor;
+  const { from, point, concurrency, signal, limits } = options;
+  const last = point.height;
+  const lacking = (why: string) =>
+    new InputError(`${base} does not have the rows of blocks ${from}..${last}: ${why}`, [
+      `Give another mirror with --start-from, or leave out --blocks: then rows begin above block ${last}.`,
+    ]);
+  const [read] = manifest.sources?.[0]?.blocks[0] ?? [];
+  if (manifest.rows === undefined) throw lacking('it publishes no rows');
+  if (read === undefined || read > from) throw lacking(`its rows begin at block ${read}`);
+  const to = rowsFolder(options.folder, from, base);
+  const folder = join(to, PULLED_FOLDER);
+  mkdirSync(join(folder, WORK_FOLDER), { recursive: true });
+  // A killed call with fewer mirrors may have had a higher block.
+  removeFiles(
+    folder,
+    listPulledFiles(folder).filter((file) => file.last > last),
+  );
+  const source = new RowsSource(new MirrorSource(base, manifest, client, folder), base, client, folder, limits);
+  try {
+    // All blocks up to the start are settled. So they come in whole files, which have blocks without rows, too.
+    const confirmations = (manifest.tip?.height ?? last) - last;
+    await pull({ to, wanted: { from, to: last }, confirmations, concurrency, signal }, source, store, log, progress);
+  } finally {
+    await source.close();
+  }
+  const fault = await faultOf(folder, options, node, store);
+  if (fault === undefined) return;
+  rmSync(to, { recursive: true });
+  throw wrong(donor, fault);
+}
+
+/** Describes why fetched rows are not those of the node's chain and of the ledger. Undefined if they are. */
+async function faultOf(
+  folder: string,
+  { from, firstHeight, network, point, limits }: RowsOptions,
+  node: BitcoinNode,
+  store: Store,
+): Promise<string | undefined> {
+  const files = listPulledFiles(folder);
+  const other = await otherBlock({ first: from, last: point.height }, { folder, files }, node, store);
+  if (other !== undefined) return `it has rows of block ${other.height} (${other.hash}), which ${node.name} does not have`;
+  if (from > firstHeight) return undefined;
+  const paths = files.map(({ path }) => join(folder, path));
+  const digest = await digestOfRows({ network, point, paths, runes: join(folder, RUNES_FILE) }, limits, store);
+  return digest === point.digest ? undefined : `its rows add up to the digest ${digest} instead of ${point.digest}`;
+}
+
+/** Compares hashes and times of blocks in the rows with the headers of the node. Returns the first block that differs. */
+async function otherBlock(
+  { first, last }: Heights,
+  { folder, files }: { readonly folder: string; readonly files: readonly PulledFile[] },
+  node: BitcoinNode,
+  store: Store,
+): Promise<LastRead | undefined> {
+  for (let begin = first; begin <= last; begin += HEIGHTS_AT_ONCE) {
+    const end = Math.min(begin + HEIGHTS_AT_ONCE - 1, last);
+    const headers = await node.headers(begin, end);
+    const paths = files.filter((file) => file.first <= end && begin <= file.last).map(({ path }) => join(folder, path));
+    const blocks = await store.rows(
+      `SELECT DISTINCT block_height AS height, block_hash AS hash, "timestamp" AS time FROM ${readFiles('parquet', paths)}
+       WHERE block_height BETWEEN ${begin} AND ${end} ORDER BY height`,
+      { height: int, hash: text, time: int },
+    );
+    const other = blocks.find(({ height, hash, time }) => headers[height - begin]?.hash !== hash || headers[height - begin]?.time !== time);
+    if (other !== undefined) return other;
+  }
+  return undefined;
+}
+
+/**
+ * Moves the fetched rows of a valid start to the folder `pulled`, from the block `from` on. Rows of all blocks bring
+ * their table of runes, which has more columns than the documents of the mirror. Continues after a kill.
+ */
+export function takeRows(folder: string, { donors: [base = ''] }: Start, from: number, firstHeight: number): void {
+  const fetched = join(rowsFolder(folder, from, base), PULLED_FOLDER);
+  const paths = [...(from <= firstHeight ? [RUNES_FILE] : []), ...listPulledFiles(fetched).map(({ path }) => path)];
+  for (const path of paths.flatMap((one) => [`${one}${CHECKSUM_ENDING}`, one])) {
+    if (!existsSync(join(fetched, path))) continue;
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    renameSync(join(fetched, path), join(folder, path));
+  }
+  for (const path of new Set(['.', ...listPulledFiles(folder).map(({ path }) => dirname(path))])) syncFolder(join(folder, path));
+}

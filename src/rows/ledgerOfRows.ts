@@ -1,0 +1,90 @@
+/**
+ * Computes the digest of the ledger (lists/ledgerText.ts) from the rows of a node in files, by adding up all rows from
+ * the first block with runes on. A build makes the same digest from the documents of its archive.
+ */
+import { createHash } from 'node:crypto';
+import { readFiles } from '../duckdb/readFilesSql.ts';
+import { sortedRows } from '../duckdb/sortedRows.ts';
+import type { Store } from '../duckdb/store.ts';
+import type { LedgerPoint } from '../format/listTables.ts';
+import type { WorkLimits } from '../limits.ts';
+import type { Etching } from '../lists/etchings.ts';
+import { ledgerHead, outputLine, runeLine } from '../lists/ledgerText.ts';
+
+/** Files with all rows up to a block, and the table of their runes. */
+export interface RowsOfLedger {
+  readonly network: string;
+  readonly point: Omit<LedgerPoint, 'digest'>;
+  readonly paths: readonly string[];
+  readonly runes: string;
+}
+
+/** Characters per update of a hash, because each call has a cost. */
+const CHUNK = 1 << 16;
+
+/** Bytes that DuckDB needs to sort the JSON of a rune. */
+const RUNE_BYTES = 6000;
+
+type Limits = Pick<WorkLimits, 'sortedAtOnce'>;
+
+export async function digestOfRows(rows: RowsOfLedger, limits: Limits, store: Store): Promise<string> {
+  const hash = createHash('sha256');
+  let pending = ledgerHead(rows.network, rows.point);
+  const add = (line: string) => {
+    pending += line;
+    if (pending.length < CHUNK) return;
+    hash.update(pending);
+    pending = '';
+  };
+  await addRunes(rows, limits, store, add);
+  await addOutputs(rows, limits, store, add);
+  return hash.update(pending).digest('hex');
+}
+
+/** Sorts rows by their column `key`, and yields the values in their column `json`. */
+async function* valuesOf<Value>(rows: string, rowBytes: number, limits: Limits, store: Store): AsyncGenerator<Value> {
+  for await (const chunk of sortedRows({ rows, key: 'key', within: 'json', rowBytes }, limits, store))
+    for (const [, json] of chunk.getRows()) yield JSON.parse(String(json)) as Value;
+}
+
+type Add = (line: string) => void;
+
+async function addRunes({ point, paths, runes }: RowsOfLedger, limits: Limits, store: Store, add: Add): Promise<void> {
+  const counts = `SELECT rune_id, count(*) FILTER (operation = 'mint') AS mints, count(*) FILTER (operation = 'burn') AS burns,
+      (sum(amount::BIGNUM) FILTER (operation = 'burn'))::VARCHAR AS burned
+    FROM ${readFiles('parquet', paths)} WHERE operation IN ('mint', 'burn') AND block_height <= ${point.height} GROUP BY rune_id`;
+  // A table of runes has no text for the symbol of a rune without one, and no txid for the rune of the protocol itself.
+  const rows = `SELECT lpad(number::VARCHAR, 9, '0') AS key, to_json(r)::VARCHAR AS json
+    FROM (SELECT t.* REPLACE (coalesce(symbol, '¤') AS symbol, lpad(coalesce(tx_id, ''), 64, '0') AS tx_id),
+        coalesce(mints, 0) AS mints, coalesce(burns, 0) AS burns, coalesce(burned, '0') AS burned
+      FROM ${readFiles('parquet', [runes])} t LEFT JOIN (${counts}) c ON c.rune_id = t.id WHERE block_height <= ${point.height}) r`;
+  type Rune = Omit<Etching, 'counts'> & { readonly mints: number; readonly burns: number; readonly burned: string };
+  for await (const { burned, ...rune } of valuesOf<Rune>(rows, RUNE_BYTES, limits, store))
+    add(runeLine(rune, { ...rune, burned: BigInt(burned) }));
+}
+
+async function addOutputs({ point, paths }: RowsOfLedger, limits: Limits, store: Store, add: Add): Promise<void> {
+  const upTo = `FROM ${readFiles('parquet', paths)} WHERE block_height <= ${point.height}`;
+  const spent = `SELECT split_part(one, ':', 1) AS tx_id, split_part(one, ':', 2)::BIGINT AS "output"
+    FROM (SELECT unnest(string_split(spent, ',')) AS one ${upTo} AND spent IS NOT NULL)`;
+  const rows = `SELECT tx_id || lpad("output"::VARCHAR, 10, '0') AS key,
+      json_array(tx_id || ':' || "output", block_height, tx_index, address, rune_id, amount)::VARCHAR AS json
+    FROM (SELECT * ${upTo} AND operation = 'receive' AND "output" IS NOT NULL) ANTI JOIN (${spent}) USING (tx_id, "output")`;
+  type Received = readonly [output: string, height: number, txIndex: number, address: string | null, id: string, units: string];
+  let [first, units]: [Received | undefined, Map<string, bigint>] = [undefined, new Map()];
+  const endOutput = () => {
+    if (first === undefined) return;
+    const [output, height, txIndex, address] = first;
+    const runes = [...units].map(([id, sum]) => [id, 0, '', '', 0, String(sum)] as const);
+    add(outputLine({ output, place: [height, '', txIndex, 0], address: address ?? undefined, runes }));
+  };
+  for await (const received of valuesOf<Received>(rows, 2048, limits, store)) {
+    if (received[0] !== first?.[0]) {
+      endOutput();
+      [first, units] = [received, new Map()];
+    }
+    const [, , , , id, amount] = received;
+    units.set(id, (units.get(id) ?? 0n) + BigInt(amount));
+  }
+  endOutput();
+}

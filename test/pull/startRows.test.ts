@@ -1,0 +1,214 @@
+/** Pulls from a node that start at a mirror and take over the rows of older blocks, too. */
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Store } from '../../src/duckdb/store.ts';
+import { MANIFEST_PATH } from '../../src/pages/filePaths.ts';
+import { rowsFolder } from '../../src/pull/node/rowsOfStart.ts';
+import { copyTable, NODE_LEDGER } from '../../src/rows/rowsForm.ts';
+import { filesBelow, temporaryFolder, tree } from '../support/build.ts';
+import type { FakeBlock } from '../support/fakeNode.ts';
+import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
+import { check } from '../support/outputs.ts';
+import { type PlainFiles, startPlainFiles } from '../support/plainFiles.ts';
+import { failedPull } from '../support/pull.ts';
+import { extended, memoryOf } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
+import { StartedPulls } from '../support/startedPulls.ts';
+
+const next = randomFor('rows of starts');
+const random = (below: number) => Math.floor(next() * below);
+const CHAIN = extended([], 260, random, 6, 5);
+/** Blocks that the mirror has. The newest end of its lower levels is in the middle of a hundred. */
+const [LENGTH, START] = [230, 219];
+
+let pulls: StartedPulls;
+let donor: PlainFiles;
+const [input, out] = [temporaryFolder(), join(temporaryFolder(), 'donor')];
+
+beforeAll(async () => {
+  pulls = await StartedPulls.begin(CHAIN.slice(0, LENGTH));
+  await pulls.pull(input);
+  const { manifest } = await pulls.build(out, input, { parquet: true });
+  expect(manifest.ledger?.height).toBe(START);
+  donor = await startPlainFiles(out);
+});
+afterAll(async () => {
+  await donor.close();
+  await pulls.node.close();
+});
+
+const start = (to: string, from: number, options = {}) =>
+  pulls.pull(to, { donors: [new URL(donor.base)], wanted: { from, to: undefined }, ...options });
+const failed = (to: string, base: string, from = 0, options = {}) =>
+  failedPull(`core:${pulls.node.url}`, to, {
+    ...{ limits: pulls.limits, retries: 1, donors: [new URL(base)], wanted: { from, to: undefined }, confirmations: 100, ...options },
+  });
+const rowsFrom = (chain: readonly FakeBlock[], height: number) =>
+  memoryRows({ rows: memoryOf(chain).rows.filter((row) => row.block_height >= height) });
+const startOf = (to: string) => JSON.parse(readFileSync(join(to, 'pulled/blocks.json'), 'utf8')).start;
+/** The files of rows, except those of the hundred of the start, which one pull has block by block until it is settled. */
+const settledRows = (to: string) =>
+  Object.fromEntries(Object.entries(pulledTree(to)).filter(([path]) => /^[0-9]/.test(path) && !/\/2[0-9][0-9]-/.test(path)));
+
+describe('a start with the rows of all blocks', () => {
+  it('is as a pull that read all blocks, through new blocks and reorganisations', async () => {
+    const [to, complete] = [temporaryFolder(), temporaryFolder()];
+    const [built, all] = [join(temporaryFolder(), 'dist'), join(temporaryFolder(), 'all')];
+    pulls.node.replace(CHAIN.slice(0, LENGTH));
+    pulls.node.options.prunedBelow = START - 4;
+    await start(to, 0);
+    pulls.node.options.prunedBelow = undefined;
+    const fork = extended(CHAIN.slice(0, LENGTH - 5), 20, random, 6);
+    const longer = extended(fork, 80, random, 6);
+    for (const chain of [CHAIN.slice(0, LENGTH), CHAIN, fork, longer]) {
+      pulls.node.replace(chain);
+      await pulls.pull(to);
+      await pulls.pull(complete);
+      expect(await pulledRows(to)).toEqual(rowsFrom(chain, 0));
+      const builds = [await pulls.build(built, to), await pulls.build(all, complete)];
+      const [ours, theirs] = builds.map(({ manifest }) => manifest);
+      expect(ours!.start).toEqual(startOf(to));
+      expect({ ...ours, start: undefined }).toEqual({ ...theirs, start: undefined });
+      // The same files of all lists, so the same answers.
+      expect(tree(join(built, 'archive'))).toEqual(tree(join(all, 'archive')));
+    }
+    expect(settledRows(to)).toEqual(settledRows(complete));
+    expect(Object.keys(settledRows(to))).toEqual(expect.arrayContaining(['0/0-99.parquet', '0/100-199.parquet']));
+    await check(built);
+    expect(readdirSync(join(to, 'pulled')).includes('start')).toBe(false);
+    const names = (folder: string) => Object.keys(pulledTree(folder)).filter((path) => !/\/2[0-9][0-9]-/.test(path));
+    expect(names(to)).toEqual(names(complete));
+    expect(startOf(to)).toMatchObject({ class: 'located', height: START, donors: [donor.base] });
+  });
+
+  it('takes rows from a later block on, as a pull of all blocks that writes only these', async () => {
+    const [to, complete] = [temporaryFolder(), temporaryFolder()];
+    pulls.node.replace(CHAIN.slice(0, LENGTH));
+    await start(to, 137, { confirmations: 10 });
+    await pulls.pull(complete, { wanted: { from: 137, to: undefined }, confirmations: 10 });
+    expect(await pulledRows(to)).toEqual(rowsFrom(CHAIN.slice(0, LENGTH), 137));
+    expect(settledRows(to)).toEqual(settledRows(complete));
+    const [built, all] = [join(temporaryFolder(), 'dist'), join(temporaryFolder(), 'all')];
+    const [ours, theirs] = [(await pulls.build(built, to)).manifest, (await pulls.build(all, complete)).manifest];
+    expect({ ...ours, start: undefined }).toEqual({ ...theirs, start: undefined });
+    await check(built);
+  });
+
+  it('continues with the rows that it has, and after a kill between its last steps', async () => {
+    const [to, killed] = [temporaryFolder(), temporaryFolder()];
+    pulls.node.replace(CHAIN.slice(0, LENGTH));
+    const { intercept } = donor;
+    let files = 2;
+    donor.asked.length = 0;
+    donor.intercept = (path, file, response) => {
+      if (!/^rows\/[0-9]/.test(path) || --files >= 0) return intercept(path, file, response);
+      response.writeHead(503).end();
+      return true;
+    };
+    expect((await failed(to, donor.base)).exitCode).toBe(3);
+    donor.intercept = intercept;
+    expect(filesBelow(join(to, 'pulled')).filter((path) => /^[0-9]/.test(path))).toEqual([]);
+    const fetched = donor.asked.filter((path) => /^rows\/[0-9]/.test(path)).slice(0, 2);
+    donor.asked.length = 0;
+    await start(to, 0);
+    expect(donor.asked.filter((path) => fetched.includes(path))).toEqual([]);
+    expect(filesBelow(join(to, 'pulled')).filter((path) => path.includes('.start'))).toEqual([]);
+
+    // A kill after the ledger was written: some files are not in their place yet.
+    cpSync(to, killed, { recursive: true });
+    const [pulled, rows] = [join(killed, 'pulled'), join(rowsFolder(join(killed, 'pulled'), 0, donor.base), 'pulled')];
+    for (const path of ['0/0-99.parquet', '0/0-99.parquet.sha256', '0/100-199.parquet', 'runes.parquet', 'runes.parquet.sha256']) {
+      mkdirSync(join(rows, '0'), { recursive: true });
+      renameSync(join(pulled, path), join(rows, path));
+    }
+    await pulls.pull(killed);
+    expect(pulledTree(killed)).toEqual(pulledTree(to));
+  });
+
+  it('needs a mirror that publishes the rows, and says it', async () => {
+    pulls.node.replace(CHAIN.slice(0, LENGTH));
+    const plain = join(temporaryFolder(), 'plain');
+    await pulls.build(plain, input);
+    const host = await startPlainFiles(plain);
+    try {
+      const error = await failed(temporaryFolder(), host.base);
+      expect([error.exitCode, error.message]).toEqual([
+        2,
+        `${host.base} does not have the rows of blocks 0..${START}: it publishes no rows`,
+      ]);
+    } finally {
+      await host.close();
+    }
+    // A mirror that started itself has no older rows.
+    const [to, started] = [temporaryFolder(), join(temporaryFolder(), 'started')];
+    await pulls.startAt(to, out);
+    pulls.node.replace(CHAIN);
+    await pulls.pull(to);
+    await pulls.build(started, join(to, 'pulled'), { parquet: true });
+    const other = await startPlainFiles(started);
+    try {
+      expect((await failed(temporaryFolder(), other.base)).message).toContain(`its rows begin at block ${START + 1}`);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+/** Builds a mirror from the rows of the honest one with another value in each row of a condition. */
+async function rewritten(value: string, where: string): Promise<string> {
+  const [copy, lying] = [temporaryFolder(), join(temporaryFolder(), 'lying')];
+  cpSync(join(input, 'pulled'), join(copy, 'pulled'), { recursive: true });
+  const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: temporaryFolder() });
+  try {
+    for (const path of filesBelow(join(copy, 'pulled')).filter((one) => /^[01]\/.*\.parquet$/.test(one))) {
+      const file = join(copy, 'pulled', path);
+      const [, column = ''] = /AS (\w+)$/.exec(value) ?? [];
+      const cell = `CASE WHEN ${where} THEN ${value.replace(/ AS \w+$/, '')} ELSE ${column} END AS ${column}`;
+      await store.run(copyTable(`SELECT * REPLACE (${cell}) FROM '${file}'`, NODE_LEDGER.order, `${file}.new`));
+      renameSync(`${file}.new`, file);
+      rmSync(`${file}.sha256`);
+    }
+  } finally {
+    store.close();
+  }
+  await pulls.build(lying, copy, { parquet: true });
+  return lying;
+}
+
+describe('a mirror whose rows lie', () => {
+  const expectFound = async (mirror: string, message: RegExp) => {
+    const [host, to] = [await startPlainFiles(mirror), temporaryFolder()];
+    try {
+      const error = await failed(to, host.base);
+      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
+      expect(filesBelow(join(to, 'pulled')).filter((path) => /[0-9]-[0-9]|blocks|state\.json/.test(path))).toEqual([]);
+    } finally {
+      await host.close();
+    }
+  };
+
+  it('about which output was spent is found, because the rows give another ledger', async () => {
+    pulls.node.replace(CHAIN.slice(0, LENGTH));
+    const lying = await rewritten(`regexp_replace(spent, '^[^,]*,?', '') AS spent`, `spent LIKE '%,%'`);
+    // The honest ledger with the rows of the lie: no record depends on them.
+    const liar = join(temporaryFolder(), 'liar');
+    cpSync(out, liar, { recursive: true });
+    cpSync(join(lying, 'rows'), join(liar, 'rows'), { recursive: true });
+    const [path, other] = [liar, lying].map((folder) => join(folder, MANIFEST_PATH)) as [string, string];
+    const { rows } = JSON.parse(readFileSync(other, 'utf8')) as { rows: object };
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), rows }));
+    await expectFound(liar, /its rows add up to the digest [0-9a-f]{64} instead of/);
+  });
+
+  it.each(['block_hash', 'timestamp'])('about the %s of a block is found in the headers of the node', async (column) => {
+    pulls.node.replace(CHAIN.slice(0, LENGTH));
+    const etched = new Set(
+      memoryOf(CHAIN).rows.flatMap(({ operation, block_height: height }) => (operation === 'etching' ? [height] : [])),
+    );
+    const { block_height: height } = memoryOf(CHAIN).rows.find((row) => row.block_height > 20 && !etched.has(row.block_height))!;
+    const value = column === 'timestamp' ? `timestamp + 1` : `'${'ab'.repeat(32)}'`;
+    const lying = await rewritten(`${value} AS ${column}`, `block_height = ${height}`);
+    await expectFound(lying, new RegExp(`it has rows of block ${height} .*, which Bitcoin Core .* does not have`));
+  });
+});
