@@ -58,6 +58,11 @@ export const PULL_COMMAND: Command = {
       byDefault: 'sample',
       about: 'Which outputs of a start to compare with the node: 15,000 random ones, or all, which takes long.',
     },
+    {
+      name: 'verify-start',
+      value: 'DIR',
+      about: 'Verifies the start by the input folder of another pull, which read all blocks from a node.',
+    },
     { name: 'follow', about: 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.' },
     {
       heading: 'Speed and retries',
@@ -89,7 +94,7 @@ export const PULL_COMMAND: Command = {
     { args: '--from https://host --blocks -2016..', about: 'Keep only the last 2,016 blocks.' },
   ],
   positionals: { name: 'arguments for the build', least: 0 },
-  exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
+  exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed', 'interrupted'],
 };
 
 /**
@@ -120,6 +125,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<
     cookie: flags.one('cookie'),
     donors: flags.has('start-from') ? flags.all('start-from').map(parseDonor) : undefined,
     check: flags.choice('check', CHECKS),
+    history: flags.one('verify-start'),
     follow: flags.has('follow') ? flags.positionals : undefined,
     memoryLimit: memoryLimitOf(flags),
     limits,
@@ -137,7 +143,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<
 /** Throws a UsageError for flags that have no effect with this source. */
 function checkUse(flags: Flags, from: URL | NodeUrl): void {
   const isNode = from instanceof NodeUrl;
-  const unused = isNode ? ['header', 'rate'] : ['cookie', 'start-from', 'check', 'follow'];
+  const unused = isNode ? ['header', 'rate'] : ['cookie', 'start-from', 'check', 'verify-start', 'follow'];
   const given = unused.find((name) => flags.has(name));
   if (given !== undefined)
     throw new UsageError(`--${given} has no use with ${isNode ? 'a' : 'anything but a'} Bitcoin Core node as --from`);

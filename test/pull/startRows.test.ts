@@ -155,6 +155,57 @@ describe('a start with the rows of all blocks', () => {
   });
 });
 
+describe('a start is verified by a pull that read all blocks', () => {
+  const history = (to: string) => ({ history: to });
+
+  it('which the manifest then says, and later pulls keep', async () => {
+    const to = temporaryFolder();
+    pulls.node.replace(CHAIN.slice(0, LENGTH));
+    await start(to, 0, history(input));
+    expect(startOf(to)).toMatchObject({ class: 'verified', height: START });
+    pulls.node.replace(CHAIN);
+    await pulls.pull(to);
+    const { manifest } = await pulls.build(join(temporaryFolder(), 'dist'), to);
+    expect(manifest.start).toMatchObject({ class: 'verified', height: START });
+  });
+
+  it.each([
+    ['of fewer blocks', { wanted: { from: undefined, to: START - 1 } }],
+    ['of rows from a later block on', { wanted: { from: 100, to: undefined } }],
+  ])('but not by a pull %s, or by one that started at a mirror itself', async (_, options) => {
+    const [to, other] = [temporaryFolder(), temporaryFolder()];
+    pulls.node.replace(CHAIN.slice(0, LENGTH));
+    await pulls.pull(other, options);
+    await pulls.startAt(to, out);
+    for (const folder of [other, to]) {
+      const error = await failedPull(`core:${pulls.node.url}`, to, { limits: pulls.limits, confirmations: 100, ...history(folder) });
+      expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('is not a pull from a node of regtest that read all')]);
+    }
+    expect(startOf(to)).toMatchObject({ class: 'located' });
+  });
+
+  it('which alone finds a mirror that lies about a symbol', async () => {
+    const [copy, lying, to] = [temporaryFolder(), join(temporaryFolder(), 'lying'), temporaryFolder()];
+    pulls.node.replace(CHAIN.slice(0, LENGTH));
+    cpSync(join(input, 'pulled'), join(copy, 'pulled'), { recursive: true });
+    const runes = join(copy, 'pulled/runes.parquet');
+    const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: temporaryFolder() });
+    try {
+      await store.run(`COPY (SELECT * REPLACE ('X' AS symbol) FROM '${runes}') TO '${runes}.new' (FORMAT parquet)`);
+    } finally {
+      store.close();
+    }
+    renameSync(`${runes}.new`, runes);
+    rmSync(`${runes}.sha256`);
+    await pulls.build(lying, copy);
+    const { digest } = await pulls.startAt(to, lying);
+    expect(startOf(to)).toMatchObject({ class: 'located', digest });
+    const error = await failedPull(`core:${pulls.node.url}`, to, { limits: pulls.limits, confirmations: 100, ...history(input) });
+    expect([error.exitCode, error.message]).toEqual([4, expect.stringContaining(`but the start has ${digest}`)]);
+    expect(startOf(to)).toMatchObject({ class: 'located' });
+  });
+});
+
 /** Builds a mirror from the rows of the honest one with another value in each row of a condition. */
 async function rewritten(value: string, where: string): Promise<string> {
   const [copy, lying] = [temporaryFolder(), join(temporaryFolder(), 'lying')];

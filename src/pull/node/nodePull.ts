@@ -36,6 +36,7 @@ import { removeReplaced } from './reorganisation.ts';
 import { RowFiles } from './rowFiles.ts';
 import { type Donor, takeRows } from './rowsOfStart.ts';
 import { discardStart, outputsFile, removeDownloads, startFrom } from './startFrom.ts';
+import { verifyStart } from './verifyStart.ts';
 import { ahead } from './workAhead.ts';
 
 /** Longest time between two commits, in milliseconds. */
@@ -53,6 +54,8 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly startFrom?: readonly Donor[] | undefined;
   /** Which outputs of a start to check; a sample by default. */
   readonly check?: Check | undefined;
+  /** Input folder of a pull that read all blocks. It verifies the start. */
+  readonly history?: string | undefined;
 }
 
 /** Thrown if the node's chain changes while it is read. */
@@ -65,6 +68,7 @@ export class NodePull {
   readonly #ledger: DiskLedger;
   readonly #rows: RowFiles;
   readonly #folder: NodeFolder;
+  readonly #store: Store;
   readonly #log: Log;
   /** Last look that was announced. */
   #look: Look | undefined;
@@ -75,13 +79,22 @@ export class NodePull {
   #tip = -1;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
 
-  private constructor(options: NodePullOptions, node: BitcoinNode, network: Network, ledger: DiskLedger, rows: RowFiles, log: Log) {
+  private constructor(
+    options: NodePullOptions,
+    node: BitcoinNode,
+    network: Network,
+    ledger: DiskLedger,
+    rows: RowFiles,
+    store: Store,
+    log: Log,
+  ) {
     this.#options = options;
     this.#node = node;
     this.#network = network;
     this.#ledger = ledger;
     this.#rows = rows;
     this.#folder = new NodeFolder(options.folder, ledger, rows);
+    this.#store = store;
     this.#log = log;
     this.#recent = new RecentBlocks((hash) => node.readBlock(hash));
   }
@@ -111,7 +124,7 @@ export class NodePull {
       const runes = await knownRunes(folder, limits, store);
       const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
       const rows = new RowFiles(folder, store);
-      const pull = new NodePull(options, node, network, ledger, rows, log);
+      const pull = new NodePull(options, node, network, ledger, rows, store, log);
       try {
         pull.#folder.check();
         if (runes.some((rune) => rune.height > ledger.height)) rows.hasOldRunes = true;
@@ -134,10 +147,25 @@ export class NodePull {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
     const result = await this.#readAll(progress);
     const { start } = this.#ledger;
+    const { history } = this.#options;
+    if (history !== undefined) return this.#verify(start, history);
     if (start?.class !== 'consistent') return result;
     if (this.#ledger.height === this.#tip) return this.#locate(start, progress);
     this.#log.notice(`the outputs of the start are checked when a pull has reached the last block of ${this.#node.name}`);
     return result;
+  }
+
+  /** Verifies the start by a pull that read all blocks. */
+  async #verify(start: Start | undefined, history: string): Promise<PullResult> {
+    const { folder, limits } = this.#options;
+    if (start === undefined) throw new InputError(`${folder} did not start at a mirror, so there is no start to verify`);
+    const { firstHeight } = this.#network;
+    await verifyStart(start, history, { network: this.#ledger.network, firstHeight }, limits, this.#store);
+    this.#ledger.setStart({ ...start, class: 'verified' });
+    removeDownloads(folder, false);
+    const { height } = start;
+    this.#log.info('verified', `Verified: the blocks up to ${height} give the digest of the start.`, { height, class: 'verified' });
+    return { ...this.#totals, heights: this.#folder.list(this.#ledger.height) };
   }
 
   /** Asks the node for outputs of a start. Removes all files if the node has others. */
