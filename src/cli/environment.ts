@@ -6,10 +6,6 @@ export const SECRETS = {
   databasePassword: 'PGPASSWORD',
 } as const;
 
-/** Returns an environment without secrets, for the builds that a pull starts. */
-export const withoutSecrets = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !Object.values<string>(SECRETS).includes(name)));
-
 /** Returns an environment variable. Undefined if the runtime may not read it, such as Deno without `--allow-env`. */
 export function variableOf(name: string, env: NodeJS.ProcessEnv): string | undefined {
   try {
