@@ -33,6 +33,7 @@ export const BENCH_NODE_COMMAND: Command = {
       about: 'Unspent outputs with runes before these blocks; one run for each number.',
     },
     { name: 'runes', value: 'N', byDefault: '1000', about: 'Number of runes before these blocks.' },
+    { name: 'layout', value: 'NAME', byDefault: 'archive', about: 'Layout of the builds that follow the node.' },
     { name: 'depths', value: 'LIST', byDefault: '1', about: 'Blocks that each reorganisation replaces.' },
     {
       name: 'core',
@@ -103,7 +104,7 @@ export async function benchNode(flags: Flags, log: Log): Promise<void> {
     }
     const largest = join(folder, `state-${Math.max(...outputs)}-${runes}`);
     const input = copyOf(largest, join(work, 'input'));
-    await measureTip({ input, out: join(work, 'dist'), node, depths }, log);
+    await measureTip({ input, out: join(work, 'dist'), layout: flags.one('layout') ?? 'archive', node, depths }, log);
   } finally {
     await node?.stop();
     rmSync(parent === undefined ? folder : work, { recursive: true, force: true });
@@ -204,15 +205,20 @@ function bytesOf(input: string): { readonly state: number; readonly pulled: numb
 interface TipRun {
   readonly input: string;
   readonly out: string;
+  readonly layout: string;
   readonly node: NodeProcess;
   readonly depths: readonly number[];
 }
 
 /** Measures the time from a new block, or a reorganisation, until the local server answers the new last block. */
-async function measureTip({ input, out, node, depths }: TipRun, log: Log): Promise<void> {
+async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log): Promise<void> {
   let tip = BASE + Math.max(...depths) + 1;
   node.tell(`tip ${tip}`);
-  const follower = start('pull', ['--from', `core:${node.url}`, '--to', input, '--follow', '--log', 'json', '--', '--out', out], ROOT);
+  const follower = start(
+    'pull',
+    ['--from', `core:${node.url}`, '--to', input, '--follow', '--log', 'json', '--', '--out', out, '--layout', layout],
+    ROOT,
+  );
   let said = '';
   for (const stream of [follower.stdout, follower.stderr])
     stream?.on('data', (chunk: Buffer) => {

@@ -1,5 +1,12 @@
 /** `npm run pull`: flags are in src/pull/pullCommand.ts, the steps in src/pull/pullBlocks.ts. */
 import { runCommand } from '../src/cli/run.ts';
-import { PULL_COMMAND, runPull } from '../src/pull/pullCommand.ts';
+import { LIMITS } from '../src/limits.ts';
+import { PULL_COMMAND, type PullModules, runPull } from '../src/pull/pullCommand.ts';
 
-void runCommand(PULL_COMMAND, process.argv.slice(2), runPull);
+/** Loads modules as this file was loaded (see scripts/build.ts). */
+const modules: PullModules | undefined =
+  typeof require === 'function'
+    ? { pull: async () => require('../src/pull/runPull.ts'), build: async () => require('../src/engine/build.ts') }
+    : undefined;
+
+void runCommand(PULL_COMMAND, process.argv.slice(2), (flags, log) => runPull(flags, log, LIMITS, modules));

@@ -6,7 +6,7 @@ export const SECRETS = {
   databasePassword: 'PGPASSWORD',
 } as const;
 
-/** Returns an environment without secrets, for the builds that a pull starts. */
+/** Returns an environment without secrets, for programs that need none. */
 export const withoutSecrets = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !Object.values<string>(SECRETS).includes(name)));
 

@@ -43,7 +43,8 @@ function collector(): () => void {
   return runInNewContext('gc') as () => void;
 }
 
-const bytesInUse = (): number => {
+/** Memory that Node.js uses, in bytes: JavaScript objects, garbage and buffers. */
+export const bytesInUse = (): number => {
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 };

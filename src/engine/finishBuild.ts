@@ -26,7 +26,7 @@ import { removeOutdated, sweep } from './removeOutdated.ts';
 import { DiskSink } from './render/fileSinks.ts';
 import type { FileSink } from './render/pageFiles.ts';
 import { listEtchings } from './state/etchings.ts';
-import { type BlockChanges, updateBlocks, updateInputs } from './state/updateState.ts';
+import { type BlockChanges, updateBlocks, updateInputs, updateRunes } from './state/updateState.ts';
 import { type ArchiveSink, outdatedFiles, type WrittenArchive, writeArchive } from './writeArchive.ts';
 import type { Rendered } from './writePages.ts';
 
@@ -43,7 +43,8 @@ async function updateState({ options, state, store }: OpenBuild, loaded: Loaded,
   const before = await listEtchings(state, loaded.startRows?.isNew === false ? loaded.startRows : undefined, store);
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, state, store);
   await updateInputs(loaded, state, store);
-  return { blocks, etchings: { before, now: await listEtchings(state, loaded.startRows, store) } };
+  const changed = await updateRunes(loaded, state, store);
+  return { blocks, etchings: { before, now: await listEtchings(state, loaded.startRows, store), changed } };
 }
 
 /** Ends a dry run. Updates a state in memory, only to count what a build would write. */
@@ -78,7 +79,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const { blocks, etchings } = updated;
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
       const outdatedChanges = await changesOf(build, loaded, blocks, sink);
-      const outdatedSearch = await writeSearchFiles(out, etchings.before, etchings.now, state.blockRunes, sink, store);
+      const outdatedSearch = await writeSearchFiles(out, etchings, state.blockRunes, sink, store);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));

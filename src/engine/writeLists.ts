@@ -35,11 +35,12 @@ export async function writeLists(
   { site, hasActivity, scratch, out }: ListForm,
   blocks: ArchivedBlocks,
   sources: ArchiveSources,
-  { before: etchingsBefore, now }: EtchingChange,
+  etchingChange: EtchingChange,
   old: StoredArchive | undefined,
   put: PutFile,
   store: Store,
 ): Promise<ListTables | undefined> {
+  const { before: etchingsBefore, now } = etchingChange;
   if (!hasActivity && now === undefined) return undefined;
   if (now !== undefined && now.total > MOST_ETCHINGS)
     throw new BuildError(`the table of names cannot have more than ${MOST_ETCHINGS} etchings`);
@@ -54,8 +55,7 @@ export async function writeLists(
   const tables = start?.isNew !== true && isSamePoint(before?.start, start) ? before : undefined;
   // Balances and counts depend on all lower blocks, documents also on the runes table. Activity depends only on its own
   // blocks.
-  let changed =
-    now === undefined || etchingsBefore === undefined ? Number.POSITIVE_INFINITY : await lowestChange(etchingsBefore, now, store);
+  let changed = await lowestChange(etchingChange, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
   const hadEtchings = tables?.etchings !== undefined && etchingsBefore?.hasCounts === now?.hasCounts;

@@ -10,8 +10,9 @@ import { BuildError, CliError, InputError, isAbsence, messageOf, UsageError } fr
 import { answerFromLists } from '../lists/answers.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
 import { MirrorReader } from '../pages/mirrorReader.ts';
-import { Client, DEFAULTS, isPassing } from '../pull/httpClient.ts';
+import { Client, isPassing } from '../pull/httpClient.ts';
 import { PassingError } from '../pull/httpConnections.ts';
+import { DEFAULTS } from '../pull/pullRequest.ts';
 import { allEntries } from '../serve/client/allEntries.ts';
 import type { MirrorManifest, Page, WindowQuery } from '../serve/client/client.d.ts';
 import { filesAt, type MirrorFiles, type ReadFile } from '../serve/client/clientFiles.ts';

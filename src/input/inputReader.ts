@@ -14,11 +14,12 @@ import { blocksSelect } from './canonicalRecordSql.ts';
 import type { NumberedFile, UnchangedFile } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
 import { Report } from './inputFindings.ts';
-import { ledgersToReadAgain, leftOutSelect, loadRunes, type Runes } from './joinRunes.ts';
+import { type JoinedRunes, ledgersToReadAgain, leftOutSelect, loadRunes } from './joinRunes.ts';
 import { bytesOf, groupAlike, type Numbered, type RawSource, type Reading } from './rawSource.ts';
 import { readSource } from './readSource.ts';
 import { readStart, type StartFile, type StartRows } from './readStart.ts';
 import { isLedger, isStart, recognise } from './recognise.ts';
+import type { Runes } from './runesTable.ts';
 
 /** Columns of the blocks of input files. `records` is 0 when the build left out all rows of the block. */
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
@@ -38,6 +39,8 @@ export class InputReader {
   readonly #withoutRecords: string[] = [];
   /** Runes of all runes tables of the input. Undefined unless a ledger or a runes table was read. */
   runes: Runes | undefined;
+  /** Undefined if no runes table was read or lost, so the runes are those of the state. */
+  joined: JoinedRunes | undefined;
 
   private constructor(
     unchanged: readonly UnchangedFile[],
@@ -174,16 +177,31 @@ export class InputReader {
     return before > kept;
   }
 
-  /** Joins all runes files. Reads the ledgers again whose records change. */
+  /** Joins all runes files. Takes the runes of unchanged files from the state. Reads the ledgers again whose records change. */
   async #updateRunes(): Promise<void> {
     const { known, store } = this.reading;
     const unread = this.#unchanged.filter(({ id }) => !this.read.has(id));
-    await this.#readAll(unread.filter(({ form }) => form === 'runes'));
+    const files = unread.filter(({ form }) => form === 'runes');
     const ledgers = unread.filter(({ form }) => isLedger(form));
-    const runes = this.sources.filter((s) => s.form === 'runes');
+    const tables = () => this.sources.filter((s) => s.form === 'runes');
+    if (files.length > 0 && tables().length === 0 && !(await this.#lostRunes())) {
+      this.runes = known.runes;
+      return;
+    }
     const ledger = this.sources.find(({ form }) => isLedger(form))?.members[0]?.file.name ?? ledgers[0]?.file.name;
-    this.runes = await loadRunes(runes, ledger, store);
-    const again = await ledgersToReadAgain(this.runes, known, store);
+    const load = (kept: readonly NumberedFile[]) => {
+      const ids = kept.map(({ id }) => id);
+      return loadRunes(tables(), ids, ledger, known.runes, store);
+    };
+    let joined = await load(files);
+    if (joined === undefined) {
+      await this.#readAll(files);
+      joined = await load([]);
+    }
+    if (joined === undefined) throw new Error('runes tables that were all read are joined');
+    this.joined = joined;
+    this.runes = joined.all;
+    const again = await ledgersToReadAgain(joined, known, store);
     await this.#readAll(ledgers.filter(({ id }) => again === 'all' || again.has(id)));
   }
 }

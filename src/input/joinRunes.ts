@@ -1,5 +1,5 @@
 /** Joins ledger exports with the runes. All runes tables of the input become one table, which all ledgers share. */
-import { ACTIVITY_FIELDS, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
+import { ACTIVITY_FIELDS, MAX_DIVISIBILITY } from '../contract/fields.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf, definitionOf, type Table, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
@@ -8,18 +8,18 @@ import { canonicalCell, selectAs } from './canonicalRecordSql.ts';
 import { canonicalValue } from './cellSql.ts';
 import { Report, shorten } from './inputFindings.ts';
 import type { KnownInput, RawSource } from './rawSource.ts';
+import { FIELDS, RUNES, type Runes } from './runesTable.ts';
 
-/** Columns of a runes table that inputs may have. */
-const FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
 const COLUMNS: readonly string[] = FIELDS.map(({ column }) => column);
 
-/**
- * Columns of the joined runes table, which has one row per rune. `premine` and terms are integers of up to 128 bits as
- * text: cast them to UHUGEINT. If the rune has no such value, a term is NULL and `symbol` is `¤`. If `is_complete` is
- * false, any column after `divisibility` may be NULL because no input has it.
- */
-export const RUNES = { ...columnsOf(FIELDS), is_complete: 'BOOLEAN' } as const;
-export type Runes = Table<typeof RUNES>;
+/** The runes of a build, of which only some were read. */
+export interface JoinedRunes {
+  readonly all: Runes;
+  /** Runes of the files that were read. */
+  readonly read: Table<typeof RUNES>;
+  /** SQL condition of runes in the state whose files have not changed. It is never NULL. */
+  readonly isKept: string;
+}
 
 /** Columns that lists of etchings need. No answer contains `cenotaph`. */
 const ETCHING_COLUMNS = COLUMNS.filter((column) => column !== 'cenotaph');
@@ -32,12 +32,19 @@ const isTerm = (column: string): boolean => column.startsWith('terms_');
 const NO_TRANSACTION = '0'.repeat(64);
 
 /**
- * Joins all runes tables into one. `ledger` is the name of a ledger that needs this table, if there is one. Throws an
- * InputError when two rows differ about a rune, or when there is a ledger but no runes table. If a row lacks a value,
- * the value comes from another row of the same rune.
+ * Joins all runes tables into one. `kept` has the numbers of tables that have not changed, whose runes are in `known`.
+ * `ledger` is the name of a ledger that needs this table, if there is one. Throws an InputError when two rows differ
+ * about a rune, or when there is a ledger but no runes table. If a row lacks a value, the value comes from another row of
+ * the same rune. So returns undefined if a rune may be in several tables, and `kept` has some: then all must be read.
  */
-export async function loadRunes(runes: readonly RawSource[], ledger: string | undefined, store: Store): Promise<Runes> {
-  if (ledger !== undefined && runes.length === 0) {
+export async function loadRunes(
+  runes: readonly RawSource[],
+  kept: readonly number[],
+  ledger: string | undefined,
+  known: Runes,
+  store: Store,
+): Promise<JoinedRunes | undefined> {
+  if (ledger !== undefined && runes.length + kept.length === 0) {
     throw new InputError(`${ledger} is a ledger export, but the input has no runes table`, [
       'A ledger has only the ids of runes. Put the export of the runes table (runes.csv or runes.parquet) beside it,',
       'or add it with another --input.',
@@ -45,6 +52,14 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
   }
   await store.run(`CREATE OR REPLACE TEMP TABLE all_runes (source INTEGER, ${definitionOf(columnsOf(FIELDS))})`);
   for (const source of runes) await store.run(`INSERT INTO all_runes BY NAME ${runesSelect(source)}`);
+  const isKept = kept.length === 0 ? 'false' : `coalesce(source IN (${kept.join(', ')}), false)`;
+  if (kept.length > 0) {
+    const { shared } = await store.row(
+      `SELECT count(*) AS shared FROM ${known} WHERE source IS NULL OR (${isKept} AND id IN (SELECT id FROM all_runes))`,
+      { shared: int },
+    );
+    if (shared > 0) return undefined;
+  }
   const names = new Map(runes.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const report = new Report();
   await reportDivisibility(names, report, store);
@@ -53,12 +68,16 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
   report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
   // Usually each rune has one row. Then GROUP BY is skipped, because it is slow.
   const anyValues = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
-  const rows = several > 0 ? `(SELECT ${anyValues} FROM all_runes GROUP BY id)` : 'all_runes';
+  const source = 'CASE WHEN min(source) = max(source) THEN min(source) END AS source';
+  const rows = several > 0 ? `(SELECT ${anyValues}, ${source} FROM all_runes GROUP BY id)` : 'all_runes';
   const values = COLUMNS.map((column) => (isTerm(column) ? `nullif(${column}, '') AS ${column}` : `"${column}"`)).join(', ');
   const isComplete = ETCHING_COLUMNS.map((column) => `"${column}" IS NOT NULL`).join(' AND ');
-  const merged = await store.table('runes', RUNES, `SELECT ${values}, ${isComplete} AS is_complete FROM ${rows}`);
+  const read = await store.table('runes', RUNES, `SELECT ${values}, ${isComplete} AS is_complete, source FROM ${rows}`);
   await store.run('DROP TABLE all_runes');
-  return merged;
+  if (kept.length === 0) return { all: read, read, isKept };
+  const columns = Object.keys(RUNES).join(', ');
+  const all = await store.view('all_runes', RUNES, `SELECT ${columns} FROM ${known} WHERE ${isKept} UNION ALL FROM ${read}`);
+  return { all, read, isKept };
 }
 
 /** Symbol of a rune without a symbol. An empty symbol is a value: cenotaphs have one. */
@@ -120,17 +139,17 @@ async function reportDifferingRunes(names: Names, report: Report, store: Store):
  * of ledgers with left-out rows whose rune is now in the table.
  */
 export async function ledgersToReadAgain(
-  runes: Runes,
+  { read, isKept }: JoinedRunes,
   known: Pick<KnownInput, 'runes' | 'leftOut'>,
   store: Store,
 ): Promise<'all' | ReadonlySet<number>> {
   const { changed } = await store.row(
-    `SELECT count(*) AS changed FROM ${known.runes} k LEFT JOIN ${runes} r ON r.id = k.id
+    `SELECT count(*) AS changed FROM (FROM ${known.runes} WHERE NOT ${isKept}) AS k LEFT JOIN ${read} AS r ON r.id = k.id
      WHERE (r.number, r.name, r.spaced_name, r.divisibility) IS DISTINCT FROM (k.number, k.name, k.spaced_name, k.divisibility)`,
     { changed: int },
   );
   if (changed > 0) return 'all';
-  const rows = await store.rows(`SELECT DISTINCT source FROM ${known.leftOut} WHERE rune_id IN (SELECT id FROM ${runes})`, {
+  const rows = await store.rows(`SELECT DISTINCT source FROM ${known.leftOut} WHERE rune_id IN (SELECT id FROM ${read})`, {
     source: int,
   });
   return new Set(rows.map((row) => row.source));

@@ -45,7 +45,8 @@ export interface Loaded
   readonly outdated: readonly number[];
   readonly holds: InputReader['holds'];
   readonly leftOut: InputReader['leftOut'];
-  readonly runes: InputReader['runes'];
+  /** The runes. Undefined if those of the state have not changed. */
+  readonly runes: InputReader['joined'];
   /** Ledger with which a pull from a node began, if the input has one. */
   readonly startRows: StartRows | undefined;
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
@@ -88,7 +89,7 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
   const { range, known, store } = reader.reading;
   return orChanged(selection, reader, async () => {
     await checkTransactions(reader, read, elsewhere);
-    const { holds, leftOut, runes, views } = reader;
+    const { holds, leftOut, joined: runes, views } = reader;
     await checkRunesAreKnown(reader.ledgers, { holds, leftOut, allHolds: read.allHolds }, known, store);
     const blocksRead = readBlocksFiles(found, range);
     if (counts.records === 0 && blocksRead.sources.length === 0 && !(await hasOtherBlocks(affected, reader.reading))) {

@@ -6,9 +6,10 @@ import { isInRange } from './blockRange.ts';
 import { canonicalCell, canonicalSelect, RECORDS, type Records, SERVED_ORDER } from './canonicalRecordSql.ts';
 import { isClustered, isTableClustered } from './clusteredRecords.ts';
 import { HELD, type InputReader } from './inputReader.ts';
-import { ledgerSelect, type Runes } from './joinRunes.ts';
+import { ledgerSelect } from './joinRunes.ts';
 import type { RawSource, Reading } from './rawSource.ts';
 import { FORMS_OF_ROWS, isLedger } from './recognise.ts';
+import type { Runes } from './runesTable.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
 
 const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;

@@ -14,13 +14,14 @@ import type { FILES } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
 import type { ReadProgress } from './inputProgress.ts';
 import type { Recognised, StartForm, TableForm } from './recognise.ts';
+import type { Runes } from './runesTable.ts';
 
 /** Tables of the last build, with which the input is compared. They are empty in a full build. */
 export interface KnownInput {
   readonly files: TableWith<keyof typeof FILES>;
   readonly held: TableWith<'source' | 'block_height' | 'block_hash' | 'records'>;
   readonly leftOut: TableWith<'source' | 'block_height' | 'rune_id'>;
-  readonly runes: TableWith<'id' | 'number' | 'name' | 'spaced_name' | 'divisibility'>;
+  readonly runes: Runes;
   readonly blocks: TableWith<'block_height'>;
   readonly transactions: TableWith<'tx_id' | 'block_height'>;
 }

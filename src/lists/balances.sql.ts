@@ -132,9 +132,8 @@ class BalanceRows {
   }
 
   begin(): Promise<void> {
-    const { etchings, runes } = this.#form;
     return this.#store.run(`
-      CREATE OR REPLACE TEMP TABLE balance_runes AS SELECT ordinal, ${BALANCE} AS balance, ${HEAD} AS head FROM ${etchings} JOIN ${runes} USING (id);
+      CREATE OR REPLACE TEMP TABLE balance_runes (ordinal BIGINT, balance VARCHAR, head VARCHAR);
       CREATE OR REPLACE TEMP TABLE level_pairs ${PAIRS};
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
   }
@@ -333,6 +332,14 @@ class BalanceRows {
       FROM (SELECT DISTINCT address FROM level_pairs WHERE level = ${this.#level}) ORDER BY ${column}`);
   }
 
+  /** Adds the texts of the runes that the level's documents have. A new block has few of them. */
+  #addRunes(): Promise<void> {
+    const { etchings, runes } = this.#form;
+    return this.#store.run(`INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
+      FROM ${etchings} JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) USING (id)
+      WHERE ordinal IN (SELECT ordinal FROM level_pairs UNION SELECT ordinal FROM list_parts) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
+  }
+
   /** Makes the whole lists of the level's long addresses or long runes. */
   async #makeLists(subject: 'address' | 'ordinal', below: AsyncIterable<Loaded>): Promise<void> {
     const [long, addresses, rank, key, other, entry] =
@@ -341,6 +348,7 @@ class BalanceRows {
         : ['long_runes', '', 'ordinal', padded('ordinal'), 'address', `'[' || to_json(address)`];
     await this.#store.run(`CREATE OR REPLACE TEMP TABLE list_parts ${PAIRS}`);
     await this.#load('list_parts', subject, below);
+    await this.#addRunes();
     // Rows are inserted in the order of the list, so the rowid of a row gives its position.
     await this.#store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
       SELECT ${rank} AS rank, ${key} AS key, ${entry} || ',"' || units || '"]' AS value

@@ -14,6 +14,7 @@ import { documentsIn, makeLevels, type Row as SortedRow, writeDocuments } from '
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 import type { Etchings, EtchingTable } from '../engine/state/etchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
+import type { ChangedRunes } from '../engine/state/updateState.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
@@ -23,8 +24,9 @@ import type { COUNTS } from './startRows.sql.ts';
 
 /** Etchings of the last build (`before`) and of this build (`now`); undefined without etchings. */
 export interface EtchingChange {
-  readonly before: Etchings | undefined;
+  readonly before: Pick<Etchings, 'hasCounts' | 'tip'> | undefined;
   readonly now: Etchings | undefined;
+  readonly changed: ChangedRunes;
 }
 
 /** Writes the levels that the last build does not have. `old` has the levels of the last build. */
@@ -97,10 +99,9 @@ async function* renderEtchings(
   { etchings, state, hasCounts, dialect, limits }: EtchingForm,
   store: Store,
 ): AsyncGenerator<{ readonly key: string; readonly values: readonly [json: string] }> {
-  const wanted = `(SELECT ordinal, id FROM ${etchings} WHERE ordinal IN (${ordinals}))`;
   const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
       ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
-    FROM ${state.blockRunes} WHERE ${hasCounts} AND block_height <= ${tip} AND rune_id IN (SELECT id FROM ${wanted}) GROUP BY rune_id)`;
+    FROM ${state.blockRunes} WHERE ${hasCounts} AND block_height <= ${tip} AND rune_id IN (SELECT id FROM ${etchings} WHERE ordinal IN (${ordinals})) GROUP BY rune_id)`;
   // Amounts can be summed only if they have the decimals of the rune. Otherwise the rune has no counts.
   const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
   const columns = [
@@ -111,7 +112,7 @@ async function* renderEtchings(
   ];
   // Selects one JSON text for each row, because the store takes ten times as long to convert two dozen cells.
   const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
-    FROM (SELECT ${columns.join(', ')} FROM ${wanted} JOIN ${state.runes} USING (id) LEFT JOIN ${sums} ON rune_id = id) AS e`;
+    FROM (SELECT ${columns.join(', ')} FROM ${state.runes} LEFT JOIN ${sums} ON rune_id = id WHERE ordinal IN (${ordinals})) AS e`;
   for await (const chunk of sortedRows(
     { rows, key: 'key', within: 'key', rowBytes: ROW_BYTES, select: `key || '', row || ''` },
     limits,
@@ -150,28 +151,33 @@ const BOUNDARIES: readonly string[] = [
 const windowMoves = (first: number, last: number): string =>
   `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;
 
-/** Returns SQL that selects etchings of `one` that `other` lacks, or has with another row of the runes table. */
-const rowsOnlyIn = (one: Etchings, other: Etchings): string => `SELECT * FROM ${one.table} EXCEPT SELECT * FROM ${other.table}`;
+/** Returns SQL that selects the runes whose etchings changed: `name`, `block_height`. A rune may be in it twice. */
+function changedRunes({ before, now, changed }: KnownChange): string {
+  const [low, high] = [Math.min(before.tip, now.tip), Math.max(before.tip, now.tip)];
+  // Etchings are only listed up to the highest block.
+  return `SELECT name, block_height FROM ${changed} WHERE block_height <= CASE WHEN is_new THEN ${now.tip} ELSE ${before.tip} END
+    UNION ALL SELECT name, block_height FROM ${now.runes} WHERE block_height > ${low} AND block_height <= ${high}`;
+}
 
-/** Returns the lowest height whose etchings changed; infinity if no etching changed. */
-export async function lowestChange(before: Etchings, now: Etchings, store: Store): Promise<number> {
-  const { lowest } = await store.row(
-    `SELECT coalesce(min(block_height), -1) AS lowest
-     FROM (SELECT block_height FROM (${rowsOnlyIn(now, before)}) UNION ALL SELECT block_height FROM (${rowsOnlyIn(before, now)}))`,
-    { lowest: int },
-  );
+/** A change of a mirror that had etchings and still has them. */
+type KnownChange = { readonly [name in keyof EtchingChange]: NonNullable<EtchingChange[name]> };
+const isKnown = (change: EtchingChange): change is KnownChange => change.before !== undefined && change.now !== undefined;
+
+/** Returns the lowest height whose etchings changed; infinity if no etching changed, or there were or are none. */
+export async function lowestChange(change: EtchingChange, store: Store): Promise<number> {
+  if (!isKnown(change)) return Number.POSITIVE_INFINITY;
+  const { lowest } = await store.row(`SELECT coalesce(min(block_height), -1) AS lowest FROM (${changedRunes(change)})`, { lowest: int });
   return lowest < 0 ? Number.POSITIVE_INFINITY : lowest;
 }
 
 /**
- * Returns the first letters of the names of added etchings, without names that the protocol forbids. Undefined if an
- * etching was lost or its row changed, because other letters may then be affected, too.
+ * Returns the first letters of the names of changed etchings, without names that the protocol forbids. Undefined if
+ * there were or are no etchings.
  */
-export async function newFirstLetters(count: number, before: Etchings, now: Etchings, store: Store): Promise<string[] | undefined> {
-  const { lost } = await store.row(`SELECT count(*) AS lost FROM (${rowsOnlyIn(before, now)})`, { lost: int });
-  if (lost > 0) return undefined;
+export async function changedFirstLetters(count: number, change: EtchingChange, store: Store): Promise<string[] | undefined> {
+  if (!isKnown(change)) return undefined;
   const rows = await store.rows(
-    `SELECT DISTINCT left(name, ${count}) AS letters FROM ${now.runes} WHERE id IN (SELECT id FROM (${rowsOnlyIn(now, before)})) AND regexp_full_match(name, '[A-Z]+')`,
+    `SELECT DISTINCT left(name, ${count}) AS letters FROM (${changedRunes(change)}) WHERE regexp_full_match(name, '[A-Z]+')`,
     { letters: text },
   );
   return rows.map(({ letters }) => letters);

@@ -9,28 +9,26 @@ import type { StateTables } from '../engine/state/state.ts';
 import { emptyIfMissing } from '../errors.ts';
 import { SEARCH_FOLDER, searchPath } from '../pages/filePaths.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { newFirstLetters } from './etchings.sql.ts';
+import { changedFirstLetters, type EtchingChange } from './etchings.sql.ts';
 import { FIRST_LETTERS, type NamedRune, searchFiles } from './searchFiles.ts';
 
 const NAMED = columns('part BIGINT, id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, symbol VARCHAR');
 
 /**
- * Writes the files whose runes may have changed. `before` has the etchings of the last build. Returns the paths of
- * files in the output `root` that are no longer needed.
+ * Writes the files whose runes may have changed. Returns the paths of files in the output `root` that are no longer
+ * needed.
  */
 export async function writeSearchFiles(
   root: string,
-  before: Etchings | undefined,
-  now: Etchings | undefined,
+  change: EtchingChange,
   blockRunes: StateTables['blockRunes'],
   sink: Pick<FileSink, 'file'>,
   store: Store,
 ): Promise<string[]> {
-  const isKnown = before !== undefined && now !== undefined;
-  const letters = isKnown ? await newFirstLetters(FIRST_LETTERS, before, now, store) : undefined;
+  const letters = await changedFirstLetters(FIRST_LETTERS, change, store);
   if (letters?.length === 0) return [];
   const written = new Set<string>();
-  for await (const runes of groupsOf(now, letters, blockRunes, store)) {
+  for await (const runes of groupsOf(change.now, letters, blockRunes, store)) {
     for (const [path, content] of searchFiles(runes)) {
       sink.file(path, Buffer.from(content));
       written.add(path);
@@ -53,12 +51,12 @@ async function* groupsOf(
   store: Store,
 ): AsyncGenerator<NamedRune[]> {
   const first = `left(name, ${FIRST_LETTERS})`;
-  const isWanted = letters === undefined ? '' : `WHERE ${first} IN (${letters.map((one) => `'${one}'`).join(', ')})`;
+  const isWanted = letters === undefined ? '' : `AND ${first} IN (${letters.map((one) => `'${one}'`).join(', ')})`;
   const runes =
     etchings === undefined
       ? `SELECT rune_id AS id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, NULL::VARCHAR AS symbol
          FROM ${blockRunes} GROUP BY rune_id`
-      : `SELECT id, number, name, spaced_name, symbol FROM ${etchings.table} JOIN ${etchings.runes} USING (id) ${isWanted}`;
+      : `SELECT id, number, name, spaced_name, symbol FROM ${etchings.runes} WHERE block_height <= ${etchings.tip} ${isWanted}`;
   const numbered = `SELECT dense_rank() OVER (ORDER BY ${first}) AS part, * FROM (${runes})`;
   const named = await store.table('named', NAMED, `FROM (${numbered}) ORDER BY part`);
   const { parts } = await store.row(`SELECT coalesce(max(part), 0) AS parts FROM ${named}`, { parts: int });

@@ -10,6 +10,7 @@
 import { createHash } from 'node:crypto';
 import { digestsFile } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
+import { readBlobs, readDoubles } from '../duckdb/columns.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import type { DiskSink } from '../engine/render/fileSinks.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -50,6 +51,28 @@ export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'di
 /** Returns the ranges of consecutive heights, each as its first and last height, as in the manifest. */
 export const runsOf = (blocks: readonly { readonly height: number }[]): [number, number][] =>
   joinRuns(blocks.map(({ height }) => [height, height]));
+
+/** Computes the digest of a build, and the ranges of its heights, from its state. */
+export async function digestOfState(
+  { blocks }: Pick<StateTables, 'blocks'>,
+  store: Store,
+): Promise<{ readonly digest: string; readonly heights: [number, number][] }> {
+  const hash = createHash('sha256');
+  const heights: [number, number][] = [];
+  const lines = `SELECT block_height::DOUBLE, encode(concat(block_height, ' ', digest, chr(10))) FROM ${blocks} ORDER BY block_height`;
+  for await (const chunk of store.stream(lines)) {
+    const text = readBlobs(chunk, 1);
+    const bytes = new Uint8Array(text.offsets.at(-1) ?? 0);
+    text.copyTo(bytes, 0, 0, chunk.rowCount);
+    hash.update(bytes);
+    for (const height of readDoubles(chunk, 0)) {
+      const last = heights.at(-1);
+      if (last !== undefined && last[1] === height - 1) last[1] = height;
+      else heights.push([height, height]);
+    }
+  }
+  return { digest: hash.digest('hex'), heights };
+}
 
 /** Writes the digests files of these heights. Returns the paths of digests files that no longer have a block. */
 export async function writeDigests(heights: Iterable<number>, state: StateTables, sink: DiskSink, store: Store): Promise<string[]> {

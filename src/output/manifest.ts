@@ -16,7 +16,7 @@ import type { Site } from '../pages/mirrorOptions.ts';
 import { readIndex } from '../rows/publishRows.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { VERSION } from '../version.ts';
-import { digestOfBlocks, runsOf } from './digests.ts';
+import { digestOfState } from './digests.ts';
 
 /** Archive of a build: its root, and the number and size of its files in bytes. */
 export interface ArchiveFacts {
@@ -36,10 +36,7 @@ export async function manifestOf(
   state: StateTables,
   store: Store,
 ): Promise<Manifest> {
-  const digests = await store.rows(`SELECT block_height AS height, digest FROM ${state.blocks} ORDER BY height`, {
-    height: int,
-    digest: text,
-  });
+  const { digest, heights } = await digestOfState(state, store);
   const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
   const sums = ['transactions', 'records', 'files', 'bytes'].map((name) => `coalesce(sum(${name}), 0)::BIGINT AS ${name}`);
   const { blocks, invented, transactions, records, files, bytes } = await store.row(
@@ -62,7 +59,7 @@ export async function manifestOf(
     ...(rows === undefined ? {} : { rows: { index: rowsIndexPath(rows.sha256), sha256: rows.sha256 } }),
     ...(changes === undefined ? {} : { changes }),
     ...(archive === undefined ? {} : site.layout === 'archive' ? { archive: archive.name } : { list_root: archive.name }),
-    heights: runsOf(digests),
+    heights,
     ...(tip === undefined ? {} : { tip }),
     blocks,
     transactions,
@@ -74,7 +71,7 @@ export async function manifestOf(
     ...listsOf(etchings, archive?.lists),
     files: files + (archive?.files ?? 0),
     bytes: bytes + (archive?.bytes ?? 0),
-    digest: digestOfBlocks(digests),
+    digest,
   };
 }
 

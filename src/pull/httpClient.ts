@@ -21,8 +21,6 @@ export interface ClientOptions {
   readonly onRetry: (why: string) => void;
 }
 
-export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
-
 export interface Reply<T> {
   readonly status: number;
   /** Parsed response body; undefined unless the status is 200. */

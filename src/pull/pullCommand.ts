@@ -1,18 +1,21 @@
 /** Flags of the pull command, and their parsing. */
 import { SECRETS } from '../cli/environment.ts';
-import { CONFIG, type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { CONFIG, type Command, Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
-import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
+import { bytesInUse, MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
+import { settingsFileOf, settingsReader, withSettings } from '../cli/settings.ts';
+import type { Settings } from '../cli/settingsFile.ts';
+import { bytesOf } from '../contract/memorySize.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
-import { UsageError } from '../errors.ts';
-import { LIMITS } from '../limits.ts';
+import { BUILD_COMMAND, buildOptions } from '../engine/buildCommand.ts';
+import { EXIT, UsageError } from '../errors.ts';
+import { LIMITS, type Limits } from '../limits.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
-import { DEFAULTS } from './httpClient.ts';
-import { CHECKS } from './node/locateStart.ts';
+import type { RunBuild } from './node/followNode.ts';
 import type { WantedBlocks } from './planBlocks.ts';
-import { NodeUrl, type PullRequest, pullFrom } from './runPull.ts';
+import { CHECKS, DEFAULTS, NodeUrl, type PullRequest } from './pullRequest.ts';
 
 export const PULL_COMMAND: Command = {
   call: program.callOf('pull'),
@@ -104,13 +107,24 @@ export const PULL_COMMAND: Command = {
  */
 const MOST_CONFIRMATIONS = 10_000;
 
-export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<void> {
+/** Loads the modules that do the work. They load after the flags are checked, so that help is fast. */
+export interface PullModules {
+  readonly pull: () => Promise<typeof import('./runPull.ts')>;
+  readonly build: () => Promise<typeof import('../engine/build.ts')>;
+}
+const MODULES: PullModules = { pull: () => import('./runPull.ts'), build: () => import('../engine/build.ts') };
+
+export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules = MODULES): Promise<void> {
   // The environment variable has one header per line. Unlike a command line, it is hidden from other users.
   const [variable, given] = [process.env[SECRETS.headers] ?? '', flags.all('header')];
   const progress = Progress.of(flags, log);
   const from = parseFrom(flags.one('from'));
   checkUse(flags, from);
   const interruption = new AbortController();
+  const memoryLimit = memoryLimitOf(flags);
+  const file = settingsFileOf(flags);
+  const settings = file === undefined ? {} : (await settingsReader()).readSettings(file);
+  const runBuild = flags.has('follow') ? buildsOf(flags.positionals, settings, memoryLimit, limits, modules) : undefined;
   const request: PullRequest = {
     from,
     to: flags.one('to') ?? 'input',
@@ -126,18 +140,43 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<
     donors: flags.has('start-from') ? flags.all('start-from').map(parseDonor) : undefined,
     check: flags.choice('check', CHECKS),
     history: flags.one('verify-start'),
-    follow: flags.has('follow') ? flags.positionals : undefined,
-    memoryLimit: memoryLimitOf(flags),
+    runBuild,
+    memoryLimit,
     limits,
     signal: interruption.signal,
   };
   const stop = () => interruption.abort();
   process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
+    const { pullFrom } = await modules.pull();
     await pullFrom(request, log, progress);
+    // A build may still be running, and may be killed at any moment.
+    if (interruption.signal.aborted) process.exit(EXIT.done);
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);
   }
+}
+
+/**
+ * Returns a function that builds the pulled blocks. `args` are the arguments of these builds. Throws a UsageError if they
+ * are wrong, so that the user learns it before the first pull, which takes hours.
+ */
+function buildsOf(args: readonly string[], settings: Settings, memoryLimit: string, limits: Limits, modules: PullModules): RunBuild {
+  const options = (() => {
+    try {
+      const flags = withSettings(Flags.parse(BUILD_COMMAND, args), BUILD_COMMAND, settings);
+      for (const name of ['memory-limit', 'help'])
+        if (flags.has(name)) throw new UsageError(`--${name} must be given before the second --: it is for the pull and its builds`);
+      return buildOptions(flags, limits);
+    } catch (error) {
+      throw error instanceof UsageError ? new UsageError(`the arguments for the build are wrong: ${error.message}`) : error;
+    }
+  })();
+  return async (folder, log) => {
+    const { build } = await modules.build();
+    const free = ((bytesOf(memoryLimit) ?? 0) - bytesInUse()) / 1e6;
+    await build({ ...options, inputs: [folder, ...options.inputs], memoryLimit: `${Math.max(1, Math.floor(free))}MB` }, log);
+  };
 }
 
 /** Throws a UsageError for flags that have no effect with this source. */

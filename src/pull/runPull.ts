@@ -11,35 +11,18 @@ import { withLock } from '../duckdb/attachDatabase.ts';
 import { Store } from '../duckdb/store.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
 import type { Source } from './blockSource.ts';
-import { Client, type ClientOptions } from './httpClient.ts';
+import { Client } from './httpClient.ts';
 import { HttpSource } from './mirror/apiServerSource.ts';
 import { baseOf, findManifest, MirrorSource } from './mirror/mirrorSource.ts';
 import { RowsSource } from './mirror/rows/rowsSource.ts';
 import { BitcoinNode } from './node/coreNode.ts';
-import { build, follow } from './node/followNode.ts';
-import { NodePull, type NodePullOptions } from './node/nodePull.ts';
+import { follow } from './node/followNode.ts';
+import { NodePull } from './node/nodePull.ts';
 import { DatabaseSource } from './postgres/postgresSource.ts';
-import { type PullOptions, type PullResult, pull } from './pullBlocks.ts';
+import { type PullResult, pull } from './pullBlocks.ts';
 import { listPulledFiles, PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
+import { NodeUrl, type PullRequest } from './pullRequest.ts';
 import { explained, removeWorkFiles, writeError } from './writePulled.ts';
-
-export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
-  /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
-  readonly from: URL | NodeUrl;
-  /** Path of the node's cookie file. */
-  readonly cookie: string | undefined;
-  /** Mirrors at whose ledger a new pull from a node starts. */
-  readonly donors?: readonly URL[] | undefined;
-  /** Memory limit of the process, such as `1GB`. */
-  readonly memoryLimit: string;
-  /** Arguments of the build after each pull from a node. If given, pulls and builds until the signal aborts. */
-  readonly follow: readonly string[] | undefined;
-}
-
-/** URL of the RPC and REST interfaces of a Bitcoin Core node. */
-export class NodeUrl {
-  constructor(readonly url: URL) {}
-}
 
 /**
  * Pulls into the input folder. Throws the errors of pull(), a LockedError if another pull is using the folder, and a
@@ -92,7 +75,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   }
 }
 
-/** Pulls from a node. Calls `done` after the first pull. With `follow`, continues until the signal aborts. */
+/** Pulls from a node. Calls `done` after the first pull. With `runBuild`, continues until the signal aborts. */
 async function pullFromNode(
   request: PullRequest,
   { url, folder, done }: { readonly url: URL; readonly folder: string; readonly done: (result: PullResult) => void },
@@ -100,9 +83,7 @@ async function pullFromNode(
   log: Log,
   progress: Progress,
 ): Promise<PullResult> {
-  const { signal, follow: args } = request;
-  // Reports wrong arguments before the first pull, which takes hours.
-  if (args !== undefined) await build({ folder, signal, args: [...args, '--help'] }, log);
+  const { signal, runBuild } = request;
   const onNotice = (message: string) => log.notice(message);
   const node = await BitcoinNode.open({ ...request, url, environment: env, home: homedir(), onNotice });
   let pull: NodePull | undefined;
@@ -112,8 +93,8 @@ async function pullFromNode(
     pull = await NodePull.open({ ...request, folder, startFrom: donors }, node, store, log, progress).finally(() => donorClient.close());
     const result = await pull.run(progress);
     done(result);
-    if (args === undefined) await pull.settle();
-    else await follow({ folder, signal, args }, node, pull, log, progress);
+    if (runBuild === undefined) await pull.settle();
+    else await follow({ folder, runBuild, signal }, node, pull, log, progress);
     return result;
   } finally {
     pull?.close();

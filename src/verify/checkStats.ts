@@ -1,7 +1,7 @@
 /** Counts the stats again from the records of the blocks, and makes the stats files that the output must have. */
 import type { BlockStats, RuneStats } from '../contract/statsSchemas.ts';
 import type { FileSink } from '../engine/render/pageFiles.ts';
-import { mostActive, noCounts, RuneTotals } from '../output/stats/blockStats.ts';
+import { mostActive, noCounts, RuneTotals, statsOfAll } from '../output/stats/blockStats.ts';
 import { statsDocuments } from '../output/stats/statsDocuments.ts';
 import { statsBytes } from '../output/stats/statsFiles.ts';
 import { statsFilePath } from '../pages/filePaths.ts';
@@ -54,7 +54,7 @@ export class Recount {
   /** Sends the last stats file and the documents about all blocks to the sink. Call it after `add` of every block. */
   finish(siteUrl: string | undefined): void {
     this.#endFile();
-    const stats = { blocks: this.#all, runes: mostActive(this.#totals.all) };
+    const stats = statsOfAll(this.#all, mostActive(this.#totals.all));
     for (const [path, content] of statsDocuments(stats, siteUrl)) this.#sink.file(path, content);
   }
 

@@ -15,8 +15,9 @@ import type { ArchiveFiles } from '../format/archiveReader.ts';
 import { groupBy } from '../groupBy.ts';
 import { digestOfBlocks, readDigests } from '../output/digests.ts';
 import { archivePath, MANIFEST_PATH } from '../pages/filePaths.ts';
-import { Client, DEFAULTS } from '../pull/httpClient.ts';
+import { Client } from '../pull/httpClient.ts';
 import { baseOf, digestsPaths, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
+import { DEFAULTS } from '../pull/pullRequest.ts';
 import { compareLists, type ListedMirror } from './compareLists.ts';
 import { VerificationError } from './findings.ts';
 

@@ -144,7 +144,7 @@ function inputOf(files: Readonly<Record<string, string>>) {
 async function keptRunes(cache: string): Promise<Record<string, unknown>[]> {
   await store.run(`ATTACH ${literal(join(cache, 'state.duckdb'))} AS kept (READ_ONLY)`);
   try {
-    return await rowsOf('SELECT * FROM kept.runes ORDER BY number, id', store);
+    return await rowsOf('SELECT * EXCLUDE (source, ordinal) FROM kept.runes ORDER BY number, id', store);
   } finally {
     await store.run('DETACH kept');
   }

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSiteUrl } from '../../src/contract/siteUrl.ts';
 import { feed, latestBlocks, stats, statsFile } from '../../src/contract/statsSchemas.ts';
+import { statsOfAll } from '../../src/output/stats/blockStats.ts';
 import { activityOf } from '../../src/output/stats/chartData.ts';
 import { statsDocuments } from '../../src/output/stats/statsDocuments.ts';
 import { DIALECTS } from '../../src/pages/mirrorOptions.ts';
@@ -209,7 +210,7 @@ describe('the documents about all blocks', () => {
 
   it('of no blocks are valid', () => {
     const documents = Object.fromEntries(
-      statsDocuments({ blocks: [], runes: [] }, undefined).map(([path, text]) => [path, JSON.parse(`${text}`)]),
+      statsDocuments(statsOfAll([], []), undefined).map(([path, text]) => [path, JSON.parse(`${text}`)]),
     );
     expect(stats.parse(documents['runes/v1/stats.json'])).toMatchObject({
       first: null,
@@ -240,7 +241,7 @@ describe('the documents about all blocks', () => {
     const runes = Array.from({ length: 20 }, (_, i) => {
       return { id: `84000${i}:${1000 + i}`, number: many, name, spaced_name: name.split('').join('•'), records: 5 * many, ...counts };
     });
-    const [[path, content] = ['', Buffer.alloc(0)]] = statsDocuments({ blocks, runes }, undefined);
+    const [[path, content] = ['', Buffer.alloc(0)]] = statsDocuments(statsOfAll(blocks, runes), undefined);
     expect([path, content.length < 60_000]).toEqual(['runes/v1/stats.json', true]);
     expect(stats.parse(JSON.parse(content.toString())).activity.length).toBeGreaterThan(100);
   });
@@ -265,9 +266,35 @@ describe('the entries of charts', () => {
     fc.assert(
       fc.property(heights, (unsorted) => {
         const sorted = [...unsorted].sort((a, b) => a - b);
-        const blocks = sorted.map((height, i) => ({ height, timestamp: 7 * i, etching: 1, mint: i, burn: 0, send: 2, receive: 0 }));
+        const blocks = sorted.map((height, i) => ({
+          height,
+          blocks: 1,
+          timestamp: 7 * i,
+          etching: 1,
+          mint: i,
+          burn: 0,
+          send: 2,
+          receive: 0,
+        }));
         const { bucket, activity } = activityOf(blocks);
         expect(bucket).toBe(sizes.find((size) => countWith(sorted, size) <= 300));
+        // Builds sum heights in SQL before.
+        for (const size of [10, 100, 1000].filter((one) => countWith(sorted, one) > 300)) {
+          const parts = blocks.reduce<(typeof blocks)[number][]>((all, block) => {
+            const height = block.height - (block.height % size);
+            const part = all.at(-1);
+            if (part?.height === height)
+              Object.assign(part, {
+                blocks: part.blocks + 1,
+                etching: part.etching + 1,
+                mint: part.mint + block.mint,
+                send: part.send + 2,
+              });
+            else all.push({ ...block, height });
+            return all;
+          }, []);
+          expect(activityOf(parts, size)).toEqual({ bucket, activity });
+        }
         expect(activity.map(({ height }) => height)).toEqual([...new Set(sorted.map((height) => height - (height % bucket)))]);
         for (const entry of activity) {
           const of = blocks.filter(({ height }) => height - (height % bucket) === entry.height);
@@ -290,7 +317,16 @@ describe('the entries of charts', () => {
 
   it('of 300 blocks are single blocks, of 301 blocks pairs', () => {
     const blocks = (n: number) =>
-      Array.from({ length: n }, (_, i) => ({ height: 840_000 + i, timestamp: i, etching: 0, mint: 0, burn: 0, send: 0, receive: 0 }));
+      Array.from({ length: n }, (_, i) => ({
+        height: 840_000 + i,
+        blocks: 1,
+        timestamp: i,
+        etching: 0,
+        mint: 0,
+        burn: 0,
+        send: 0,
+        receive: 0,
+      }));
     expect([300, 301].map((n) => activityOf(blocks(n)).bucket)).toEqual([1, 2]);
     expect(activityOf(blocks(301)).activity.length).toBe(151);
     // Far apart: entries count, and not the range.

@@ -5,7 +5,6 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { withoutSecrets } from '../../src/cli/environment.ts';
 import { BuildError, CliError, InputError } from '../../src/errors.ts';
 import { Transport } from '../../src/pull/httpConnections.ts';
 import { BitcoinNode } from '../../src/pull/node/coreNode.ts';
@@ -627,11 +626,6 @@ it('with answers of JSON-RPC 2.0 is understood: errors have status 200, and a fi
 });
 
 describe('credentials', () => {
-  it('are not in the environment of the builds that a pull starts', () => {
-    const secrets = { ...ENVIRONMENT, PULL_HEADERS: 'x-api-key: 1', PGPASSWORD: 'secret' };
-    expect(withoutSecrets({ ...secrets, PATH: '/bin', HOME: '/root' })).toEqual({ PATH: '/bin', HOME: '/root' });
-  });
-
   const folder = mkdtempSync(join(tmpdir(), 'core-'));
   const cookieAt = (path: string, text: string): string => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });

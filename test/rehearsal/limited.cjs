@@ -1,6 +1,6 @@
 // Runs a command with other limits, as scripts/run.cjs does with the default ones: `node limited.cjs build --help`. The
 // variable REHEARSAL_LIMITS has as JSON `changes`, limits other than the default ones, and `crossed`, a file that gets a line
-// with the limits that this process crossed. Builds that a pull starts have the same limits.
+// with the limits that this process crossed. The processes that a command starts have the same limits.
 const { appendFileSync } = require('node:fs');
 const unregister = require('tsx/cjs/api').register();
 const { crossings, LIMITS, limitsWith } = require('../../src/limits.ts');

@@ -7,7 +7,8 @@ import { Progress } from '../../src/cli/progress.ts';
 import type { Manifest } from '../../src/contract/schemas.ts';
 import { CliError } from '../../src/errors.ts';
 import type { PullResult } from '../../src/pull/pullBlocks.ts';
-import { NodeUrl, type PullRequest, pullFrom } from '../../src/pull/runPull.ts';
+import { NodeUrl, type PullRequest } from '../../src/pull/pullRequest.ts';
+import { pullFrom } from '../../src/pull/runPull.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, temporaryFolder, testBuild } from './build.ts';
 import { TEST_LIMITS } from './limits.ts';
@@ -29,7 +30,6 @@ export async function testPull(from: string, to: string, options: TestPull = {})
     timeoutMs: 10_000,
     pauseMs: 2,
     cookie: undefined,
-    follow: undefined,
     memoryLimit: '700MB',
     limits: TEST_LIMITS,
     signal: new AbortController().signal,

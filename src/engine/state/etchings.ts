@@ -5,14 +5,16 @@ import type { StartRows } from '../../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../../input/recognise.ts';
 import type { StateTables } from './state.ts';
 
-/** `ordinal` is the position in the order of etchings, from 0 on. `row_hash` is a hash of the runes table's row. */
-const ETCHINGS = columns('ordinal BIGINT, id VARCHAR, block_height BIGINT, row_hash HUGEINT');
+/** `ordinal` is the position in the order of etchings, from 0 on. */
+const ETCHINGS = columns('ordinal BIGINT, id VARCHAR, block_height BIGINT');
 export type EtchingTable = Table<typeof ETCHINGS>;
 
 export interface Etchings {
   /** Ordered by block, transaction and number. */
   readonly table: EtchingTable;
   readonly runes: StateTables['runes'];
+  /** Height of the highest block; -1 without blocks. */
+  readonly tip: number;
   /** Number of etchings: the runes of the runes table whose block is not above the tip. */
   readonly total: number;
   /**
@@ -25,7 +27,7 @@ export interface Etchings {
 }
 
 /** Order of etchings, oldest first. Only wrong data needs the last two columns. */
-const ORDER = 'block_height, tx_index, number, id';
+export const ETCHING_ORDER = 'block_height, tx_index, number, id';
 
 /** Creates a table of the runes up to the block `tip`, in the order of their etchings. */
 export const orderEtchings = (
@@ -36,8 +38,7 @@ export const orderEtchings = (
   store.table(
     'etchings',
     ETCHINGS,
-    `SELECT (row_number() OVER (ORDER BY ${ORDER}) - 1)::BIGINT AS ordinal, id, block_height, hash(r)::HUGEINT AS row_hash
-     FROM ${runes} AS r WHERE block_height <= ${tip}`,
+    `SELECT (row_number() OVER (ORDER BY ${ETCHING_ORDER}) - 1)::BIGINT AS ordinal, id, block_height FROM ${runes} WHERE block_height <= ${tip}`,
   );
 
 /**
@@ -73,8 +74,9 @@ export async function listEtchings(state: StateTables, given: StartRows | undefi
   );
   const hasCounts = gaps === 0 && firsts > 0 && !(await hasUnreadBlocks(state, store));
   return {
-    table: await orderEtchings(state.runes, tip, store),
+    table: await store.view('etchings', ETCHINGS, `SELECT ordinal, id, block_height FROM ${state.runes} WHERE block_height <= ${tip}`),
     runes: state.runes,
+    tip,
     total,
     hasCounts,
     start: hasCounts ? start : undefined,

@@ -15,8 +15,8 @@ import { type ColumnTypes, columns, definitionOf, Table } from '../../duckdb/tab
 import { BuildError } from '../../errors.ts';
 import { FILES } from '../../input/changedFiles.ts';
 import { HELD, LEFT_OUT } from '../../input/inputReader.ts';
-import { RUNES } from '../../input/joinRunes.ts';
 import { SPENT } from '../../input/makeActivity.ts';
+import { RUNES } from '../../input/runesTable.ts';
 import { VERSION } from '../../version.ts';
 import { BLOCK_RUNES } from './countBlocks.ts';
 
@@ -73,7 +73,8 @@ export class StateTables extends Place {
   /** The blocks of each input file. */
   readonly held = this.table('held', HELD);
   readonly leftOut = this.table('left_out', LEFT_OUT);
-  readonly runes = this.table('runes', RUNES);
+  /** `ordinal` is the position in the order of etchings, from 0 on (etchings.ts). */
+  readonly runes = this.table('runes', { ...RUNES, ordinal: 'BIGINT' } as const);
   readonly blocks = this.table('blocks', BLOCKS);
   readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
   /** Empty in layout `archive`, which has a table of ids. */

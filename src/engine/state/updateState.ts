@@ -2,10 +2,12 @@
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import { type Columns, columns, type Table } from '../../duckdb/table.ts';
 import type { Loaded } from '../../input/loadInput.ts';
+import { RUNES } from '../../input/runesTable.ts';
 import type { Layout } from '../../pages/mirrorOptions.ts';
 import type { WrittenBlock } from '../render/batchWriter.ts';
 import type { BatchBlock } from '../render/servedOrder.ts';
 import { countWritten } from './countBlocks.ts';
+import { ETCHING_ORDER } from './etchings.ts';
 import { BLOCKS, type StateTables, TRANSACTIONS, WRITTEN } from './state.ts';
 
 /** A block whose pages this build wrote. */
@@ -87,7 +89,7 @@ function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
     ORDER BY block_height DESC, has_records DESC LIMIT 1`;
 }
 
-/** Updates the tables of input files, of their blocks and of runes. Call it after `updateBlocks`. */
+/** Updates the tables of input files and of their blocks. Call it after `updateBlocks`. */
 export async function updateInputs(loaded: Loaded, state: StateTables, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   const present = await store.append('present_files', state.files.columns, rows);
@@ -104,9 +106,36 @@ export async function updateInputs(loaded: Loaded, state: StateTables, store: St
     `DELETE FROM ${state.readBlocks}; ${read.length === 0 ? '' : `INSERT INTO ${state.readBlocks} VALUES ${read.join(', ')}`}`,
   );
   await store.run(`DELETE FROM ${state.tip}; INSERT INTO ${state.tip} ${tipOf(loaded, state)}`);
-  if (loaded.runes === undefined) return;
+}
+
+/** Runes that a build added or removed. A rune with another row in the runes table is in it twice. */
+export const CHANGED_RUNES = columns('id VARCHAR, name VARCHAR, block_height BIGINT, is_new BOOLEAN');
+export type ChangedRunes = Table<typeof CHANGED_RUNES>;
+
+/** Replaces the runes of files that were read or lost, and numbers the etchings from the lowest changed one on. */
+export async function updateRunes({ runes }: Pick<Loaded, 'runes'>, state: StateTables, store: Store): Promise<ChangedRunes> {
+  if (runes === undefined) return store.table('changed_runes', CHANGED_RUNES);
+  const { read, isKept } = runes;
+  const all = Object.keys(RUNES).join(', ');
   // EXCEPT treats NULLs as equal.
-  const added = await store.table('new_runes', state.runes.columns, `FROM ${loaded.runes} EXCEPT FROM ${state.runes}`);
-  await store.run(`DELETE FROM ${state.runes} WHERE id NOT IN (SELECT id FROM ${loaded.runes}) OR id IN (SELECT id FROM ${added});
-    INSERT INTO ${state.runes} FROM ${added}`);
+  const only = (one: string, other: string, isNew: boolean) =>
+    `SELECT id, name, block_height, ${isNew} AS is_new FROM (SELECT * EXCLUDE (source) FROM (${one}) EXCEPT SELECT * EXCLUDE (source) FROM (${other}))`;
+  const old = `SELECT ${all} FROM ${state.runes} WHERE NOT ${isKept}`;
+  const now = `SELECT ${all} FROM ${read}`;
+  const changed = await store.table('changed_runes', CHANGED_RUNES, `${only(now, old, true)} UNION ALL ${only(old, now, false)}`);
+  const { lowest } = await store.row(
+    `SELECT coalesce(min(coalesce(block_height, 0)), ${Number.MAX_SAFE_INTEGER}) AS lowest FROM ${changed}`,
+    { lowest: int },
+  );
+  const isAbove = `coalesce(block_height, 0) >= ${lowest}`;
+  const above = await store.table(
+    'runes_above',
+    RUNES,
+    `SELECT ${all} FROM ${state.runes} WHERE ${isAbove} AND ${isKept} UNION ALL SELECT ${all} FROM ${read} WHERE ${isAbove}`,
+  );
+  await store.run(`DELETE FROM ${state.runes} WHERE ${isAbove};
+    INSERT INTO ${state.runes} SELECT *, (SELECT count(*) FROM ${state.runes}) + row_number() OVER (ORDER BY ${ETCHING_ORDER}) - 1 FROM ${above};
+    UPDATE ${state.runes} AS r SET source = n.source FROM ${read} AS n WHERE n.id = r.id AND n.source IS DISTINCT FROM r.source;
+    DROP TABLE ${above}`);
+  return changed;
 }

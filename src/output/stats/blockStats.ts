@@ -2,18 +2,30 @@
  * Stats of blocks and runes as objects, and functions to sum and order them. Builds count in SQL instead
  * (engine/state/countBlocks.ts, output/stats/statsFiles.ts).
  */
-import type { BlockStats, RuneStats } from '../../contract/statsSchemas.ts';
+import type { ActivityEntry, BlockStats, RuneStats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
 export type Counts = Record<Operation, number>;
 
 /** Stats of a build. The stats documents are made from them. */
 export interface BuildStats {
-  /** Heights ascending. */
-  readonly blocks: readonly BlockStats[];
+  /** Height of the lowest block; null without blocks. */
+  readonly first: number | null;
+  readonly transactions: number;
+  /** The last blocks, at least LATEST_BLOCKS of them if there are as many. Heights ascend. */
+  readonly latest: readonly BlockStats[];
+  /** All blocks, summed by `bucket` heights. Heights ascend. If `bucket` is above 1, there are more than MOST_ENTRIES. */
+  readonly activity: readonly ActivityEntry[];
+  readonly bucket: number;
   /** The most active runes, in the order of `mostActive`. */
   readonly runes: readonly RuneStats[];
 }
+
+/** Number of blocks in `blocks.json`. */
+export const LATEST_BLOCKS = 100;
+
+/** Maximum number of entries in a chart, because a screen cannot show more. */
+export const MOST_ENTRIES = 300;
 
 /** Picks the counts, with keys in the order of OPERATIONS. */
 export const countsOf = ({ etching, mint, burn, send, receive }: Readonly<Counts>): Counts => ({ etching, mint, burn, send, receive });
@@ -33,6 +45,16 @@ export function addCounts(sum: Counts, counts: Readonly<Counts>): void {
 }
 
 export const noCounts = (): Counts => ({ etching: 0, mint: 0, burn: 0, send: 0, receive: 0 });
+
+/** Returns the stats of a build from all its blocks, whose heights must ascend, and its most active runes. */
+export const statsOfAll = (blocks: readonly BlockStats[], runes: readonly RuneStats[]): BuildStats => ({
+  first: blocks[0]?.height ?? null,
+  transactions: blocks.reduce((sum, { transactions }) => sum + transactions, 0),
+  latest: blocks,
+  activity: blocks.map(({ height, timestamp, ...counts }) => ({ height, blocks: 1, timestamp, ...countsOf(counts) })),
+  bucket: 1,
+  runes,
+});
 
 /** Maximum number of runes in `stats.json`. */
 export const MOST_ACTIVE = 20;

@@ -1,22 +1,17 @@
 /** Computes the data of the activity chart in `stats.json`. */
-import type { ActivityEntry, BlockStats, Stats } from '../../contract/statsSchemas.ts';
-import { addCounts, type Counts, noCounts } from './blockStats.ts';
-
-type Activity = Counts & Pick<BlockStats, 'height' | 'timestamp'>;
-
-/** Maximum number of entries in a chart, because a screen cannot show more. */
-const MOST_ENTRIES = 300;
+import type { ActivityEntry, Stats } from '../../contract/statsSchemas.ts';
+import { addCounts, MOST_ENTRIES, noCounts } from './blockStats.ts';
 
 /** Yields bucket sizes in heights: 1, 2, 5, 10, 20, 50 and so on. */
 function* bucketSizes(): Generator<number> {
   for (let power = 1; ; power *= 10) yield* [power, 2 * power, 5 * power];
 }
 
-/** Counts the chart entries of blocks (heights ascending) for a bucket size. Buckets without blocks have no entry. */
-function entriesOf(blocks: readonly Activity[], size: number): number {
+/** Counts the chart entries for a bucket size. Buckets without blocks have no entry. */
+function entriesOf(parts: readonly ActivityEntry[], size: number): number {
   let entries = 0;
   let next = 0;
-  for (const { height } of blocks) {
+  for (const { height } of parts) {
     if (height < next) continue;
     entries += 1;
     next = height - (height % size) + size;
@@ -24,23 +19,27 @@ function entriesOf(blocks: readonly Activity[], size: number): number {
   return entries;
 }
 
-/** Sums blocks (heights ascending) by bucket. Uses the smallest bucket size that gives at most MOST_ENTRIES entries. */
-export function activityOf(blocks: readonly Activity[]): Pick<Stats, 'bucket' | 'activity'> {
-  for (const bucket of bucketSizes()) if (entriesOf(blocks, bucket) <= MOST_ENTRIES) return { bucket, activity: entries(blocks, bucket) };
+/**
+ * Sums parts of a chart (heights ascending) by bucket. Uses the smallest bucket size that gives at most MOST_ENTRIES
+ * entries. Each part has `size` heights. If `size` is above 1, there must be more than MOST_ENTRIES parts.
+ */
+export function activityOf(parts: readonly ActivityEntry[], size = 1): Pick<Stats, 'bucket' | 'activity'> {
+  for (const bucket of bucketSizes())
+    if (bucket >= size && entriesOf(parts, bucket) <= MOST_ENTRIES) return { bucket, activity: entries(parts, bucket) };
   throw new Error('no size of buckets is large enough');
 }
 
-function entries(blocks: readonly Activity[], bucket: number): ActivityEntry[] {
+function entries(parts: readonly ActivityEntry[], bucket: number): ActivityEntry[] {
   const all: ActivityEntry[] = [];
-  for (const block of blocks) {
-    const height = block.height - (block.height % bucket);
+  for (const part of parts) {
+    const height = part.height - (part.height % bucket);
     let entry = all.at(-1);
     if (entry?.height !== height) {
-      entry = { height, blocks: 0, timestamp: block.timestamp, ...noCounts() };
+      entry = { height, blocks: 0, timestamp: part.timestamp, ...noCounts() };
       all.push(entry);
     }
-    entry.blocks += 1;
-    addCounts(entry, block);
+    entry.blocks += part.blocks;
+    addCounts(entry, part);
   }
   return all;
 }

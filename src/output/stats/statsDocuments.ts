@@ -2,34 +2,31 @@
 import type { BlockStats, LatestBlocks, Stats } from '../../contract/statsSchemas.ts';
 import { FEED_PATH, LATEST_PATH, STATS_PATH } from '../../pages/filePaths.ts';
 import type { OwnFile } from '../../site/assets.ts';
-import { addCounts, type BuildStats, countsOf, noCounts, runeOf } from './blockStats.ts';
+import { addCounts, type BuildStats, countsOf, LATEST_BLOCKS, noCounts, runeOf } from './blockStats.ts';
 import { activityOf } from './chartData.ts';
 import { feedOf } from './feed.ts';
-
-/** Number of blocks in `blocks.json`. */
-const LATEST_BLOCKS = 100;
 
 /** Returns the path and content of each document. `siteUrl` is the mirror's URL with a final slash, if known. */
 export function statsDocuments(stats: BuildStats, siteUrl: string | undefined): OwnFile[] {
   const documents = [
     [STATS_PATH, statsOf(stats)],
-    [LATEST_PATH, latestOf(stats.blocks)],
-    [FEED_PATH, feedOf(stats.blocks, siteUrl)],
+    [LATEST_PATH, latestOf(stats.latest)],
+    [FEED_PATH, feedOf(stats.latest, siteUrl)],
   ] as const;
   return documents.map(([path, document]) => [path, Buffer.from(`${JSON.stringify(document)}\n`)]);
 }
 
 /** Returns the content of `stats.json`. */
-function statsOf({ blocks, runes }: BuildStats): Stats {
+function statsOf({ first, transactions, latest, activity, bucket, runes }: BuildStats): Stats {
   const operations = noCounts();
-  let [transactions, records] = [0, 0];
-  for (const block of blocks) {
-    addCounts(operations, block);
-    transactions += block.transactions;
-    records += block.records;
+  let blocks = 0;
+  for (const entry of activity) {
+    addCounts(operations, entry);
+    blocks += entry.blocks;
   }
-  const [first, last] = [blocks[0]?.height ?? null, blocks.at(-1)?.height ?? null];
-  return { first, last, blocks: blocks.length, transactions, records, operations, ...activityOf(blocks), runes: runes.map(runeOf) };
+  const records = Object.values(operations).reduce((sum, count) => sum + count, 0);
+  const last = latest.at(-1)?.height ?? null;
+  return { first, last, blocks, transactions, records, operations, ...activityOf(activity, bucket), runes: runes.map(runeOf) };
 }
 
 /** Returns the content of `blocks.json`. The heights of `blocks` must ascend. */

@@ -3,7 +3,7 @@
  * because a full history has millions of lines and JavaScript objects take about 10 µs per line. Verification creates
  * the same bytes from objects.
  */
-import type { BlockStats, RuneStats, StatsFile } from '../../contract/statsSchemas.ts';
+import type { ActivityEntry, BlockStats, RuneStats, StatsFile } from '../../contract/statsSchemas.ts';
 import { readBlobs, readDoubles } from '../../duckdb/columns.ts';
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import type { Table, TableWith } from '../../duckdb/table.ts';
@@ -14,7 +14,7 @@ import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../../pages/filePaths.ts';
 import { spellHex } from '../../pages/ids.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
-import { type BuildStats, blockOf, ID_FORM, MOST_ACTIVE, mostActive, runeOf } from './blockStats.ts';
+import { type BuildStats, blockOf, ID_FORM, LATEST_BLOCKS, MOST_ACTIVE, MOST_ENTRIES, mostActive, runeOf } from './blockStats.ts';
 
 const BETWEEN = ',\n';
 
@@ -136,6 +136,23 @@ export async function writeStats(
     .map(statsFilePath);
 }
 
+/** Bucket sizes by which SQL sums blocks. All larger sizes in charts are multiples of these. */
+const BUCKETS = ['1000', '100', '10'] as const;
+
+const OPERATION_SUMS = OPERATIONS.map((name, code) => `sum(split_part(operations, ',', ${code + 1})::BIGINT) AS ${name}`).join(', ');
+
+/** SQL of a line of the activity chart. */
+const BUCKET_LINE = `encode(concat(${[
+  `'${BETWEEN}{"height":'`,
+  'height',
+  `',"blocks":'`,
+  'blocks',
+  `',"timestamp":'`,
+  '"timestamp"',
+  ...countsSql,
+  `'}'`,
+].join(', ')}))`;
+
 /** Reads the stats of all blocks, and of the most active runes, from the state. */
 export async function readStats(dialect: Dialect, state: StatsTables, store: Store): Promise<BuildStats> {
   await store.run(JSON_TEXT);
@@ -144,9 +161,23 @@ export async function readStats(dialect: Dialect, state: StatsTables, store: Sto
     for await (const { bytes } of readLines(sql, store)) all.push(bytes);
     return JSON.parse(`[${Buffer.concat(all).subarray(BETWEEN.length).toString('utf8')}]`) as T[];
   };
-  const blocks = await read<BlockStats>(`SELECT 0::DOUBLE, ${blockLine(dialect)} FROM ${state.blocks} ORDER BY block_height`);
+  const { first, transactions, last, ...counts } = await store.row(
+    `SELECT coalesce(min(block_height), -1) AS first, coalesce(sum(transactions), 0)::BIGINT AS transactions,
+       coalesce(min(block_height) FILTER (place <= ${LATEST_BLOCKS}), 0) AS last,
+       ${BUCKETS.map((size) => `count(DISTINCT block_height // ${size}) AS "${size}"`).join(', ')}
+     FROM (SELECT block_height, transactions, row_number() OVER (ORDER BY block_height DESC) AS place FROM ${state.blocks})`,
+    { first: int, transactions: int, last: int, '1000': int, '100': int, '10': int },
+  );
+  const latest = await read<BlockStats>(
+    `SELECT 0::DOUBLE, ${blockLine(dialect)} FROM ${state.blocks} WHERE block_height >= ${last} ORDER BY block_height`,
+  );
+  const bucket = Number(BUCKETS.find((size) => counts[size] > MOST_ENTRIES) ?? 1);
+  const activity = await read<ActivityEntry>(
+    `SELECT 0::DOUBLE, ${BUCKET_LINE} FROM (SELECT block_height - block_height % ${bucket} AS height, count(*) AS blocks,
+       arg_min("timestamp", block_height) AS "timestamp", ${OPERATION_SUMS} FROM ${state.blocks} GROUP BY height) ORDER BY height`,
+  );
   // Only runes with the highest ranks are summed with their names. mostActive() sorts runes of equal rank.
   const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.blockRunes} SEMI JOIN (
       SELECT rune_id FROM ${state.blockRunes} GROUP BY rune_id QUALIFY rank() OVER (ORDER BY sum(${recordsSql}) DESC) <= ${MOST_ACTIVE}) USING (rune_id) GROUP BY rune_id)`);
-  return { blocks, runes: mostActive(runes) };
+  return { first: first < 0 ? null : first, transactions, latest, activity, bucket, runes: mostActive(runes) };
 }

@@ -1,34 +1,34 @@
 /** Follows a node: waits for blocks, pulls them, and runs a build after each pull. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { env, execPath } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { withoutSecrets } from '../../cli/environment.ts';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import { BuildError, EXIT, messageOf, UsageError } from '../../errors.ts';
-import { program } from '../../program.ts';
+import { BuildError, CliError, EXIT, UsageError } from '../../errors.ts';
 import type { BitcoinNode } from './coreNode.ts';
 import type { NodePull } from './nodePull.ts';
 
 /** Milliseconds between two requests for the node's tip. A request takes the node less than a millisecond. */
-const LOOK_MS = 1000;
+const LOOK_MS = 200;
 
 /** Milliseconds until the next request to a node that did not answer. */
 const LOST_MS = 10_000;
 
-/** Milliseconds until a failed build is retried. The build of a killed pull may still have the lock. */
+/** Milliseconds until a failed build is retried. */
 const FAILED_MS = 60_000;
 
+/** Builds the blocks in the folder `pulled`. Rejects with the errors of build() (engine/build.ts). */
+export type RunBuild = (pulled: string, log: Log) => Promise<unknown>;
+
 export interface FollowOptions {
-  /** The folder `pulled`, which is the input of builds. */
+  /** The folder `pulled`. */
   readonly folder: string;
-  /** Further arguments of builds. */
-  readonly args: readonly string[];
+  readonly runBuild: RunBuild;
   readonly signal: AbortSignal;
 }
 
-/** Runs until the signal aborts. Logs and retries if a build fails or the node does not answer. */
+/**
+ * Runs until the signal aborts. Logs and retries if a build fails or the node does not answer. A build that runs at that
+ * moment goes on, so the caller must end the process, which is safe at any moment of a build.
+ */
 export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log, progress: Progress): Promise<void> {
   const { signal } = options;
   let built = pull.hasRows && (await build(options, log));
@@ -79,31 +79,30 @@ const round = (ms: number): number => Math.round(ms / 100) / 10;
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
 
 /**
- * Runs a build in its own process. Returns false and logs its output if it fails. Throws a UsageError for bad
- * arguments.
+ * Runs a build. If it fails, logs what it said and returns false. Returns false if the signal aborts. Throws a UsageError
+ * for bad arguments.
  */
-export async function build({ folder, args, signal }: FollowOptions, log: Log): Promise<boolean> {
+async function build({ folder, runBuild, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;
-  const child = spawn(execPath, [program.runner, 'build', '--input', folder, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: withoutSecrets(env),
+  const said: string[] = [];
+  const quiet: Log = { info: () => {}, summary: () => {}, notice: (message) => said.push(message), error: () => {} };
+  let stop = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
   });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-10_000);
-    });
-  }
-  const stop = () => child.kill('SIGTERM');
   signal.addEventListener('abort', stop);
   try {
-    const [code, killed] = (await once(child, 'close').catch((error: unknown) => [null, messageOf(error)])) as [
-      number | null,
-      string | null,
-    ];
-    if (code === EXIT.done || signal.aborted) return code === EXIT.done;
-    if (code === EXIT.usage) throw new UsageError(`the arguments for the build are wrong: ${said.trim()}`);
-    log.notice(`the build failed (${killed ?? `exit code ${code}`}); trying again in ${FAILED_MS / 1000} s. It said:\n${said.trimEnd()}`);
+    await Promise.race([runBuild(folder, quiet), aborted]);
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    if (error instanceof UsageError) throw error;
+    const [code, lines] =
+      error instanceof CliError
+        ? [error.exitCode, [error.message, ...error.details]]
+        : [EXIT.buildFailed, [error instanceof Error ? (error.stack ?? error.message) : String(error)]];
+    const text = [...said, ...lines].join('\n');
+    log.notice(`the build failed (exit code ${code}); trying again in ${FAILED_MS / 1000} s. It said:\n${text}`);
     return false;
   } finally {
     signal.removeEventListener('abort', stop);

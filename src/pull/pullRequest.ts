@@ -1,0 +1,28 @@
+/** What a pull shall do. This module loads no other, so that the help of the command is fast. */
+import type { ClientOptions } from './httpClient.ts';
+import type { RunBuild } from './node/followNode.ts';
+import type { Check } from './node/locateStart.ts';
+import type { NodePullOptions } from './node/nodePull.ts';
+import type { PullOptions } from './pullBlocks.ts';
+
+export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
+
+export const CHECKS = ['sample', 'all'] as const satisfies readonly Check[];
+
+export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
+  /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
+  readonly from: URL | NodeUrl;
+  /** Path of the node's cookie file. */
+  readonly cookie: string | undefined;
+  /** Mirrors at whose ledger a new pull from a node starts. */
+  readonly donors?: readonly URL[] | undefined;
+  /** Memory limit of the process, such as `1GB`. */
+  readonly memoryLimit: string;
+  /** Builds after each pull from a node. If given, pulls and builds until the signal aborts. */
+  readonly runBuild?: RunBuild | undefined;
+}
+
+/** URL of the RPC and REST interfaces of a Bitcoin Core node. */
+export class NodeUrl {
+  constructor(readonly url: URL) {}
+}
