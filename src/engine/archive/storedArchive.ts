@@ -3,7 +3,7 @@ import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFile } from '../../contract/archiveFile.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../../disk/regularFile.ts';
-import { codeOf, isAbsence } from '../../errors.ts';
+import { codeOf, isAbsence, messageOf } from '../../errors.ts';
 import { ArchiveError } from '../../format/archiveError.ts';
 import type { RootName } from '../../format/archiveReader.ts';
 import { FormatError } from '../../format/formatVersion.ts';
@@ -60,9 +60,16 @@ export class StoredArchive {
     return archive;
   }
 
-  /** Like `in`, but undefined if the manifest names no archive. Throws a ChangedArchiveError for a damaged root. */
+  /** Like `in`, but undefined if the manifest names no archive. Throws a ChangedArchiveError if the manifest or the root cannot be read. */
   static find(out: string, limits: TableLimits = LIMITS): StoredArchive | undefined {
-    const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString())));
+    const path = join(out, MANIFEST_PATH);
+    let text = '';
+    try {
+      text = readRegularFile(path).toString();
+    } catch (error) {
+      throw new ChangedArchiveError(`${path} cannot be read: ${messageOf(error)}`);
+    }
+    const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(text)));
     return listRoot && new StoredArchive(out, listRoot, limits);
   }
 

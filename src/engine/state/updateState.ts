@@ -109,7 +109,7 @@ export async function updateInputs(loaded: Loaded, state: StateTables, store: St
 }
 
 /** Runes that a build added or removed. A rune with another row in the runes table is in it twice. */
-export const CHANGED_RUNES = columns('id VARCHAR, name VARCHAR, block_height BIGINT, is_new BOOLEAN');
+const CHANGED_RUNES = columns('id VARCHAR, name VARCHAR, block_height BIGINT, is_new BOOLEAN');
 export type ChangedRunes = Table<typeof CHANGED_RUNES>;
 
 /** Replaces the runes of files that were read or lost, and numbers the etchings from the lowest changed one on. */
