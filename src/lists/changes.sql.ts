@@ -15,7 +15,7 @@ import type { StateTables } from '../engine/state/state.ts';
 import type { BlockChanges } from '../engine/state/updateState.ts';
 import { emptyIfMissing } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';
-import { countCrossing, type Limits } from '../limits.ts';
+import { countCrossing, exceeds, type Limits } from '../limits.ts';
 import { CHANGES_FOLDER, CHANGES_INDEX_PATH } from '../pages/filePaths.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { changesFile, changesIndex, type ListedChanges, type Point, TOUCHED } from './changes.ts';
@@ -43,10 +43,11 @@ export async function writeChanges(
   await updateTouched(limits, loaded, blocks, state, store);
   const hasSpent = await knowsSpent(state, store);
   const points = await newestBlocks(limits.changesBlocks + 1, loaded.ends ?? [], state, store);
+  const hasMore = exceeds(limits, 'changesBlocks', points.length);
   const listed: ListedChanges[] = [];
   for (const [i, point] of points.entries()) {
     // The first block is only the one below the others.
-    if (points.length > limits.changesBlocks && i === 0) continue;
+    if (hasMore && i === 0) continue;
     const rows = point.isEmpty
       ? []
       : await store.rows(`SELECT kind, list, is_cut FROM ${state.touched} WHERE block_height = ${point.height}`, {
