@@ -16,6 +16,8 @@ import { SAMPLE_COMMAND } from '../../src/input/sample/sampleCommand.ts';
 import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
+import { INIT_COMMAND } from '../../src/setup/initCommand.ts';
+import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 import { ROOT } from '../support/cli.ts';
 import { codeBlocksOf, PAGES, readPage, withoutBlocks } from '../support/pages.ts';
@@ -68,7 +70,7 @@ const EXEMPTIONS: readonly Exemption[] = [
     reason: 'it builds what the block before pulled',
     ranBy: ['test/support/nodePulls.ts', 'testBuild'],
   },
-  { page: 'docs/node.md', needs: '--follow -- --layout archive', reason: 'it needs a node, and does not end' },
+  { page: 'docs/node.md', needs: '--follow -- --dialect hiro', reason: 'it needs a node, and does not end' },
   { page: 'docs/node.md', needs: 'sudo systemctl', reason: 'it installs a service on this machine' },
   {
     page: 'bench/peers/README.md',
@@ -134,6 +136,12 @@ const EXEMPTIONS: readonly Exemption[] = [
   },
   {
     page: 'hosting/own-server/README.md',
+    needs: 'docker compose',
+    reason: 'it needs Docker and the chain; a test checks its commands',
+    ranBy: ['test/serve/ownServer.test.ts', 'compose.yaml'],
+  },
+  {
+    page: 'hosting/own-server/README.md',
     needs: 'deno run',
     reason: 'it needs Deno and Bun, which only the tests of hosts install; they run these very lines',
     ranBy: ['test/hosts/runtimeHost.ts', 'hosting/own-server/README.md'],
@@ -149,12 +157,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'bench:hosts': BENCH_HOSTS_COMMAND,
   'bench:pull': BENCH_PULL_COMMAND,
   build: BUILD_COMMAND,
+  init: INIT_COMMAND,
   keygen: KEYGEN_COMMAND,
   export: EXPORT_COMMAND,
   sample: SAMPLE_COMMAND,
   pull: PULL_COMMAND,
   serve: SERVE_COMMAND,
   start: SERVE_COMMAND,
+  update: UPDATE_COMMAND,
   verify: VERIFY_COMMAND,
 };
 
