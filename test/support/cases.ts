@@ -110,9 +110,9 @@ export const CASES: readonly Case[] = [
   // A host with a file server of its own words this 404 itself.
   {
     name: 'what a block touched',
-    target: '/runes/v1/changes/2000002.json',
+    target: '/runes/v1/changes/2000010.json',
     status: 200,
-    body: '{"height":2000002,"hash":"0x00000000f00d32911ea13714a2d2c719545eb5108139fe809738b5f64976f345","previous":{"height":2000001,"hash":"0x00000000f00da9bcaf9ff85a7c0c82b24971519e2c9608ee95232115223f303b"},"runes":["2000002:2"],"addresses":[],"made":[]}\n',
+    body: '{"height":2000010,"hash":"0x00000000f00dedbe69bbd54b446c5202d7c55e79c74d0c9aaf38523be9a49427","previous":{"height":2000009,"hash":"0x00000000f00d53b4a7b52b9a5fcdef1c420700225d8a2465c263963ca80c97cf"},"runes":["2000001:6"],"addresses":["bcrt1qtcrtjpk3rkdwhjpaquhm3r0gfxm8upgatg6qud"],"made":["fc9492b1baaf474b147e59a546ffeb21afae0ee3e60ad7492cb6fc818f13e61e:1"]}\n',
   },
   { name: 'a file that does not exist', target: '/runes/v1/blocks/1.json', status: 404 },
   {
