@@ -26,7 +26,7 @@ function fill(left: number): void {
   }
 }
 
-const mounted = mountDisk(disk, '3m');
+const mounted = mountDisk(disk, '4m');
 
 describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)', () => {
   beforeAll(() => expect(filesBelow(disk)).toEqual([]));

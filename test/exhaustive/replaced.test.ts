@@ -34,7 +34,11 @@ describe('an output that becomes another under the local server', () => {
   const build = (out: string, name: Name) => {
     const inputs = CONFORMANCE_INPUTS.flatMap((path) => ['--input', path]);
     const { layout, dialect } = BUILDS[name];
-    return runProcess('build', [...inputs, '--out', out, '--cache', `${out}.cache`, '--layout', layout, '--dialect', dialect], work);
+    return runProcess(
+      'build',
+      [...inputs, '--out', out, '--cache', `${out}.cache`, '--layout', layout, '--dialect', dialect, '--change-dialect'],
+      work,
+    );
   };
   const ask = async (host: LocalHost, target: string) => {
     const { status, body } = await host.send('GET', target);

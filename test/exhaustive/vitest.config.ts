@@ -35,8 +35,8 @@ export default {
           env: {
             FC_RUNS: env['FC_RUNS'] ?? '4',
             IO_FAULTS: env['IO_FAULTS'] ?? '16',
-            LIES: env['LIES'] ?? '20000',
-            MEMPOOLS: env['MEMPOOLS'] ?? '3000',
+            LIES: env['LIES'] ?? '5000',
+            MEMPOOLS: env['MEMPOOLS'] ?? '1000',
           },
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
