@@ -23,8 +23,6 @@ afterAll(() => pulls.node.close());
 
 it.each([
   ['archive', 45],
-  ['files', 90],
-  ['archive', 141],
   ['files', 145],
 ] as const)('a build in layout %s that starts at a mirror up to block %d', { timeout: 600_000 }, async (layout, last) => {
   pulls.node.replace(CHAIN.slice(0, LENGTH));
