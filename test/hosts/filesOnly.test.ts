@@ -77,9 +77,13 @@ describe('files alone', () => {
   });
 
   it('answers of the case table only the file of changes, and gives no other a page', async () => {
-    const verdicts = countVerdicts(Object.values(await judgeCases(ofSample as LocalHost, problemOfOwnError)));
+    // `serve` knows the ETag of this file only as it was sent, and the case asks in other ways, too.
+    const { 'what a block touched': _, ...others } = await judgeCases(ofSample as LocalHost, problemOfOwnError);
+    const verdicts = countVerdicts(Object.values(others));
     console.log('files alone, case table', verdicts);
-    expect(verdicts).toEqual({ exact: 1, 'refused 404': CASES.length - 1 });
+    expect(verdicts).toEqual({ 'refused 404': CASES.length - 1 });
+    const touched = CASES.find(({ name }) => name === 'what a block touched');
+    expect(await ofSample?.send('GET', touched?.target ?? '')).toMatchObject({ status: 200, body: touched?.body });
   });
 
   it('answers of the recorded requests the status and what is no path, and gives no other a page', async () => {
