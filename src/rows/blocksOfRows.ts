@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readBlobs } from '../duckdb/columns.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
+import { columns, type Table } from '../duckdb/table.ts';
 import { JSON_TEXT, recordJson } from '../engine/render/renderRecordSql.ts';
 import { SERVED_ORDER } from '../input/canonicalRecordSql.ts';
 import { SHIFT_DECIMALS } from '../input/joinRunes.ts';
@@ -15,15 +16,27 @@ export interface RowsBlock {
   readonly digest: string;
 }
 
+const RUNES_OF_ROWS = columns('id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, divisibility BIGINT, premine VARCHAR');
+export type RunesOfRows = Table<typeof RUNES_OF_ROWS>;
+
+/** Returns the runes of the rows of a file, from a file of runes. So a join of many runes is done once for each file. */
+export const runesOfRows = (path: string, runes: string, store: Store): Promise<RunesOfRows> =>
+  store.table(
+    'runes_of_rows',
+    RUNES_OF_ROWS,
+    `SELECT ${Object.keys(RUNES_OF_ROWS).join(', ')} FROM ${readFiles('parquet', [runes])}
+     WHERE id IN (SELECT rune_id FROM ${readFiles('parquet', [path])})`,
+  );
+
 /** Returns SQL of the canonical records (input/canonicalRecordSql.ts) of rows. Rows of unknown runes are left out. */
-const recordsOf = (path: string, runes: string): string => `SELECT rune_id, r.number AS rune_number, r.name AS rune_name,
+const recordsOf = (path: string, runes: RunesOfRows): string => `SELECT rune_id, r.number AS rune_number, r.name AS rune_name,
     r.spaced_name AS rune_spaced_name, address, receiver_address, shift_decimals(amount, r.divisibility) AS amount, operation,
     l.block_hash, l.block_height, l.tx_id, l.tx_index, l."output" AS vout, CASE WHEN l."output" IS NOT NULL THEN l.tx_id END AS "output",
     l."timestamp", event_index AS ord
-  FROM ${readFiles('parquet', [path])} l JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${readFiles('parquet', [runes])}) r ON r.id = rune_id`;
+  FROM ${readFiles('parquet', [path])} l JOIN ${runes} r ON r.id = rune_id`;
 
-/** Returns the blocks of a file in the form, heights ascending. `runes` is the path of the runes of its rows. */
-export async function blocksOfRows(path: string, runes: string, store: Store): Promise<RowsBlock[]> {
+/** Returns the blocks of a file in the form, heights ascending. */
+export async function blocksOfRows(path: string, runes: RunesOfRows, store: Store): Promise<RowsBlock[]> {
   await store.run(`${SHIFT_DECIMALS}; ${JSON_TEXT}`);
   const blocks = await store.rows(
     `SELECT block_height AS height, min(block_hash) AS hash, count(*) AS records FROM (${recordsOf(path, runes)}) GROUP BY ALL ORDER BY height`,
@@ -54,7 +67,7 @@ export async function blocksOfRows(path: string, runes: string, store: Store): P
  * Describes the first transaction of a node's rows that makes or loses units of a rune. Undefined if there is none.
  * Outputs receive all units that are sent, minted or premined, except units of burns without an address.
  */
-export async function firstUnbalanced(path: string, runes: string, store: Store): Promise<string | undefined> {
+export async function firstUnbalanced(path: string, runes: RunesOfRows, store: Store): Promise<string | undefined> {
   const units = `coalesce(amount, '0')::BIGNUM`;
   const [row] = await store.rows(
     `SELECT block_height AS height, tx_index AS "index", rune_id AS rune FROM (
@@ -62,7 +75,7 @@ export async function firstUnbalanced(path: string, runes: string, store: Store)
          sum(CASE WHEN operation IN ('send', 'mint') THEN ${units} WHEN operation = 'etching' THEN premine::BIGNUM ELSE '0'::BIGNUM END) AS made,
          sum(CASE WHEN operation = 'receive' THEN ${units} ELSE '0'::BIGNUM END) AS received,
          sum(CASE WHEN operation = 'burn' AND address IS NULL THEN ${units} ELSE '0'::BIGNUM END) AS burned
-       FROM ${readFiles('parquet', [path])} LEFT JOIN (SELECT id, premine FROM ${readFiles('parquet', [runes])}) ON id = rune_id
+       FROM ${readFiles('parquet', [path])} LEFT JOIN ${runes} ON id = rune_id
        GROUP BY ALL)
      WHERE NOT is_unknown AND (received > made OR made - received > burned) ORDER BY height, "index" LIMIT 1`,
     { height: int, index: int, rune: text },

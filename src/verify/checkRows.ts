@@ -9,7 +9,7 @@ import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int } from '../duckdb/store.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { rowFilePath, rowRunesPath } from '../pages/filePaths.ts';
-import { blocksOfRows } from '../rows/blocksOfRows.ts';
+import { blocksOfRows, runesOfRows } from '../rows/blocksOfRows.ts';
 import { contentOf, formFault, ledgerForm, RUNES, stampOf, type TableForm } from '../rows/rowsForm.ts';
 import { rangeOfHeight, rowsIndexFile } from '../rows/rowsIndex.ts';
 import type { Verification } from './verification.ts';
@@ -40,12 +40,14 @@ export async function verifyRows(verification: Verification): Promise<string[]> 
       );
       if (outside > 0) findings.add(`${path} has ${outside} rows of other blocks`);
       leftOut += facts.rows;
-      for (const block of await blocksOfRows(join(root, path), join(root, runesPath), store)) {
+      const runes = await runesOfRows(join(root, path), join(root, runesPath), store);
+      for (const block of await blocksOfRows(join(root, path), runes, store)) {
         leftOut -= block.records;
         if (JSON.stringify(expected.get(block.height)) !== JSON.stringify(block))
           findings.add(`${path}: its rows of block ${block.height} are not the records of the pages`);
         expected.delete(block.height);
       }
+      await store.run(`DROP TABLE ${runes}`);
     }
     for (const height of [...expected.keys()].slice(0, 1)) findings.add(`${name}: no file has the rows of block ${height}`);
     if (leftOut !== (manifest.left_out?.rows ?? 0))

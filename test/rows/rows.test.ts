@@ -244,6 +244,11 @@ describe('verification', () => {
       (out) => replaceIndex(out, { ...indexOf(out), files: indexOf(out).files.slice(1) }),
       /no file has the rows of block/,
     ],
+    [
+      'another digest of rows',
+      (out) => replaceIndex(out, { ...indexOf(out), files: indexOf(out).files.map((file) => ({ ...file, digest: '1'.repeat(64) })) }),
+      /is not the list that a build makes/,
+    ],
     ['other sources', (out) => replaceIndex(out, { ...indexOf(out), sources: [] }), /is not the list that a build makes/],
     [
       'a file too many',

@@ -11,8 +11,8 @@ import { readFiles, readParquetFooter, readParquetGroups } from '../../../duckdb
 import { identifier, int, nullable, Store } from '../../../duckdb/store.ts';
 import { messageOf } from '../../../errors.ts';
 import { LIMITS } from '../../../limits.ts';
-import { blocksOfRows, firstUnbalanced } from '../../../rows/blocksOfRows.ts';
-import { contentOf, copyTable, formFault, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
+import { blocksOfRows, firstUnbalanced, runesOfRows } from '../../../rows/blocksOfRows.ts';
+import { copyTable, formFault, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
 
 const height = z.int().min(0);
 const part = z.strictObject({ path: z.string(), rows: z.int().min(0), first: height, last: height });
@@ -31,11 +31,10 @@ const request = z.strictObject({
 });
 export type RowsRequest = z.infer<typeof request>;
 
-/** What the rows of each part and of the written file say, or why a part is refused. */
+/** What the written file has, or why a part is refused. */
 export const rowsReply = z.union([
   z.strictObject({ fault: z.string() }),
   z.strictObject({
-    parts: z.array(z.strictObject({ rows: z.int(), digest: z.string() })),
     rows: z.int(),
     blocks: z.array(z.strictObject({ height, hash: z.string(), records: z.int(), digest: z.string() })),
   }),
@@ -55,19 +54,19 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit }: 
   const store = await Store.open({ memoryLimit, threads: 1, scratch: `${to}.spilled`, only });
   const form = runes === undefined ? RUNES : ledgerForm(hasSpent);
   try {
-    const contents: { rows: number; digest: string }[] = [];
-    for (const one of parts) contents.push(await checked(one, form, runes !== undefined, store));
+    for (const one of parts) await check(one, form, runes !== undefined, store);
     const paths = parts.map(({ path }) => path);
     const isWanted = runes === undefined ? 'true' : `block_height BETWEEN ${first} AND ${last}`;
     const none = form.fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS ${identifier(column)}`);
     const rows =
       paths.length === 0 ? `SELECT ${none.join(', ')} WHERE false` : `SELECT * FROM ${readFiles('parquet', paths)} WHERE ${isWanted}`;
     await store.run(copyTable(rows, form.order, to));
-    if (runes === undefined) return { parts: contents, rows: contents[0]?.rows ?? 0, blocks: [] };
-    const unbalanced = hasSpent ? await firstUnbalanced(to, runes, store) : undefined;
+    const { rows: written } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(to)}`, { rows: int });
+    if (runes === undefined) return { rows: written, blocks: [] };
+    const theirs = await runesOfRows(to, runes, store);
+    const unbalanced = hasSpent ? await firstUnbalanced(to, theirs, store) : undefined;
     if (unbalanced !== undefined) throw new Refusal(unbalanced);
-    const written = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(to)}`, { rows: int });
-    return { parts: contents, rows: written.rows, blocks: await blocksOfRows(to, runes, store) };
+    return { rows: written, blocks: await blocksOfRows(to, theirs, store) };
   } catch (error) {
     // Errors of DuckDB may quote values of the file.
     return { fault: error instanceof Refusal ? error.message : `it cannot be read: ${messageOf(error).split('\n')[0]?.slice(0, 200)}` };
@@ -80,13 +79,8 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit }: 
 /** Most bytes of a cell, by column. All others have at most 64. */
 const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_address: 200, name: 28, spaced_name: 112, symbol: 16 };
 
-/** Checks sizes before anything reads the rows, then form and heights. Returns number and digest of the rows. */
-async function checked(
-  { path, rows, first, last }: z.infer<typeof part>,
-  form: TableForm,
-  isLedger: boolean,
-  store: Store,
-): Promise<{ rows: number; digest: string }> {
+/** Checks sizes before anything reads the rows, then form and heights. */
+async function check({ path, rows, first, last }: z.infer<typeof part>, form: TableForm, isLedger: boolean, store: Store): Promise<void> {
   const [scan, heights] = [readFiles('parquet', [path]), last - first + 1];
   const found = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(path)}`, { rows: int });
   if (found.rows !== rows) throw new Refusal(`it has ${found.rows} rows, but the list says ${rows}`);
@@ -114,7 +108,6 @@ async function checked(
   if (facts.missing > 0) throw new Refusal(isLedger ? 'it lacks cells that every row has' : 'it lacks cells, or has a rune twice');
   if (isLedger && ((facts.low ?? first) < first || (facts.high ?? last) > last)) throw new Refusal('it has rows of other blocks');
   if (facts.spent > heights * LIMITS.spentBytes) throw new Refusal(`it has ${facts.spent} bytes of spent outputs`);
-  return contentOf(path, form, store);
 }
 
 /** Returns the most bytes of a file with this many rows. Spent outputs of a block have less than 4 MB. */
