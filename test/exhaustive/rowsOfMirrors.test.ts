@@ -250,7 +250,8 @@ describe('a mirror that lies', () => {
     [
       'a file that unpacks to gigabytes',
       () => rewrite((file) => `SELECT * REPLACE (tx_id || event_index || repeat('a', 900000) AS spent) FROM ${file} LIMIT 500`),
-      /bytes after unpacking/,
+      // Statistics in the footer have such cells, too, and may need more memory than the process gets.
+      /bytes after unpacking|needs more memory/,
     ],
     ['other numbers of rows', () => withFile({ rows: 7 }), /it has [0-9]+ rows, but the list says 7/],
     ['another size', () => withFile({ bytes: 5 }), /has more than 5 bytes/],
