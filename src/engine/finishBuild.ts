@@ -79,7 +79,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const { blocks, etchings } = updated;
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
       const outdatedChanges = await changesOf(build, loaded, blocks, sink);
-      const outdatedSearch = await writeSearchFiles(out, etchings, state.blockRunes, sink, store);
+      const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));

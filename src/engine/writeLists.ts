@@ -3,12 +3,11 @@ import type { Store } from '../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { BuildError } from '../errors.ts';
 import type { LedgerPoint, ListTables } from '../format/listTables.ts';
-import type { StartRows } from '../input/readStart.ts';
 import { writeActivity } from '../lists/activity.sql.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
 import { type EtchingChange, lowestChange, writeEtchings, writeRuneNames } from '../lists/etchings.sql.ts';
 import { MOST_ETCHINGS, writeNames } from '../lists/nameTable.sql.ts';
-import { COUNTS, startCounts, startReceived } from '../lists/startRows.sql.ts';
+import { startReceived } from '../lists/startRows.sql.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { DocumentWriter } from './archive/documentWriter.ts';
@@ -17,8 +16,6 @@ import { type ArchiveSources, listRecords, planLevels } from './archive/listedRe
 import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 import { TableWriter } from './archive/tableWriter.ts';
-import { BLOCK_RUNES } from './state/countBlocks.ts';
-import type { StateTables } from './state/state.ts';
 
 export interface ListForm {
   readonly site: Site;
@@ -71,10 +68,10 @@ export async function writeLists(
   const plans = planLevels(blocks, isNew ? undefined : tables, start, hasBalances ? changed : undefined);
 
   const writer = () => new DocumentWriter(objectSize, limits, put);
-  const blockRunes = start === undefined ? state.blockRunes : await withCounts(start, state, store);
   const etchingForm = now && {
     etchings: now.table,
-    state: { runes: state.runes, blockRunes },
+    state,
+    start,
     dialect: site.dialect,
     hasCounts: now.hasCounts,
     limits,
@@ -115,16 +112,6 @@ export async function writeLists(
 
 const isSamePoint = (a: LedgerPoint | undefined, b: LedgerPoint | undefined): boolean =>
   a?.height === b?.height && a?.hash === b?.hash && a?.digest === b?.digest;
-
-/** Adds the counts of a start to those of blocks. */
-function withCounts(
-  start: StartRows,
-  { blockRunes }: StateTables,
-  store: Store,
-): Promise<Table<Pick<typeof BLOCK_RUNES, (typeof COUNTS)[number]>>> {
-  const counts = Object.fromEntries(COUNTS.map((name) => [name, BLOCK_RUNES[name]])) as Pick<typeof BLOCK_RUNES, (typeof COUNTS)[number]>;
-  return store.view('all_counts', counts, `SELECT ${COUNTS.join(', ')} FROM ${blockRunes} UNION ALL ${startCounts(start)}`);
-}
 
 const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
 

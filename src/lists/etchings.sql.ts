@@ -7,20 +7,21 @@
 import { readRows } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
-import type { TableWith } from '../duckdb/table.ts';
+import { columns, type Table } from '../duckdb/table.ts';
 import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
 import { documentsIn, makeLevels, type Row as SortedRow, writeDocuments } from '../engine/archive/makeLevels.ts';
-import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
+import { asCounts, LOWER_DIGITS, summedCounts } from '../engine/state/countBlocks.ts';
 import type { Etchings, EtchingTable } from '../engine/state/etchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { ChangedRunes } from '../engine/state/updateState.ts';
 import type { DocumentLevel } from '../format/levels.ts';
+import type { StartRows } from '../input/readStart.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { type Etching, renderEtching } from './etchings.ts';
 import { type RuneName, runeNameText } from './runeNames.ts';
-import type { COUNTS } from './startRows.sql.ts';
+import { startCounts } from './startRows.sql.ts';
 
 /** Etchings of the last build (`before`) and of this build (`now`); undefined without etchings. */
 export interface EtchingChange {
@@ -37,7 +38,14 @@ export const writeEtchings = (
   writer: () => DocumentWriter,
   store: Store,
 ): Promise<DocumentLevel[]> =>
-  makeLevels(plans, old, (plan) => writeDocuments(writer(), plan, renderEtchings(changedIn(plan, form), plan.last, form, store)));
+  makeLevels(plans, old, async (plan) => {
+    const changed = await store.table('changed_etchings', CHANGED, changedIn(plan, form));
+    const level = await writeDocuments(writer(), plan, renderEtchings(changed, plan.last, form, store));
+    await store.run(`DROP TABLE ${changed}`);
+    return level;
+  });
+
+const CHANGED = columns('ordinal BIGINT, id VARCHAR');
 
 /** Writes the levels of names that the last build does not have (runeNames.ts). */
 export const writeRuneNames = (
@@ -55,17 +63,18 @@ export const writeRuneNames = (
     return writeDocuments(writer(), plan, documentsIn({ rows, key: 'key', within: 'key' }, limits, store, valuesOf));
   });
 
-/** Returns SQL that selects the ordinals of etchings that changed in a range of heights. */
+/** Returns SQL that selects the etchings that changed in a range of heights. A start is in the range of the lowest level. */
 function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const moved = `SELECT rune_id FROM ${state.blockRunes} WHERE ${isIn} AND ${HAS_COUNTS} UNION SELECT id FROM ${state.runes} WHERE ${windowMoves(first, last)}`;
-  return `SELECT ordinal FROM ${etchings} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
+  return `SELECT ordinal, id FROM ${etchings} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
 }
 
 /** Tables and settings from which etchings are rendered. */
 export interface EtchingForm {
   readonly etchings: EtchingTable;
-  readonly state: Pick<StateTables, 'runes'> & { readonly blockRunes: TableWith<(typeof COUNTS)[number]> };
+  readonly state: Pick<StateTables, 'runes' | 'blockRunes' | 'runeCounts'>;
+  readonly start: StartRows | undefined;
   readonly dialect: Dialect;
   /** True when the supply has the counts of mints and burns. */
   readonly hasCounts: boolean;
@@ -90,18 +99,26 @@ const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as
 const ROW_BYTES = 6000;
 
 /**
- * Yields the documents (lists/etchings.ts) of etchings as of the block `tip`, ascending. `ordinals` is SQL that selects
- * ordinals of etchings up to `tip`. No other query may run before the last document was read.
+ * Yields the documents (lists/etchings.ts) of etchings up to the block `tip`, as of this block, ascending. No other query
+ * may run before the last document was read.
  */
 async function* renderEtchings(
-  ordinals: string,
+  changed: Table<typeof CHANGED>,
   tip: number,
-  { etchings, state, hasCounts, dialect, limits }: EtchingForm,
+  { state, start, hasCounts, dialect, limits }: EtchingForm,
   store: Store,
 ): AsyncGenerator<{ readonly key: string; readonly values: readonly [json: string] }> {
+  // Counts of all blocks without those of the blocks above `tip`, which are few in the newest level.
+  const isIn = `${hasCounts} AND rune_id IN (SELECT id FROM ${changed})`;
+  const counts = [
+    `SELECT * FROM ${state.runeCounts} WHERE ${isIn}`,
+    asCounts(`${state.blockRunes} WHERE block_height > ${tip} AND ${isIn}`, -1),
+  ];
+  if (start !== undefined) counts.push(`${startCounts(start)} WHERE ${isIn}`);
+  const byDecimals = summedCounts(counts.join(' UNION ALL BY NAME '), ['rune_id', 'decimals']);
   const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
       ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
-    FROM ${state.blockRunes} WHERE ${hasCounts} AND block_height <= ${tip} AND rune_id IN (SELECT id FROM ${etchings} WHERE ordinal IN (${ordinals})) GROUP BY rune_id)`;
+    FROM (${byDecimals}) GROUP BY rune_id)`;
   // Amounts can be summed only if they have the decimals of the rune. Otherwise the rune has no counts.
   const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
   const columns = [
@@ -112,7 +129,7 @@ async function* renderEtchings(
   ];
   // Selects one JSON text for each row, because the store takes ten times as long to convert two dozen cells.
   const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
-    FROM (SELECT ${columns.join(', ')} FROM ${state.runes} LEFT JOIN ${sums} ON rune_id = id WHERE ordinal IN (${ordinals})) AS e`;
+    FROM (SELECT ${columns.join(', ')} FROM ${state.runes} LEFT JOIN ${sums} ON rune_id = id WHERE ordinal IN (SELECT ordinal FROM ${changed})) AS e`;
   for await (const chunk of sortedRows(
     { rows, key: 'key', within: 'key', rowBytes: ROW_BYTES, select: `key || '', row || ''` },
     limits,

@@ -21,14 +21,14 @@ const NAMED = columns('part BIGINT, id VARCHAR, number BIGINT, name VARCHAR, spa
 export async function writeSearchFiles(
   root: string,
   change: EtchingChange,
-  blockRunes: StateTables['blockRunes'],
+  runeCounts: StateTables['runeCounts'],
   sink: Pick<FileSink, 'file'>,
   store: Store,
 ): Promise<string[]> {
   const letters = await changedFirstLetters(FIRST_LETTERS, change, store);
   if (letters?.length === 0) return [];
   const written = new Set<string>();
-  for await (const runes of groupsOf(change.now, letters, blockRunes, store)) {
+  for await (const runes of groupsOf(change.now, letters, runeCounts, store)) {
     for (const [path, content] of searchFiles(runes)) {
       sink.file(path, Buffer.from(content));
       written.add(path);
@@ -47,7 +47,7 @@ export async function writeSearchFiles(
 async function* groupsOf(
   etchings: Etchings | undefined,
   letters: readonly string[] | undefined,
-  blockRunes: StateTables['blockRunes'],
+  runeCounts: StateTables['runeCounts'],
   store: Store,
 ): AsyncGenerator<NamedRune[]> {
   const first = `left(name, ${FIRST_LETTERS})`;
@@ -55,7 +55,7 @@ async function* groupsOf(
   const runes =
     etchings === undefined
       ? `SELECT rune_id AS id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, NULL::VARCHAR AS symbol
-         FROM ${blockRunes} GROUP BY rune_id`
+         FROM ${runeCounts} GROUP BY rune_id`
       : `SELECT id, number, name, spaced_name, symbol FROM ${etchings.runes} WHERE block_height <= ${etchings.tip} ${isWanted}`;
   const numbered = `SELECT dense_rank() OVER (ORDER BY ${first}) AS part, * FROM (${runes})`;
   const named = await store.table('named', NAMED, `FROM (${numbered}) ORDER BY part`);

@@ -15,19 +15,6 @@ export const startReceived = ({ outputs }: StartRows, runes: TableWith<'id' | 'd
 const parts = (name: string): string =>
   `CASE WHEN strlen(${name}) > ${LOWER_DIGITS} THEN left(${name}, -${LOWER_DIGITS})::HUGEINT ELSE 0 END AS ${name}_upper, right(${name}, ${LOWER_DIGITS})::HUGEINT AS ${name}_lower`;
 
-/** Columns of counts by block and rune that etchings need. */
-export const COUNTS = [
-  'block_height',
-  'rune_id',
-  'mint',
-  'burn',
-  'minted_upper',
-  'minted_lower',
-  'burned_upper',
-  'burned_lower',
-  'decimals',
-] as const;
-
-/** Returns SQL that selects a start's counts of mints and burns, as counts of its block. */
+/** Returns SQL that selects a start's counts of mints and burns, as in RUNE_COUNTS. */
 export const startCounts = ({ runes }: StartRows): string =>
-  `SELECT start_height AS block_height, rune_id, mints AS mint, burns AS burn, ${parts('minted')}, ${parts('burned')}, NULL::INTEGER AS decimals FROM ${runes}`;
+  `SELECT rune_id, NULL::INTEGER AS decimals, 1 AS blocks, mints AS mint, burns AS burn, ${parts('minted')}, ${parts('burned')} FROM ${runes}`;

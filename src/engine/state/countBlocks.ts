@@ -17,6 +17,8 @@ const DECIMALS = `CASE WHEN ${IS_SUMMED} THEN CASE WHEN contains(amount, '.') TH
 const sumOf = (operation: Operation, name: string): string[] =>
   ['upper', 'lower'].map((part) => `coalesce(sum(${part}) FILTER (operation = '${operation}'), 0)::HUGEINT AS ${name}_${part}`);
 
+const SUMS = { minted_upper: 'HUGEINT', minted_lower: 'HUGEINT', burned_upper: 'HUGEINT', burned_lower: 'HUGEINT' } as const;
+
 /**
  * Columns of counts by block and rune. Only wrong data has a rune with two names, and then two rows for it. Minted and
  * burned amounts are in smallest units; their upper part counts 10^18. `decimals` is the number of decimals of all
@@ -29,12 +31,34 @@ export const BLOCK_RUNES = {
   name: 'VARCHAR',
   spaced_name: 'VARCHAR',
   ...(Object.fromEntries(OPERATIONS.map((operation) => [operation, 'INTEGER'])) as Record<Operation, 'INTEGER'>),
-  minted_upper: 'HUGEINT',
-  minted_lower: 'HUGEINT',
-  burned_upper: 'HUGEINT',
-  burned_lower: 'HUGEINT',
+  ...SUMS,
   decimals: 'INTEGER',
 } as const;
+
+const GROUPED = ['rune_id', 'number', 'name', 'spaced_name', 'decimals'] as const;
+
+/**
+ * Sums of BLOCK_RUNES over all blocks. A new block reads them in place of the counts of all blocks, of which mainnet has
+ * some ten million. `blocks` counts the rows that were summed.
+ */
+export const RUNE_COUNTS = {
+  ...columns('rune_id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, decimals INTEGER, blocks BIGINT'),
+  ...(Object.fromEntries(OPERATIONS.map((operation) => [operation, 'BIGINT'])) as Record<Operation, 'BIGINT'>),
+  ...SUMS,
+} as const;
+const SUMMED = Object.entries(RUNE_COUNTS).slice(GROUPED.length);
+
+/** Returns SQL that sums rows of RUNE_COUNTS. Sums of rows that cancel each other are left out. */
+export const summedCounts = (rows: string, groups: readonly string[] = GROUPED): string =>
+  `SELECT ${groups.join(', ')}, ${SUMMED.map(([name, type]) => `sum(${name})::${type} AS ${name}`).join(', ')}
+   FROM (${rows}) GROUP BY ${groups.join(', ')} HAVING sum(blocks) > 0`;
+
+/** Returns SQL of rows of BLOCK_RUNES as rows of RUNE_COUNTS, to be added or subtracted. */
+export const asCounts = (rows: string, sign: 1 | -1): string =>
+  `SELECT ${GROUPED.join(', ')}, ${sign}::BIGINT AS blocks,
+     ${SUMMED.slice(1)
+       .map(([name, type]) => `(${sign} * ${name})::${type} AS ${name}`)
+       .join(', ')} FROM ${rows}`;
 
 const COUNTED = { ...BLOCK_RUNES, timestamp: 'BIGINT' } as const;
 

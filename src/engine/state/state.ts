@@ -18,12 +18,12 @@ import { HELD, LEFT_OUT } from '../../input/inputReader.ts';
 import { SPENT } from '../../input/makeActivity.ts';
 import { RUNES } from '../../input/runesTable.ts';
 import { VERSION } from '../../version.ts';
-import { BLOCK_RUNES } from './countBlocks.ts';
+import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
 
 const FILE = 'state.duckdb';
 
 /** Version of these tables and of the files beside the pages. A build ignores a state with another version. */
-const FORMAT = 13;
+const FORMAT = 14;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -77,6 +77,7 @@ export class StateTables extends Place {
   readonly runes = this.table('runes', { ...RUNES, ordinal: 'BIGINT' } as const);
   readonly blocks = this.table('blocks', BLOCKS);
   readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
+  readonly runeCounts = this.table('rune_counts', RUNE_COUNTS);
   /** Empty in layout `archive`, which has a table of ids. */
   readonly transactions = this.table('transactions', TRANSACTIONS);
   /** Published files of rows, as in the list of these files (contract/rowsSchemas.ts). */

@@ -6,7 +6,7 @@ import { RUNES } from '../../input/runesTable.ts';
 import type { Layout } from '../../pages/mirrorOptions.ts';
 import type { WrittenBlock } from '../render/batchWriter.ts';
 import type { BatchBlock } from '../render/servedOrder.ts';
-import { countWritten } from './countBlocks.ts';
+import { asCounts, countWritten, RUNE_COUNTS, summedCounts } from './countBlocks.ts';
 import { ETCHING_ORDER } from './etchings.ts';
 import { BLOCKS, type StateTables, TRANSACTIONS, WRITTEN } from './state.ts';
 
@@ -56,12 +56,15 @@ export async function updateBlocks(
     blocks: await store.table('old_blocks', BLOCKS, `SELECT * FROM ${state.blocks} WHERE ${isReplaced}`),
     transactions: await store.table('old_transactions', TRANSACTIONS, `SELECT * FROM ${state.transactions} WHERE ${isReplaced}`),
   };
+  const replacedRunes = `${state.blockRunes} WHERE ${isReplaced}`;
+  const oldCounts = await store.table('old_counts', RUNE_COUNTS, asCounts(replacedRunes, -1));
   await store.run(
     [state.blocks, state.transactions, state.blockRunes].map((table) => `DELETE FROM ${table} WHERE ${isReplaced}`).join('; '),
   );
   const { counted, times } = await countWritten(kept, written, store);
   await store.run(`INSERT INTO ${state.blocks} SELECT w.*, "timestamp" FROM ${written} AS w JOIN ${times} USING (block_height);
     INSERT INTO ${state.blockRunes} SELECT * EXCLUDE ("timestamp") FROM ${counted}`);
+  await updateRuneCounts(`FROM ${oldCounts} UNION ALL ${asCounts(replacedRunes, 1)}`, state, store);
   const placed = await store.view(
     'placed_transactions',
     TRANSACTIONS,
@@ -79,6 +82,20 @@ export async function updateBlocks(
   );
   const counts = { written: rows.length, gone };
   return { heights: heights.map((row) => row.block_height), counts, written, replaced, old, transactions: placed };
+}
+
+/** Adds changes to the counts of runes. */
+async function updateRuneCounts(changes: string, { runeCounts }: StateTables, store: Store): Promise<void> {
+  const changed = await store.table('changed_counts', RUNE_COUNTS, changes);
+  const isChanged = `rune_id IN (SELECT rune_id FROM ${changed})`;
+  const sums = await store.table(
+    'summed_counts',
+    RUNE_COUNTS,
+    summedCounts(`FROM ${runeCounts} WHERE ${isChanged} UNION ALL FROM ${changed}`),
+  );
+  await store.run(
+    `DELETE FROM ${runeCounts} WHERE ${isChanged}; INSERT INTO ${runeCounts} FROM ${sums}; DROP TABLE ${changed}; DROP TABLE ${sums}`,
+  );
 }
 
 /** Returns SQL that selects the last block: the state's highest block, or a higher read block without records. */

@@ -9,7 +9,7 @@ import { int, literal, type Store } from '../../duckdb/store.ts';
 import type { Table, TableWith } from '../../duckdb/table.ts';
 import type { DiskSink } from '../../engine/render/fileSinks.ts';
 import { JSON_TEXT, jsonOf } from '../../engine/render/renderRecordSql.ts';
-import type { BLOCK_RUNES } from '../../engine/state/countBlocks.ts';
+import type { BLOCK_RUNES, RUNE_COUNTS } from '../../engine/state/countBlocks.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../../pages/filePaths.ts';
 import { spellHex } from '../../pages/ids.ts';
@@ -85,6 +85,7 @@ const FIRST = `block_height - block_height % ${STATS_PER_FILE}`;
 interface StatsTables {
   readonly blocks: TableWith<'block_height' | 'block_hash' | 'timestamp' | 'transactions' | 'records' | 'operations'>;
   readonly blockRunes: Table<typeof BLOCK_RUNES>;
+  readonly runeCounts: Table<typeof RUNE_COUNTS>;
 }
 
 /** Yields lines by file from a query with the columns (first DOUBLE, line BLOB). `first` is a file's lowest height. */
@@ -176,8 +177,10 @@ export async function readStats(dialect: Dialect, state: StatsTables, store: Sto
     `SELECT 0::DOUBLE, ${BUCKET_LINE} FROM (SELECT block_height - block_height % ${bucket} AS height, count(*) AS blocks,
        arg_min("timestamp", block_height) AS "timestamp", ${OPERATION_SUMS} FROM ${state.blocks} GROUP BY height) ORDER BY height`,
   );
-  // Only runes with the highest ranks are summed with their names. mostActive() sorts runes of equal rank.
-  const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.blockRunes} SEMI JOIN (
-      SELECT rune_id FROM ${state.blockRunes} GROUP BY rune_id QUALIFY rank() OVER (ORDER BY sum(${recordsSql}) DESC) <= ${MOST_ACTIVE}) USING (rune_id) GROUP BY rune_id)`);
+  // Only the most active runes are summed with their names. mostActive() sorts runes with equal numbers of records.
+  const totals = `SELECT rune_id, sum(${recordsSql}) AS total FROM ${state.runeCounts} GROUP BY rune_id`;
+  const least = `SELECT min(total) FROM (FROM (${totals}) ORDER BY total DESC LIMIT ${MOST_ACTIVE})`;
+  const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.runeCounts}
+      WHERE rune_id IN (SELECT rune_id FROM (${totals}) WHERE total >= (${least})) GROUP BY rune_id)`);
   return { first: first < 0 ? null : first, transactions, latest, activity, bucket, runes: mostActive(runes) };
 }
