@@ -31,7 +31,7 @@ import { ChangedArchiveError, StoredArchive } from './archive/storedArchive.ts';
 import { archivesPages, type BuildOptions, type FixedOptions } from './buildOptions.ts';
 import { rangeOf } from './buildRange.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './buildReport.ts';
-import { inputsOf, refuseDialect, refuseSample } from './chooseInput.ts';
+import { refuseDialect, refuseSample, withInput } from './chooseInput.ts';
 import { finishBuild, finishDryRun } from './finishBuild.ts';
 import { findKnown } from './knownTransactions.ts';
 import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
@@ -49,7 +49,7 @@ import { openWriters, writePages } from './writePages.ts';
  * with a BuildError when writing fails. Files that were already written stay, and the next build completes the output.
  */
 export async function build(given: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
-  const chosen = { ...given, inputs: inputsOf(given, log) };
+  const chosen = withInput(given, log);
   const options = { ...chosen, blocks: await rangeOf(chosen) };
   try {
     return await buildOnce(options, log, progress);

@@ -15,18 +15,22 @@ const INPUT = 'input';
 const PULLED = 'input/pulled';
 const SAMPLE = 'sample';
 
-/** Returns the inputs. Without `--input` and `--blocks`, a build reads the sample until `input` has data or a pull. */
-export function inputsOf({ inputs, blocks }: BuildOptions, log: Log): readonly string[] {
-  if (inputs.length > 0) return inputs;
+/**
+ * Fills in the inputs. Without `--input` and `--blocks`, a build reads the sample until `input` has data or a pull. A
+ * mirror of the sample has all lists, so that it answers every request.
+ */
+export function withInput<Options extends BuildOptions>(options: Options, log: Log): Options {
+  const { inputs, blocks } = options;
+  if (inputs.length > 0) return options;
   if (!existsSync(INPUT) && !existsSync(SAMPLE)) {
     throw new InputError(`input not found: ${INPUT}`, [
       `Name your data with --input, fetch blocks with ${plainCall('pull')}, or write sample data with ${plainCall('sample')}.`,
     ]);
   }
   const mayUseSample = blocks === undefined && !existsSync(PULLED) && !hasDataFiles(INPUT);
-  if (!mayUseSample || !hasDataFiles(SAMPLE)) return [INPUT];
-  log.notice(`${INPUT} has no data files, so this build uses the sample in ${SAMPLE}: invented runes, to try the program`);
-  return [SAMPLE];
+  if (!mayUseSample || !hasDataFiles(SAMPLE)) return { ...options, inputs: [INPUT] };
+  log.notice(`${INPUT} has no data files, so this build uses the sample in ${SAMPLE}: invented runes, to try the program, with all lists`);
+  return { ...options, inputs: [SAMPLE], lists: true };
 }
 
 /** Throws an InputError if the output is a mirror in the other dialect, whose clients would not know the new hashes. */

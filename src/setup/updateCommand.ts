@@ -1,9 +1,10 @@
-/** The update command: pulls, builds and uploads as the settings file says. */
+/** The update command: pulls, builds and uploads as the settings file says, once or after each new block. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { env, execPath } from 'node:process';
+import { createInterface } from 'node:readline';
 import { withoutSecrets } from '../cli/environment.ts';
 import { CONFIG, type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import { count, type Log, type SummaryRow } from '../cli/log.ts';
@@ -15,8 +16,11 @@ import { plainCall, program } from '../program.ts';
 export const UPDATE_COMMAND: Command = {
   call: program.callOf('update'),
   about: 'Pulls new blocks, builds what changed and uploads it, as the settings file says. Run it again after new blocks.',
-  flags: [CONFIG, LOG, HELP],
-  examples: [{ args: '', about: 'Updates the mirror that rune-mirror.json describes.' }],
+  flags: [{ name: 'follow', about: 'Goes on: after each new block of a node, pulls, builds and uploads it.' }, CONFIG, LOG, HELP],
+  examples: [
+    { args: '', about: 'Updates the mirror that rune-mirror.json describes.' },
+    { args: '--follow', about: 'Keeps the mirror at the tip of its node.' },
+  ],
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
@@ -30,18 +34,32 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   if (file === undefined) throw new UsageError(`there is no settings file; make one with ${plainCall('init')}`);
   const { source, upload } = (await settingsReader()).readSettings(file);
   if (source === undefined) throw new UsageError(`${file} has no source; add one, as in "source": "core:http://127.0.0.1:8332"`);
-  const command = (name: string, ...args: string[]) => [execPath, program.runner, name, '--config', file, '--log', format, ...args];
-  const steps: readonly (readonly [name: string, line: readonly string[], environment: NodeJS.ProcessEnv])[] = [
-    ['pull', command('pull'), env],
-    ['build', command('build', '--input', PULLED, '--out', OUT), withoutSecrets(env)],
-    ...(upload === undefined ? [] : [['upload', ['sh', program.upload, upload, OUT], withoutSecrets(env)] as const]),
+  const command = (name: string, ...args: string[]) => [execPath, program.runner, name, '--config', file, ...args];
+  const updates: Step[] = [
+    { name: 'pull', line: command('pull', '--log', format), environment: env },
+    { name: 'build', line: command('build', '--input', PULLED, '--out', OUT, '--log', format), environment: withoutSecrets(env) },
   ];
+  const uploads =
+    upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, OUT], environment: withoutSecrets(env) }];
+  if (flags.has('follow')) {
+    if (!source.startsWith('core:')) throw new UsageError('--follow needs a node as source, such as core:http://127.0.0.1:8332');
+    await followNode(
+      { name: 'pull', line: command('pull', '--log', 'json', '--follow'), environment: env },
+      uploads,
+      format === 'json',
+      log,
+    );
+    return;
+  }
   const clock = performance.now();
   const seconds: Record<string, number> = {};
-  for (const [name, line, environment] of steps) {
+  for (const step of [...updates, ...uploads]) {
     const begin = performance.now();
-    await runStep(name, line, environment, format === 'json');
-    seconds[name] = Math.round((performance.now() - begin) / 100) / 10;
+    // One table is enough: that of this command.
+    await runStep(step, (text) => {
+      if (format === 'json' || !text.startsWith('  ')) process.stdout.write(`${text}\n`);
+    });
+    seconds[step.name] = Math.round((performance.now() - begin) / 100) / 10;
   }
   const all = Math.round((performance.now() - clock) / 100) / 10;
   const { tip, blocks, records } = JSON.parse(readFileSync(join(OUT, MANIFEST_PATH), 'utf8')) as Readonly<Record<string, unknown>>;
@@ -66,21 +84,17 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   log.summary(rows);
 }
 
-/** Runs a step in its own process. Rejects with its exit code. Of its text, prints all but tables: update prints one. */
-async function runStep(
-  name: string,
-  [file = '', ...args]: readonly string[],
-  environment: NodeJS.ProcessEnv,
-  isJson: boolean,
-): Promise<void> {
+/** A command to run in its own process. */
+interface Step {
+  readonly name: string;
+  readonly line: readonly string[];
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** Runs a step. Rejects with its exit code. `onLine` gets each line that it prints. */
+async function runStep({ name, line: [file = '', ...args], environment }: Step, onLine: (text: string) => void): Promise<void> {
   const child: ChildProcess = spawn(file, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
-  let rest = '';
-  const print = (text: string) => {
-    const lines = (rest + text).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) if (isJson || !line.startsWith('  ')) process.stdout.write(`${line}\n`);
-  };
-  child.stdout?.setEncoding('utf8').on('data', print);
+  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine);
   // The terminal sends Ctrl-C to all processes. The step ends by itself, and then this command.
   const [ignore, stop] = [() => undefined, () => void child.kill('SIGTERM')];
   process.on('SIGINT', ignore).on('SIGTERM', stop);
@@ -89,8 +103,37 @@ async function runStep(
       throw new CliError(`${name} cannot start: ${messageOf(error)}`, EXIT.buildFailed);
     })) as [number | null];
     if (code !== EXIT.done)
-      throw new CliError(`${name} ended with exit code ${code ?? 'of a signal'}; the steps after it did not run`, code ?? EXIT.interrupted);
+      throw new CliError(`${name} ended with exit code ${code ?? 'of a signal'}`, code ?? EXIT.interrupted, [
+        'The steps after it did not run.',
+      ]);
   } finally {
     process.off('SIGINT', ignore).off('SIGTERM', stop);
   }
+}
+
+/** Runs a pull that follows a node, and uploads the output after each of its builds, one upload at a time. */
+async function followNode(pull: Step, [upload]: readonly Step[], isJson: boolean, log: Log): Promise<void> {
+  let uploading: Promise<void> | undefined;
+  let isNewer = false;
+  const run = async (step: Step): Promise<void> => {
+    do {
+      isNewer = false;
+      const begin = performance.now();
+      await runStep(step, () => undefined).then(
+        () => log.info('uploaded', `Uploaded in ${Math.round((performance.now() - begin) / 100) / 10} s.`),
+        (error: unknown) => log.notice(`${messageOf(error)}; trying again after the next block`),
+      );
+    } while (isNewer);
+    uploading = undefined;
+  };
+  await runStep(pull, (text) => {
+    const { event, message } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    if (isJson) process.stdout.write(`${text}\n`);
+    else log.info(String(event), String(message));
+    // The first build was before the event `following`.
+    if (upload === undefined || !(event === 'following' || event === 'followed')) return;
+    isNewer = true;
+    uploading ??= run(upload);
+  });
+  await uploading;
 }

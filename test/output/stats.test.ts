@@ -147,7 +147,7 @@ const rune = (id: string, name = `RUNE${id}`) => ({ id, number: 1, name, spaced_
 
 it('docs/stats.md shows what the sample has', async () => {
   const out = join(temporaryFolder(), 'out');
-  await testBuild(out, { inputs: [SAMPLE_INPUT] });
+  await testBuild(out, { inputs: [join(ROOT, 'sample')] });
   const page = readFileSync(join(ROOT, 'docs/stats.md'), 'utf8');
   expect(page).toContain(readFileSync(join(out, 'runes/v1/stats/840000.json'), 'utf8'));
   const { activity, runes, ...totals } = statsOf(out);

@@ -1,8 +1,9 @@
 /** The settings file: which flags it replaces, what it refuses, and the commands that write and follow it. */
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Flags } from '../../src/cli/flags.ts';
 import { withSettings } from '../../src/cli/settings.ts';
 import { parseSettings, type Settings, settingsSchema } from '../../src/cli/settingsFile.ts';
@@ -11,8 +12,11 @@ import { UsageError } from '../../src/errors.ts';
 import { program } from '../../src/program.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { ROOT, runProcess } from '../support/cli.ts';
+import { ROOT, runProcess, start } from '../support/cli.ts';
+import { FakeNode } from '../support/fakeNode.ts';
 import { ndjson, record } from '../support/records.ts';
+import { extended } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const SETTINGS: Settings = {
@@ -127,6 +131,35 @@ describe('commands', () => {
     await done('build', ['--input', 'input/pulled', '--change-dialect'], work);
     expect(manifest()).toMatchObject({ dialect: 'contract' });
   });
+
+  it('update --follow keeps the mirror at the tip of a node, also when an upload fails, until SIGTERM', async () => {
+    const work = temporaryFolder();
+    const next = randomFor('following with settings');
+    const chain = extended([], 8, (below) => Math.floor(next() * below));
+    const node = await FakeNode.start(chain.slice(0, 6), { network: 'regtest' });
+    const settings = { source: `core:${node.url}`, dialect: 'hiro', layout: 'archive', upload: 'nowhere:bucket' };
+    writeFiles(work, { 'rune-mirror.json': JSON.stringify(settings) });
+    const child = start('update', ['--follow'], work);
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
+    const failed = /upload ended with exit code 1; trying again after the next block/g;
+    try {
+      await vi.waitFor(() => expect(said.match(failed)).toHaveLength(1), { timeout: 30_000, interval: 50 });
+      expect(said).toContain('Following');
+      node.replace(chain);
+      await vi.waitFor(() => expect(said.match(failed)).toHaveLength(2), { timeout: 30_000, interval: 50 });
+      expect(said).toContain('2 blocks to 7: ');
+      child.kill('SIGTERM');
+      expect(await once(child, 'exit')).toEqual([0, null]);
+    } finally {
+      child.kill('SIGKILL');
+      await node.close();
+    }
+    const manifest = JSON.parse(readFileSync(join(work, 'dist/runes/v1/manifest.json'), 'utf8')) as object;
+    expect(manifest).toMatchObject({ layout: 'archive', dialect: 'hiro', tip: { height: 7 } });
+    writeFiles(work, { 'rune-mirror.json': JSON.stringify({ source, upload: 'nowhere:bucket' }) });
+    expect(await runProcess('update', ['--follow'], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a node') });
+  }, 90_000);
 
   it('name the settings when a flag that they replace is wrong, and the file when it is', async () => {
     const work = temporaryFolder();

@@ -1,6 +1,6 @@
 /**
- * The case table: requests for a build of the sample input (dialect contract, page sizes 20 and 60), and the answers
- * that every exact host must give. Each host's tests run the table.
+ * The case table: requests for a build of fixtures/cases (dialect contract, page sizes 20 and 60), and the answers that
+ * every exact host must give. Each host's tests run the table.
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -8,9 +8,9 @@ import { errorResponse, responseSchemas } from '../../src/contract/schemas.ts';
 import { ROOT } from './cli.ts';
 import type { Answer, Host } from './server.ts';
 
-export const SAMPLE_INPUT = join(ROOT, 'sample');
+/** Records of some runes, without a complete history and without spent outputs. */
+export const SAMPLE_INPUT = join(ROOT, 'test/fixtures/cases');
 
-/** From the sample's ledger, see sample/README.md. */
 const HASH_437 = '00000000f00d99dccc32c5291d13d871e27d9906c810b4257e859132e49b8cc3';
 const TX_321 = '0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8';
 const TX_21 = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';

@@ -1,8 +1,9 @@
 /**
- * The sample: records in the format of the indexer's tables `ledger` and `runes`.
+ * The sample: rows in the form of a pull from a node (docs/rows.md), with a complete history.
  *
- * Block 840,000 is real: two of the first runes on Bitcoin. All other blocks are made up from a fixed seed, so that
- * every run on every machine gives the same bytes.
+ * Block 840,000 is real: three of the first runes on Bitcoin. All other blocks are made up from a fixed seed, so that
+ * every run on every machine gives the same bytes. They spend only outputs that the sample made, and every transaction
+ * conserves each rune.
  */
 import { createHash } from 'node:crypto';
 import { FIRST_INVENTED, INVENTED_HASH_START } from './sampleMarks.ts';
@@ -23,17 +24,22 @@ function mulberry32(seed: number): () => number {
 }
 
 const random = mulberry32(0x72756e65);
+/** Another generator for the positions of transactions, so that other events do not change tx ids. */
+const randomPlace = mulberry32(0x9dcc59e8);
 
-const between = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1));
-
-/** Returns an amount of 1 to 36 digits, so that sums of a few amounts stay below 2^128. */
-const someAmount = (): bigint => BigInt(Array.from({ length: between(1, 36) }, () => between(1, 9)).join(''));
+const within = (from: number, to: number, draw: () => number): number => from + Math.floor(draw() * (to - from + 1));
+const between = (from: number, to: number): number => within(from, to, random);
 
 /** Returns text that looks like a regtest address. The checksum is wrong, so nobody can own the address. */
-function someAddress(): string {
+function newAddress(): string {
   const letters = Array.from({ length: random() < 0.8 ? 38 : 58 }, () => 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'[between(0, 31)]);
   return `bcrt1${letters.length === 38 ? 'q' : 'p'}${letters.join('')}`;
 }
+
+const wallets = Array.from({ length: 40 }, newAddress);
+
+/** Returns a new address, or one of 40 that receive runes again and again. */
+const someAddress = (): string => (random() < 0.5 ? (wallets[between(0, wallets.length - 1)] ?? '') : newAddress());
 
 // --- Invented runes --------------------------------------------------------------------------------------------------
 
@@ -48,15 +54,32 @@ interface Rune {
   readonly premine?: bigint;
   readonly symbol?: string;
   /** Amount per mint, and allowed number of mints. */
-  readonly terms?: readonly [amount: bigint, cap: number];
+  readonly terms?: readonly [amount: bigint, cap: bigint | number];
+  /** Heights between which mints are allowed, absolute or counted from the etching. */
+  readonly heights?: readonly [start: number | undefined, end: number];
+  readonly offsets?: readonly [start: number | undefined, end: number];
 }
 
 /** Edge cases: largest possible premine, no decimals, and a symbol that CSV must quote. */
 const ALPHA: Rune = { spaced: 'SYNTHETIC•ALPHA', divisibility: 0, premine: MAX, symbol: '"' };
 const BRAVO: Rune = { spaced: 'SYNTHETIC•BRAVO', divisibility: 2, premine: 2_100_000_000n, symbol: 'ᚱ', terms: [50_000n, 1_000] };
-const CHARLIE: Rune = { spaced: 'SYNTHETIC•CHARLIE', divisibility: 8, premine: 1n, symbol: '🧪', terms: [7n, 1_000] };
-const DELTA: Rune = { spaced: 'SYNTHETIC•DELTA', divisibility: 18, premine: 10n ** 30n, symbol: ',', terms: [10n ** 18n, 1_000] };
-/** Edge cases: no premine, so that the etching has one record; a single mint of the largest amount; 38 decimals. */
+const CHARLIE: Rune = {
+  spaced: 'SYNTHETIC•CHARLIE',
+  divisibility: 8,
+  premine: 1n,
+  symbol: '🧪',
+  terms: [7n, 1_000],
+  heights: [undefined, FIRST_INVENTED + 8],
+};
+const DELTA: Rune = {
+  spaced: 'SYNTHETIC•DELTA',
+  divisibility: 18,
+  premine: 10n ** 30n,
+  symbol: ',',
+  terms: [10n ** 18n, 1_000],
+  offsets: [0, 52_560],
+};
+/** CHARLIE can no longer be minted, DELTA for a year of blocks. Edge cases of ECHO: no premine, so that the etching has one record; a single mint of the largest amount; 38 decimals. */
 const ECHO: Rune = { spaced: 'SYNTHETIC•ECHO', divisibility: 38, symbol: '¤', terms: [MAX, 1] };
 const MAIN = [ALPHA, BRAVO, CHARLIE, DELTA, ECHO];
 /** Runes without a symbol. There are 22 of them, so that the etchings of a block need more than one page of 20. */
@@ -66,7 +89,7 @@ const SERIES: readonly Rune[] = Array.from({ length: 22 }, (_, i) => ({
   premine: 10n ** BigInt(i),
 }));
 
-// --- Invented transactions: lists of events in order of event_index --------------------------------------------------
+// --- Invented transactions: events in order of event_index, and the outputs that they spend --------------------------
 
 interface Event {
   readonly rune: Rune;
@@ -77,43 +100,104 @@ interface Event {
   readonly receiver_address?: string | undefined;
 }
 
-type Transaction = readonly Event[];
+interface Transaction {
+  readonly events: readonly Event[];
+  readonly spent: readonly Output[];
+}
+
+interface Output {
+  readonly outpoint: string;
+  readonly address: string | undefined;
+  readonly rune: Rune;
+  readonly amount: bigint;
+}
+
+/** Unspent outputs of invented transactions, oldest first. */
+const unspent: Output[] = [];
+
+/** Removes and returns an output with an address that matches; undefined if there is none. */
+function take(matches: (output: Output) => boolean): Output | undefined {
+  const found = unspent.filter((output) => output.address !== undefined && matches(output));
+  const output = found[between(0, found.length - 1)];
+  if (output !== undefined) unspent.splice(unspent.indexOf(output), 1);
+  return output;
+}
 
 /** Returns the events of an etching: 1 event, or 2 with a premine. */
 function etch(rune: Rune, address?: string, output = 1): Transaction {
   const { premine: amount } = rune;
   const etching: Event = { rune, operation: 'etching' };
-  if (amount === undefined) return [etching];
-  return [etching, { rune, operation: 'receive', amount, output, address: address ?? someAddress() }];
+  if (amount === undefined) return { events: [etching], spent: [] };
+  return { events: [etching, { rune, operation: 'receive', amount, output, address: address ?? someAddress() }], spent: [] };
 }
 
 /** Returns 2 events: the mint, and its receiver. */
-const mint = (rune: Rune): Transaction => {
+function mint(rune: Rune): Transaction {
   const amount = rune.terms?.[0] ?? 0n;
-  return [
-    { rune, operation: 'mint', amount },
-    { rune, operation: 'receive', amount, output: 1, address: someAddress() },
-  ];
-};
-
-const burn = (): Transaction => [{ rune: pick(), operation: 'burn', amount: someAmount(), address: someAddress() }];
-
-/** Returns transfers: for each output, one receive and then one send per sender. Some receivers have no address. */
-function move(outputs: number, senders = 1): Transaction {
-  const from = Array.from({ length: senders }, someAddress);
-  return Array.from({ length: outputs }, (_, output) => {
-    const rune = pick();
-    const to = random() < 0.03 ? undefined : someAddress();
-    const parts = from.map((address) => ({ address, amount: someAmount() }));
-    const amount = parts.reduce((sum, part) => sum + part.amount, 0n);
-    const receive: Event = { rune, operation: 'receive', amount, output, address: to };
-    return [receive, ...parts.map((part): Event => ({ ...part, rune, operation: 'send', output, receiver_address: to }))];
-  }).flat();
+  const receive: Event = { rune, operation: 'receive', amount, output: 1, address: someAddress() };
+  return { events: [{ rune, operation: 'mint', amount }, receive], spent: [] };
 }
 
-const pick = (): Rune => MAIN[between(0, MAIN.length - 1)] ?? ALPHA;
-const times = (count: number, make: (i: number) => Transaction): Transaction[] => Array.from({ length: count }, (_, i) => make(i));
-const mints = (count: number): Transaction[] => times(count, (i) => mint([BRAVO, CHARLIE, DELTA][i % 3] ?? BRAVO));
+/** Burns a whole output that is not among the largest. */
+function burn(): Transaction {
+  const output = take(({ rune, amount }) => amount * 100n < (rune.premine ?? MAX));
+  if (output === undefined) throw new Error('no output can be burned');
+  const { rune, amount, address } = output;
+  return { events: [{ rune, operation: 'burn', amount, address }], spent: [output] };
+}
+
+/** Divides an amount into random parts of at least 1. */
+function parts(amount: bigint, count: number): bigint[] {
+  let left = amount;
+  return Array.from({ length: count }, (_, i) => {
+    const others = BigInt(count - i);
+    const share = (left * BigInt(between(50, 150))) / (100n * others);
+    const part = others === 1n ? left : share < 1n ? 1n : share;
+    left -= part;
+    return part;
+  });
+}
+
+/**
+ * Returns transfers of up to three runes to so many outputs: for each output, one receive and then one send per sender.
+ * Some receivers have no address.
+ */
+function move(outputs: number, senders = 1): Transaction {
+  const isLarge = ({ amount }: Output) => amount >= BigInt(4 * outputs);
+  const runes = MAIN.filter((rune) => unspent.filter((output) => output.rune === rune && isLarge(output)).length > senders).slice(0, 3);
+  const moved = Array.from({ length: outputs }, (_, i) => runes[i] ?? runes[between(0, runes.length - 1)] ?? ALPHA);
+  const amounts: { readonly address: string | undefined; readonly amount: bigint }[][] = moved.map(() => []);
+  const spent: Output[] = [];
+  for (const rune of runes) {
+    const receivers = [...moved.keys()].filter((i) => moved[i] === rune);
+    for (let sender = 0; sender < senders; sender += 1) {
+      const input = take((output) => output.rune === rune && isLarge(output));
+      if (input === undefined) throw new Error('no output is large enough');
+      spent.push(input);
+      const shares = parts(input.amount, receivers.length);
+      for (const [i, output] of receivers.entries()) amounts[output]?.push({ address: input.address, amount: shares[i] ?? 0n });
+    }
+  }
+  const events = amounts.flatMap((sent, output) => {
+    const rune = moved[output] ?? ALPHA;
+    const to = random() < 0.03 ? undefined : someAddress();
+    const amount = sent.reduce((sum, part) => sum + part.amount, 0n);
+    const receive: Event = { rune, operation: 'receive', amount, output, address: to };
+    return [receive, ...sent.map((part): Event => ({ ...part, rune, operation: 'send', output, receiver_address: to }))];
+  });
+  return { events, spent };
+}
+
+/** Joins the events of two transactions to those of one. */
+const both = (one: Transaction, other: Transaction): Transaction => ({
+  events: [...one.events, ...other.events],
+  spent: [...one.spent, ...other.spent],
+});
+
+/** Makes a transaction when its turn comes, because it spends outputs of earlier ones. */
+type Maker = () => Transaction;
+const times = (count: number, make: (i: number) => Transaction): Maker[] => Array.from({ length: count }, (_, i) => () => make(i));
+const mints = (count: number): Maker[] => times(count, (i) => mint([BRAVO, CHARLIE, DELTA][i % 3] ?? BRAVO));
 
 // --- The real block --------------------------------------------------------------------------------------------------
 
@@ -121,6 +205,17 @@ const BLOCK_840000 = {
   height: 840_000,
   hash: '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5',
   timestamp: 1_713_571_767,
+};
+
+/** Rune 0, which no transaction etched. Mints of it are not in the sample. */
+const UNCOMMON_GOODS: Rune = {
+  spaced: 'UNCOMMON•GOODS',
+  number: 0,
+  divisibility: 0,
+  symbol: '⧉',
+  terms: [1n, MAX],
+  heights: [840_000, 1_050_000],
+  turbo: true,
 };
 
 /** Two etchings with their premines. The real block has more. */
@@ -139,12 +234,12 @@ function firstEtchings(): Transfers[] {
     {
       tx_index: 1,
       tx_id: '2bb85f4b004be6da54f766c17c1e855187327112c231ef2ff35ebad0ea67c69e',
-      events: etch(fehu, 'bc1p8w9n4v298668ut2fqwukxamxsr3ssc7lxcja8e6zjgec4euj3ksswckxz6', 0),
+      ...etch(fehu, 'bc1p8w9n4v298668ut2fqwukxamxsr3ssc7lxcja8e6zjgec4euj3ksswckxz6', 0),
     },
     {
       tx_index: 3,
       tx_id: 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375',
-      events: etch(dog, 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t', 1),
+      ...etch(dog, 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t', 1),
     },
   ];
 }
@@ -152,17 +247,17 @@ function firstEtchings(): Transfers[] {
 // --- Invented blocks -------------------------------------------------------------------------------------------------
 
 /** Transactions of each height. Record counts are near the page sizes 20 and 60, where errors are most likely. */
-const blocks = (): Transaction[][] => [
-  /* 2000001:  20 */ [etch(ALPHA), etch(BRAVO), etch(CHARLIE), etch(DELTA), ...mints(6)],
-  /* 2000002:   1 */ [etch(ECHO)],
-  /* 2000003:  21 */ [move(7, 2)],
-  /* 2000004:  60 */ [mint(ECHO), move(10), ...mints(19)],
+const BLOCKS: readonly (readonly Maker[])[] = [
+  /* 2000001:  20 */ [...[ALPHA, BRAVO, CHARLIE, DELTA].map((rune) => () => etch(rune)), ...mints(6)],
+  /* 2000002:   1 */ [() => etch(ECHO)],
+  /* 2000003:  21 */ [() => move(7, 2)],
+  /* 2000004:  60 */ [() => mint(ECHO), () => move(10), ...mints(19)],
   /* 2000005:   0 */ [],
-  /* 2000006:  61 */ [move(30), burn()],
-  /* 2000007: 437 */ [...mints(11), move(107, 2), ...times(11, burn), [...move(30), ...burn()], ...mints(11)],
-  /* 2000008: 500 */ [...SERIES.map((rune) => etch(rune)), ...mints(65), move(148), ...times(30, burn)],
-  /* 2000009: 121 */ [move(60), burn()],
-  /* 2000010:   2 */ [mint(BRAVO)],
+  /* 2000006:  61 */ [() => move(30), burn],
+  /* 2000007: 437 */ [...mints(11), () => move(107, 2), ...times(11, burn), () => both(move(30), burn()), ...mints(11)],
+  /* 2000008: 500 */ [...SERIES.map((rune) => () => etch(rune)), ...mints(65), () => move(148), ...times(30, burn)],
+  /* 2000009: 121 */ [() => move(60), burn],
+  /* 2000010:   2 */ [() => mint(BRAVO)],
 ];
 
 const FIRST_NUMBER = 9_000_000;
@@ -181,10 +276,9 @@ function csv(rows: readonly Row[]): string {
 }
 
 /** Transaction with its position in a block. */
-interface Transfers {
+interface Transfers extends Transaction {
   readonly tx_index: number;
   readonly tx_id: string;
-  readonly events: Transaction;
 }
 
 interface Block {
@@ -197,16 +291,20 @@ interface Block {
 
 /** Returns all blocks, ascending. Invented blocks follow the real block in time, one every ten minutes. */
 function allBlocks(): Block[] {
-  const invented = blocks().map((transactions, i): Block => {
+  const invented = BLOCKS.map((makers, i): Block => {
     const height = FIRST_INVENTED + i;
     let tx_index = 0;
     return {
       height,
       hash: `${INVENTED_HASH_START}${sha256(`block ${height}`).slice(INVENTED_HASH_START.length)}`,
       timestamp: BLOCK_840000.timestamp + 600 * (i + 1),
-      transactions: transactions.map((events) => {
-        tx_index += between(1, 9);
-        return { tx_index, tx_id: sha256(`transaction ${height}:${tx_index}`), events };
+      transactions: makers.map((make) => {
+        tx_index += within(1, 9, randomPlace);
+        const tx_id = sha256(`transaction ${height}:${tx_index}`);
+        const made = make();
+        for (const { rune, operation, amount = 0n, output, address } of made.events)
+          if (operation === 'receive') unspent.push({ outpoint: `${tx_id}:${output}`, address, rune, amount });
+        return { tx_index, tx_id, ...made };
       }),
     };
   });
@@ -218,24 +316,28 @@ export function sampleTables(): { readonly ledger: string; readonly runes: strin
   const ids = new Map<Rune, string>();
   const ledger: Row[] = [];
   const runes: Row[] = [];
+  const addRune = (rune: Rune, id: string, at: Row, timestamp: number) => {
+    ids.set(rune, id);
+    const { spaced: spaced_name, divisibility, premine = 0n, symbol, terms: [terms_amount, terms_cap] = [] } = rune;
+    const [[terms_height_start, terms_height_end], [terms_offset_start, terms_offset_end]] = [rune.heights ?? [], rune.offsets ?? []];
+    const number = rune.number ?? FIRST_NUMBER + [...ids.keys()].filter((other) => other.number === undefined).length - 1;
+    const names = { id, number, name: spaced_name.replaceAll('•', ''), spaced_name };
+    const terms = { terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end };
+    const turbo = rune.turbo === true ? 't' : 'f';
+    runes.push({ ...names, ...at, divisibility, premine, symbol, ...terms, turbo, cenotaph: 'f', timestamp });
+  };
+  const first = { block_hash: BLOCK_840000.hash, block_height: BLOCK_840000.height, tx_index: 0, tx_id: '' };
+  addRune(UNCOMMON_GOODS, '1:0', first, 0);
   for (const { height: block_height, hash: block_hash, timestamp, transactions } of allBlocks()) {
-    for (const { tx_index, tx_id, events } of transactions) {
+    for (const { tx_index, tx_id, events, spent } of transactions) {
+      const at = { block_hash, block_height, tx_index, tx_id };
+      // The first row of a transaction lists the outputs that it spends.
+      const inputs = spent.map(({ outpoint, address }) => `${outpoint}:${address}`).join(',');
       for (const [event_index, { rune, operation, amount, output, address, receiver_address }] of events.entries()) {
-        if (operation === 'etching') {
-          const id = `${block_height}:${tx_index}`;
-          ids.set(rune, id);
-          const { spaced: spaced_name, divisibility, premine = 0n, symbol, terms: [terms_amount, terms_cap] = [] } = rune;
-          const number = rune.number ?? FIRST_NUMBER + [...ids.keys()].filter((other) => other.number === undefined).length - 1;
-          const names = { id, number, name: spaced_name.replaceAll('•', ''), spaced_name };
-          const supply = { divisibility, premine, symbol, terms_amount, terms_cap };
-          const heights = { terms_height_start: undefined, terms_height_end: undefined };
-          const offsets = { terms_offset_start: undefined, terms_offset_end: undefined };
-          const turbo = rune.turbo === true ? 't' : 'f';
-          const at = { block_hash, block_height, tx_index, tx_id };
-          runes.push({ ...names, ...at, ...supply, ...heights, ...offsets, turbo, cenotaph: 'f', timestamp });
-        }
-        const event = { rune_id: ids.get(rune), block_hash, block_height, tx_index, event_index, tx_id };
-        ledger.push({ ...event, output, address, receiver_address, amount, operation, timestamp });
+        if (operation === 'etching') addRune(rune, `${block_height}:${tx_index}`, at, timestamp);
+        const place = { rune_id: ids.get(rune), block_hash, block_height, tx_index, event_index, tx_id };
+        const own = event_index === 0 && inputs !== '' ? inputs : undefined;
+        ledger.push({ ...place, output, address, receiver_address, amount, operation, timestamp, spent: own });
       }
     }
   }
