@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 /**
  * Rules by which rows were made. `ord`: this program, from the blocks of a Bitcoin Core node. `bitcoin-indexer`: a
- * database of bitcoin-indexer. `server`: another server of this API, which does not name its rules.
+ * database of bitcoin-indexer. `server`: a mirror or server of this API that does not name its rules.
  */
 const RULES = ['ord', 'bitcoin-indexer', 'server'] as const;
 export type Rules = (typeof RULES)[number];
@@ -16,7 +16,7 @@ export const sources = z.array(
     rules: z
       .enum(RULES)
       .describe(
-        '`ord`: from a Bitcoin Core node. `bitcoin-indexer`: from a database of bitcoin-indexer. `server`: from another server of this API.',
+        '`ord`: from a Bitcoin Core node. `bitcoin-indexer`: from a database of bitcoin-indexer. `server`: from a mirror or server of this API that does not name its rules.',
       ),
     blocks: z
       .array(z.tuple([height, height]))
@@ -103,7 +103,7 @@ export function joinRuns(runs: readonly Run[]): [number, number][] {
 const NAMES: Readonly<Record<Rules, string>> = {
   ord: "Bitcoin Core by ord's rules",
   'bitcoin-indexer': 'a database of bitcoin-indexer',
-  server: 'a server of this API',
+  server: 'a mirror or server that does not name its rules',
 };
 
 /** Describes sources in one line. */

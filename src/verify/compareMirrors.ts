@@ -13,7 +13,7 @@ import { openRegularFile } from '../disk/regularFile.ts';
 import { InputError, UsageError } from '../errors.ts';
 import type { ArchiveFiles } from '../format/archiveReader.ts';
 import { groupBy } from '../groupBy.ts';
-import { digestOfBlocks, readDigests } from '../output/digests.ts';
+import { digestOfBlocks, readDigests, runsOf } from '../output/digests.ts';
 import { archivePath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { Client } from '../pull/httpClient.ts';
 import { baseOf, digestsPaths, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
@@ -165,9 +165,11 @@ function groupsOf(names: readonly string[], has: (index: number) => string | und
   return [...groups.values()].map((group) => group.map(([, name]) => name).join(' = ')).join(' ≠ ');
 }
 
-/** Returns the number of blocks, and the first of their heights. */
-const listed = (heights: readonly number[]): string =>
-  `${count(heights.length, 'block')}, ${heights.slice(0, SHOWN).join(', ')}${heights.length > SHOWN ? ' …' : ''}`;
+/** Returns the number of blocks, and the first ranges of their heights, which ascend. */
+function listed(heights: readonly number[]): string {
+  const runs = runsOf(heights.map((height) => ({ height }))).map(([first, last]) => (first === last ? `${first}` : `${first}..${last}`));
+  return `${count(heights.length, 'block')}, ${runs.slice(0, SHOWN).join(', ')}${runs.length > SHOWN ? ' …' : ''}`;
+}
 
 const rulesOf = ({ manifest: { sources = [] } }: Listing): string =>
   sources.length === 0 ? 'its manifest does not say from where' : `from ${describeSources(sources)}`;
