@@ -65,7 +65,7 @@ beforeAll(async () => {
   const scratch = buildah('from', 'scratch');
   buildah('add', '--quiet', scratch, makeBase(), '/');
   buildah('config', '--env', 'PATH=/usr/bin:/bin', '--env', `NODE_EXTRA_CA_CERTS=${CERTIFICATES}`, scratch);
-  buildah('commit', '--quiet', '--rm', scratch, 'docker.io/library/node:22-slim');
+  buildah('commit', '--quiet', '--rm', scratch, 'docker.io/library/node:24-slim');
   // Packages come from where this machine has them.
   const mounts = ['.npmrc', '.npm'].filter((name) => existsSync(join(homedir(), name)));
   const volumes = mounts.flatMap((name) => ['--volume', `${join(homedir(), name)}:/root/${name}`]);

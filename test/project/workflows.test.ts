@@ -41,7 +41,7 @@ describe.each(readdirSync(FOLDER))('%s', (file) => {
       expect(minutes).toBeGreaterThan(0);
       for (const { run = '' } of steps) {
         for (const [, name = ''] of run.matchAll(/npm run ([a-z:]+)/g)) expect(scripts).toHaveProperty([name]);
-        for (const [path] of run.matchAll(/(?<!\S)(?:hosting|\.ci)\/[a-z.]+/g)) expect(existsSync(join(ROOT, path)), path).toBe(true);
+        for (const [path] of run.matchAll(/(?<!\S)(?:hosting|\.ci)\/[A-Za-z./-]+/g)) expect(existsSync(join(ROOT, path)), path).toBe(true);
       }
     }
   });
