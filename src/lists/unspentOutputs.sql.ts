@@ -24,7 +24,7 @@ import { parseOutput, SPENT } from './unspentOutputs.ts';
 /** True when the input has all spent outputs, because all of it is from a node. */
 export async function knowsSpent({ files }: StateTables, store: Store): Promise<boolean> {
   const { others, nodes } = await store.row(
-    `SELECT count(*) FILTER (form = 'ledger' OR form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others, count(*) FILTER (form = 'node-ledger') AS nodes
+    `SELECT count(*) FILTER (form = 'ledger' OR form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others, count(*) FILTER (form IN ('node-ledger', 'start-outputs')) AS nodes
      FROM ${files}`,
     { others: int, nodes: int },
   );

@@ -10,6 +10,7 @@ import type { CliError } from '../../src/errors.ts';
 import { renderRoot } from '../../src/format/root.ts';
 import { compareMirrors, readOther } from '../../src/verify/compareMirrors.ts';
 import { failedBuild, RecordingLog, temporaryFolder, tree } from '../support/build.ts';
+import { chainOf } from '../support/fakeNode.ts';
 import { check } from '../support/outputs.ts';
 import { extended } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
@@ -95,6 +96,17 @@ it('is not used by builds of later blocks, and of an input without it', async ()
   expect(tree(out)).toEqual(before);
   const later = await pulls.build(out, input, { blocks: { from: start.height + 3, to: 1000 } });
   expect([later.manifest.lists?.balances, startOf(out)]).toEqual([undefined, undefined]);
+  await check(out);
+});
+
+it('has balances and outputs before any rune moved above its block', async () => {
+  const [out, input] = [join(temporaryFolder(), 'dist'), temporaryFolder()];
+  const quiet = chainOf(60, new Array(14).fill([]), CHAIN[59]?.hash);
+  pulls.node.replace([...CHAIN.slice(0, 60), ...quiet]);
+  const { height } = await pulls.start(input, 66);
+  expect(height).toBe(59);
+  const { manifest } = await pulls.build(out, join(input, 'pulled'));
+  expect(manifest).toMatchObject({ heights: [], lists: { balances: {}, outputs: {} }, ledger: { height } });
   await check(out);
 });
 

@@ -1,0 +1,21 @@
+/** The chain of bench/start.ts for test/support/fakeNodeProcess.ts: empty blocks, and every output that is asked for. */
+import { createHash } from 'node:crypto';
+import { chainOf } from '../test/support/fakeNode.ts';
+import type { GeneratedChain } from '../test/support/fakeNodeProcess.ts';
+
+/** Height of the block that made all outputs, and of the tip. A level of lists ends between them. */
+export const [MADE, TIP] = [287, 440] as const;
+/** Number of addresses. */
+export const OWNERS = 2 ** 20;
+
+/** Script of an owner: a taproot one with a key of its own. */
+export const scriptOf = (owner: number): Uint8Array =>
+  Buffer.concat([Uint8Array.of(0x51, 32), createHash('sha256').update(`${owner}`).digest()]);
+
+/** Returns the owner of an output, `txid:vout`: the first 20 bits of its txid. */
+export const ownerOf = (outpoint: string): number => Number.parseInt(outpoint.slice(0, 5), 16);
+
+export default (): GeneratedChain => ({
+  blocks: chainOf(0, new Array(TIP + 1).fill([])),
+  outputs: (outpoint) => ({ script: scriptOf(ownerOf(outpoint)), height: MADE }),
+});
