@@ -1,5 +1,9 @@
-/** `npm run export`: see src/export/exportCommand.ts. */
+/** `npm run export`: flags are in src/export/exportCommand.ts, the work in src/export/runExport.ts. */
 import { runCommand } from '../src/cli/run.ts';
-import { EXPORT_COMMAND, runExport } from '../src/export/exportCommand.ts';
+import { EXPORT_COMMAND } from '../src/export/exportCommand.ts';
 
-void runCommand(EXPORT_COMMAND, process.argv.slice(2), runExport);
+/** Loads the work after the flags are parsed, so that help is fast, and as this file was loaded (see build.ts). */
+const load = async (): Promise<typeof import('../src/export/runExport.ts')> =>
+  typeof require === 'function' ? require('../src/export/runExport.ts') : import('../src/export/runExport.ts');
+
+void runCommand(EXPORT_COMMAND, process.argv.slice(2), async (flags, log) => (await load()).runExport(flags, log));

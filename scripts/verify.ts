@@ -1,5 +1,9 @@
-/** `npm run verify`: flags are in src/verify/verifyCommand.ts, the checks in src/verify/verify.ts. */
+/** `npm run verify`: flags are in src/verify/verifyCommand.ts, the work in src/verify/runVerify.ts. */
 import { runCommand } from '../src/cli/run.ts';
-import { runVerify, VERIFY_COMMAND } from '../src/verify/verifyCommand.ts';
+import { VERIFY_COMMAND } from '../src/verify/verifyCommand.ts';
 
-void runCommand(VERIFY_COMMAND, process.argv.slice(2), runVerify);
+/** Loads the work after the flags are parsed, so that help is fast, and as this file was loaded (see build.ts). */
+const load = async (): Promise<typeof import('../src/verify/runVerify.ts')> =>
+  typeof require === 'function' ? require('../src/verify/runVerify.ts') : import('../src/verify/runVerify.ts');
+
+void runCommand(VERIFY_COMMAND, process.argv.slice(2), async (flags, log) => (await load()).runVerify(flags, log));

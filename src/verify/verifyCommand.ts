@@ -1,16 +1,7 @@
-/** The verify command: flags and report. */
-import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
-import { count, type Log } from '../cli/log.ts';
-import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
-import { Progress } from '../cli/progress.ts';
-import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
-import { describeSources } from '../contract/sources.ts';
-import { messageOf, UsageError } from '../errors.ts';
-import { type NoteKey, parseKey } from '../format/signedNote.ts';
-import { LIMITS } from '../limits.ts';
+/** The flags of the verify command. runVerify.ts does the work. */
+import { type Command, HELP, LOG } from '../cli/flags.ts';
+import { MEMORY_LIMIT } from '../cli/memoryLimit.ts';
 import { program } from '../program.ts';
-import { type Compared, compareMirrors, filesIn, parseAgainst, readOther } from './compareMirrors.ts';
-import { verify } from './verify.ts';
 
 export const VERIFY_COMMAND: Command = {
   call: program.callOf('verify'),
@@ -37,62 +28,3 @@ export const VERIFY_COMMAND: Command = {
   ],
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed'],
 };
-
-/** Parses a public key. Throws a UsageError. */
-function parseFlag(text: string): NoteKey {
-  try {
-    return parseKey(text);
-  } catch (error) {
-    throw new UsageError(`--key ${messageOf(error)}`);
-  }
-}
-
-/**
- * Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong, or if blocks
- * differ from those of the mirrors given with `--against`.
- */
-export async function runVerify(flags: Flags, log: Log): Promise<void> {
-  const others = flags.all('against').map(parseAgainst);
-  const keys = flags.all('key').map(parseFlag);
-  const hasOwn = flags.has('dir') || others.length < 2;
-  if (!hasOwn && keys.length > 0) throw new UsageError('--key is for the folder that is verified; name it with --dir');
-  const own = hasOwn ? [await verifyFolder(flags.one('dir') ?? 'dist', keys, flags, log)] : [];
-  if (others.length === 0) return;
-  await compareMirrors([...own, ...(await Promise.all(others.map((other) => readOther(other, log))))], log);
-}
-
-async function verifyFolder(dir: string, keys: readonly NoteKey[], flags: Flags, log: Log): Promise<Compared> {
-  const clock = new Stopwatch();
-  const { manifest, files, blocks, unbalanced } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags), LIMITS, keys);
-  const number = (n: number) => n.toLocaleString('en-US');
-  log.info(
-    'verified',
-    `${dir} is correct: ${number(files)} files of ${number(manifest.blocks)} blocks, digest ${manifest.digest}, in ${clock.total} s.`,
-    {
-      files,
-      bytes: manifest.bytes,
-      blocks: manifest.blocks,
-      transactions: manifest.transactions,
-      records: manifest.records,
-      digest: manifest.digest,
-      seconds: clock.total,
-      peak_rss_mb: peakMegabytes(),
-    },
-  );
-  log.summary([
-    ['records', number(manifest.records)],
-    ['transactions', number(manifest.transactions)],
-    ['blocks', number(manifest.blocks)],
-    ['pages', number(files)],
-    ['bytes', number(manifest.bytes)],
-    ...(manifest.sources === undefined ? [] : [['source', describeSources(manifest.sources)] as const]),
-    ...costRows(clock),
-  ]);
-  if (unbalanced.length > 0) {
-    const named = unbalanced.slice(0, 3).map(({ rune, address }) => `${rune} (${address})`);
-    log.notice(
-      `the records of ${count(unbalanced.length, 'rune')} do not add up: addresses send more than they received, such as ${named.join(', ')}. The records are as the input has them; see docs/rows.md`,
-    );
-  }
-  return { name: dir, manifest, blocks, files: filesIn(dir) };
-}

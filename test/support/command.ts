@@ -4,11 +4,13 @@ import { Progress } from '../../src/cli/progress.ts';
 import { runCommand } from '../../src/cli/run.ts';
 import { build } from '../../src/engine/build.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
-import { EXPORT_COMMAND, runExport } from '../../src/export/exportCommand.ts';
+import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
+import { runExport } from '../../src/export/runExport.ts';
 import { SAMPLE_COMMAND, writeSample } from '../../src/input/sample/sampleCommand.ts';
 import { KEYGEN_COMMAND, runKeygen } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND, runPull } from '../../src/pull/pullCommand.ts';
-import { runVerify, VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
+import { runVerify } from '../../src/verify/runVerify.ts';
+import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 import type { Finished } from './cli.ts';
 
 /** Arguments that the files of `scripts/` pass to runCommand(). */

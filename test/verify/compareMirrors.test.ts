@@ -94,9 +94,7 @@ describe('npm run verify -- --against', () => {
     expect([covered.code, covered.stderr, covered.stdout]).toEqual([
       0,
       '',
-      expect.stringContaining(
-        `${one} and ${part} agree in the 6 blocks that all of them have.\n  ${part} lacks 24 blocks, 1..4, 11..30`,
-      ),
+      expect.stringContaining(`${one} and ${part} agree in the 6 blocks that all of them have.\n  ${part} lacks 24 blocks, 1..4, 11..30`),
     ]);
   });
 
