@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
+import { columns, type TableWith } from '../duckdb/table.ts';
 import { documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from '../engine/archive/documentWriter.ts';
 import type { ArchiveSources, LevelPlan, ListedRecords } from '../engine/archive/listedRecords.ts';
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
@@ -52,6 +53,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
   const before = old?.root.lists?.outputs;
   await listSpent(form, store);
   await listReceived(form, store);
+  const blocks = await blocksOf(form, store);
   const known = plans.flatMap((plan) => reusedLevels(plan, before?.outputs));
   const lists = await AddressOutputs.begin(
     { old, known, writer, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
@@ -69,11 +71,14 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       let outputs: DocumentLevel | undefined;
       const cancelled = await writeLines(join(scratch, 'cancelled-outputs.ndjson'), async (lines) => {
         const stored = old === undefined ? [] : reused('outputs').map((one) => documentsOf(old, one));
-        const joined = mergeDocuments([newOutputs(form, store), ...stored], joinOutput(lines));
+        const joined = mergeDocuments([newOutputs(blocks, form, store), ...stored], joinOutput(lines));
         outputs = await writeDocuments(writer('outputs', plan), plan, joined);
       });
       const byAddress = reused('addresses');
-      level = { outputs, ...(await lists.write(plan, byAddress, await rowsOf(plan, plan === plans[0], cancelled, byAddress, form))) };
+      level = {
+        outputs,
+        ...(await lists.write(plan, byAddress, await rowsOf(plan, plan === plans[0], cancelled, byAddress, blocks, form))),
+      };
     }
     for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
   }
@@ -136,24 +141,39 @@ async function selectOutputs({ first, last }: LevelPlan, store: Store): Promise<
 /** SQL expression of the JSON of an output's rune, up to the balance. */
 const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json(spaced_name), to_json(divisibility)])::VARCHAR, -1)`;
 
-type RecordForm = Pick<OutputForm, 'start' | 'added' | 'state'>;
+type Blocks = TableWith<'block_height' | 'block_hash'>;
+
+/**
+ * Returns the blocks in which outputs were made. With a start, these are in a table of their own: DuckDB then knows that
+ * they are few. Otherwise it could keep all outputs in memory to join them.
+ */
+const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: Store): Promise<Blocks> =>
+  start === undefined || added === undefined
+    ? blocks
+    : store.table(
+        'output_blocks',
+        columns('block_height BIGINT, block_hash VARCHAR'),
+        `SELECT block_height, block_hash FROM ${blocks} UNION SELECT block_height, block_hash FROM ${start.outputs}`,
+      );
 
 /**
  * Returns SQL that selects the records of made outputs: output, address, height, place as JSON without brackets, number
  * and id of the rune, the rune as JSON, and units as text. It does not aggregate the rows of an output, because that
  * would need much memory. `runesOf` joins them after they are sorted.
  */
-const recordsOf = ({ start, added, state: { blocks, runes } }: RecordForm): string => `SELECT "output", address, block_height AS height,
+const recordsOf = (
+  blocks: Blocks,
+  { state: { runes } }: Pick<OutputForm, 'state'>,
+): string => `SELECT "output", address, block_height AS height,
     block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
     number, id, ${RUNE} AS rune, coalesce(${unitsOf('amount', 'divisibility')}, '0') AS units
-  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}
-      ${start === undefined || added === undefined ? '' : `UNION SELECT block_height, block_hash FROM ${start.outputs}`}) USING (block_height)
+  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
     JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
 
 /** Yields the documents, by outpoint, of outputs that the listed blocks of a level make or spend. */
-function newOutputs(form: OutputForm, store: Store): AsyncGenerator<StoredDocument> {
+function newOutputs(blocks: Blocks, form: OutputForm, store: Store): AsyncGenerator<StoredDocument> {
   const rows = `SELECT "output", head, rune, units, number, id FROM (
-      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(form)})
+      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(blocks, form)})
       UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)`;
   // The operator || copies the texts of a chunk to consecutive memory.
   const select = `"output" || '', head || '', rune || '', units`;
@@ -172,6 +192,7 @@ async function rowsOf(
   isLowest: boolean,
   cancelled: LineFile,
   reused: readonly DocumentLevel[],
+  blocks: Blocks,
   form: OutputForm,
 ): Promise<LevelRows> {
   const { old, scratch, limits } = form;
@@ -185,7 +206,7 @@ async function rowsOf(
   const removedRows = removed.count === 0 ? '' : `UNION FROM ${readLines(removed, `${columns}, first: 'BIGINT', page: 'BIGINT'`)}`;
   return {
     made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, place, number, id, rune, units
-      FROM (${recordsOf(form)}) ${others} WHERE address IS NOT NULL`,
+      FROM (${recordsOf(blocks, form)}) ${others} WHERE address IS NOT NULL`,
     removed: `SELECT * FROM (
       SELECT DISTINCT url_encode(address) AS key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM spent_below
       WHERE address IS NOT NULL AND ${!isLowest} ${removedRows}) ${others}`,
