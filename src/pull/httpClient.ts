@@ -1,10 +1,12 @@
 /** HTTP client with a rate limit, timeouts and a limited number of retries. */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { misfitOf } from '../contract/schemas.ts';
 import { BuildError, InputError } from '../errors.ts';
 import { type Answer, ENCODINGS, PassingError, type Question, TooLargeError, Transport } from './httpConnections.ts';
+import { writeError } from './writePulled.ts';
 
 export interface ClientOptions {
   /** Sent with every request. Messages never show the values of headers, which may be API keys. */
@@ -88,7 +90,12 @@ export class Client {
         size += chunk.length;
         if (size > bytes) throw new PassingError(`has more than ${bytes} bytes`);
         hash.update(chunk);
-        for (let at = 0; at < chunk.length; ) at += writeSync(file, chunk, at);
+        try {
+          for (let at = 0; at < chunk.length; ) at += writeSync(file, chunk, at);
+        } catch (error) {
+          // The transport would take an error with a code for one of the network.
+          throw writeError(dirname(path), error);
+        }
       };
       const headers = { 'user-agent': 'node', ...this.#options.headers };
       const { status, headers: found } = await this.#transport.send({ url: new URL(url), headers, limit: 0, sink });

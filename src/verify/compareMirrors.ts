@@ -86,6 +86,7 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
     const which = `the ${count(common.length, 'block')} that all of them have`;
     throw new VerificationError(`${all} differ in ${different.length} of ${which}, from block ${different[0]} on`, details);
   }
+  if (common.length === 0 && details.length > 0) throw new VerificationError(`${all} have no block in common`, details);
   const lists = await compareLists(mirrors);
   const ledgers = compareLedgers(mirrors, names);
   if (lists.different.length > 0 || ledgers.different.length > 0) {

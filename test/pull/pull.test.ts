@@ -1,5 +1,5 @@
 import { getEventListeners, once } from 'node:events';
-import { copyFileSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -466,6 +466,13 @@ describe('a long pull', () => {
     await new Promise((resolve) => setImmediate(resolve));
     process.off('warning', keep);
     expect(warnings).toEqual([]);
+  });
+
+  it.skipIf(!existsSync('/dev/full'))('whose disk is full says so, and asks the server for nothing again', async () => {
+    const signal = new AbortController().signal;
+    const client = new Client({ headers: {}, rate: 0, retries: 5, timeoutMs: 500, pauseMs: 1, signal, onRetry: () => undefined });
+    const failure = await client.save(`${base}/runes/v1/`, '/dev/full', 1e6).catch((error: unknown) => error);
+    expect([server.requests.length, failure]).toEqual([1, expect.objectContaining({ message: 'the disk of /dev is full', exitCode: 3 })]);
   });
 
   it('that is not answered whole in time is asked again, though it is never silent', async () => {

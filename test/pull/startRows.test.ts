@@ -11,7 +11,7 @@ import type { FakeBlock } from '../support/fakeNode.ts';
 import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
 import { check } from '../support/outputs.ts';
 import { type PlainFiles, startPlainFiles } from '../support/plainFiles.ts';
-import { failedPull } from '../support/pull.ts';
+import { failedPull, testPull } from '../support/pull.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 import { StartedPulls } from '../support/startedPulls.ts';
@@ -170,12 +170,14 @@ describe('a start is verified by a pull that read all blocks', () => {
   });
 
   it.each([
-    ['of fewer blocks', { wanted: { from: undefined, to: START - 1 } }],
-    ['of rows from a later block on', { wanted: { from: 100, to: undefined } }],
-  ])('but not by a pull %s, or by one that started at a mirror itself', async (_, options) => {
+    ['of fewer blocks', (other: string) => pulls.pull(other, { wanted: { from: undefined, to: START - 1 } })],
+    ['of rows from a later block on', (other: string) => pulls.pull(other, { wanted: { from: 100, to: undefined } })],
+    // Its list of blocks says what the mirror says: that a node gave all rows.
+    ['from the mirror', (other: string) => testPull(donor.base, other)],
+  ])('but not by a pull %s, or by one that started at a mirror itself', async (_, pullOther) => {
     const [to, other] = [temporaryFolder(), temporaryFolder()];
     pulls.node.replace(CHAIN.slice(0, LENGTH));
-    await pulls.pull(other, options);
+    await pullOther(other);
     await pulls.startAt(to, out);
     for (const folder of [other, to]) {
       const error = await failedPull(`core:${pulls.node.url}`, to, { limits: pulls.limits, confirmations: 100, ...history(folder) });

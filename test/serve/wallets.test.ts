@@ -35,11 +35,12 @@ it('chooses inputs without runes, and says which outputs are unknown', async () 
   const made = outputsMade(chain).filter(({ height }) => height <= tip);
   const utxos: object[] = made.map(({ outpoint, height, blockHash }, value) => {
     const [txid, vout] = outpoint.split(':');
-    const isRecent = height > tip - 20;
-    return { txid, vout: Number(vout), value, status: { block_height: height, ...(isRecent ? { block_hash: blockHash } : {}) } };
+    return { txid, vout: Number(vout), value, status: { block_height: height, block_hash: blockHash } };
   });
   utxos.push({ txid: 'ab'.repeat(32), vout: 0, value: 1e9, status: { confirmed: false } });
-  const esplora = createServer((_, response) => response.end(JSON.stringify(utxos)));
+  const esplora = createServer(({ url }, response) =>
+    response.end(JSON.stringify(url === '/api/blocks/tip/height' ? tip : url === '/api/address/bcrt1qalice/utxo' ? utxos : undefined)),
+  );
   await new Promise<void>((resolve) => esplora.listen(0, '127.0.0.1', resolve));
   try {
     const client = join(work, 'node_modules/rune-activity-mirror-client');
@@ -50,6 +51,7 @@ it('chooses inputs without runes, and says which outputs are unknown', async () 
     const replaced = [
       ['https://mirror.example.org', `http://127.0.0.1:${hosts[0]?.port}`],
       ['https://runes.example.com', `http://127.0.0.1:${hosts[1]?.port}`],
+      ['tip - 100', 'tip - 20'],
       ['https://esplora.example.net', `http://127.0.0.1:${(esplora.address() as AddressInfo).port}`],
       [/'PeterNeumann[^']*'/, `'${KEY.publicText}'`],
       [/'runes[.]example[^']*'/, `'${STRANGER.publicText}'`],

@@ -96,6 +96,9 @@ describe('npm run verify -- --against', () => {
       '',
       expect.stringContaining(`${one} and ${part} agree in the 6 blocks that all of them have.\n  ${part} lacks 24 blocks, 1..4, 11..30`),
     ]);
+    const later = await built({ 'a.ndjson': many(40, 41, '1') });
+    const apart = await against(later, one);
+    expect([apart.code, apart.stderr]).toEqual([4, expect.stringContaining(`${one} and ${later} have no block in common\n`)]);
   });
 
   it('of several mirrors, verifies none, and says which of them agree', async () => {

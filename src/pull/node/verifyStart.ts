@@ -2,7 +2,7 @@
  * Verifies the start of a pull by another pull that read all blocks: its rows must add up to the digest of the start.
  * Only this finds wrong amounts, mints, burns and names in a start.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BlocksFile, blocksFile, type Start } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
@@ -10,11 +10,12 @@ import { CliError, EXIT, InputError, messageOf } from '../../errors.ts';
 import { BLOCKS_FILE } from '../../input/blocksRead.ts';
 import type { WorkLimits } from '../../limits.ts';
 import { digestOfRows } from '../../rows/ledgerOfRows.ts';
-import { listPulledFiles, PULLED_FOLDER, RUNES_FILE } from '../pulledFiles.ts';
+import { listPulledFiles, PULLED_FOLDER, RUNES_FILE, STATE_FOLDER } from '../pulledFiles.ts';
 
 /**
  * Rejects with an InputError if the folder `history` is not of a pull from a node that read all blocks up to the start,
- * and with exit code 4 if its rows give another digest.
+ * and with exit code 4 if its rows give another digest. A pull from a mirror copies from where the mirror says that its
+ * rows are, so only the state of a pull from a node shows that the blocks were read here.
  */
 export async function verifyStart(
   start: Start,
@@ -28,7 +29,8 @@ export async function verifyStart(
   const isWhole = list.sources.some(
     ({ rules, blocks }) => rules === 'ord' && blocks.some(([first, last]) => first <= firstHeight && start.height <= last),
   );
-  if (!isWhole || list.network !== network || (list.start !== undefined && list.start.class !== 'verified'))
+  const wasReadHere = existsSync(join(folder, STATE_FOLDER));
+  if (!isWhole || !wasReadHere || list.network !== network || (list.start !== undefined && list.start.class !== 'verified'))
     throw new InputError(`${folder} is not a pull from a node of ${network} that read all blocks up to ${start.height}`, [
       'Pull all blocks from a node into another folder, and name it with --verify-start.',
     ]);

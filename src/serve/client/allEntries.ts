@@ -14,19 +14,23 @@ export async function* allEntries<Entry>(
   changed: (message: string) => Error,
   signal?: AbortSignal,
 ): AsyncGenerator<Entry, void, undefined> {
-  const limit = (await readManifest()).page_sizes.at(-1) ?? 1;
+  // Builds with equal roots, or with equal digests of their blocks, have equal lists.
+  const read = async () => {
+    const { digest, archive, list_root, page_sizes } = await readManifest();
+    return { build: JSON.stringify([digest, archive, list_root]), limit: page_sizes.at(-1) ?? 1 };
+  };
+  const { build, limit } = await read();
   let known: string | undefined;
   // Only the first window tells how many there are.
   for (let [offset, total, atOnce] = [0, 1, 1]; offset < total; atOnce = WINDOWS_AT_ONCE) {
     const count = Math.min(atOnce, Math.ceil((total - offset) / limit));
     const pages = await Promise.all(Array.from({ length: count }, (_, i) => list({ offset: offset + i * limit, limit, signal })));
-    // Builds with equal roots, or with equal digests of their blocks, have equal lists.
-    const { digest, archive, list_root } = await readManifest();
+    const isSame = (await read()).build === build;
     for (const { limit: _, offset: begin, results, ...facts } of pages) {
-      const now = JSON.stringify([facts, digest, archive, list_root]);
+      const now = JSON.stringify(facts);
       known ??= now;
       total = facts.total;
-      if (now !== known || results.length !== Math.min(limit, total - begin))
+      if (!isSame || now !== known || results.length !== Math.min(limit, total - begin))
         throw changed('the mirror changed while the list was read; read it again');
       yield* results;
     }
