@@ -255,12 +255,12 @@ describe('the page of a rune', () => {
         all.map((bar) => [...bar.children].map((part) => `${part.getAttribute('data-operation')} ${part.getAttribute('style')}`)),
       );
     // 21,000,000 premined, 14,000 minted and 386,000 left.
-    expect(await bars()).toEqual([['etching width:98.1308411214%', 'mint width:0.0654205607%', 'left width:1.8037383177%'], []]);
+    expect(await bars()).toEqual([['etching width:98.1308%', 'mint width:0.0654%', 'left width:1.8037%'], []]);
     expect(await page.textContent('.sums')).toMatch(/Left to mint386,000\.00$/);
     await lookUp(page, 'DOMINOEFFECTNOW');
     expect(await page.textContent('.sums')).toMatch(/Never minted20,988\.00000000$/);
     await lookUp(page, 'DOGGOTOTHEMOON');
-    expect(await bars()).toEqual([['etching width:100%'], ['burn width:0.000000021%']]);
+    expect(await bars()).toEqual([['etching width:100.0000%'], ['burn width:0.0000%']]);
     await page.goto(`http://127.0.0.1:${mirrorOf('sample').port}/?rune=DOGGOTOTHEMOON`, { waitUntil: 'networkidle' });
     expect(await bars()).toEqual([]);
   });

@@ -187,7 +187,7 @@ interface SupplyEntry {
 function supplyBar(entries: readonly SupplyEntry[], hues: readonly string[], units: (amount: string) => bigint, all: bigint): HTMLElement {
   const parts = entries.flatMap(({ amount, hue }) => {
     const share = hue !== undefined && hues.includes(hue) ? shareOf(String(units(amount ?? '0')), String(all)) : undefined;
-    return share ? [el('span', { 'data-operation': hue, style: `width:${share * 100}%` })] : [];
+    return share ? [el('span', { 'data-operation': hue, style: `width:${(share * 100).toFixed(4)}%` })] : [];
   });
   return el('div', { class: 'bar-of', 'aria-hidden': 'true' }, ...parts);
 }
