@@ -168,7 +168,7 @@ describe('the page of a rune', () => {
       ['Minted', '0.00000', '0%'],
       ['Burned', '21.00000', '<0.01%'],
     ]);
-    expect(await page.textContent('.terms')).toContain('Held by 71 addresses, 99.72% by the ten largest.');
+    expect(await page.textContent('.terms')).toContain('Held by 71 addresses, 97.96% by the ten largest.');
     expect(await page.textContent('.facts')).toMatch(/Turbono$/);
     expect(await page.textContent('.terms')).toContain('Nobody can mint this rune');
     await page.click('.facts a >> nth=0');
