@@ -30,7 +30,9 @@ export const utc = (seconds: number): string =>
 export function localTime(seconds: number): string | undefined {
   const date = new Date(seconds * 1000);
   // Swedish dates have the form of `utc`.
-  return seconds > LAST_SECOND || date.getTimezoneOffset() === 0 ? undefined : date.toLocaleString('sv', { dateStyle: 'short', timeStyle: 'long' });
+  return seconds > LAST_SECOND || date.getTimezoneOffset() === 0
+    ? undefined
+    : date.toLocaleString('sv', { dateStyle: 'short', timeStyle: 'long' });
 }
 
 /** Formats seconds since 1970 as `2024-04-20T00:09:27Z` for `<time datetime>`. Empty above the date range. */
