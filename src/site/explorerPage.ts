@@ -45,7 +45,7 @@ export function explorerPage(manifest: Manifest): string {
 <header>
 <div class="bar">
 <a class="brand" href="./">${MARK}<span>Rune activity mirror</span></a>
-<nav aria-label="Site"><a href="docs/">API</a><a href="./#ask">Use it</a></nav>
+<nav aria-label="Site"><a class="scripted" href="./?runes">Runes</a><a href="docs/">API</a><a href="./#ask">Use it</a></nav>
 </div>
 <form id="look-up" class="scripted" role="search" autocomplete="off" novalidate>
 <label for="query">Look up</label>
@@ -60,7 +60,7 @@ export function explorerPage(manifest: Manifest): string {
 <div id="overview">
 <h1>Bitcoin rune activity</h1>
 ${manifest.sample === true ? SAMPLE_NOTE : ''}<p class="lead">A read-only mirror of rune activity in transactions and blocks, made of static files. Heights with activity: ${formatHeights(manifest.heights)}.</p>
-<dl class="figures">
+<dl class="figures" data-state="${manifest.digest} ${manifest.tip?.hash ?? ''}">
 ${figure('Records', manifest.records)}
 ${figure('Transactions', manifest.transactions)}
 ${figure('Blocks', manifest.blocks)}
@@ -79,6 +79,7 @@ ${figure('Highest block', manifest.tip?.height ?? tip)}
 <section id="runes" aria-labelledby="runes-title">
 <h2 id="runes-title">Most active runes</h2>
 <div class="content"></div>
+<p><a href="./?runes">All runes</a>, <a href="./?runes&amp;list=open">open mints</a></p>
 </section>
 </div>
 <section id="ask" aria-labelledby="ask-title">

@@ -26,6 +26,15 @@ const LAST_SECOND = 8_640_000_000_000;
 export const utc = (seconds: number): string =>
   seconds <= LAST_SECOND ? `${isoTime(seconds).replace('T', ' ').replace('Z', '')} UTC` : String(seconds);
 
+/** Formats seconds since 1970 in the reader's time zone: `2024-04-20 02:09:27 CEST`. Undefined in UTC, and above the date range. */
+export function localTime(seconds: number): string | undefined {
+  const date = new Date(seconds * 1000);
+  // Swedish dates have the form of `utc`.
+  return seconds > LAST_SECOND || date.getTimezoneOffset() === 0
+    ? undefined
+    : date.toLocaleString('sv', { dateStyle: 'short', timeStyle: 'long' });
+}
+
 /** Formats seconds since 1970 as `2024-04-20T00:09:27Z` for `<time datetime>`. Empty above the date range. */
 export const isoTime = (seconds: number): string =>
   seconds <= LAST_SECOND ? new Date(seconds * 1000).toISOString().replace(/\.[0-9]+Z$/, 'Z') : '';

@@ -83,3 +83,34 @@ export function runeInput(): Record<string, string> {
   }
   return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...rows, ''].join('\n') };
 }
+
+/** Files of an input with so many runes, each of which can be minted. */
+export function manyRunes(count: number): Record<string, string> {
+  const runes = Array.from({ length: count }, (_, i) => {
+    const letters = [i / 26, i].map((n) => String.fromCharCode(65 + (Math.floor(n) % 26))).join('');
+    const place = [blockHash(FIRST), FIRST, i + 1, transaction(`many ${i}`)];
+    return [
+      `${FIRST}:${i + 1}`,
+      i,
+      `RUNE${letters}`,
+      `RUNE•${letters}`,
+      ...place,
+      0,
+      0,
+      '',
+      5,
+      100,
+      '',
+      '',
+      '',
+      '',
+      'f',
+      'f',
+      timeOf(FIRST),
+    ].join();
+  });
+  const etched = Array.from({ length: count }, (_, i) =>
+    [`${FIRST}:${i + 1}`, blockHash(FIRST), FIRST, i + 1, 0, transaction(`many ${i}`), '', '', '', '', 'etching', timeOf(FIRST)].join(),
+  );
+  return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...etched, ''].join('\n') };
+}

@@ -10,7 +10,7 @@ import { run } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { copyOf, filesBelowFolder, lookUp, settled } from './explorer.ts';
-import { holder, LAST, runeInput } from './runeMirror.ts';
+import { holder, LAST, manyRunes, runeInput } from './runeMirror.ts';
 import { closeBrowser, type OpenPage, openPage, violations } from './support.ts';
 
 const folder = temporaryFolder();
@@ -168,7 +168,8 @@ describe('the page of a rune', () => {
       ['Minted', '0.00000', '0%'],
       ['Burned', '21.00000', '<0.01%'],
     ]);
-    expect(await page.textContent('.terms')).toContain('Held by 71 addresses.');
+    expect(await page.textContent('.terms')).toContain('Held by 71 addresses, 97.96% by the ten largest.');
+    expect(await page.textContent('.facts')).toMatch(/Turbono$/);
     expect(await page.textContent('.terms')).toContain('Nobody can mint this rune');
     await page.click('.facts a >> nth=0');
     await page.waitForSelector('h1:text("Block 840,000")');
@@ -197,10 +198,16 @@ describe('the page of a rune', () => {
   it('has its mint: open, done, ended, not begun, or almost without end', async () => {
     const { page } = await openAt('');
     const cases = [
-      ['AMBERLANTERNMOON', /Open3\.50% mintedMints so far140Cap4,000Each mint100\.00Minted14,000\.00Windowany block/],
-      ['DOGSANDCATSTOGETHER', /Closed: all mints are made100% mintedMints so far12Cap12/],
-      ['DOMINOEFFECTNOW', /Closed since block 840,060.*Windowfrom block 840,010, before block 840,060/],
-      ['LATERTHANTODAY', /Opens at block 850,0000% minted.*Cap100.*Windowfrom block 850,000, before block 860,000/],
+      [
+        'AMBERLANTERNMOON',
+        /Open3\.50% mintedMints so far140Mints left3,860Cap4,000Each mint100\.00Minted14,000\.00First blockno limitLast blockno limit/,
+      ],
+      ['DOGSANDCATSTOGETHER', /Closed: all mints are made100% mintedMints so far12Mints left0Cap12/],
+      ['DOMINOEFFECTNOW', /Closed since block 840,060.*First block840,010Last block840,059/],
+      [
+        'LATERTHANTODAY',
+        /Opens at block 850,0000% minted.*Cap100.*First block850,000, about in 2 monthsLast block859,999, about in 4 months/,
+      ],
       ['UNCOMMONGOODS', /Open until block 1,049,9990% minted.*Cap340,282,366,920,938,463,463,374,607,431,768,211,455/],
     ] as const;
     for (const [name, words] of cases) {
@@ -241,7 +248,26 @@ describe('the page of a rune', () => {
     expect(await page.textContent('.command')).toContain('/runes/v1/etchings/840000:3/activity?limit=60');
   });
 
-  it('that does not exist names similar ones', async () => {
+  it('has a bar of its supply: what was premined and minted, what is left, and what was burned', async () => {
+    const { page } = await openAt('?rune=AMBERLANTERNMOON');
+    const bars = () =>
+      page.$$eval('.supply .bar-of', (all) =>
+        all.map((bar) => [...bar.children].map((part) => `${part.getAttribute('data-operation')} ${part.getAttribute('style')}`)),
+      );
+    // 21,000,000 premined, 14,000 minted and 386,000 left.
+    expect(await bars()).toEqual([['etching width:98.1308%', 'mint width:0.0654%', 'left width:1.8037%'], []]);
+    expect(await page.textContent('.sums')).toMatch(/Left to mint386,000\.00$/);
+    await lookUp(page, 'DOMINOEFFECTNOW');
+    expect(await page.textContent('.sums')).toMatch(/Never minted20,988\.00000000$/);
+    await lookUp(page, 'DOGGOTOTHEMOON');
+    expect(await bars()).toEqual([['etching width:100.0000%'], ['burn width:0.0000%']]);
+    await page.goto(`http://127.0.0.1:${mirrorOf('sample').port}/?rune=DOGGOTOTHEMOON`, { waitUntil: 'networkidle' });
+    expect(await bars()).toEqual([]);
+  });
+
+  it('that does not exist names similar ones, also with swapped letters', async () => {
+    const { page: swapped } = await openAt('?rune=ODGSANDCATSTOGETHR');
+    expect(await swapped.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOGS•AND•CATS•TOGETHER']);
     const { page } = await openAt('?rune=DOGGONE');
     expect(await page.textContent('#view')).toContain('This mirror has no rune DOGGONE.');
     expect(await page.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOG•GO•TO•THE•MOON']);
@@ -293,6 +319,73 @@ describe('the page of a rune', () => {
   });
 });
 
+describe('the page of all runes', () => {
+  const rows = (page: Page) =>
+    page.$$eval('.runes-list tbody tr', (all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+
+  it('is in the navigation, has the newest runes, and those that can be minted', async () => {
+    const { page, problems } = await openAt('');
+    await page.click('nav[aria-label=Site] a:text("Runes")');
+    await page.waitForSelector('.runes-list');
+    expect([await page.textContent('h1:visible'), await page.title(), await page.inputValue('#query')]).toEqual([
+      'Runes',
+      'Runes · Rune activity mirror',
+      '',
+    ]);
+    expect((await rows(page)).map(([rune, , supply, mint]) => [rune, supply, mint])).toEqual([
+      ['⧗LATER•THAN•TODAY 840000:12', '0.7', 'Opens at block 850,0000%'],
+      ['ᚱDOMINO•EFFECT•NOW 840000:9', '12.00000000', 'Closed since block 840,0600.05%'],
+      ['¤DOGS•AND•CATS•TOGETHER 840000:6', '60', 'Closed: all mints are made100%'],
+      ['🐕DOG•GO•TO•THE•MOON 840000:3', '99,999,999,979.00000', 'None'],
+      ['🏮AMBER•LANTERN•MOON 840000:1', '21,014,000.00', 'Open3.50%'],
+      ['⧉UNCOMMON•GOODS 1:0', '0', 'Open until block 1,049,9990%'],
+    ]);
+    expect(await page.textContent('.command')).toMatch(/runes\/v1\/etchings'$/);
+    await page.click('.chip:text("Open mints")');
+    await page.waitForSelector('text=2 of these 6 runes can be minted in the next block.');
+    expect((await rows(page)).map(([rune, amount, left]) => [rune, amount, left])).toEqual([
+      ['🏮AMBER•LANTERN•MOON 840000:1', '100.00', '3,860'],
+      ['⧉UNCOMMON•GOODS 1:0', '1', '340,282,366,920,938,463,463,374,607,431,768,211,455'],
+    ]);
+    await page.click('.chip:text("Most active")');
+    await page.waitForSelector('th:text("Records")');
+    expect((await rows(page))[0]).toEqual(['AMBER•LANTERN•MOON 840000:1', '282', '140', '0', '0']);
+    await page.click('.runes-list a >> nth=0');
+    await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');
+    await page.goBack();
+    await page.waitForSelector('th:text("Records")');
+    expect(problems).toEqual([]);
+  });
+
+  it('has pages, also of open mints, each of 240 runes', async () => {
+    const { page } = await openAt('?runes&limit=2&offset=2');
+    expect(await page.textContent('.range')).toBe('3–4 of 6');
+    expect((await rows(page)).map(([rune]) => rune)).toEqual(['¤DOGS•AND•CATS•TOGETHER 840000:6', '🐕DOG•GO•TO•THE•MOON 840000:3']);
+    const input = join(folder, 'many-input');
+    writeFiles(input, manyRunes(250));
+    await testBuild(join(folder, 'many'), { inputs: [input], layout: 'archive', lists: true });
+    const at = await startServer(join(folder, 'many'));
+    hosts.push(at);
+    const { page: many, requested } = await openAt('?runes&list=open', at);
+    expect(await many.textContent('.range')).toBe('1–240 of 250');
+    expect(await many.textContent('#view')).toContain('240 of these 240 runes can be minted');
+    expect(requested.length).toBeLessThan(20);
+    await many.click('a[aria-label="Next page"] >> nth=0');
+    await many.waitForSelector('text=241–250 of 250');
+    expect(await rows(many)).toHaveLength(10);
+  });
+
+  it('of a mirror without etchings has the most active ones', async () => {
+    const { page, problems } = await openAt('?runes', mirrorOf('records'));
+    expect(await rows(page)).toEqual([['DOG•GO•TO•THE•MOON 840000:3', '1', '0', '0', '0']]);
+    await page.click('.chip:text("Newest")');
+    await page.waitForSelector('#view .note:text("does not have etchings")');
+    const { page: sample } = await openAt('?runes&list=open', mirrorOf('sample'));
+    expect(await sample.textContent('#view')).toContain('This mirror lacks older blocks, so all mints of some of them may be made.');
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('the page of an address', () => {
   it('has its balances and its activity', async () => {
     const { page, problems } = await openAt('');
@@ -333,6 +426,9 @@ it.each([
   ['balances in the dark', `?address=${holder(7)}`, 'dark'],
   ['activity of an address', `?address=${holder(0)}&list=activity`, 'light'],
   ['an unknown rune', '?rune=DOGGONE', 'light'],
+  ['all runes', '?runes', 'light'],
+  ['open mints in the dark', '?runes&list=open', 'dark'],
+  ['active runes in the dark', '?runes&list=active', 'dark'],
 ] as const)('%s can be read by everyone, also on a phone', async (_, search, colorScheme) => {
   const { page } = await openAt(search, mirrorOf('full'), { colorScheme });
   expect(await violations(page)).toEqual([]);

@@ -5,10 +5,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../src/pages/blockAndTransactionLists.ts';
 import type { Activity, Etching } from '../../src/serve/client/mirrorClient.ts';
-import { decimalsOf, percent, shareOf } from '../../src/site/explorer/amountMath.ts';
+import { addDecimals, decimalsOf, percent, shareOf } from '../../src/site/explorer/amountMath.ts';
 import { mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
 import { type Column, columnsOf, linear } from '../../src/site/explorer/scales.ts';
-import { addDecimals, totalsOf } from '../../src/site/explorer/transactionTotals.ts';
+import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
 import { apiTarget, readLookUp, searchOf, viewOf } from '../../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';
 
@@ -98,6 +98,8 @@ describe('an address of the page', () => {
     '?rune=840000:3&list=holders&limit=60&offset=60',
     '?rune=DOGGOTOTHEMOON',
     '?address=bc1q&list=activity&offset=20',
+    '?runes',
+    '?runes&list=open&offset=240',
   ])('%s is read and written the same', (search) => {
     const view = viewOf(search);
     expect(view.kind === 'overview' || view.kind === 'problem' ? view : searchOf(view)).toBe(search);

@@ -9,6 +9,21 @@ export function unitsOf(amount: string, decimals: number): bigint {
   return BigInt(`${whole}${fraction.slice(0, decimals).padEnd(decimals, '0')}`);
 }
 
+/** Returns units of 10^-decimals as a decimal string. */
+export function decimalOf(units: bigint, decimals: number): string {
+  const digits = String(units).padStart(decimals + 1, '0');
+  return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+}
+
+/** Adds decimal strings exactly. Amounts have up to 39 digits, too many for a number. */
+export function addDecimals(amounts: readonly string[]): string {
+  const decimals = decimalsOf(amounts);
+  return decimalOf(
+    amounts.reduce((sum, amount) => sum + unitsOf(amount, decimals), 0n),
+    decimals,
+  );
+}
+
 /** Returns the share of an amount in another, as a number from 0 to 1. Undefined if the other is 0. */
 export function shareOf(part: string, whole: string): number | undefined {
   const decimals = decimalsOf([part, whole]);

@@ -15,7 +15,7 @@ export function errorPage(error: unknown, view: FoundView, retry: () => void): N
   );
   if (isLasting(error)) {
     const first = { ...view, operation: undefined, limit: undefined, offset: 0 };
-    return [alert, el('p', {}, linkTo(first, `Show the first records of the ${view.kind}`)), elsewhere(view)];
+    return [alert, el('p', {}, linkTo(first, `Show the first records of the ${view.kind}`)), ...(view.id === '' ? [] : [elsewhere(view)])];
   }
   const button = el('button', { type: 'button', 'data-step': 'retry' }, 'Try again');
   button.addEventListener('click', retry);

@@ -51,14 +51,23 @@ export function nameOf(view: ListView, known?: Activity): string {
 }
 
 function blockHead({ location }: Activity, { previous, next }: Neighbours): Node[] {
-  const step = (height: number | undefined, text: string, arrow: string) =>
-    height === undefined ? deadStep(arrow) : stepTo(`?block=${height}`, arrow, `${text}: ${groupDigits(height)}`);
+  const step = (height: number | undefined, text: string, arrow: string, key: string) => {
+    if (height === undefined) return deadStep(arrow);
+    const link = stepTo(`?block=${height}`, arrow, `${text}: ${groupDigits(height)}`);
+    link.setAttribute('aria-keyshortcuts', key);
+    return link;
+  };
   return [
     el(
       'div',
       { class: 'head' },
       el('h1', { tabindex: '-1' }, `Block ${groupDigits(location.block_height)}`),
-      el('nav', { class: 'steps', 'aria-label': 'Blocks' }, step(previous, 'Previous block', '←'), step(next, 'Next block', '→')),
+      el(
+        'nav',
+        { class: 'steps', 'aria-label': 'Blocks' },
+        step(previous, 'Previous block', '←', 'ArrowLeft'),
+        step(next, 'Next block', '→', 'ArrowRight'),
+      ),
     ),
     facts([
       ['Hash', idWithCopy(location.block_hash, 'block hash')],

@@ -3,14 +3,26 @@
 import { count, shorten } from '../formatValues.ts';
 import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
+import { followMirror } from './followMirror.ts';
 import { listPage, nameOf, unknownPage } from './listPage.ts';
 import { neighboursOf } from './neighbourBlocks.ts';
-import { showOverview } from './overview.ts';
+import { refreshNewest, showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, linkTo } from './parts.ts';
-import { fetchExtent, fetchList, findByLetters, mirror } from './requestMirror.ts';
+import { fetchExtent, fetchList, fetchStats, findByLetters, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
-import { type FoundView, isMisread, LATEST, type ListView, type Misread, readLookUp, type SubjectView, searchOf, viewOf } from './views.ts';
+import {
+  type FoundView,
+  isMisread,
+  LATEST,
+  type ListView,
+  type Misread,
+  readLookUp,
+  SUBJECT_LISTS,
+  type SubjectView,
+  searchOf,
+  viewOf,
+} from './views.ts';
 
 const SITE = document.title;
 const overview = byId('overview');
@@ -46,7 +58,7 @@ async function show(from?: string): Promise<void> {
   stage.setAttribute('aria-busy', 'true');
   if (stage.childElementCount === 0) stage.replaceChildren(el('p', { class: 'waiting' }, 'Looking it up…'));
   try {
-    const nodes = await (isSubject(view) ? subjectPage(view, signal) : pageOf(view, signal));
+    const nodes = await nodesOf(view, signal);
     if (!signal.aborted) put(nodes, from);
   } catch (error) {
     const retry = () => void show('retry');
@@ -54,15 +66,47 @@ async function show(from?: string): Promise<void> {
   }
 }
 
-const isSubject = (view: FoundView): view is SubjectView => view.kind === 'rune' || view.kind === 'address';
-const titleOf = (view: FoundView): string =>
-  isSubject(view) ? `${view.kind === 'rune' ? 'Rune' : 'Address'} ${shorten(view.id)}` : view.id === LATEST ? 'Latest block' : nameOf(view);
+const nodesOf = (view: FoundView, signal: AbortSignal): Promise<readonly Node[]> =>
+  isSubject(view) ? subjectPage(view, signal) : pageOf(view, signal);
 
-/** Fetches and renders the page of a rune or an address. Rejects with the client's errors. */
+/**
+ * Shows new data in the current view, unless it is a later page of a list. Resolves to false if somebody uses the view:
+ * selects text, downloads a list, or has the focus on a link that the new data may not have.
+ */
+async function refresh(): Promise<boolean> {
+  const view = viewOf(location.search);
+  if (view.kind === 'problem' || (view.kind !== 'overview' && view.offset > 0)) return true;
+  const place = view.kind === 'overview' ? byId('newest') : stage;
+  const focused = place.querySelector<HTMLElement>(':focus');
+  const step = focused?.dataset['step'];
+  const isKept = focused === null || focused.tagName === 'H1' || step !== undefined;
+  if (!isKept || getSelection()?.isCollapsed === false || stage.matches('[aria-busy]') || stage.querySelector(':disabled') !== null)
+    return false;
+  if (view.kind === 'overview') await refreshNewest();
+  else {
+    const { signal } = waiting;
+    const nodes = await nodesOf(view, signal);
+    if (signal.aborted) return false;
+    put(nodes, undefined);
+    if (focused !== null)
+      stage.querySelector<HTMLElement>(step === undefined ? 'h1' : `[data-step="${CSS.escape(step)}"]`)?.focus({ preventScroll: true });
+  }
+  return true;
+}
+
+const isSubject = (view: FoundView): view is SubjectView => view.kind in SUBJECT_LISTS;
+const titleOf = (view: FoundView): string =>
+  isSubject(view)
+    ? `${view.kind.charAt(0).toUpperCase()}${view.kind.slice(1)} ${shorten(view.id)}`.trim()
+    : view.id === LATEST
+      ? 'Latest block'
+      : nameOf(view);
+
+/** Fetches and renders the page of a rune, an address or all runes. Rejects with the client's errors. */
 async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<readonly Node[]> {
   // `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
   const [{ detailsPage }, manifest] = await Promise.all([import('./details.js'), mirror.manifest()]);
-  const { title, said, nodes } = await detailsPage(view, { mirror, manifest, find: findByLetters, signal });
+  const { title, said, nodes } = await detailsPage(view, { mirror, manifest, find: findByLetters, stats: fetchStats, signal });
   signal.throwIfAborted();
   document.title = `${title} · ${SITE}`;
   announce(said);
@@ -144,7 +188,11 @@ field.addEventListener('input', () => say(undefined));
 
 document.addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea, select') !== null;
-  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+  // The links to the previous and the next block have the arrow keys.
+  const shortcut = event.shiftKey ? null : stage.querySelector<HTMLElement>(`a[aria-keyshortcuts="${CSS.escape(event.key)}"]`);
+  shortcut?.click();
+  if (event.key !== '/') return;
   event.preventDefault();
   field.focus();
   field.select();
@@ -164,5 +212,6 @@ addEventListener('popstate', () => void show());
 addEventListener('online', () => {
   if (stage.querySelector('.error') !== null) void show();
 });
+followMirror(refresh);
 
 void show();

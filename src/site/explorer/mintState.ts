@@ -1,9 +1,9 @@
 /** The mint of a rune: its terms, and whether it is open. Needs no browser. */
 
 import { isMintOpen, type MintWindow, mintWindow } from '../../runes/mintTerms.ts';
-import type { Etching } from '../../serve/client/mirrorClient.ts';
+import type { Etching, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
-import { unitsOf } from './amountMath.ts';
+import { shareOf, unitsOf } from './amountMath.ts';
 
 export interface Mint extends MintWindow {
   /** Amount of each mint. */
@@ -38,4 +38,37 @@ export function stateOfMint(mint: Mint, mints: bigint | undefined, tip: number):
     return end !== undefined && tip + 1 >= end ? `Closed since block ${groupDigits(end)}` : `Opens at block ${groupDigits(start ?? 0n)}`;
   };
   return { isOpen: false, text: reason() };
+}
+
+/** The mint of a rune as of the highest block of the mirror. */
+export interface MintNow extends Mint {
+  readonly isOpen: boolean;
+  /** True if no mint can succeed any more. */
+  readonly isOver: boolean;
+  /** The state in words. */
+  readonly text: string;
+  /** Mints so far, mints left of the cap, and share of the cap. Undefined if the mirror does not count mints. */
+  readonly mints?: bigint;
+  readonly left?: bigint;
+  readonly share?: number;
+}
+
+/** Returns the mint of a rune and its state. Undefined if the rune was etched without terms. */
+export function mintNow(
+  etching: Etching,
+  { dialect, tip, heights }: Pick<MirrorManifest, 'dialect' | 'tip' | 'heights'>,
+): MintNow | undefined {
+  const mint = mintOf(etching, dialect);
+  if (mint === undefined) return undefined;
+  const { total_mints } = etching.supply;
+  const mints = total_mints === undefined ? undefined : BigInt(total_mints);
+  const highest = tip?.height ?? heights.at(-1)?.[1] ?? 0;
+  const left = mints === undefined || mint.cap === undefined || mint.cap < mints ? undefined : mint.cap - mints;
+  const state = {
+    ...stateOfMint(mint, mints, highest),
+    isOver: left === 0n || mint.cap === undefined || (mint.end !== undefined && highest + 1 >= mint.end),
+  };
+  if (mints === undefined || left === undefined) return { ...mint, ...state };
+  const share = shareOf(String(mints), String(mint.cap));
+  return { ...mint, ...state, mints, left, ...(share === undefined ? {} : { share }) };
 }

@@ -43,6 +43,9 @@ async function charts(): Promise<void> {
   ]);
 }
 
+/** Shows the newest blocks again. Rejects with MissingStats. */
+export const refreshNewest = (): Promise<void> => fillNewest(byId('newest').querySelector('.content') ?? byId('newest'));
+
 async function fillNewest(content: Element): Promise<void> {
   const blocks = (await fetchBlocks()).slice(0, 12);
   const attributes = { class: 'blocks', 'aria-labelledby': 'newest-title' };

@@ -49,8 +49,9 @@ function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
       step('Next', '›', offset + limit, offset + limit >= total),
       step('Last', '»', last, offset >= last),
     ),
-    sizes(view, limit, offset),
   );
+  // A list that reads several pages at once has only this size.
+  if (limit <= (settings.pageSizes.at(-1) ?? smallest)) nav.append(sizes(view, limit, offset));
   return nav;
 }
 

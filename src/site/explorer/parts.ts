@@ -1,7 +1,7 @@
 /** Small parts that several views share. */
 
 import type { Rune } from '../../serve/client/mirrorClient.ts';
-import { groupDigits, isoTime, relativeTime, utc } from '../formatValues.ts';
+import { groupDigits, isoTime, localTime, relativeTime, utc } from '../formatValues.ts';
 import { type Attributes, type Child, el, svg } from './dom.ts';
 import { BASE } from './settings.ts';
 import { addressView, type FoundView, searchOf, viewOfRune } from './views.ts';
@@ -58,8 +58,10 @@ export function facts(entries: readonly (readonly [name: string, value: Node | s
   return el('dl', { class: 'facts' }, ...known.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 }
 
-/** Shows a relative and an exact time. `timestamp` is in seconds since 1970. */
-export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, ' ', el('span', { class: 'quiet' }, utc(timestamp)));
+/** Shows a relative and an exact time, also in the reader's time zone. `timestamp` is in seconds since 1970. */
+export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, ' ', el('span', { class: 'quiet' }, exactTime(timestamp)));
+
+const exactTime = (timestamp: number): string => [utc(timestamp), localTime(timestamp)].filter((each) => each !== undefined).join(' · ');
 
 /** Shows the curl command of an API target, a link to its JSON or to the file with the same content, and a further button. */
 export function apiSource(target: string, file = target, more?: HTMLElement): HTMLElement {
@@ -124,5 +126,5 @@ export function announce(text: string): void {
 /** Shows a relative time, with the exact time as its title. `timestamp` is in seconds since 1970. */
 export function timeOf(timestamp: number, ...more: readonly Child[]): HTMLElement {
   const now = Date.now() / 1000;
-  return el('time', { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) }, relativeTime(timestamp, now), ...more);
+  return el('time', { datetime: isoTime(timestamp) || undefined, title: exactTime(timestamp) }, relativeTime(timestamp, now), ...more);
 }

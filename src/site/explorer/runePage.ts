@@ -1,16 +1,21 @@
 /** The page of a rune: its names, supply, mint, holders and activity. */
 
+import { distance } from 'fastest-levenshtein';
 import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
-import type { Etching, Holder, RuneActivityPage } from '../../serve/client/mirrorClient.ts';
-import { count, formatHeights, groupDigits } from '../formatValues.ts';
+import type { Etching, Holder, HolderPage, RuneActivityPage } from '../../serve/client/mirrorClient.ts';
+import { count, formatHeights, groupDigits, relativeTime } from '../formatValues.ts';
 import { alignmentOf, amountOf } from './alignedAmounts.ts';
-import { percent, shareOf, unitsOf } from './amountMath.ts';
+import { addDecimals, decimalOf, percent, shareOf, unitsOf } from './amountMath.ts';
 import { type Child, el } from './dom.ts';
-import { mintOf, stateOfMint } from './mintState.ts';
+import { type MintNow, mintNow } from './mintState.ts';
 import { addressLink, blockLink, copyButton, elsewhere, facts, linkTo, timeInFull, transactionLink } from './parts.ts';
+import { shareBar, shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
 import { type Column, newestTable, tableOf } from './table.ts';
 import { runeView, type SubjectView } from './views.ts';
+
+/** Number of largest holders whose share is shown. */
+const MOST_LARGEST = 10;
 
 /** Known data of a rune. `etching` is undefined if the mirror has no etchings. */
 interface Known {
@@ -28,6 +33,8 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
   const id = known.id ?? view.id;
   const path = `etchings/${encodeURIComponent(id).replaceAll('%3A', ':')}`;
   const supply = known.etching?.supply.current;
+  // The page is complete without the share of the largest holders.
+  const largest = has.holders && mirror.holders(id, { limit: MOST_LARGEST, signal }).catch(() => undefined);
   const parts: SubjectParts = {
     activity: {
       path: `${path}/activity`,
@@ -45,7 +52,8 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
     },
   };
   const name = known.spacedName ?? `Rune ${id}`;
-  return pageWithLists(view, name, parts, (totals) => [...headOf(known, name), ...termsOf(known, totals, source)], mirror);
+  const head = async (totals: Totals) => [...headOf(known, name), ...termsOf(known, totals, source, await largest)];
+  return pageWithLists(view, name, parts, head, mirror);
 }
 
 /** Finds a rune. Undefined if the mirror says that the rune does not exist. */
@@ -62,11 +70,8 @@ async function knownRune(id: string, { mirror, manifest, find, signal }: Source)
 }
 
 async function unknownRune(id: string, { find, manifest }: Source): Promise<DetailsPage> {
-  const letters = lettersOf(id) ?? '';
-  let near: readonly FoundRune[] = [];
-  // Finds names that begin with as many of the letters as possible.
-  for (let length = letters.length; length >= 2 && near.length === 0; length -= 1) near = await find(letters.slice(0, length));
-  const shown = near.slice(0, 8).map(([spacedName, other]) => el('li', {}, linkTo(runeView(lettersOf(spacedName) ?? other), spacedName)));
+  const near = await nearNames(lettersOf(id) ?? '', find);
+  const shown = near.map(([spacedName, other]) => el('li', {}, linkTo(runeView(lettersOf(spacedName) ?? other), spacedName)));
   return {
     title: `Rune ${id}`,
     said: 'Nothing here',
@@ -75,9 +80,24 @@ async function unknownRune(id: string, { find, manifest }: Source): Promise<Deta
       el('p', {}, 'This mirror has no rune ', el('code', { class: 'whole' }, id), '.'),
       el('p', { class: 'quiet' }, `It has the blocks with activity at ${formatHeights(manifest.heights)}.`),
       ...(shown.length === 0 ? [] : [el('h2', {}, 'Similar names'), el('ul', { class: 'links' }, ...shown)]),
+      el('p', {}, linkTo({ kind: 'runes', id: '', offset: 0 }, 'All runes')),
       elsewhere(runeView(id)),
     ],
   };
+}
+
+/** Finds names that begin with as many of the letters as possible, and names with few wrong letters. The nearest come first. */
+async function nearNames(letters: string, find: Source['find']): Promise<readonly FoundRune[]> {
+  if (letters.length < 2) return [];
+  let same: readonly FoundRune[] = [];
+  for (let length = letters.length; length >= 2 && same.length === 0; length -= 1) same = await find(letters.slice(0, length));
+  // A name may also be meant if its first letters are swapped, doubled or one too many.
+  const [a, b, c = ''] = letters;
+  const starts = [...new Set([`${a}${b}`, `${b}${a}`, `${a}${c}`, `${b}${c}`])].filter((start) => start.length === 2);
+  const others = (await Promise.all(starts.map((start) => find(start)))).flat();
+  const wrong = ([spacedName]: FoundRune) => distance(lettersOf(spacedName) ?? '', letters);
+  const ranked = [...same, ...others.filter((rune) => wrong(rune) <= letters.length / 4)].sort((x, y) => wrong(x) - wrong(y));
+  return ranked.filter(([, id], i) => ranked.findIndex((rune) => rune[1] === id) === i).slice(0, 8);
 }
 
 function headOf({ id, number, etching }: Known, name: string): Node[] {
@@ -94,43 +114,82 @@ function headOf({ id, number, etching }: Known, name: string): Node[] {
     // The rune that the protocol itself etched has no time and no transaction.
     ['Time', location && (location.timestamp === 0 ? 'genesis of runes' : timeInFull(location.timestamp))],
     ['Transaction', location && (/^(?:0x)?0+$/.test(location.tx_id) ? 'none: the protocol etched it' : transactionLink(location.tx_id))],
+    ['Turbo', etching && el('span', { title: 'Whether it opted in to future changes of the protocol' }, etching.turbo ? 'yes' : 'no')],
   ]);
   return [head, entries];
 }
 
-function termsOf({ etching }: Known, { holders }: Totals, { manifest }: Source): Node[] {
+function termsOf({ etching }: Known, { holders }: Totals, { manifest }: Source, largest: HolderPage | undefined): Node[] {
   if (etching === undefined)
     return [el('p', { class: 'note' }, 'This mirror has no etchings, so it does not know the supply and the terms of this rune.')];
-  return [el('div', { class: 'columns terms' }, supplyOf(etching, holders), mintSection(etching, manifest))];
+  const mint = mintNow(etching, manifest);
+  const heldBy = holders === undefined ? undefined : el('p', {}, heldByText(holders, largest, etching.supply.current));
+  return [el('div', { class: 'columns terms' }, supplyOf(etching, mint, heldBy), mintSection(etching, mint, manifest))];
 }
 
-function supplyOf({ supply, divisibility, symbol }: Etching, holders: number | undefined): HTMLElement {
+/** Describes the holders: how many, the share of the ten largest, and the block if the list is of an older one. */
+function heldByText(holders: number, largest: HolderPage | undefined, supply: string | undefined): string {
+  const ten = addDecimals(largest?.results.slice(0, MOST_LARGEST).map(({ balance }) => balance) ?? []);
+  const share = holders <= MOST_LARGEST || largest === undefined || supply === undefined ? undefined : shareOf(ten, supply);
+  const largestText = share === undefined ? '' : `, ${percent(share)} by the ten largest`;
+  const block = largest?.block_height === undefined ? '' : `, as of block ${groupDigits(largest.block_height)}`;
+  return `Held by ${count(holders, 'address', 'addresses')}${largestText}${block}.`;
+}
+
+function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | undefined, heldBy: HTMLElement | undefined): HTMLElement {
   const { current, premine, minted, burned } = supply;
   const units = (amount: string) => unitsOf(amount, divisibility);
-  const created = minted === undefined ? undefined : String(units(premine) + units(minted));
-  const row = (name: string, amount: string | undefined, hasShare = true) => {
-    if (amount === undefined) return undefined;
-    const share = created === undefined || !hasShare ? undefined : shareOf(String(units(amount)), created);
+  const created = minted === undefined ? undefined : units(premine) + units(minted);
+  const left = mint?.left === undefined ? undefined : mint.left * units(mint.amount);
+  const entries: readonly SupplyEntry[] = [
+    { name: 'Supply', amount: current },
+    { name: 'Premined', amount: premine, hue: 'etching' },
+    { name: 'Minted', amount: minted, hue: 'mint' },
+    { name: 'Burned', amount: burned, hue: 'burn' },
+    { name: mint?.isOver ? 'Never minted' : 'Left to mint', amount: left ? decimalOf(left, divisibility) : undefined, hue: 'left' },
+  ];
+  const known = entries.flatMap(({ amount, ...entry }) =>
+    amount === undefined ? [] : [{ ...entry, amount: padded(amount, divisibility) }],
+  );
+  const rows = known.map(({ name, amount, hue }) => {
+    const share =
+      created === undefined || hue === undefined || hue === 'left' ? undefined : shareOf(String(units(amount)), String(created));
     return el(
       'tr',
       {},
-      el('th', { scope: 'row' }, name),
-      el('td', { class: 'number' }, amountOf(padded(amount, divisibility))),
+      el('th', { scope: 'row' }, hue && created !== undefined ? el('span', { class: 'operation', 'data-operation': hue }, name) : name),
+      el('td', { class: 'number' }, amountOf(amount)),
       el('td', { class: 'number quiet', title: 'Of what was premined and minted' }, share === undefined ? undefined : percent(share)),
     );
-  };
-  const amounts = [current, premine, minted, burned].map((amount) => amount && padded(amount, divisibility));
-  const rows = [row('Supply', current, false), row('Premined', premine), row('Minted', minted), row('Burned', burned)];
+  });
   const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
+  const barOf = (hues: readonly string[]) => supplyBar(known, hues, units, (created ?? 0n) + (left ?? 0n));
   return el(
     'section',
     { 'aria-labelledby': 'supply-title' },
     // A symbol may be any character, even one that reverses the text direction.
     el('h2', { id: 'supply-title' }, ...(symbol === '' ? ['Supply'] : ['Supply in ', el('bdi', {}, symbol)])),
-    el('table', { class: 'sums', style: alignmentOf(amounts) }, el('tbody', {}, ...rows)),
+    created === undefined ? undefined : el('div', { class: 'supply' }, barOf(['etching', 'mint', 'left']), barOf(['burn'])),
+    el('table', { class: 'sums', style: alignmentOf(known.map(({ amount }) => amount)) }, el('tbody', {}, ...rows)),
     created === undefined ? el('p', { class: 'quiet' }, note) : undefined,
-    holders === undefined ? undefined : el('p', {}, `Held by ${count(holders, 'address', 'addresses')}.`),
+    heldBy,
   );
+}
+
+/** Row of the table of a supply. `hue` is its colour in the bar, and undefined for the sum. */
+interface SupplyEntry {
+  readonly name: string;
+  readonly amount: string | undefined;
+  readonly hue?: string;
+}
+
+/** Creates a bar of these parts of all that is created or left to mint. The table below the bar has the same numbers. */
+function supplyBar(entries: readonly SupplyEntry[], hues: readonly string[], units: (amount: string) => bigint, all: bigint): HTMLElement {
+  const parts = entries.flatMap(({ amount, hue }) => {
+    const share = hue !== undefined && hues.includes(hue) ? shareOf(String(units(amount ?? '0')), String(all)) : undefined;
+    return share ? [el('span', { 'data-operation': hue, style: `width:${(share * 100).toFixed(4)}%` })] : [];
+  });
+  return el('div', { class: 'bar-of', 'aria-hidden': 'true' }, ...parts);
 }
 
 /** Adds trailing zeros, so that all amounts of a rune have its decimals. */
@@ -139,31 +198,31 @@ function padded(amount: string, decimals: number): string {
   return decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`;
 }
 
-function mintSection(etching: Etching, { tip, heights, dialect }: Source['manifest']): HTMLElement {
-  const mint = mintOf(etching, dialect);
-  const { total_mints, minted } = etching.supply;
+function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip, heights }: Source['manifest']): HTMLElement {
   const section = (...children: readonly Child[]) =>
     el('section', { 'aria-labelledby': 'mint-title' }, el('h2', { id: 'mint-title' }, 'Mint'), ...children);
   if (mint === undefined) return section(el('p', {}, 'Nobody can mint this rune: it was etched without terms of mints.'));
-  const { amount, cap, start, end } = mint;
-  const mints = total_mints === undefined ? undefined : BigInt(total_mints);
-  const { isOpen, text } = stateOfMint(mint, mints, tip?.height ?? heights.at(-1)?.[1] ?? 0);
-  const share = mints === undefined || cap === undefined ? undefined : shareOf(String(mints), String(cap));
-  const window = [
-    start === undefined ? undefined : `from block ${groupDigits(start)}`,
-    end === undefined ? undefined : `before block ${groupDigits(end)}`,
-  ].filter((part) => part !== undefined);
+  const { amount, cap, start, end, mints, left, share, isOpen, text } = mint;
+  const highest = tip?.height ?? heights.at(-1)?.[1] ?? 0;
   return section(
     el('p', { class: 'state', 'data-open': String(isOpen) }, text),
     share === undefined ? undefined : progressOf(share),
     facts([
       ['Mints so far', mints === undefined ? undefined : groupDigits(mints)],
+      ['Mints left', left === undefined ? undefined : groupDigits(left)],
       ['Cap', cap === undefined ? 'none' : groupDigits(cap)],
       ['Each mint', groupDigits(amount)],
-      ['Minted', minted && groupDigits(minted)],
-      ['Window', window.length === 0 ? 'any block' : window.join(', ')],
+      ['Minted', supply.minted && groupDigits(supply.minted)],
+      ['First block', start === undefined ? 'no limit' : heightOf(start, highest)],
+      ['Last block', end === undefined ? 'no limit' : heightOf(end - 1n, highest)],
     ]),
   );
+}
+
+/** Shows a height: a link if the chain has it, otherwise the time until then, at ten minutes for each block. */
+function heightOf(height: bigint, highest: number): Node | string {
+  if (height <= highest) return blockLink(Number(height));
+  return `${groupDigits(height)}, about ${relativeTime((Number(height) - highest) * 600, 0)}`;
 }
 
 function progressOf(share: number): HTMLElement {
@@ -186,12 +245,4 @@ function holdersTable(holders: readonly Holder[], offset: number, supply: string
     { name: 'Share', isNumber: true, cell: (holder) => shareCell(share(holder)) },
   ];
   return tableOf('holders-list', 'Holders, the largest balance first', columns, [holders]);
-}
-
-const shareCell = (share: number | undefined): Node[] => (share === undefined ? [] : [el('span', {}, percent(share)), shareBar(share)]);
-
-/** Creates a bar that shows a share from 0 to 1. */
-function shareBar(share: number): HTMLElement {
-  const width = `width:${Math.min(Math.max(share, 0), 1) * 100}%`;
-  return el('span', { class: 'share', 'aria-hidden': 'true' }, el('span', { style: width }));
 }

@@ -1,5 +1,7 @@
-/** The lists on pages of runes and addresses: tabs, tables, and texts for a mirror that lacks them. */
+/** The lists on pages of a rune, an address and all runes: tabs, tables, and texts for a mirror that lacks them. */
 
+import type { Stats } from '../../contract/statsSchemas.ts';
+import { CSV_PATHS, type CsvList } from '../../lists/csv.ts';
 import type { FoundRune } from '../../lists/searchFiles.ts';
 import type { Mirror, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits } from '../formatValues.ts';
@@ -15,6 +17,8 @@ export interface Source {
   readonly manifest: MirrorManifest;
   /** Finds runes by the first letters of their names. */
   readonly find: (letters: string) => Promise<readonly FoundRune[]>;
+  /** Fetches the statistics of all blocks. */
+  readonly stats: () => Promise<Stats>;
   readonly signal: AbortSignal;
 }
 
@@ -26,7 +30,7 @@ export interface DetailsPage {
   readonly nodes: readonly Node[];
 }
 
-/** List of a rune or an address. */
+/** List of a rune, an address or all runes. */
 interface SubjectPart {
   /** Path of the list below `runes/v1`. */
   readonly path: string;
@@ -36,37 +40,50 @@ interface SubjectPart {
   /** Texts for an empty list, and for a mirror without this list. */
   readonly empty: string;
   readonly missing: string;
+  /** True if the list has no total, so that the tab shows none. */
+  readonly isUncounted?: true;
 }
 export type SubjectParts = Readonly<Partial<Record<SubjectList, SubjectPart>>>;
 
 /** Totals of lists. Undefined for a list that the mirror does not have. */
 export type Totals = Readonly<Partial<Record<SubjectList, number>>>;
 
-const NAMES: Readonly<Record<SubjectList, string>> = { activity: 'Activity', holders: 'Holders', balances: 'Balances' };
+const NAMES: Readonly<Record<SubjectList, string>> = {
+  activity: 'Activity',
+  holders: 'Holders',
+  balances: 'Balances',
+  newest: 'Newest',
+  open: 'Open mints',
+  active: 'Most active',
+};
 
 /**
- * Fetches the list that a view shows, and one entry of each other list for its total. Renders the page: head, tabs,
+ * Fetches the list that a view shows, and one entry of each other list with a total. Renders the page: head, tabs,
  * list and request.
  */
 export async function pageWithLists(
   view: SubjectView,
   title: string,
   parts: SubjectParts,
-  headOf: (totals: Totals) => readonly Node[],
+  headOf: (totals: Totals) => readonly Node[] | Promise<readonly Node[]>,
   mirror: Mirror,
 ): Promise<DetailsPage> {
   const names = SUBJECT_LISTS[view.kind];
   const list = view.list ?? names.find((name) => parts[name]?.fetch !== undefined) ?? names[0];
   const window = { offset: view.offset, limit: view.limit };
   const fetched = await Promise.all(
-    names.map(async (name) => [name, await parts[name]?.fetch?.(name === list ? window : { offset: 0, limit: 1 })] as const),
+    names.map(async (name) => {
+      const { fetch, isUncounted } = parts[name] ?? {};
+      return [name, name === list ? await fetch?.(window) : isUncounted ? undefined : await fetch?.({ offset: 0, limit: 1 })] as const;
+    }),
   );
-  const totals = Object.fromEntries(fetched.flatMap(([name, result]) => (result === undefined ? [] : [[name, result.total]])));
+  const hasTotal = (name: SubjectList) => parts[name]?.isUncounted === undefined;
+  const totals = Object.fromEntries(fetched.flatMap(([name, result]) => (result && hasTotal(name) ? [[name, result.total]] : [])));
   const shown = fetched.find(([name]) => name === list)?.[1];
   return {
     title,
     said: shown === undefined || shown.results.length === 0 ? title : `Entries ${rangeOf(shown)}`,
-    nodes: [...headOf(totals), tabsOf({ ...view, list }, totals), ...listNodes({ ...view, list }, shown, parts[list], mirror)],
+    nodes: [...(await headOf(totals)), tabsOf({ ...view, list }, totals), ...listNodes({ ...view, list }, shown, parts[list], mirror)],
   };
 }
 
@@ -89,8 +106,10 @@ function listNodes(view: SubjectView, shown: Shown | undefined, part: SubjectPar
   const list =
     shown.total === 0 ? [el('p', { class: 'note' }, part.empty)] : pagesOf(view, shown, count(shown.total, 'entry', 'entries'), part.table);
   const [target, fetch] = [targetOf(part.path, view), part.fetch];
-  if (shown.total === 0) return [...list, apiSource(target)];
-  const read = () => mirror.all(({ offset = 0, limit }) => fetch({ offset, limit })) as AsyncIterable<object>;
   const csv = view.kind === 'rune' && view.list === 'activity' ? 'rune_activity' : (view.list ?? 'activity');
+  if (shown.total === 0 || !isCsv(csv)) return [...list, apiSource(target)];
+  const read = () => mirror.all(({ offset = 0, limit }) => fetch({ offset, limit })) as AsyncIterable<object>;
   return [...list, apiSource(target, target, downloadButton(csv, view.id, shown.total, read))];
 }
+
+const isCsv = (list: string): list is CsvList => list in CSV_PATHS;

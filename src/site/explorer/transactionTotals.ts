@@ -2,20 +2,12 @@
 
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
-import { decimalsOf, unitsOf } from './amountMath.ts';
+import { addDecimals } from './amountMath.ts';
 
 export interface RuneTotals {
   readonly rune: Rune;
   /** Exact decimal sums. Omits operations without amounts. */
   readonly sums: Readonly<Partial<Record<Operation, string>>>;
-}
-
-/** Adds decimal strings exactly. Amounts have up to 39 digits, too many for a number. */
-export function addDecimals(amounts: readonly string[]): string {
-  const decimals = decimalsOf(amounts);
-  const units = amounts.reduce((sum, amount) => sum + unitsOf(amount, decimals), 0n);
-  const digits = String(units).padStart(decimals + 1, '0');
-  return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
 /** Sums the amounts of a complete list by rune and operation. Runes keep the order of their first records. */

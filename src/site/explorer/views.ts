@@ -17,10 +17,10 @@ export interface ListView {
   readonly offset: number;
 }
 
-/** Page of a rune or an address, with a window of one of its lists. */
+/** Page of a rune, an address or all runes, with a window of one of its lists. */
 export interface SubjectView {
-  readonly kind: 'rune' | 'address';
-  /** Address, or a rune's id, number or name. The name is in upper case, without spacers. */
+  readonly kind: keyof typeof SUBJECT_LISTS;
+  /** Address, or a rune's id, number or name. The name is in upper case, without spacers. Empty for all runes. */
   readonly id: string;
   /** Undefined for the first list that the mirror has. */
   readonly list?: SubjectList | undefined;
@@ -28,8 +28,12 @@ export interface SubjectView {
   readonly offset: number;
 }
 
-/** Lists of a rune and of an address. */
-export const SUBJECT_LISTS = { rune: ['activity', 'holders'], address: ['balances', 'activity'] } as const;
+/** Lists of a rune, of an address and of all runes. */
+export const SUBJECT_LISTS = {
+  rune: ['activity', 'holders'],
+  address: ['balances', 'activity'],
+  runes: ['newest', 'open', 'active'],
+} as const;
 export type SubjectList = (typeof SUBJECT_LISTS)[keyof typeof SUBJECT_LISTS][number];
 
 /** View that has an id. */
@@ -125,13 +129,15 @@ export function otherReading(view: ListView): ListView | undefined {
 const numberOf = (text: string | null): number | undefined =>
   text === null || text === '' ? undefined : /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
 
-/** Parses a query string such as `?block=840000&operation=mint&limit=60&offset=60`, `?tx=<id>` or `?rune=840000:3`. */
+/** Parses a query string such as `?block=840000&operation=mint&limit=60&offset=60`, `?tx=<id>`, `?rune=840000:3` or `?runes`. */
 export function viewOf(search: string): View {
   const query = new URLSearchParams(search);
-  const parameter = (['block', 'tx', 'rune', 'address'] as const).find((name) => query.has(name));
+  const parameter = (['block', 'tx', 'rune', 'address', 'runes'] as const).find((name) => query.has(name));
   if (parameter === undefined) return { kind: 'overview' };
   const text = query.get(parameter) ?? '';
   const window = { limit: numberOf(query.get('limit')), offset: numberOf(query.get('offset')) ?? 0 };
+  if (parameter === 'runes')
+    return { kind: parameter, id: '', list: SUBJECT_LISTS.runes.find((name) => name === query.get('list')), ...window };
   if (parameter === 'rune' || parameter === 'address') {
     const read = parameter === 'rune' ? readRune(text) : text.trim() === '' ? undefined : addressView(text.trim());
     const said = { problem: parameter === 'rune' ? 'This is neither an id, a number nor a name of a rune.' : 'This is not an address.' };
@@ -162,7 +168,8 @@ export function searchOf(view: FoundView): string {
   if (view.offset !== 0) query.set('offset', String(view.offset));
   const rest = query.size === 0 ? '' : `&${query}`;
   // Keeps the colon of a rune's id readable.
-  return `?${view.kind === 'transaction' ? 'tx' : view.kind}=${encodeURIComponent(view.id).replaceAll('%3A', ':')}${rest}`;
+  const id = view.id === '' ? '' : `=${encodeURIComponent(view.id).replaceAll('%3A', ':')}`;
+  return `?${view.kind === 'transaction' ? 'tx' : view.kind}${id}${rest}`;
 }
 
 /** Returns the API target of a list, relative to the mirror's base URL. */

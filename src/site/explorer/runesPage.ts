@@ -1,0 +1,119 @@
+/** The page of all runes: the newest ones, those that can be minted, and the most active ones. */
+import type { RuneStats } from '../../contract/statsSchemas.ts';
+import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
+import type { Etching, Rune } from '../../serve/client/mirrorClient.ts';
+import { count, groupDigits } from '../formatValues.ts';
+import { type Child, el } from './dom.ts';
+import { type MintNow, mintNow } from './mintState.ts';
+import { blockLink, runeLink, timeOf } from './parts.ts';
+import { shareCell } from './shares.ts';
+import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
+import { type Column, tableOf } from './table.ts';
+import type { SubjectView } from './views.ts';
+
+/** Runes among which a page of open mints searches, because the API has no list of open mints. */
+const SEARCHED = 240;
+
+export function runesPage(view: SubjectView, { mirror, manifest, stats, signal }: Source): Promise<DetailsPage> {
+  const has = manifest.lists?.etchings;
+  const missing = 'This mirror does not have etchings. Its most active runes are known.';
+  const parts: SubjectParts = {
+    newest: {
+      path: 'etchings',
+      fetch: has && ((window) => mirror.etchings({ ...window, signal })),
+      table: ({ results }) => newestTable(results as readonly Etching[], has?.counts === true, manifest),
+      empty: 'This mirror has no runes.',
+      missing,
+    },
+    open: {
+      path: 'etchings',
+      fetch: has && (({ offset, limit }) => (limit === undefined ? searched(offset) : mirror.etchings({ offset, limit, signal }))),
+      table: ({ results }) => openMints(results as readonly Etching[], manifest),
+      empty: 'This mirror has no runes.',
+      missing,
+      isUncounted: true,
+    },
+    active: {
+      path: 'stats.json',
+      fetch: async () => {
+        const { runes } = await stats();
+        return { limit: runes.length, offset: 0, total: runes.length, results: runes };
+      },
+      table: ({ results }) => tableOf('runes-list', 'Runes, the most records first', ACTIVE, [results as readonly RuneStats[]]),
+      empty: 'This mirror has no activity.',
+      missing: '',
+      isUncounted: true,
+    },
+  };
+  /** Reads as many runes as a page of open mints needs. */
+  async function searched(offset: number) {
+    const limit = Math.min(manifest.page_sizes.at(-1) ?? SEARCHED, SEARCHED);
+    const starts = Array.from({ length: Math.floor(SEARCHED / limit) }, (_, i) => offset + i * limit);
+    const pages = await Promise.all(starts.map((start) => mirror.etchings({ offset: start, limit, signal })));
+    const results = pages.flatMap((page) => page.results);
+    return { limit: limit * starts.length, offset, total: pages[0]?.total ?? 0, results };
+  }
+  return pageWithLists(view, 'Runes', parts, () => [el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Runes'))], mirror);
+}
+
+/** A rune with its mint. */
+type Listed = Etching & { readonly mint: MintNow | undefined };
+
+const nameCell = (rune: Rune & { readonly symbol?: string }): readonly Child[] => [
+  rune.symbol === undefined ? undefined : el('bdi', { class: 'sign', 'aria-hidden': 'true' }, rune.symbol),
+  runeLink(rune),
+  ' ',
+  el('code', { class: 'quiet', title: 'Rune id' }, rune.id),
+];
+const RUNE: Column<Etching> = { name: 'Rune', cell: nameCell };
+const MINT: Column<Listed> = {
+  name: 'Mint',
+  cell: ({ mint }) =>
+    mint === undefined
+      ? [el('span', { class: 'quiet' }, 'None')]
+      : [el('span', { class: 'state', 'data-open': String(mint.isOpen) }, mint.text), ...shareCell(mint.share)],
+};
+
+function newestTable(etchings: readonly Etching[], hasCounts: boolean, manifest: Source['manifest']): HTMLElement {
+  const columns: readonly Column<Listed>[] = [
+    RUNE,
+    { name: 'Etched', cell: ({ location }) => [blockLink(location.block_height), ' ', ...etchedAt(location.timestamp)] },
+    { name: hasCounts ? 'Supply' : 'Premine', amount: ({ supply }) => supply.current ?? supply.premine },
+    MINT,
+  ];
+  return tableOf('runes-list', 'Runes, the newest first', columns, [
+    etchings.map((etching) => ({ ...etching, mint: mintNow(etching, manifest) })),
+  ]);
+}
+
+/** The rune that the protocol itself etched has no time. */
+const etchedAt = (timestamp: number): Child[] => (timestamp === 0 ? [] : [el('span', { class: 'quiet' }, timeOf(timestamp))]);
+
+function openMints(etchings: readonly Etching[], manifest: Source['manifest']): HTMLElement {
+  const open = etchings.map((etching) => ({ ...etching, mint: mintNow(etching, manifest) })).filter(({ mint }) => mint?.isOpen);
+  const columns: readonly Column<Listed>[] = [
+    RUNE,
+    { name: 'Each mint', amount: ({ mint }) => mint?.amount },
+    { name: 'Mints left', isNumber: true, cell: ({ mint }) => [mint?.left === undefined ? 'unknown' : groupDigits(mint.left)] },
+    MINT,
+  ];
+  const uncounted = manifest.lists?.etchings?.counts ? '' : ' This mirror lacks older blocks, so all mints of some of them may be made.';
+  const note = `${groupDigits(open.length)} of these ${count(etchings.length, 'rune')} can be minted in the next block.${uncounted}`;
+  return el(
+    'div',
+    {},
+    el('p', {}, note),
+    ...(open.length === 0 ? [] : [tableOf('runes-list', 'Runes with open mints, the newest first', columns, [open])]),
+  );
+}
+
+const ACTIVE: readonly Column<RuneStats>[] = [
+  { name: 'Rune', cell: nameCell },
+  ...(['records', ...OPERATIONS.filter((name) => name !== 'etching' && name !== 'receive')] as const).map(
+    (name): Column<RuneStats> => ({
+      name: `${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+      isNumber: true,
+      cell: (rune) => [groupDigits(rune[name])],
+    }),
+  ),
+];

@@ -1,0 +1,13 @@
+/** Shares as percentages and bars. */
+import { percent } from './amountMath.ts';
+import { el } from './dom.ts';
+
+/** Shows a share from 0 to 1 as a percentage and a bar. */
+export const shareCell = (share: number | undefined): Node[] =>
+  share === undefined ? [] : [el('span', {}, percent(share)), shareBar(share)];
+
+/** Creates a bar that shows a share from 0 to 1. */
+export function shareBar(share: number): HTMLElement {
+  const width = `width:${Math.min(Math.max(share, 0), 1) * 100}%`;
+  return el('span', { class: 'share', 'aria-hidden': 'true' }, el('span', { style: width }));
+}

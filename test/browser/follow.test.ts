@@ -1,0 +1,106 @@
+/** The explorer follows new blocks without a reload, leads from block to block with arrow keys, and shows local time. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { ndjson, record } from '../support/records.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { settled } from './explorer.ts';
+import { closeBrowser, type OpenPage, openPage } from './support.ts';
+
+const RUNE = { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' };
+const folder = temporaryFolder();
+const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
+const open: OpenPage[] = [];
+let host: LocalHost;
+
+/** Builds a mirror whose blocks are 900,000 to this height, in the folder that the server shows. */
+async function buildTo(height: number): Promise<void> {
+  rmSync(input, { recursive: true, force: true });
+  const records = Array.from({ length: height - 899_999 }, (_, i) => record(900_000 + i, 0, { rune: RUNE }));
+  writeFiles(input, { 'records.ndjson': ndjson(records) });
+  await testBuild(dist, { inputs: [input], layout: 'archive', lists: true });
+}
+
+/** Opens a page whose clock the test moves. */
+async function openAt(search: string): Promise<OpenPage> {
+  const opened = await openPage(`http://127.0.0.1:${host.port}/${search}`, { timezoneId: 'Europe/Berlin' });
+  open.push(opened);
+  await opened.page.clock.install();
+  await opened.page.reload({ waitUntil: 'networkidle' });
+  return opened;
+}
+
+beforeAll(async () => {
+  await buildTo(900_002);
+  host = await startServer(dist);
+});
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+});
+afterAll(async () => {
+  await closeBrowser();
+  await host.close();
+});
+
+it('new blocks come into each view without a reload, are announced, and leave alone what somebody uses', async () => {
+  const [overview, latest, rune, used] = await Promise.all(['', '?block=latest', '?rune=840000:3', '?rune=840000:3'].map(openAt));
+  if (overview === undefined || latest === undefined || rune === undefined || used === undefined) throw new Error('no pages');
+  await rune.page.click('.chip:text("Activity")');
+  await settled(rune.page);
+  await used.page.focus('.activity-list a >> nth=0');
+  const before = await used.page.textContent('.range');
+  await buildTo(900_003);
+  for (const { page } of [overview, latest, rune, used]) await page.clock.runFor(31_000);
+
+  await overview.page.waitForSelector('#newest tbody tr:first-child a:text("900,003")');
+  await overview.page.waitForFunction(() => document.querySelector('#announcement')?.textContent === 'New block 900,003');
+  expect(await overview.page.innerText('.figures')).toMatch(/Highest block\s+900,003/);
+  await latest.page.waitForSelector('h1:text("Block 900,003")');
+  await rune.page.waitForSelector('.activity-list a:text("900,003")');
+  // The focus stays on the tab.
+  expect(await rune.page.evaluate(() => document.activeElement?.textContent)).toMatch(/^Activity/);
+  expect(await used.page.textContent('.range')).toBe(before);
+  await used.page.evaluate(() => (document.activeElement as HTMLElement).blur());
+  await used.page.clock.runFor(31_000);
+  await used.page.waitForSelector('.activity-list a:text("900,003")');
+  expect([overview, latest, rune, used].flatMap(({ problems }) => problems)).toEqual([]);
+});
+
+it('nobody asks while the page is hidden', async () => {
+  const { page, requested } = await openAt('?block=900000');
+  const hide = (isHidden: boolean) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { value, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
+  await hide(true);
+  await page.clock.runFor(31_000);
+  const before = requested.length;
+  await page.clock.runFor(300_000);
+  expect(requested.length).toBe(before);
+  const asked = page.waitForRequest(/manifest\.json/);
+  await hide(false);
+  await asked;
+});
+
+it('arrow keys lead from block to block, but not while somebody types', async () => {
+  const { page, problems } = await openAt('?block=900001');
+  await page.keyboard.press('ArrowRight');
+  await page.waitForSelector('h1:text("Block 900,002")');
+  await page.keyboard.press('ArrowLeft');
+  await page.waitForSelector('h1:text("Block 900,001")');
+  await page.keyboard.press('ArrowLeft');
+  await page.waitForSelector('h1:text("Block 900,000")');
+  // There is no block before the first one.
+  await page.keyboard.press('ArrowLeft');
+  await page.focus('#query');
+  await page.keyboard.press('ArrowRight');
+  expect(new URL(page.url()).search).toBe('?block=900000');
+  expect(problems).toEqual([]);
+});
+
+it('the time of a block is shown in UTC and in the time zone of the reader', async () => {
+  const { page } = await openAt('?block=900000');
+  expect(await page.textContent('.facts time')).toMatch(/ UTC · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d CES?T$/);
+});
