@@ -7,7 +7,7 @@ import { listPage, nameOf, unknownPage } from './listPage.ts';
 import { neighboursOf } from './neighbourBlocks.ts';
 import { showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
-import { announce, linkTo } from './parts.ts';
+import { announce, kindName, linkTo } from './parts.ts';
 import { fetchExtent, fetchList, findByLetters, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
 import { type FoundView, isMisread, LATEST, type ListView, type Misread, readLookUp, type SubjectView, searchOf, viewOf } from './views.ts';
@@ -54,11 +54,11 @@ async function show(from?: string): Promise<void> {
   }
 }
 
-const isSubject = (view: FoundView): view is SubjectView => view.kind === 'rune' || view.kind === 'address';
+const isSubject = (view: FoundView): view is SubjectView => view.kind !== 'block' && view.kind !== 'transaction';
 const titleOf = (view: FoundView): string =>
-  isSubject(view) ? `${view.kind === 'rune' ? 'Rune' : 'Address'} ${shorten(view.id)}` : view.id === LATEST ? 'Latest block' : nameOf(view);
+  isSubject(view) ? `${kindName(view)} ${shorten(view.id)}` : view.id === LATEST ? 'Latest block' : nameOf(view);
 
-/** Fetches and renders the page of a rune or an address. Rejects with the client's errors. */
+/** Fetches and renders the page of a rune, an address or an output. Rejects with the client's errors. */
 async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<readonly Node[]> {
   // `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
   const [{ detailsPage }, manifest] = await Promise.all([import('./details.js'), mirror.manifest()]);
