@@ -72,7 +72,6 @@ describe('a look-up', () => {
     ['63 digits', TX.slice(1), /have 64 hex digits; this has 63/],
     ['a wrong digit', `${TX.slice(1)}z`, /this has “z” in it/],
     ['words', '<b>doge</b>', /neither/],
-    ['an output', `${TX}:1`, /output.*Show the transaction/],
   ])('of %s is explained, and changes nothing', async (_, text, words) => {
     const { page, problems, requested } = await openAt();
     const before = requested.length;

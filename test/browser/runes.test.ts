@@ -3,10 +3,11 @@ import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { BalancePage, Etching, HolderPage, RuneActivityPage } from '../../src/serve/client/mirrorClient.ts';
+import { limitsWith } from '../../src/limits.ts';
+import type { BalancePage, Etching, HolderPage, OutputAnswer, OutputPage, RuneActivityPage } from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
-import { run } from '../support/cli.ts';
+import { ROOT, run } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { copyOf, filesBelowFolder, lookUp, settled } from './explorer.ts';
@@ -16,8 +17,8 @@ import { closeBrowser, type OpenPage, openPage, violations } from './support.ts'
 const folder = temporaryFolder();
 const open: OpenPage[] = [];
 const hosts: LocalHost[] = [];
-/** All lists; etchings without counts; records of runes and nothing else, in each layout. */
-const BUILDS = ['full', 'sample', 'records', 'archivedRecords'] as const;
+/** All lists but outputs; etchings without counts; records of runes and nothing else, in each layout; all lists; holders before the tip. */
+const BUILDS = ['full', 'sample', 'records', 'archivedRecords', 'outputs', 'behind'] as const;
 const mirrors = new Map<string, LocalHost>();
 const mirrorOf = (name: (typeof BUILDS)[number]): LocalHost => mirrors.get(name) as LocalHost;
 
@@ -42,6 +43,10 @@ beforeAll(async () => {
   await testBuild(join(folder, 'sample'), { inputs: [SAMPLE_INPUT] });
   await testBuild(join(folder, 'records'), { inputs: [join(folder, 'records-input')] });
   await testBuild(join(folder, 'archivedRecords'), { inputs: [join(folder, 'records-input')], layout: 'archive', lists: true });
+  await testBuild(join(folder, 'outputs'), { inputs: [join(ROOT, 'sample')], layout: 'archive', lists: true });
+  // Small pages and few levels: the list of holders is exact some blocks before the last one.
+  const limits = limitsWith({ listPage: 20, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
+  await testBuild(join(folder, 'behind'), { inputs: [join(folder, 'full-input')], layout: 'archive', lists: true, limits });
   for (const name of BUILDS) {
     mirrors.set(name, await startServer(join(folder, name)));
     hosts.push(mirrorOf(name));
@@ -237,6 +242,17 @@ describe('the page of a rune', () => {
     expect(problems).toEqual([]);
   });
 
+  it('says after which block its holders are exact, if that is not the last one', async () => {
+    const { page } = await openAt('?rune=840000:3&list=holders', mirrorOf('behind'));
+    const { block_height = LAST } = await get<HolderPage>('etchings/840000:3/holders', mirrorOf('behind'));
+    expect(block_height).toBeLessThan(LAST);
+    expect(await page.textContent('#view .note')).toMatch(
+      new RegExp(`^Exact after block ${block_height.toLocaleString('en')}, ${LAST - block_height} blocks? before the highest`),
+    );
+    const { page: other } = await openAt('?rune=840000:3&list=holders');
+    expect(await other.locator('#view .note').count()).toBe(0);
+  });
+
   it('has its activity', async () => {
     const { page } = await openAt('?rune=840000:3&limit=60');
     const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
@@ -419,7 +435,68 @@ describe('the page of an address', () => {
   });
 });
 
+/** An address of the program's sample with many outputs, and an output that is spent. */
+const OWNER = 'bcrt1qxmg5ympmhq50dhpt4l6zqnmzl806xxaqk3prs9';
+const SPENT = '4cd3318422f372b8438534ab2d026111d1bd223e38f8578a85200e0500ecf385:1';
+
+describe('the page of an output', () => {
+  const balances = (page: Page) =>
+    page.$$eval('.balances-list tbody tr', (all) =>
+      all.map((row) => [row.querySelector('.rune')?.textContent, row.querySelector('data')?.value]),
+    );
+  const asShown = (runes: OutputAnswer['runes']) => runes.map(({ rune, balance }) => [rune.spaced_name, balance]);
+
+  it('is found from the outputs of an address, and has its runes', async () => {
+    const at = mirrorOf('outputs');
+    const { page, problems } = await openAt(`?address=${OWNER}`, at);
+    await page.click('.chip:text("Outputs")');
+    await page.waitForSelector('.outputs-list');
+    const { results, total } = await get<OutputPage>(`addresses/${OWNER}/outputs`, at);
+    expect(await page.textContent('.range')).toBe(`1–${total} of ${total}`);
+    const shown = await page.$$eval('.outputs-list tbody tr', (all) =>
+      all.map((row) => [row.querySelector('code')?.title, row.querySelector('.rune')?.textContent, row.querySelector('data')?.value]),
+    );
+    const expected = results.flatMap(({ output, runes }) => asShown(runes).map((rune) => [output.replace('0x', ''), ...rune]));
+    expect(shown).toEqual(expected);
+    expect(shown.length).toBeGreaterThan(5);
+    await page.click('.outputs-list a >> nth=0');
+    await page.waitForSelector('h1:text("Output")');
+    expect(await page.textContent('.state')).toBe('Unspent: it holds runes');
+    expect(await page.textContent('.facts')).toContain(OWNER);
+    expect(await page.textContent('.facts')).toContain('As of block2,000,010');
+    expect(await balances(page)).toEqual(asShown(results[0]?.runes ?? []));
+    expect(problems).toEqual([]);
+  });
+
+  it('says what a spent output held, and when it cannot know', async () => {
+    const at = mirrorOf('outputs');
+    const { page, problems } = await openAt('', at);
+    await lookUp(page, SPENT);
+    const { held = [] } = await get<OutputAnswer>(`outputs/${SPENT}`, at);
+    expect(held.length).toBeGreaterThan(0);
+    expect(await page.textContent('.state')).toMatch(/^Spent/);
+    expect(await balances(page)).toEqual(asShown(held));
+    await page.click('.facts a >> nth=0');
+    await page.waitForSelector('h1:text("Transaction")');
+    await page.click(`.activity a[href="?output=${SPENT}"] >> nth=0`);
+    await page.waitForSelector('h1:text("Output")');
+    await lookUp(page, `${SPENT}9`);
+    expect(await page.textContent('.state')).toContain('does not know whether it exists');
+    expect(await page.getAttribute('#view a[rel=noreferrer]', 'href')).toBe(`https://mempool.space/tx/${SPENT.replace(':1', '#vout=19')}`);
+    expect(problems).toEqual([]);
+  });
+
+  it('leads to the transaction on a mirror without outputs', async () => {
+    const { page, problems } = await openAt(`?output=${SPENT}`);
+    expect(await page.textContent('#view .note')).toContain('does not have outputs');
+    expect(await page.getAttribute('#view a >> nth=0', 'href')).toBe(`?tx=${SPENT.split(':')[0]}`);
+    expect(problems).toEqual([]);
+  });
+});
+
 it.each([
+  ['a spent output', `?output=${SPENT}`, 'light'],
+  ['outputs of an address in the dark', `?address=${OWNER}&list=outputs`, 'dark'],
   ['a rune', '?rune=AMBERLANTERNMOON', 'light'],
   ['a rune in the dark', '?rune=AMBERLANTERNMOON', 'dark'],
   ['holders', '?rune=DOGGOTOTHEMOON&list=holders', 'light'],
@@ -430,7 +507,7 @@ it.each([
   ['open mints in the dark', '?runes&list=open', 'dark'],
   ['active runes in the dark', '?runes&list=active', 'dark'],
 ] as const)('%s can be read by everyone, also on a phone', async (_, search, colorScheme) => {
-  const { page } = await openAt(search, mirrorOf('full'), { colorScheme });
+  const { page } = await openAt(search, mirrorOf(search.includes('output') ? 'outputs' : 'full'), { colorScheme });
   expect(await violations(page)).toEqual([]);
   await page.setViewportSize({ width: 360, height: 780 });
   expect(await violations(page)).toEqual([]);

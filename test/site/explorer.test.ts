@@ -46,10 +46,6 @@ describe('a look-up', () => {
     expect(readLookUp(text)).toEqual({ problem: expect.stringMatching(problem) });
   });
 
-  it('of an output suggests its transaction', () => {
-    expect(readLookUp(`${TX}:1`)).toMatchObject({ instead: { view: { kind: 'transaction', id: TX } } });
-  });
-
   it.each([
     ['840000:3', 'rune', '840000:3'],
     ['0840000:03', 'rune', '840000:3'],
@@ -72,7 +68,11 @@ describe('a look-up', () => {
     ['https://ordinals.com/rune/CONSTRUCTOR', 'rune', 'CONSTRUCTOR'],
     ['https://example.org/mirror/?rune=TOKEN&list=holders', 'rune', 'TOKEN'],
     [`https://example.org/constructor/tx/${TX}`, 'transaction', TX],
-    [`https://ordinals.com/output/${TX}:1`, 'transaction', TX],
+    [`https://ordinals.com/output/${TX}:1`, 'output', `${TX}:1`],
+    [` 0X${TX.toUpperCase()}:01`, 'output', `${TX}:1`],
+    [`https://example.org/mirror/?output=${TX}:12`, 'output', `${TX}:12`],
+    [`https://example.org/runes/v1/outputs/${TX}:0`, 'output', `${TX}:0`],
+    [`https://ordinals.com/tx/${TX}i0`, 'transaction', TX],
     ['https://unisat.io/runes/detail/DOG%E2%80%A2GO%E2%80%A2TO%E2%80%A2THE%E2%80%A2MOON', 'rune', 'DOGGOTOTHEMOON'],
     ['https://unisat.io/runes/market?tick=DOG%E2%80%A2GO%E2%80%A2TO%E2%80%A2THE%E2%80%A2MOON', 'rune', 'DOGGOTOTHEMOON'],
     ['https://luminex.io/rune/dog.go.to.the.moon', 'rune', 'DOGGOTOTHEMOON'],
@@ -100,6 +100,8 @@ describe('an address of the page', () => {
     '?address=bc1q&list=activity&offset=20',
     '?runes',
     '?runes&list=open&offset=240',
+    '?address=bc1q&list=outputs',
+    `?output=${TX}:1`,
   ])('%s is read and written the same', (search) => {
     const view = viewOf(search);
     expect(view.kind === 'overview' || view.kind === 'problem' ? view : searchOf(view)).toBe(search);
@@ -112,6 +114,7 @@ describe('an address of the page', () => {
     expect(viewOf('?block=x')).toMatchObject({ kind: 'problem', said: { instead: { view: { kind: 'rune', id: 'X' } } } });
     expect(viewOf('?rune=%3Cb%3E')).toMatchObject({ kind: 'problem', text: '<b>' });
     expect(viewOf('?address=')).toMatchObject({ kind: 'problem' });
+    expect(viewOf(`?output=${TX}`)).toMatchObject({ kind: 'problem', said: { problem: expect.stringContaining('a colon') } });
     expect(viewOf('?tx=840000')).toMatchObject({ kind: 'problem', said: { instead: { view: { id: '840000' } } } });
     expect(viewOf('?block=1&limit=abc')).toMatchObject({ limit: Number.NaN });
     expect(viewOf('?block=1&limit=1000')).toMatchObject({ limit: 1000 });

@@ -1,10 +1,10 @@
-/** The page of an address: its balances and its activity. */
-import type { Activity, Balance } from '../../serve/client/mirrorClient.ts';
+/** The page of an address: its balances, its unspent outputs and its activity. */
+import type { Activity, Balance, UnspentOutput } from '../../serve/client/mirrorClient.ts';
 import { shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
-import { copyButton, runeLink } from './parts.ts';
+import { copyButton, outputLink } from './parts.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
-import { type Column, newestTable, tableOf } from './table.ts';
+import { BLOCK, type Column, newestTable, RUNE_AMOUNT, tableOf } from './table.ts';
 import type { SubjectView } from './views.ts';
 
 export async function addressPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
@@ -15,9 +15,16 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
     balances: {
       path: `${path}/balances`,
       fetch: has.balances && ((window) => mirror.balances(id, { ...window, signal })),
-      table: ({ results }) => tableOf('balances-list', 'Balances', BALANCES, [results as readonly Balance[]]),
+      table: ({ results }) => tableOf('balances-list', 'Balances', RUNE_AMOUNT, [results as readonly Balance[]]),
       empty: 'This address has no runes.',
       missing: 'This mirror does not have balances. Mirrors have them if they have lists and all blocks since the first rune.',
+    },
+    outputs: {
+      path: `${path}/outputs`,
+      fetch: has.outputs && ((window) => mirror.outputs(id, { ...window, signal })),
+      table: ({ results }) => outputsTable(results as readonly UnspentOutput[]),
+      empty: 'This address has no unspent outputs with runes.',
+      missing: 'This mirror does not have outputs. Mirrors have them if they have lists and their data is from a Bitcoin Core node.',
     },
     activity: {
       path: `${path}/activity`,
@@ -39,8 +46,16 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
   );
 }
 
-const BALANCES: readonly Column<Balance>[] = [
-  { name: 'Rune', cell: ({ rune }) => [runeLink(rune)] },
-  { name: 'Rune id', cell: ({ rune }) => [el('code', { class: 'quiet' }, rune.id)] },
-  { name: 'Balance', amount: ({ balance }) => balance },
+type RuneOfOutput = UnspentOutput & UnspentOutput['runes'][number];
+
+/** Shows a row for each rune. Only the first row of an output names the output and its block. */
+const OUTPUT_COLUMNS: readonly Column<RuneOfOutput>[] = [
+  { name: 'Output', cell: ({ output }, index) => (index === 0 ? [outputLink(output.replace(/^0x/, ''))] : []) },
+  ...RUNE_AMOUNT.filter(({ name }) => name !== 'Rune id'),
+  { ...BLOCK, cell: (entry, index) => (index === 0 && 'cell' in BLOCK ? BLOCK.cell(entry, index) : []) },
 ];
+
+const outputsTable = (outputs: readonly UnspentOutput[]): HTMLElement => {
+  const groups = outputs.map((output) => output.runes.map((rune) => ({ ...output, ...rune })));
+  return tableOf('outputs-list', 'Unspent outputs, the newest first', OUTPUT_COLUMNS, groups);
+};

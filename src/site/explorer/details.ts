@@ -1,11 +1,12 @@
-/** The pages of a rune, an address and all runes, in a bundle that loads with the first such page. */
+/** The pages of a rune, an address, an output and all runes, in a bundle that loads with the first such page. */
 import { addressPage } from './addressPage.ts';
+import { outputPage } from './outputPage.ts';
 import { runePage } from './runePage.ts';
 import { runesPage } from './runesPage.ts';
 import type { DetailsPage, Source } from './subjectLists.ts';
 import type { SubjectView } from './views.ts';
 
-/** Fetches and renders the page of a rune, an address or all runes. Rejects with the client's errors. */
-export const detailsPage = (view: SubjectView, source: Source): Promise<DetailsPage> => PAGES[view.kind](view, source);
+const PAGES = { rune: runePage, address: addressPage, output: outputPage, runes: runesPage } as const;
 
-const PAGES = { rune: runePage, address: addressPage, runes: runesPage } as const;
+/** Fetches and renders the page of a rune, an address, an output or all runes. Rejects with the client's errors. */
+export const detailsPage = (view: SubjectView, source: Source): Promise<DetailsPage> => PAGES[view.kind](view, source);

@@ -2,7 +2,7 @@
 import { MirrorError } from '../../serve/client/mirrorClient.ts';
 import { el } from './dom.ts';
 import { elsewhere, linkTo } from './parts.ts';
-import type { FoundView } from './views.ts';
+import { type FoundView, transactionOf } from './views.ts';
 
 /** Renders an error. If a repetition may help, adds a button that calls `retry`, otherwise links. */
 export function errorPage(error: unknown, view: FoundView, retry: () => void): Node[] {
@@ -15,7 +15,11 @@ export function errorPage(error: unknown, view: FoundView, retry: () => void): N
   );
   if (isLasting(error)) {
     const first = { ...view, operation: undefined, limit: undefined, offset: 0 };
-    return [alert, el('p', {}, linkTo(first, `Show the first records of the ${view.kind}`)), ...(view.id === '' ? [] : [elsewhere(view)])];
+    const next =
+      view.kind === 'output'
+        ? linkTo(transactionOf(view.id), 'Show its transaction')
+        : linkTo(first, `Show the first records of the ${view.kind}`);
+    return [alert, el('p', {}, next), ...(view.id === '' ? [] : [elsewhere(view)])];
   }
   const button = el('button', { type: 'button', 'data-step': 'retry' }, 'Try again');
   button.addEventListener('click', retry);

@@ -8,7 +8,7 @@ import { listPage, nameOf, unknownPage } from './listPage.ts';
 import { neighboursOf } from './neighbourBlocks.ts';
 import { refreshNewest, showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
-import { announce, linkTo } from './parts.ts';
+import { announce, kindName, linkTo } from './parts.ts';
 import { fetchExtent, fetchList, fetchStats, findByLetters, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
 import {
@@ -96,13 +96,9 @@ async function refresh(): Promise<boolean> {
 
 const isSubject = (view: FoundView): view is SubjectView => view.kind in SUBJECT_LISTS;
 const titleOf = (view: FoundView): string =>
-  isSubject(view)
-    ? `${view.kind.charAt(0).toUpperCase()}${view.kind.slice(1)} ${shorten(view.id)}`.trim()
-    : view.id === LATEST
-      ? 'Latest block'
-      : nameOf(view);
+  isSubject(view) ? `${kindName(view)} ${shorten(view.id)}`.trim() : view.id === LATEST ? 'Latest block' : nameOf(view);
 
-/** Fetches and renders the page of a rune, an address or all runes. Rejects with the client's errors. */
+/** Fetches and renders the page of a rune, an address, an output or all runes. Rejects with the client's errors. */
 async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<readonly Node[]> {
   // `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
   const [{ detailsPage }, manifest] = await Promise.all([import('./details.js'), mirror.manifest()]);

@@ -9,7 +9,7 @@ export type NamedInUrl = { readonly kind: 'rune' | 'other'; readonly id: string 
 const RUNES = /^(?:runes?|tick)$/;
 /** The next part is a rune, even if it is a common word of URLs, such as BLOCK or TOKEN. */
 const NAMED = /^(?:rune|tick)$/;
-const OTHERS = /^(?:tx|txid|transactions?|output|outpoint|blocks?|block-height|address|addresses)$/;
+const OTHERS = /^(?:tx|txid|transactions?|outputs?|outpoint|blocks?|block-height|address|addresses)$/;
 const isKind = (word: string): boolean => RUNES.test(word) || OTHERS.test(word);
 
 /** Parts between a type and its id. */
@@ -33,8 +33,8 @@ export function idInUrl(text: string): NamedInUrl | undefined {
     const id = NAMED.test(word) ? after[0] : after.find((one) => !BETWEEN.has(one.toLowerCase()));
     if (!isKind(word) || id === undefined || (isKind(id.toLowerCase()) && !NAMED.test(word))) continue;
     const kind = RUNES.test(word) ? 'rune' : 'other';
-    // An output is shown as its transaction.
-    return { kind, id: kind === 'rune' ? id : id.replace(/^((?:0x)?[0-9a-f]{64})[:i][0-9]+$/i, '$1') };
+    // An inscription is shown as its transaction.
+    return { kind, id: kind === 'rune' ? id : id.replace(/^((?:0x)?[0-9a-f]{64})i[0-9]+$/i, '$1') };
   }
   return { kind: 'unknown' };
 }

@@ -12,6 +12,8 @@ export interface Shown {
   readonly offset: number;
   readonly total: number;
   readonly results: readonly unknown[];
+  /** Height of the block after which the list is exact. Undefined for the mirror's highest block. */
+  readonly block_height?: number | undefined;
 }
 
 /** Formats the shown window: `21–40 of 1,234`. */

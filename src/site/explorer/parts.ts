@@ -4,17 +4,22 @@ import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, isoTime, localTime, relativeTime, utc } from '../formatValues.ts';
 import { type Attributes, type Child, el, svg } from './dom.ts';
 import { BASE } from './settings.ts';
-import { addressView, type FoundView, searchOf, viewOfRune } from './views.ts';
+import { addressView, type FoundView, outputView, searchOf, viewOfRune } from './views.ts';
 
 /** Creates a link to a view. main.ts handles its clicks without a page load. */
 export const linkTo = (view: FoundView, text: string, more: Attributes = {}): HTMLAnchorElement =>
   el('a', { href: searchOf(view), ...more }, text);
 
+/** Returns the kind of a view, to begin a name: `Rune`, `Address`. */
+export const kindName = ({ kind }: FoundView): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+
 /** Returns links to explorers of all of Bitcoin, for an id that this mirror does not have. */
 export function elsewhere({ kind, id }: FoundView): HTMLElement {
-  const path = `${kind === 'transaction' ? 'tx' : kind}/${encodeURIComponent(id.replace(/^0x/, ''))}`;
-  const link = (host: string) => el('a', { href: `https://${host}/${path}`, rel: 'noreferrer' }, host);
-  const others = kind === 'rune' ? [] : [link('mempool.space'), ' and '];
+  const bare = encodeURIComponent(id.replace(/^0x/, '')).replace('%3A', ':');
+  const path = `${kind === 'transaction' ? 'tx' : kind}/${bare}`;
+  const link = (host: string, to = path) => el('a', { href: `https://${host}/${to}`, rel: 'noreferrer' }, host);
+  const outputAt = kind === 'output' ? `tx/${bare.replace(':', '#vout=')}` : path;
+  const others = kind === 'rune' ? [] : [link('mempool.space', outputAt), ' and '];
   return el('p', {}, `Explorers of all of Bitcoin may have this ${kind}: `, ...others, link('ordinals.com'), '.');
 }
 
@@ -29,6 +34,10 @@ export const transactionLink = (txId: string): HTMLElement =>
 
 /** Shows a shortened address as a link to its page. `what` names the address for the copy button. */
 export const addressLink = (address: string, what = 'address'): HTMLElement => idWithCopy(address, what, { to: addressView(address) });
+
+/** Shows an outpoint as a link to its page. `shown` replaces the outpoint. */
+export const outputLink = (outpoint: string, shown?: string): HTMLElement =>
+  idWithCopy(outpoint, 'output', { to: outputView(outpoint), ...(shown === undefined ? {} : { shown }) });
 
 /** Number of last characters of an id that are always shown. */
 const TAIL = 6;

@@ -52,6 +52,7 @@ const NAMES: Readonly<Record<SubjectList, string>> = {
   activity: 'Activity',
   holders: 'Holders',
   balances: 'Balances',
+  outputs: 'Outputs',
   newest: 'Newest',
   open: 'Open mints',
   active: 'Most active',
@@ -69,8 +70,10 @@ export async function pageWithLists(
   mirror: Mirror,
 ): Promise<DetailsPage> {
   const names = SUBJECT_LISTS[view.kind];
-  const list = view.list ?? names.find((name) => parts[name]?.fetch !== undefined) ?? names[0];
+  const list = view.list ?? names.find((name) => parts[name]?.fetch !== undefined) ?? names[0] ?? 'activity';
   const window = { offset: view.offset, limit: view.limit };
+  // The client has read the manifest by then.
+  const { tip } = await mirror.manifest();
   const fetched = await Promise.all(
     names.map(async (name) => {
       const { fetch, isUncounted } = parts[name] ?? {};
@@ -83,7 +86,12 @@ export async function pageWithLists(
   return {
     title,
     said: shown === undefined || shown.results.length === 0 ? title : `Entries ${rangeOf(shown)}`,
-    nodes: [...(await headOf(totals)), tabsOf({ ...view, list }, totals), ...listNodes({ ...view, list }, shown, parts[list], mirror)],
+    nodes: [
+      ...(await headOf(totals)),
+      tabsOf({ ...view, list }, totals),
+      ...lagOf(shown?.block_height, tip?.height),
+      ...listNodes({ ...view, list }, shown, parts[list], mirror),
+    ],
   };
 }
 
@@ -99,6 +107,15 @@ function tabsOf(view: SubjectView, totals: Totals): HTMLElement {
     return link;
   });
   return el('nav', { class: 'chips', 'aria-label': 'Lists' }, ...tabs);
+}
+
+/** Says as of which block a list is exact, if that is not the mirror's highest block. */
+function lagOf(height: number | undefined, tip: number | undefined): Node[] {
+  if (height === undefined || tip === undefined || height >= tip) return [];
+  const text =
+    `Exact after block ${groupDigits(height)}, ${count(tip - height, 'block')} before the highest block of this mirror. ` +
+    'Balances on pages of addresses are newer.';
+  return [el('p', { class: 'note' }, text)];
 }
 
 function listNodes(view: SubjectView, shown: Shown | undefined, part: SubjectPart | undefined, mirror: Mirror): Node[] {

@@ -2,7 +2,7 @@
 import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
-import { announce } from './parts.ts';
+import { announce, kindName } from './parts.ts';
 import { type FoundView, isMisread, LATEST, readLookUp, runeView } from './views.ts';
 
 /** Most suggested runes. */
@@ -32,8 +32,7 @@ function exactHits(text: string): Suggestion[] {
       suggestion(read, 'Block', groupDigits(read.id), 'height'),
       ...(read.id.length <= 15 ? [suggestion(runeView(read.id), 'Rune', groupDigits(read.id), 'number')] : []),
     ];
-  const name = `${read.kind.charAt(0).toUpperCase()}${read.kind.slice(1)}`;
-  return [suggestion(read, name, read.kind === 'rune' ? read.id : shorten(read.id, 10))];
+  return [suggestion(read, kindName(read), read.kind === 'rune' ? read.id : shorten(read.id, 10))];
 }
 
 /** Renders a rune, with the typed letters in bold. */

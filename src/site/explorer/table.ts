@@ -8,7 +8,7 @@ import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, shorten } from '../formatValues.ts';
 import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { type Child, el } from './dom.ts';
-import { addressLink, blockLink, idWithCopy, runeLink, timeOf, transactionLink } from './parts.ts';
+import { addressLink, blockLink, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
 import { runsOf } from './scales.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
 
@@ -27,6 +27,19 @@ const OPERATION: Column<ListedRecord> = {
 };
 const AMOUNT: Column<ListedRecord> = { name: 'Amount', amount: ({ amount }) => amount };
 const ADDRESS: Column<ListedRecord> = { name: 'Address', cell: addressesOf };
+
+/** Column of the block and time of an entry. */
+export const BLOCK: Column<{ readonly location: Pick<Activity['location'], 'block_height' | 'timestamp'> }> = {
+  name: 'Block',
+  cell: ({ location }) => [blockLink(location.block_height), ' ', el('span', { class: 'quiet' }, timeOf(location.timestamp))],
+};
+
+/** Columns of an amount of a rune. */
+export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balance: string }>[] = [
+  { name: 'Rune', cell: ({ rune }) => [runeLink(rune)] },
+  { name: 'Rune id', cell: ({ rune }) => [el('code', { class: 'quiet' }, rune.id)] },
+  { name: 'Balance', amount: ({ balance }) => balance },
+];
 
 const RECORD_COLUMNS: readonly Column<Activity>[] = [
   OPERATION,
@@ -52,10 +65,7 @@ export function newestTable(kind: 'rune' | 'address', records: readonly ListedRe
     AMOUNT,
     ADDRESS,
     { name: 'Transaction', cell: ({ location }) => [transactionLink(location.tx_id)] },
-    {
-      name: 'Block',
-      cell: ({ location }) => [blockLink(location.block_height), ' ', el('span', { class: 'quiet' }, timeOf(location.timestamp))],
-    },
+    BLOCK,
   ];
   return tableOf('activity-list', 'Activity, the newest first', columns, [records]);
 }
@@ -151,5 +161,5 @@ function outputOf({ location: { output, vout, tx_id } }: Activity): Child[] {
   const [txId = '', index = vout] = output.replace(/^0x/, '').split(':');
   const outpoint = index === undefined ? txId : `${txId}:${index}`;
   const shown = index === undefined ? shorten(txId) : `:${index}`;
-  return [idWithCopy(outpoint, 'output', { shown: txId === tx_id.replace(/^0x/, '') ? shown : `${shorten(txId)}${shown}` })];
+  return [outputLink(outpoint, txId === tx_id.replace(/^0x/, '') ? shown : `${shorten(txId)}${shown}`)];
 }

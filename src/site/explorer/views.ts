@@ -17,10 +17,10 @@ export interface ListView {
   readonly offset: number;
 }
 
-/** Page of a rune, an address or all runes, with a window of one of its lists. */
+/** Page of a rune, an address or all runes, with a window of one of its lists, or of an output. */
 export interface SubjectView {
-  readonly kind: keyof typeof SUBJECT_LISTS;
-  /** Address, or a rune's id, number or name. The name is in upper case, without spacers. Empty for all runes. */
+  readonly kind: 'rune' | 'address' | 'output' | 'runes';
+  /** Address, outpoint `txid:vout` without `0x`, or a rune's id, number or name in upper case without spacers. Empty for all runes. */
   readonly id: string;
   /** Undefined for the first list that the mirror has. */
   readonly list?: SubjectList | undefined;
@@ -28,13 +28,14 @@ export interface SubjectView {
   readonly offset: number;
 }
 
-/** Lists of a rune, of an address and of all runes. */
-export const SUBJECT_LISTS = {
+export type SubjectList = 'activity' | 'holders' | 'balances' | 'outputs' | 'newest' | 'open' | 'active';
+/** Lists of each kind of page. */
+export const SUBJECT_LISTS: Readonly<Record<SubjectView['kind'], readonly SubjectList[]>> = {
   rune: ['activity', 'holders'],
-  address: ['balances', 'activity'],
+  address: ['balances', 'outputs', 'activity'],
+  output: [],
   runes: ['newest', 'open', 'active'],
-} as const;
-export type SubjectList = (typeof SUBJECT_LISTS)[keyof typeof SUBJECT_LISTS][number];
+};
 
 /** View that has an id. */
 export type FoundView = ListView | SubjectView;
@@ -58,6 +59,10 @@ const listOf = (kind: ListView['kind'], id: string): ListView => ({ kind, id, of
 
 export const runeView = (id: string): SubjectView => ({ kind: 'rune', id, offset: 0 });
 export const addressView = (id: string): SubjectView => ({ kind: 'address', id, offset: 0 });
+export const outputView = (outpoint: string): SubjectView => ({ kind: 'output', id: outpoint, offset: 0 });
+
+/** Returns the view of the transaction that made an output. */
+export const transactionOf = (outpoint: string): ListView => listOf('transaction', outpoint.split(':')[0] ?? '');
 
 /** Returns the view of a rune by its name, or by its id if requests cannot contain such a name. */
 export const viewOfRune = ({ id, name }: { readonly id: string; readonly name: string }): SubjectView =>
@@ -66,6 +71,12 @@ export const viewOfRune = ({ id, name }: { readonly id: string; readonly name: s
 const RUNE_ID = /^([0-9]{1,15}):([0-9]{1,15})$/;
 const BECH32 = /^(?:bc|tb|bcrt)1[0-9a-z]{6,90}$/;
 const BASE58 = /^(?=.*[1-9])[123mn][1-9A-HJ-NP-Za-km-z]{25,34}$/;
+
+/** Parses an outpoint, `txid:vout`. Undefined for other text. */
+function readOutpoint(text: string): SubjectView | undefined {
+  const [, txId, index] = /^(?:0x)?([0-9a-f]{64}):([0-9]{1,10})$/.exec(text.trim().toLowerCase()) ?? [];
+  return txId === undefined || index === undefined ? undefined : outputView(`${txId}:${withoutZeros(index)}`);
+}
 
 /** Parses a rune's id, number or name, with or without spacers. Undefined for other text. */
 function readRune(text: string): SubjectView | undefined {
@@ -76,8 +87,8 @@ function readRune(text: string): SubjectView | undefined {
 }
 
 /**
- * Parses text of the search field: a transaction id, a block height or hash, a rune, an address, `latest`, or the URL
- * of one of these at an explorer. Returns the problem for other text.
+ * Parses text of the search field: a transaction id, an outpoint, a block height or hash, a rune, an address, `latest`,
+ * or the URL of one of these at an explorer. Returns the problem for other text.
  */
 export function readLookUp(text: string): FoundView | Misread {
   const trimmed = text.trim();
@@ -89,26 +100,21 @@ export function readLookUp(text: string): FoundView | Misread {
   if (/^[0-9]{1,16}$/.test(height)) return listOf('block', withoutZeros(height));
   if (BECH32.test(id)) return addressView(id);
   if (BASE58.test(trimmed)) return addressView(trimmed);
-  return readRune(trimmed) ?? readUrl(trimmed) ?? misreadOf(id);
+  return readOutpoint(id) ?? readRune(trimmed) ?? readUrl(trimmed) ?? misreadOf(id);
 }
 
 /** Id of the highest block. */
 export const LATEST = 'latest';
 
-/** Parses the URL of a transaction, block, rune or address, here or at another explorer. Undefined for other text. */
+/** Parses the URL of a transaction, output, block, rune or address, here or at another explorer. Undefined for other text. */
 function readUrl(text: string): FoundView | Misread | undefined {
   const found = idInUrl(text);
   if (found === undefined) return undefined;
-  if (found.kind === 'unknown') return { problem: 'This URL names neither a transaction, a block, a rune nor an address.' };
+  if (found.kind === 'unknown') return { problem: 'This URL names neither a transaction, an output, a block, a rune nor an address.' };
   return found.kind === 'rune' ? (readRune(found.id) ?? misreadOf(found.id)) : readLookUp(found.id);
 }
 
 function misreadOf(id: string): Misread {
-  const [, txId] = /^((?:0x)?[0-9a-f]{64}):[0-9]+$/.exec(id) ?? [];
-  if (txId !== undefined) {
-    const problem = 'This is an output. Look up a transaction or a block instead: the digits before the colon are its transaction id.';
-    return { problem, instead: { label: 'Show the transaction', view: listOf('transaction', txId) } };
-  }
   const ids = 'Transaction ids and block hashes have 64 hex digits';
   const digits = bare(id);
   if (/^[0-9a-f]+$/.test(digits)) return { problem: `${ids}; this has ${digits.length}. Copy the whole id again.` };
@@ -132,16 +138,15 @@ const numberOf = (text: string | null): number | undefined =>
 /** Parses a query string such as `?block=840000&operation=mint&limit=60&offset=60`, `?tx=<id>`, `?rune=840000:3` or `?runes`. */
 export function viewOf(search: string): View {
   const query = new URLSearchParams(search);
-  const parameter = (['block', 'tx', 'rune', 'address', 'runes'] as const).find((name) => query.has(name));
+  const parameter = (['block', 'tx', 'rune', 'address', 'output', 'runes'] as const).find((name) => query.has(name));
   if (parameter === undefined) return { kind: 'overview' };
   const text = query.get(parameter) ?? '';
   const window = { limit: numberOf(query.get('limit')), offset: numberOf(query.get('offset')) ?? 0 };
   if (parameter === 'runes')
     return { kind: parameter, id: '', list: SUBJECT_LISTS.runes.find((name) => name === query.get('list')), ...window };
-  if (parameter === 'rune' || parameter === 'address') {
-    const read = parameter === 'rune' ? readRune(text) : text.trim() === '' ? undefined : addressView(text.trim());
-    const said = { problem: parameter === 'rune' ? 'This is neither an id, a number nor a name of a rune.' : 'This is not an address.' };
-    if (read === undefined) return { kind: 'problem', text, said };
+  if (parameter !== 'block' && parameter !== 'tx') {
+    const [read, problem] = readSubject(parameter, text);
+    if (read === undefined) return { kind: 'problem', text, said: { problem } };
     const list = SUBJECT_LISTS[parameter].find((name) => name === query.get('list'));
     return { kind: parameter, id: read.id, list, ...window };
   }
@@ -159,6 +164,13 @@ export function viewOf(search: string): View {
   return { kind, id: read.id, operation, ...window };
 }
 
+/** Parses the id of a page. Returns the problem for other text. */
+function readSubject(kind: SubjectView['kind'], text: string): readonly [SubjectView | undefined, problem: string] {
+  if (kind === 'rune') return [readRune(text), 'This is neither an id, a number nor a name of a rune.'];
+  if (kind === 'output') return [readOutpoint(text), 'Outputs are the 64 hex digits of a transaction id, a colon, and an index.'];
+  return [text.trim() === '' ? undefined : addressView(text.trim()), 'This is not an address.'];
+}
+
 /** Returns the query string of a view, without default values. */
 export function searchOf(view: FoundView): string {
   const query = new URLSearchParams();
@@ -167,7 +179,7 @@ export function searchOf(view: FoundView): string {
   if (view.limit !== undefined) query.set('limit', String(view.limit));
   if (view.offset !== 0) query.set('offset', String(view.offset));
   const rest = query.size === 0 ? '' : `&${query}`;
-  // Keeps the colon of a rune's id readable.
+  // Keeps the colon of a rune's id or an outpoint readable.
   const id = view.id === '' ? '' : `=${encodeURIComponent(view.id).replaceAll('%3A', ':')}`;
   return `?${view.kind === 'transaction' ? 'tx' : view.kind}${id}${rest}`;
 }

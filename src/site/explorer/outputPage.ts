@@ -1,0 +1,52 @@
+/** The page of an output: whether it is spent, and the runes that it holds or held. */
+import type { OutputAnswer } from '../../serve/client/mirrorClient.ts';
+import { groupDigits, shorten } from '../formatValues.ts';
+import { el } from './dom.ts';
+import { addressLink, apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull, transactionLink } from './parts.ts';
+import type { DetailsPage, Source } from './subjectLists.ts';
+import { RUNE_AMOUNT, tableOf } from './table.ts';
+import { type SubjectView, transactionOf } from './views.ts';
+
+export async function outputPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
+  const { id } = view;
+  const title = `Output ${shorten(id)}`;
+  const head = el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Output'));
+  const transaction = transactionOf(id);
+  if (manifest.lists?.outputs === undefined) {
+    const text = 'This mirror does not have outputs. Mirrors have them if they have lists and their data is from a Bitcoin Core node.';
+    const nodes = [head, el('p', { class: 'note' }, text), el('p', {}, linkTo(transaction, 'Show its transaction')), elsewhere(view)];
+    return { title, said: title, nodes };
+  }
+  const answer = await mirror.output(id, { signal });
+  const { block_height, address, runes, held = [] } = answer;
+  // The answer about a spent output has no location, but the records of its transaction do.
+  const [first] = answer.location === undefined ? (await mirror.activity({ transaction: transaction.id, limit: 1, signal })).results : [];
+  const location = answer.location ?? first?.location;
+  const [state, isUnspent] = stateOf(answer);
+  const shown = isUnspent ? runes : held;
+  const nodes = [
+    head,
+    el('p', { class: 'state', 'data-open': String(isUnspent) }, state),
+    facts([
+      ['Outpoint', idWithCopy(id, 'output')],
+      ['Address', address !== undefined ? addressLink(address) : isUnspent ? 'none: its script has no address' : undefined],
+      ['Transaction', transactionLink(transaction.id)],
+      ['Block', location && blockLink(location.block_height)],
+      ['Time', location && timeInFull(location.timestamp)],
+      ['As of block', groupDigits(block_height)],
+    ]),
+    shown.length === 0
+      ? elsewhere(view)
+      : tableOf('balances-list', isUnspent ? 'Runes of this output' : 'Runes that this output held', RUNE_AMOUNT, [shown]),
+    apiSource(`runes/v1/outputs/${id}`),
+  ];
+  return { title, said: state, nodes };
+}
+
+/** Returns the state of an output in words, and whether it holds runes. */
+function stateOf({ spent, runes, block_height }: OutputAnswer): readonly [text: string, isUnspent: boolean] {
+  if (runes.length > 0) return ['Unspent: it holds runes', true];
+  if (spent === true) return ['Spent: it holds nothing now. These are the runes that it held', false];
+  const tip = groupDigits(block_height);
+  return [`No output of this name holds runes after block ${tip}. This mirror does not know whether it exists`, false];
+}
