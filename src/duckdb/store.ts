@@ -22,6 +22,8 @@ export interface StoreOptions {
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
   readonly scratch: string;
+  /** Freed memory that DuckDB may keep instead of returning it to the system. The memory limit does not count it. */
+  readonly freed?: string;
   /** Absolute paths of the only files outside the scratch folder that the store may open. By default, all files. */
   readonly only?: readonly string[];
 }
@@ -59,8 +61,11 @@ export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof 
 /** A column whose NULL reads as undefined. */
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
-/** Freed memory that DuckDB may keep instead of returning it to the system. The memory limit does not count it. */
+/** The default of `freed`. */
 const FREED = '1MB';
+
+/** Value of `freed` for small queries. To return memory after each of them takes more CPU time than the queries. */
+export const FREED_BY_SMALL_QUERIES = '128MB';
 
 export class Store {
   readonly #instance: DuckDBInstance;
@@ -79,8 +84,7 @@ export class Store {
 
   static async open(options: StoreOptions): Promise<Store> {
     const memory = shareOf(options.memoryLimit) * (options.part ?? 1);
-    // A store for a few files ends soon, and is faster if it keeps memory.
-    const freed = options.only === undefined ? FREED : '128MB';
+    const { freed = FREED } = options;
     const settings = {
       memory_limit: `${Math.floor(memory / 1000)}KB`,
       threads: String(options.threads),

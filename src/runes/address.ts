@@ -21,12 +21,45 @@ function witnessVersion(script: Uint8Array): number {
 /** True for scripts that have an address. */
 export const hasAddress = (script: Uint8Array): boolean => witnessVersion(script) >= 0 || isPubkeyHash(script) || isScriptHash(script);
 
+const LETTERS = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
+const CODES = Array.from(LETTERS, (letter) => letter.charCodeAt(0));
+
+/** The polynomial of bech32's checksum times each 5 bits that leave the checksum at its high end (BIP 173). */
+const CHECKSUM_STEPS = Int32Array.from({ length: 32 }, (_, top) =>
+  [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3].reduce((sum, part, bit) => ((top >> bit) & 1 ? sum ^ part : sum), 0),
+);
+
+const checksumWith = (sum: number, word: number): number => ((sum & 0x1ffffff) << 5) ^ word ^ (CHECKSUM_STEPS[sum >>> 25] ?? 0);
+
+/** Returns the bech32 address of a witness program, the bytes of `script` from 2 on. A pull needs thousands a block. */
+function witnessAddress(prefix: string, version: number, script: Uint8Array): string {
+  let sum = 1;
+  for (let i = 0; i < prefix.length; i++) sum = checksumWith(sum, prefix.charCodeAt(i) >> 5);
+  sum = checksumWith(sum, 0);
+  for (let i = 0; i < prefix.length; i++) sum = checksumWith(sum, prefix.charCodeAt(i) & 31);
+  const codes: number[] = [];
+  const add = (word: number) => {
+    sum = checksumWith(sum, word);
+    codes.push(CODES[word] ?? 0);
+  };
+  add(version);
+  let [rest, bits] = [0, 0];
+  for (let i = 2; i < script.length; i++) {
+    rest = ((rest << 8) | (script[i] ?? 0)) & 0xfff;
+    for (bits += 8; bits >= 5; bits -= 5) add((rest >> (bits - 5)) & 31);
+  }
+  if (bits > 0) add((rest << (5 - bits)) & 31);
+  for (let i = 0; i < 6; i++) sum = checksumWith(sum, 0);
+  sum ^= version === 0 ? 1 : 0x2bc830a3;
+  for (let shift = 25; shift >= 0; shift -= 5) codes.push(CODES[(sum >> shift) & 31] ?? 0);
+  return `${prefix}1${String.fromCharCode(...codes)}`;
+}
+
 /** Returns the address of a script, or null if it has none (public keys, bare multisig and others). */
 export function addressOf(script: Uint8Array, network: Network, hash256: Hash256): string | null {
   const version = witnessVersion(script);
   if (version >= 0) {
-    const code = version === 0 ? bech32 : bech32m;
-    return code.encode(network.bech32, [version, ...code.toWords(script.subarray(2))]);
+    return witnessAddress(network.bech32, version, script);
   }
   if (isPubkeyHash(script)) return base58check(network.p2pkh, script.subarray(3, 23), hash256);
   if (isScriptHash(script)) return base58check(network.p2sh, script.subarray(2, 22), hash256);

@@ -2,6 +2,7 @@
  * Rules of the protocol that the fixtures do not cover: names, addresses, rows, damaged blocks and hostile
  * transactions.
  */
+import { bech32, bech32m } from '@scure/base';
 import { describe, expect, it } from 'vitest';
 import { addressOf, hasAddress, scriptOfAddress } from '../../src/runes/address.ts';
 import { hashText } from '../../src/runes/bytes.ts';
@@ -113,6 +114,19 @@ describe('addresses', () => {
     for (let at = 0; at < address.length; at++) {
       const wrong = `${address.slice(0, at)}${address[at] === 'z' ? 'x' : 'z'}${address.slice(at + 1)}`;
       expect(scriptOfAddress(wrong, NETWORKS[network], hash256), wrong).toBeUndefined();
+    }
+  });
+
+  it('of every version and length are those of another encoder', () => {
+    const bytes = hash256(Uint8Array.of(1));
+    for (let version = 0; version <= 16; version++) {
+      for (let length = 2; length <= 40; length++) {
+        const script = Uint8Array.of(version === 0 ? 0 : 0x50 + version, length, ...bytes, ...bytes).subarray(0, 2 + length);
+        if (!hasAddress(script)) continue;
+        const code = version === 0 ? bech32 : bech32m;
+        const address = code.encode('bc', [version, ...code.toWords(script.subarray(2))]);
+        expect(addressOf(script, NETWORKS.main, hash256)).toBe(address);
+      }
     }
   });
 });

@@ -4,13 +4,24 @@ import type { Hash256 } from '../../runes/bytes.ts';
 
 type OneCallHash = (algorithm: string, bytes: Uint8Array, encoding: 'binary') => string;
 
+const HASH_BYTES = 32;
+
 /** Uses `crypto.hash` if it exists (Node 20.12 and newer), because createHash() allocates an object per hash. */
 export function hash256With(hash: OneCallHash | undefined): Hash256 {
-  const sha256 = hash
-    ? // A short string costs much less than a buffer with memory of its own.
-      (bytes: Uint8Array) => Buffer.from(hash('sha256', bytes, 'binary'), 'latin1')
-    : (bytes: Uint8Array) => crypto.createHash('sha256').update(bytes).digest();
-  return (bytes) => sha256(sha256(bytes));
+  if (!hash) {
+    const sha256 = (bytes: Uint8Array) => crypto.createHash('sha256').update(bytes).digest();
+    return (bytes) => sha256(sha256(bytes));
+  }
+  // A short string costs much less than a buffer with memory of its own.
+  const first = Buffer.alloc(HASH_BYTES);
+  return (bytes) => {
+    first.write(hash('sha256', bytes, 'binary'), 'latin1');
+    const text = hash('sha256', first, 'binary');
+    // The memory of so small an array is part of the object, unlike that of a Buffer.
+    const digest = new Uint8Array(HASH_BYTES);
+    for (let i = 0; i < HASH_BYTES; i++) digest[i] = text.charCodeAt(i);
+    return digest;
+  };
 }
 
 export const hash256: Hash256 = hash256With(crypto.hash);
