@@ -8,6 +8,7 @@ import type { Settings } from './settingsFile.ts';
 const FLAGS = {
   from: 'source',
   blocks: 'blocks',
+  cookie: 'cookie',
   'start-from': 'startFrom',
   layout: 'layout',
   dialect: 'dialect',
@@ -15,8 +16,8 @@ const FLAGS = {
 } as const satisfies Readonly<Record<string, keyof Settings>>;
 
 /**
- * Returns the flags of a command with the settings for flags that are not given. A start belongs to its source, and lists
- * to a layout: flags for another one replace both.
+ * Returns the flags of a command with the settings for flags that are not given. A start and a cookie belong to their
+ * source, and lists to a layout: flags for another one replace both.
  */
 export function withSettings(flags: Flags, command: Command, settings: Settings): Flags {
   const names = new Set(command.flags.map(({ name }) => name));
@@ -24,7 +25,7 @@ export function withSettings(flags: Flags, command: Command, settings: Settings)
   for (const [flag, name] of Object.entries(FLAGS)) {
     const value = settings[name];
     // `blocks` are those to pull. A build has all that were pulled.
-    const isOther = (flag === 'blocks' && !names.has('from')) || (flag === 'start-from' && flags.has('from'));
+    const isOther = flag === 'blocks' ? !names.has('from') : ['start-from', 'cookie'].includes(flag) && flags.has('from');
     if (value !== undefined && names.has(flag) && !isOther) values.set(flag, typeof value === 'string' ? [value] : value);
   }
   const layout = flags.one('layout') ?? settings.layout ?? LAYOUTS[0];

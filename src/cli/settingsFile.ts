@@ -12,6 +12,9 @@ const hasNoPassword = (text: string): boolean =>
   !/^[a-z+]+:[^/?#]*\/\/[^/?#]*:[^/?#]*@/i.test(text) && !/[?&](?:password|sslpassword)=/i.test(text);
 
 const NO_PASSWORD = 'must not have a password: use the variables and files that docs/commands.md names';
+
+/** A remote of rclone's own configuration. Text before the colon that defines a remote could have secrets and commands. */
+const REMOTE = /^[\w.+@][\w.+@ -]*:/;
 const url = (about: string) => z.string().min(1).refine(hasNoPassword, NO_PASSWORD).describe(about);
 
 const SETTINGS = z
@@ -19,17 +22,24 @@ const SETTINGS = z
     $schema: z.string().describe('The JSON schema of this file, for editors.'),
     source: url('Where blocks come from, as in pull --from: core:http://127.0.0.1:8332, postgres://user@host/db or https://host.'),
     blocks: z.string().min(1).describe('Heights to pull, as in pull --blocks, such as 840000.. or -1008.. for about a week.'),
+    cookie: z.string().min(1).describe("Path of the node's cookie file, as in pull --cookie. Only with a node."),
     startFrom: z.array(url('The URL of a mirror.')).min(1).describe('Mirrors to start at, as in pull --start-from. Only with a node.'),
     layout: z.enum(LAYOUTS).describe('Layout of the output, as in build --layout.'),
     dialect: z.enum(['0x', 'contract', 'hiro']).describe('Spelling of hashes, as in build --dialect: hiro for clients of its API.'),
     lists: z.boolean().describe('Whether the build has lists by rune and by address, balances, holders and outputs.'),
     siteUrl: url('The public URL of the mirror, as in build --site-url.'),
-    upload: z.string().min(1).describe('Where update uploads the output: an rclone remote and a bucket, such as r2:my-bucket.'),
+    upload: z
+      .string()
+      .regex(REMOTE, 'must name a remote of the configuration of rclone and a bucket, such as r2:my-bucket')
+      .describe('Where update uploads the output: an rclone remote and a bucket, such as r2:my-bucket.'),
   })
   .partial()
-  .refine(({ startFrom, source }) => startFrom === undefined || source?.startsWith('core:') === true, {
-    path: ['startFrom'],
-    message: 'is only for a source that is a node, core:http://...',
+  .superRefine((settings, { addIssue }) => {
+    if (settings.source?.startsWith('core:') === true) return;
+    for (const name of ['startFrom', 'cookie'] as const) {
+      if (settings[name] === undefined) continue;
+      addIssue({ code: 'custom', path: [name], message: 'is only for a source that is a node, core:http://...' });
+    }
   });
 
 export type Settings = Readonly<z.infer<typeof SETTINGS>>;

@@ -8,14 +8,17 @@ import { parseRune, withoutZeros } from './ids.ts';
 import type { BuiltSite, Dialect } from './mirrorOptions.ts';
 import { decode, decodeStrictly, parseQuery, type Window, windowIn } from './parseQuery.ts';
 
-/** The parts: the keys are their names in the manifest, and the values their names in messages. */
+const LISTS = 'layout archive or --lists';
+const ALL_BLOCKS = `${LISTS}, and all blocks since the first rune`;
+
+/** The parts: the keys are their names in the manifest. Messages say the names in the values, and what gives them to a build. */
 const PARTS = {
-  etchings: 'etchings',
-  rune_activity: 'activity by rune',
-  address_activity: 'activity by address',
-  holders: 'holders of runes',
-  balances: 'balances of addresses',
-  outputs: 'unspent outputs',
+  etchings: ['etchings', 'a runes table in their input'],
+  rune_activity: ['activity by rune', LISTS],
+  address_activity: ['activity by address', LISTS],
+  holders: ['holders of runes', ALL_BLOCKS],
+  balances: ['balances of addresses', ALL_BLOCKS],
+  outputs: ['unspent outputs', `${ALL_BLOCKS} from a node`],
 } as const;
 export type FurtherPart = keyof typeof PARTS;
 
@@ -133,8 +136,9 @@ export function parseFurther(path: FurtherPath, query: string, site: BuiltSite):
 export function absentPart(part: FurtherPart, site: BuiltSite): string {
   if (site.lists[part] !== undefined) return `this program is too old for ${part} of this mirror; update it`;
   const others = (Object.keys(PARTS) as FurtherPart[]).filter((name) => site.lists[name] !== undefined);
-  const has = ['activity by transaction and block', ...others.map((name) => PARTS[name])].join(', ');
-  return `this mirror does not have ${PARTS[part]}; it has: ${has}`;
+  const has = ['activity by transaction and block', ...others.map((name) => PARTS[name][0])].join(', ');
+  const [missing, needs] = PARTS[part];
+  return `this mirror does not have ${missing}; it has: ${has}. Builds have ${missing} with ${needs}`;
 }
 
 /** Most characters of an address, as on the recorded server. */

@@ -192,17 +192,21 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
   }
 }
 
+/** Default RPC ports of Bitcoin Core: mainnet, signet, testnet4, regtest. */
+const NODE_PORTS = ['8332', '38332', '48332', '18443'];
+
 /**
- * Parses --from: `core:` and the URL of a node, a PostgreSQL URL or an HTTP URL. Throws a UsageError for other text.
+ * Parses a source: `core:` and the URL of a node, a PostgreSQL URL or an HTTP URL. Throws a UsageError, which names the
+ * flag, for other text.
  */
-function parseFrom(text: string | undefined): URL | NodeUrl {
-  if (text === undefined) throw new UsageError('--from is missing: give a core:http://, a postgres:// or an https:// URL');
+export function parseFrom(text: string | undefined, flag = '--from'): URL | NodeUrl {
+  if (text === undefined) throw new UsageError(`${flag} is missing: give a core:http://, a postgres:// or an https:// URL`);
   if (text.startsWith('core:')) {
     const node = text.slice('core:'.length);
     const parsed = URL.canParse(node) ? new URL(node) : undefined;
     if (parsed === undefined || !isPlainHttp(parsed)) {
       throw new UsageError(
-        '--from of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332; see --cookie for its password',
+        `${flag} of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332; see pull --cookie for its password`,
       );
     }
     return new NodeUrl(parsed);
@@ -210,18 +214,20 @@ function parseFrom(text: string | undefined): URL | NodeUrl {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['postgres:', 'postgresql:', 'http:', 'https:'].includes(url.protocol)) {
     // The message does not show the URL, which may contain a password.
-    throw new UsageError('--from must be a URL such as core:http://127.0.0.1:8332, postgres://user@host:5432/db or https://host/prefix');
+    throw new UsageError(`${flag} must be a URL such as core:http://127.0.0.1:8332, postgres://user@host:5432/db or https://host/prefix`);
   }
   if (url.hostname === 'api.hiro.so')
     throw new UsageError(
-      '--from https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node, a database or a mirror',
+      `${flag} https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node, a database or a mirror`,
     );
   if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname)) {
-    throw new UsageError('--from must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD');
+    throw new UsageError(`${flag} must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD`);
   }
   if (url.protocol.startsWith('http') && !isPlainHttp(url)) {
-    throw new UsageError('--from must be a URL without user, password, query and fragment; give a key with --header');
+    throw new UsageError(`${flag} must be a URL without user, password, query and fragment; give a key with pull --header`);
   }
+  if (url.protocol.startsWith('http') && NODE_PORTS.includes(url.port))
+    throw new UsageError(`${flag} has the port of a Bitcoin Core node. Write core: before the URL, as in core:http://127.0.0.1:8332`);
   return url;
 }
 

@@ -7,9 +7,12 @@ import { settingsReader } from '../cli/settings.ts';
 import type { Settings } from '../cli/settingsFile.ts';
 import { BuildError, codeOf, InputError, messageOf, UsageError } from '../errors.ts';
 import { plainCall, program } from '../program.ts';
+import { parseFrom, parseWanted } from '../pull/pullCommand.ts';
 
 /** What is asked: the setting, the flag that answers it, and the answer that Enter gives. */
-const QUESTIONS: readonly (Flag & { readonly setting: keyof Settings; readonly question: string })[] = [
+type Question = Flag & { readonly setting: keyof Settings; readonly question: string };
+
+const QUESTIONS: readonly Question[] = [
   {
     name: 'source',
     setting: 'source',
@@ -73,12 +76,10 @@ export const INIT_COMMAND: Command = {
 /** Runs the command. With a flag, or without a terminal, asks nothing. Never replaces a file. */
 export async function runInit(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
+  const { parseSettings } = await settingsReader();
   const asks = QUESTIONS.every(({ name }) => !flags.has(name)) && process.stdin.isTTY && process.stdout.isTTY;
-  const answers = asks ? await ask() : new Map(QUESTIONS.map(({ name, byDefault }) => [name, flags.one(name) ?? byDefault]));
-  if (!answers.get('source')) throw new UsageError('--source must be given, as in --source core:http://127.0.0.1:8332');
-  const given = QUESTIONS.flatMap(({ name, setting }) => (answers.get(name) ? [[setting, answers.get(name)]] : []));
-  const text = `${JSON.stringify({ $schema: program.settingsSchema, ...Object.fromEntries(given) }, null, 2)}\n`;
-  (await settingsReader()).parseSettings(text, 'the settings');
+  const settings = asks ? await askOnTerminal(parseSettings) : fromFlags(flags, parseSettings);
+  const text = `${JSON.stringify({ $schema: program.settingsSchema, ...settings }, null, 2)}\n`;
   try {
     writeFileSync(SETTINGS_FILE, text, { flag: 'wx' });
   } catch (error) {
@@ -89,16 +90,50 @@ export async function runInit(flags: Flags, log: Log): Promise<void> {
   log.info('written', `Wrote ${SETTINGS_FILE}. Next: ${plainCall('update')}`, { path: SETTINGS_FILE });
 }
 
-async function ask(): Promise<Map<string, string | undefined>> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  const answers = new Map<string, string | undefined>();
-  try {
-    for (const { name, question, byDefault = '' } of QUESTIONS) {
-      const answer = await terminal.question(`${question}${byDefault === '' ? '' : ` [${byDefault}]`}: `);
-      answers.set(name, answer.trim() || byDefault);
+type Parse = typeof import('../cli/settingsFile.ts').parseSettings;
+
+/** Checks an answer. Returns its setting, or none for an empty answer without a default. Throws a UsageError. */
+function settingOf({ name, setting, byDefault = '' }: Question, answer: string, parse: Parse): Settings {
+  const value = answer.trim() || byDefault;
+  if (value === '' && setting === 'source') throw new UsageError('--source must be given, as in --source core:http://127.0.0.1:8332');
+  if (value === '') return {};
+  const settings = parse(JSON.stringify({ [setting]: value }), `--${name}`);
+  if (setting === 'source') parseFrom(value, '--source');
+  if (setting === 'blocks') parseWanted(value);
+  return settings;
+}
+
+/** Returns the settings that flags give. Throws a UsageError for a wrong one. */
+function fromFlags(flags: Flags, parse: Parse): Settings {
+  const settings: Settings = {};
+  for (const one of QUESTIONS) Object.assign(settings, settingOf(one, flags.one(one.name) ?? '', parse));
+  return settings;
+}
+
+/** Asks all questions by `question`, each until its answer is right. Returns the settings. */
+export async function ask(question: (text: string) => Promise<string>, parse: Parse): Promise<Settings> {
+  const settings: Settings = {};
+  for (const one of QUESTIONS) {
+    const text = `${one.question}${one.byDefault ? ` [${one.byDefault}]` : ''}: `;
+    let hint = '';
+    for (let isRight = false; !isRight; ) {
+      try {
+        Object.assign(settings, settingOf(one, await question(`${hint}${text}`), parse));
+        isRight = true;
+      } catch (error) {
+        if (!(error instanceof UsageError)) throw error;
+        hint = `${error.message}\n`;
+      }
     }
+  }
+  return settings;
+}
+
+async function askOnTerminal(parse: Parse): Promise<Settings> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return await ask((text) => terminal.question(text), parse);
   } finally {
     terminal.close();
   }
-  return answers;
 }

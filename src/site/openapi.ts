@@ -212,7 +212,10 @@ const RESPONSES: Json = {
     example: errorExample(405, 'POST is not allowed on this path; the API is read-only'),
   }),
   NotInThisMirror: errorAnswer('The mirror does not have this part of the API. `lists` in the manifest names the parts that it has.', [], {
-    example: errorExample(501, 'this mirror does not have etchings; it has: activity by transaction and block'),
+    example: errorExample(
+      501,
+      'this mirror does not have etchings; it has: activity by transaction and block. Builds have etchings with a runes table in their input',
+    ),
   }),
   Unavailable: errorAnswer('A file is missing or unreadable, usually because the mirror is being replaced. Try again.', ['Retry-After'], {
     example: JSON.parse(errorBody(503, RETRY_LATER).body),

@@ -146,7 +146,8 @@ describe.each(LAYOUTS)('etchings of layout %s', (layout) => {
     const { get, manifest, out } = await mirrorOf(files, { layout });
     expect(manifest).not.toHaveProperty('lists');
     expect(existsSync(join(out, 'archive'))).toBe(layout === 'archive');
-    const message = 'this mirror does not have etchings; it has: activity by transaction and block';
+    const message =
+      'this mirror does not have etchings; it has: activity by transaction and block. Builds have etchings with a runes table in their input';
     expect(await get('etchings/OLD')).toEqual({ status: 501, body: { statusCode: 501, error: 'Not Implemented', message } });
   });
 });

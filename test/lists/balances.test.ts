@@ -193,7 +193,8 @@ describe('a mirror', () => {
   ])('%s answers 501', async (_, options, lists, has) => {
     const { manifest, get } = await mirrorOf(INPUT, options);
     expect(Object.keys(manifest.lists ?? {})).toEqual(lists);
-    const message = `this mirror does not have balances of addresses; it has: activity by transaction and block, ${has}`;
+    const needs = 'layout archive or --lists, and all blocks since the first rune';
+    const message = `this mirror does not have balances of addresses; it has: activity by transaction and block, ${has}. Builds have balances of addresses with ${needs}`;
     expect(await get('addresses/ann/balances')).toEqual([501, { statusCode: 501, error: 'Not Implemented', message }]);
     expect((await get('etchings/OLD/holders'))[0]).toBe(501);
     expect((await get('etchings/OLD/holders/ann'))[0]).toBe(501);

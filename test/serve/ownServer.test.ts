@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { Flags } from '../../src/cli/flags.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
+import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
@@ -60,11 +61,11 @@ it('the systemd unit starts a server', async () => {
   await checkCommand(command.split(' '), ROOT);
 });
 
-it('the systemd unit that follows a node calls the pull command', () => {
+it('the systemd unit that follows a node calls the update command, which takes the settings', () => {
   const command = /^ExecStart=(.*)$/m.exec(recipe('rune-activity-mirror-follow.service'))?.[1] ?? '';
   const [program = '', script = '', name, ...args] = command.split(' ');
-  expect([basename(program), script, name]).toEqual(['node', 'scripts/run.cjs', 'pull']);
-  expect(Flags.parse(PULL_COMMAND, args).has('follow')).toBe(true);
+  expect([basename(program), script, name]).toEqual(['node', 'scripts/run.cjs', 'update']);
+  expect(Flags.parse(UPDATE_COMMAND, args).has('follow')).toBe(true);
 });
 
 describe('the recipe for Docker with a node', () => {

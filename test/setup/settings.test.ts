@@ -11,6 +11,7 @@ import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
 import { UsageError } from '../../src/errors.ts';
 import { program } from '../../src/program.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
+import { ask } from '../../src/setup/initCommand.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { ROOT, runProcess, start } from '../support/cli.ts';
 import { FakeNode } from '../support/fakeNode.ts';
@@ -22,6 +23,7 @@ import { type LocalHost, startServer } from '../support/server.ts';
 const SETTINGS: Settings = {
   source: 'core:http://127.0.0.1:8332',
   blocks: '840000..',
+  cookie: '/node/.cookie',
   startFrom: ['https://one', 'https://two'],
   layout: 'archive',
   dialect: 'hiro',
@@ -56,8 +58,10 @@ describe('settings', () => {
   it('take the place of flags of a pull. A start belongs to its source', () => {
     const flags = pullFlags();
     expect([flags.one('from'), flags.one('blocks'), flags.all('start-from')]).toEqual([SETTINGS.source, '840000..', SETTINGS.startFrom]);
+    expect(flags.one('cookie')).toBe('/node/.cookie');
     const other = pullFlags('--from', 'https://host', '--blocks', '5..');
     expect([other.one('from'), other.one('blocks'), other.has('start-from')]).toEqual(['https://host', '5..', false]);
+    expect(other.has('cookie')).toBe(false);
   });
 
   it.each([
@@ -67,7 +71,11 @@ describe('settings', () => {
     [{ source: 'core:http://user:secret@127.0.0.1:8332' }, 'source: must not have a password'],
     [{ source: 'postgres://host/db?password=secret' }, 'source: must not have a password'],
     [{ source: 'https://host', startFrom: ['https://other'] }, 'startFrom: is only for a source that is a node'],
+    [{ source: 'https://host', cookie: '/secret' }, 'cookie: is only for a source that is a node'],
     [{ source: 'core:http://127.0.0.1:8332', startFrom: ['https://user:secret@host'] }, 'startFrom.0: must not have a password'],
+    [{ upload: ':s3,secret_access_key=secret:bucket' }, 'upload: must name a remote'],
+    [{ upload: 'r2,ssh="sh secret":bucket' }, 'upload: must name a remote'],
+    [{ upload: '-v:bucket' }, 'upload: must name a remote'],
     [{ dialect: 'Hiro' }, 'dialect: Invalid option'],
     [{ lists: 'yes' }, 'lists: Invalid input'],
     [[], 'Invalid input'],
@@ -83,6 +91,23 @@ describe('settings', () => {
     const isRight = new Ajv2020().compile(JSON.parse(settingsSchema()));
     expect([isRight(SETTINGS), isRight({ ...SETTINGS, sorce: 1 })]).toEqual([true, false]);
   });
+});
+
+it('init asks again after a wrong answer, and says what is wrong', async () => {
+  const answers = ['localhost:3000', 'http://127.0.0.1:8332', 'core:http://127.0.0.1:8332', 'x', '', 'Hiro', '', '', '', ' r2:b '];
+  const asked: string[] = [];
+  const settings = await ask((text) => {
+    asked.push(text);
+    return Promise.resolve(answers.shift() ?? '');
+  }, parseSettings);
+  expect(settings).toEqual({ source: 'core:http://127.0.0.1:8332', blocks: '-1008..', dialect: 'hiro', layout: 'archive', upload: 'r2:b' });
+  const wrong = asked.filter((text) => text.includes('\n')).map((text) => text.split('\n')[0]);
+  expect(wrong).toEqual([
+    expect.stringContaining('--source must be a URL such as'),
+    expect.stringContaining('Write core: before the URL'),
+    expect.stringContaining('--blocks "x" must be heights'),
+    expect.stringContaining('--dialect: dialect: Invalid option'),
+  ]);
 });
 
 /** Runs a command in its own process. Throws unless it ends with exit code 0. */
