@@ -98,6 +98,8 @@ export interface ReaderLimits {
    * Bytes of parsed directories, table blocks and small files in memory, without the root. A worker has 128 MB in all.
    */
   readonly cachedBytes: number;
+  /** Pages and documents of one answer that a host may keep in memory. An answer with 60 records needs fewer. */
+  readonly keptPages: number;
   /** Bytes of an archive up to which readers fetch and keep complete files, without range requests. */
   readonly readWhole: number;
   /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */
@@ -139,6 +141,8 @@ export interface PendingLimits {
 export interface ServerLimits {
   /** Bytes of parsed directories and table blocks in memory, without the root. */
   readonly partBytes: number;
+  /** Bytes of inflated pages and documents of an archive in memory, with their compressed form. */
+  readonly pageBytes: number;
   /** Bytes of answers from an archive in memory. An answer larger than a quarter of this size is not cached. */
   readonly answerBytes: number;
   /** Bytes of page files in memory. */
@@ -202,6 +206,7 @@ export const LIMITS: Limits = {
 /** Limits of all readers, except for hosts with their own limits. */
 export const READER_LIMITS: ReaderLimits = {
   cachedBytes: 16 * MB,
+  keptPages: 150,
   readWhole: MB,
   nearBytes: 64 * KB,
   transactionPages: 25,
@@ -223,6 +228,7 @@ export const PENDING_LIMITS: PendingLimits = {
 
 export const SERVER_LIMITS: ServerLimits = {
   partBytes: 64 * MB,
+  pageBytes: 64 * MB,
   answerBytes: 64 * MB,
   fileBytes: 128 * MB,
   streamedBytes: 256 * KB,

@@ -48,6 +48,9 @@ export interface PagePlace {
   readonly length: number;
 }
 
+/** Memory overhead of a page in memory, besides its content. */
+const BYTES_PER_PAGE = 400;
+
 /** A file with a directory at its end. `bytes` and `directory` are sizes. */
 type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
 
@@ -57,6 +60,8 @@ export class Archive {
   readonly #cache: PartCache;
   /** Directories that are being read. The lookups of an answer share them. */
   readonly #directories = new Map<string, Promise<unknown>>();
+  /** Number of pages that this answer has asked for. */
+  #pages = 0;
 
   private constructor(root: Root, files: ArchiveFiles, cache: PartCache) {
     this.root = root;
@@ -121,8 +126,26 @@ export class Archive {
     return whole.subarray(offset, offset + length);
   }
 
-  /** Reads pages of a segment. `places` must ascend. Reads pages that are near to each other together. */
-  async pagesAt({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
+  /** Reads pages of a segment. `places` must ascend. Takes pages from memory if the host keeps pages. */
+  async pagesAt(file: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
+    this.#pages += places.length;
+    // A long answer would displace the pages of many others, and the host lets it wait for its reads.
+    const kept = exceeds(READER_LIMITS, 'keptPages', this.#pages) ? undefined : this.#cache.pages;
+    if (kept === undefined) return this.#readPages(file, places);
+    const name = ({ offset }: PagePlace) => `${file.file} ${offset}`;
+    const known = places.map((place) => kept.known(name(place)) as StoredPage | undefined);
+    const missing = places.filter((_, i) => known[i] === undefined);
+    const read = await this.#readPages(file, missing);
+    for (const [i, place] of missing.entries()) {
+      const { text = '', gzip = new Uint8Array() } = read[i] ?? {};
+      // Copies the member, because a view would keep other pages in memory.
+      kept.keep(name(place), { value: { text, gzip: new Uint8Array(gzip) }, bytes: text.length + gzip.length + BYTES_PER_PAGE });
+    }
+    return known.flatMap((page) => page ?? read.splice(0, 1));
+  }
+
+  /** Reads pages of a segment from its file. Reads pages that are near to each other together. */
+  async #readPages({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     const reads: { begin: number; end: number; places: PagePlace[] }[] = [];
     for (const place of places) {
       const last = reads.at(-1);

@@ -139,8 +139,10 @@ async function readAhead(archive: Archive, { files }: DocumentLevel, key: string
 
 const membersOf = (archive: Archive, file: DocumentFile): Promise<PlacedMember[]> => archive.tail(file, (text) => parseMembers(text, file));
 
-const readMember = (archive: Archive, { file, bytes }: DocumentFile, { offset, length }: PlacedMember): Promise<string> =>
-  archive.forgetIfDamaged(file, async () => archive.page(await archive.part(file, bytes, offset, length)));
+async function readMember(archive: Archive, file: DocumentFile, member: PlacedMember): Promise<string> {
+  const [page] = await archive.pagesAt(file, [member]);
+  return page?.text ?? '';
+}
 
 /** Returns the index of the last item whose `from` does not sort after `key`; -1 if there is none. `items` ascend. */
 export const lastUpTo = (items: readonly { readonly from: string }[], key: string): number =>

@@ -11,9 +11,13 @@ export class PartCache {
   #bytes = 0;
   #root: { readonly name: string; readonly value: unknown } | undefined;
 
+  /** Keeps inflated pages and documents. Only hosts with much memory have it. */
+  readonly pages: PartCache | undefined;
+
   /** `mostBytes` limits all parts except the root. A single part may be larger, or each answer would parse it again. */
-  constructor(mostBytes = READER_LIMITS.cachedBytes) {
+  constructor(mostBytes = READER_LIMITS.cachedBytes, pages?: PartCache) {
     this.#mostBytes = mostBytes;
+    this.pages = pages;
   }
 
   /** Returns the root with this name from memory, or else from `load`. Keeps only the last root, whatever its size. */
@@ -30,19 +34,24 @@ export class PartCache {
    * share a `load`, because in some hosts a request cannot wait for another request.
    */
   async get<Part>(name: string, load: () => Promise<{ readonly value: Part; readonly bytes: number }>): Promise<Part> {
-    const known = this.#parts.get(name);
-    if (known !== undefined) {
-      this.#parts.delete(name);
-      this.#parts.set(name, known);
-      return known.value as Part;
-    }
+    if (this.has(name)) return this.known(name) as Part;
     const part = await load();
-    this.forget(name);
-    if (Number.isFinite(part.bytes)) this.#keep(name, part);
+    if (Number.isFinite(part.bytes)) this.keep(name, part);
     return part.value;
   }
 
-  #keep(name: string, part: { readonly value: unknown; readonly bytes: number }): void {
+  /** Returns the part with this name; undefined if it is not in memory. */
+  known(name: string): unknown {
+    const part = this.#parts.get(name);
+    if (part === undefined) return undefined;
+    this.#parts.delete(name);
+    this.#parts.set(name, part);
+    return part.value;
+  }
+
+  /** Keeps a part. `bytes` is its approximate size. */
+  keep(name: string, part: { readonly value: unknown; readonly bytes: number }): void {
+    this.forget(name);
     this.#parts.set(name, part);
     this.#bytes += part.bytes;
     for (const [oldest] of this.#parts) {

@@ -35,6 +35,7 @@ export const TINY = {
 export const TINY_READER = { cachedBytes: 4096, readWhole: 1024, nearBytes: 16 } satisfies Partial<ReaderLimits>;
 export const TINY_SERVER = {
   partBytes: 4096,
+  pageBytes: 4096,
   answerBytes: 20_000,
   fileBytes: 4096,
   streamedBytes: 1024,

@@ -38,7 +38,7 @@ export interface ServerSettings {
 export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS, accessLog }: Partial<ServerSettings> = {}): Server {
   const site = new WatchedBuild(dir);
   const files = new BuiltFiles(dir, limits);
-  const cache = new PartCache(limits.partBytes);
+  const cache = new PartCache(limits.partBytes, new PartCache(limits.pageBytes));
   const turns = new Turns();
   const listener = inTurn((request, response) => {
     const exchange = new Exchange(request, response, compresses);
