@@ -34,6 +34,10 @@ export interface WorkLimits {
   readonly runesPerText: number;
   /** Text files per scan. More files need several scans, because DuckDB allocates buffers for every file of a scan. */
   readonly filesPerScan: number;
+  /** Bytes of input that a build reads. For more, it returns freed memory to the system, which takes CPU time. */
+  readonly keptInput: number;
+  /** Records of a mirror that is verified. For more, the verification returns freed memory to the system. */
+  readonly keptRecords: number;
   /** Records of a source. Each batch of blocks scans the source, so a larger source with scattered blocks is sorted. */
   readonly unsortedRecords: number;
   /** Records per batch of complete blocks, about 5 MB of JSON. A build of several batches writes in threads. */
@@ -180,6 +184,8 @@ export const LIMITS: Limits = {
   blocksPerCommit: 1000,
   runesPerText: 10_000,
   filesPerScan: 64,
+  keptInput: 8 * MB,
+  keptRecords: 200_000,
   unsortedRecords: 200_000,
   batchRecords: 8192,
   sortedAtOnce: 6_000_000,

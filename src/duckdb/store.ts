@@ -22,8 +22,6 @@ export interface StoreOptions {
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
   readonly scratch: string;
-  /** Freed memory that DuckDB may keep instead of returning it to the system. The memory limit does not count it. */
-  readonly freed?: string;
   /** Absolute paths of the only files outside the scratch folder that the store may open. By default, all files. */
   readonly only?: readonly string[];
 }
@@ -61,11 +59,11 @@ export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof 
 /** A column whose NULL reads as undefined. */
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
-/** The default of `freed`. */
-const FREED = '1MB';
-
-/** Value of `freed` for small queries. To return memory after each of them takes more CPU time than the queries. */
-export const FREED_BY_SMALL_QUERIES = '128MB';
+/**
+ * Freed memory that DuckDB may keep instead of returning it to the system, which its memory limit does not count: while
+ * the work is small, and when it is large. To return memory takes a fourth of the CPU time of small builds.
+ */
+const FREED = { small: '128MB', large: '1MB' };
 
 export class Store {
   readonly #instance: DuckDBInstance;
@@ -84,7 +82,6 @@ export class Store {
 
   static async open(options: StoreOptions): Promise<Store> {
     const memory = shareOf(options.memoryLimit) * (options.part ?? 1);
-    const { freed = FREED } = options;
     const settings = {
       memory_limit: `${Math.floor(memory / 1000)}KB`,
       threads: String(options.threads),
@@ -93,10 +90,8 @@ export class Store {
       preserve_insertion_order: 'true',
       // Builds must not use the network.
       autoinstall_known_extensions: 'false',
-      // The C library keeps freed memory. DuckDB returns it to the system after this many bytes; its defaults are 128
-      // and 512 MB.
-      allocator_flush_threshold: freed,
-      allocator_bulk_deallocation_flush_threshold: freed,
+      allocator_flush_threshold: FREED.small,
+      allocator_bulk_deallocation_flush_threshold: FREED.small,
       // The operating system caches files already. A second copy would count towards the memory limit.
       enable_external_file_cache: 'false',
     };
@@ -122,6 +117,12 @@ export class Store {
       instance.closeSync();
       throw error;
     }
+  }
+
+  /** Returns freed memory to the system from now on, so that the process stays within its memory limit. */
+  returnFreed(): Promise<void> {
+    // The C library keeps freed memory, until DuckDB returns it after this many bytes.
+    return this.run(`SET allocator_flush_threshold = '${FREED.large}'; SET allocator_bulk_deallocation_flush_threshold = '${FREED.large}'`);
   }
 
   async run(sql: string): Promise<void> {

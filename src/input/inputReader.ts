@@ -7,6 +7,7 @@
 import { basename, join } from 'node:path';
 import { int } from '../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../duckdb/table.ts';
+import { exceeds } from '../limits.ts';
 import { reportBadRecords } from './badRecords.ts';
 import { BLOCKS_FILE } from './blocksRead.ts';
 import { isInCanonicalForm, withCanonicalCells } from './canonicalForm.ts';
@@ -133,7 +134,7 @@ export class InputReader {
   }
 
   async #readAll(files: readonly NumberedFile[]): Promise<RawSource[]> {
-    const { scratch, store, progress } = this.reading;
+    const { limits, scratch, store, progress } = this.reading;
     const recognised: Numbered[] = [];
     progress.expect(files.length);
     for (const { id, file } of files) {
@@ -146,6 +147,7 @@ export class InputReader {
       // Lists of blocks that pulls write never have records.
       else if (basename(file.path) !== BLOCKS_FILE) this.#withoutRecords.push(file.name);
     }
+    if (exceeds(limits, 'keptInput', bytesOf(recognised))) await store.returnFreed();
     const sources: RawSource[] = [];
     for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.reading));
     for (const source of sources) this.sources.push(source);

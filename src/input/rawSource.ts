@@ -31,7 +31,7 @@ export interface Reading {
   readonly known: KnownInput;
   /** Blocks of the build. Undefined for all blocks. */
   readonly range: BlockRange | undefined;
-  readonly limits: Pick<WorkLimits, 'filesPerScan' | 'unsortedRecords'>;
+  readonly limits: Pick<WorkLimits, 'filesPerScan' | 'keptInput' | 'unsortedRecords'>;
   /** Folder for unpacked files. */
   readonly scratch: string;
   readonly store: Store;

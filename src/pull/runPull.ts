@@ -8,7 +8,7 @@ import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { withLock } from '../duckdb/attachDatabase.ts';
-import { FREED_BY_SMALL_QUERIES, Store, type StoreOptions } from '../duckdb/store.ts';
+import { Store } from '../duckdb/store.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
 import type { Source } from './blockSource.ts';
 import { Client } from './httpClient.ts';
@@ -34,10 +34,13 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   setMaxListeners(request.concurrency + 10, request.signal);
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
-  const store = await Store.open({ memoryLimit: request.memoryLimit, ...storeFor(request), scratch: work });
+  const isOfBlocks = readsBlocks(request);
+  const threads = isOfBlocks ? 1 : availableParallelism();
+  const store = await Store.open({ memoryLimit: request.memoryLimit, threads, scratch: work });
   const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, flag: '--to', worker: 'pull' };
   let source: Source | undefined;
   try {
+    if (!isOfBlocks) await store.returnFreed();
     return await withLock(store, lock, async () => {
       // Killed pulls leave temporary files behind.
       for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
@@ -76,13 +79,11 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
 }
 
 /**
- * Returns settings of the store. A pull of a node's blocks only converts rows beside the main thread, and a second thread
- * of DuckDB would mostly wait for the first.
+ * Tells whether the pull only converts blocks of a node to rows. Each block is little work for DuckDB, so a second thread
+ * would mostly wait for the first.
  */
-function storeFor({ from, donors, history }: PullRequest): Pick<StoreOptions, 'threads' | 'freed'> {
-  const isOfBlocks = from instanceof NodeUrl && donors === undefined && history === undefined;
-  return isOfBlocks ? { threads: 1, freed: FREED_BY_SMALL_QUERIES } : { threads: availableParallelism() };
-}
+const readsBlocks = ({ from, donors, history }: PullRequest): boolean =>
+  from instanceof NodeUrl && donors === undefined && history === undefined;
 
 /** Pulls from a node. Calls `done` after the first pull. With `runBuild`, continues until the signal aborts. */
 async function pullFromNode(

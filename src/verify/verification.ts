@@ -34,15 +34,20 @@ export interface Verification {
 /** Share of its usual memory that the store gets. The verification needs the rest for the counts of all runes. */
 const PART = 0.83;
 
-/** Calls `work` with an empty store and its folder, then removes both. `memoryLimit` is a size such as `1GB`. */
+/**
+ * Calls `work` with an empty store and its folder, then removes both. `memoryLimit` is a size such as `1GB`. A store for
+ * little data keeps freed memory.
+ */
 export async function withScratchStore<T>(
   memoryLimit: string,
   work: (scratch: Pick<Verification, 'store' | 'scratch'>) => Promise<T>,
+  isSmall = false,
 ): Promise<T> {
   const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
   let store: Store | undefined;
   try {
     store = await Store.open({ memoryLimit, part: PART, threads: availableParallelism(), scratch });
+    if (!isSmall) await store.returnFreed();
     return await work({ store, scratch });
   } finally {
     store?.close();

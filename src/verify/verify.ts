@@ -15,7 +15,7 @@ import { describe } from '../engine/writeArchive.ts';
 import { InputError, messageOf } from '../errors.ts';
 import type { ListTables } from '../format/listTables.ts';
 import type { NoteKey } from '../format/signedNote.ts';
-import { LIMITS } from '../limits.ts';
+import { exceeds, LIMITS } from '../limits.ts';
 import { searchFiles } from '../lists/searchFiles.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
@@ -74,8 +74,10 @@ export async function verify(
   const archive = orFinding(findings, () => StoredArchive.find(root, limits));
   if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);
   const schema = envelope(site.dialect);
-  const verified = await withScratchStore(memoryLimit, (scratch) =>
-    verifyBlocks({ root, manifest, site, schema, blocks, findings, own, limits, progress, ...scratch }, archive),
+  const verified = await withScratchStore(
+    memoryLimit,
+    (scratch) => verifyBlocks({ root, manifest, site, schema, blocks, findings, own, limits, progress, ...scratch }, archive),
+    !exceeds(limits, 'keptRecords', manifest.records),
   );
   findings.throwIfAny(root);
   return verified;

@@ -13,6 +13,8 @@ export const TINY = {
   batchRecords: 5,
   runesPerText: 3,
   filesPerScan: 2,
+  keptInput: 100,
+  keptRecords: 1,
   unsortedRecords: 10,
   sortedAtOnce: 50,
   listedAtOnce: 10,
@@ -50,6 +52,8 @@ const SERVED = ['cachedBytes', 'fileBytes', 'streamedBytes', 'openFiles', 'folde
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   histories: [
     'batchRecords',
+    'keptInput',
+    'keptRecords',
     'unsortedRecords',
     'segmentBlocks',
     'tableLevels',

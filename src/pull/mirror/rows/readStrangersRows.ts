@@ -8,7 +8,7 @@
 import { rmSync } from 'node:fs';
 import { z } from 'zod';
 import { readFiles, readParquetFooter, readParquetGroups } from '../../../duckdb/readFilesSql.ts';
-import { FREED_BY_SMALL_QUERIES, identifier, int, nullable, Store } from '../../../duckdb/store.ts';
+import { identifier, int, nullable, Store } from '../../../duckdb/store.ts';
 import { messageOf } from '../../../errors.ts';
 import { LIMITS } from '../../../limits.ts';
 import { blocksOfRows, firstUnbalanced, runesOfRows } from '../../../rows/blocksOfRows.ts';
@@ -51,7 +51,7 @@ export async function answerRequests(input: AsyncIterable<string>, write: (line:
 
 async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit }: RowsRequest): Promise<RowsReply> {
   const only = [...parts.map(({ path }) => path), to, ...(runes === undefined ? [] : [runes])];
-  const store = await Store.open({ memoryLimit, threads: 1, freed: FREED_BY_SMALL_QUERIES, scratch: `${to}.spilled`, only });
+  const store = await Store.open({ memoryLimit, threads: 1, scratch: `${to}.spilled`, only });
   const form = runes === undefined ? RUNES : ledgerForm(hasSpent);
   try {
     for (const one of parts) await check(one, form, runes !== undefined, store);
