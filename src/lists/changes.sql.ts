@@ -14,6 +14,7 @@ import { JSON_TEXT } from '../engine/render/renderRecordSql.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { BlockChanges } from '../engine/state/updateState.ts';
 import { emptyIfMissing } from '../errors.ts';
+import { groupBy } from '../groupBy.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import { countCrossing, exceeds, type Limits } from '../limits.ts';
 import { CHANGES_FOLDER, CHANGES_INDEX_PATH } from '../pages/filePaths.ts';
@@ -45,26 +46,28 @@ export async function writeChanges(
   const points = await newestBlocks(limits.changesBlocks + 1, loaded.ends ?? [], state, store);
   const hasMore = exceeds(limits, 'changesBlocks', points.length);
   const listed: ListedChanges[] = [];
-  for (const [i, point] of points.entries()) {
-    // The first block is only the one below the others.
-    if (hasMore && i === 0) continue;
-    const rows = point.isEmpty
-      ? []
-      : await store.rows(`SELECT kind, list, is_cut FROM ${state.touched} WHERE block_height = ${point.height}`, {
-          kind: text,
-          list: text,
-          is_cut: flag,
-        });
-    if (rows.length === 0 && !point.isEmpty)
-      throw new ChangedArchiveError('the build needs changes of blocks that the cache no longer has');
-    const listOf = (name: string) => rows.find(({ kind }) => kind === name)?.list ?? '[]';
-    const [runes, addresses, made, spent] = TOUCHED.map(listOf);
-    const lists = { runes, addresses, made, spent: hasSpent ? spent : undefined };
-    const isCut = rows.some(({ kind, is_cut }) => is_cut && (hasSpent || kind !== 'spent'));
-    if (isCut) countCrossing('changesEntries');
-    const [path, content] = changesFile({ ...point, previous: points[i - 1], lists, isCut }, dialect);
-    sink.file(path, Buffer.from(content));
-    listed.push({ height: point.height, hash: point.hash, sha256: digestOf(content) });
+  // The first block may be only the one below the others.
+  let previous: Point | undefined = hasMore ? points.shift() : undefined;
+  for (const some of portionsOf(points)) {
+    const heights = some.map(({ height }) => height);
+    const found = await store.rows(
+      `SELECT block_height, kind, list, is_cut FROM ${state.touched} WHERE block_height IN (${heights.join(', ')})`,
+      { block_height: int, kind: text, list: text, is_cut: flag },
+    );
+    const byHeight = groupBy(found, ({ block_height }) => block_height);
+    for (const { isEmpty, ...point } of some) {
+      const rows = byHeight.get(point.height) ?? [];
+      if (rows.length === 0 && !isEmpty) throw new ChangedArchiveError('the build needs changes of blocks that the cache no longer has');
+      const listOf = (name: string) => rows.find(({ kind }) => kind === name)?.list ?? '[]';
+      const [runes, addresses, made, spent] = TOUCHED.map(listOf);
+      const lists = { runes, addresses, made, spent: hasSpent ? spent : undefined };
+      const isCut = rows.some(({ kind, is_cut }) => is_cut && (hasSpent || kind !== 'spent'));
+      if (isCut) countCrossing('changesEntries');
+      const [path, content] = changesFile({ ...point, previous, lists, isCut }, dialect);
+      sink.file(path, Buffer.from(content));
+      listed.push({ ...point, sha256: digestOf(content) });
+      previous = point;
+    }
   }
   const index = changesIndex(listed, dialect);
   sink.file(CHANGES_INDEX_PATH, Buffer.from(index));
@@ -78,6 +81,12 @@ export async function writeChanges(
 }
 
 const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');
+
+/** Blocks whose lists are in memory at once. Each has up to four lists with `changesEntries` entries of 70 bytes. */
+const BLOCKS_AT_ONCE = 16;
+
+const portionsOf = <Block>(blocks: readonly Block[]): Block[][] =>
+  Array.from({ length: Math.ceil(blocks.length / BLOCKS_AT_ONCE) }, (_, i) => blocks.slice(i * BLOCKS_AT_ONCE, (i + 1) * BLOCKS_AT_ONCE));
 
 /** Replaces what changed blocks touched, and forgets old blocks. */
 async function updateTouched(
@@ -105,11 +114,10 @@ async function updateTouched(
   );
   await store.run(JSON_TEXT);
   const heights = await store.rows(`SELECT DISTINCT block_height AS height FROM ${all} ORDER BY height`, { height: int });
-  // One by one, because DuckDB keeps the lists of a query in memory.
-  for (const { height } of heights)
-    await store.run(`INSERT INTO ${touched} SELECT ${height}, kind, '[' || string_agg('"' || json_text(entry) || '"', ',' ORDER BY entry) || ']', max(entries) > ${changesEntries}
-      FROM (SELECT kind, entry, row_number() OVER (PARTITION BY kind ORDER BY entry) AS place, count(*) OVER (PARTITION BY kind) AS entries
-        FROM ${all} WHERE block_height = ${height}) WHERE place <= ${changesEntries} GROUP BY kind`);
+  for (const some of portionsOf(heights.map(({ height }) => height)))
+    await store.run(`INSERT INTO ${touched} SELECT block_height, kind, '[' || string_agg('"' || json_text(entry) || '"', ',' ORDER BY entry) || ']', max(entries) > ${changesEntries}
+      FROM (SELECT *, row_number() OVER (PARTITION BY block_height, kind ORDER BY entry) AS place, count(*) OVER (PARTITION BY block_height, kind) AS entries
+        FROM ${all} WHERE block_height IN (${some.join(', ')})) WHERE place <= ${changesEntries} GROUP BY block_height, kind`);
   await store.run(`DROP TABLE ${all}`);
 }
 

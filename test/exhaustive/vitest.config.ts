@@ -15,7 +15,7 @@ const TINY_LIMITS = [
   ...['histories', 'outputHistories', 'etchingHistories', 'archiveFaults', 'nodeKill', 'nodeChains'].map(
     (name) => `test/exhaustive/${name}.test.ts`,
   ),
-  ...['lists/etchings', 'lists/activityLists', 'rows/bulk', 'serve/server'].map((name) => `test/${name}.test.ts`),
+  ...['lists/etchings', 'lists/activityLists', 'serve/server'].map((name) => `test/${name}.test.ts`),
 ];
 
 const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 3_600_000 });
@@ -35,8 +35,8 @@ export default {
           env: {
             FC_RUNS: env['FC_RUNS'] ?? '4',
             IO_FAULTS: env['IO_FAULTS'] ?? '16',
-            LIES: env['LIES'] ?? '5000',
-            MEMPOOLS: env['MEMPOOLS'] ?? '1000',
+            LIES: env['LIES'] ?? '3000',
+            MEMPOOLS: env['MEMPOOLS'] ?? '300',
           },
           maxWorkers: 2,
           sequence: { groupOrder: 1 },

@@ -77,7 +77,7 @@ export async function checkOutputs(out: string, memory: MemoryChain, random: (be
     if (random(unspent.has(output) ? 2 : 8) > 0) continue;
     const expected = unspent.get(output);
     const isMade = made.has(output);
-    // The runes that a spent output held are checked against the model (lists/outputStates.test.ts).
+    // The runes that a spent output held are checked against the model (exhaustive/outputStates.test.ts).
     const spent = { output, runes: [], spent: isMade ? true : null, ...(isMade ? { held: expect.any(Array) } : {}) };
     expect(await ask(`outputs/${output}`)).toEqual({ ...asOf, ...(expected === undefined ? spent : { ...expected, spent: false }) });
   }

@@ -38,11 +38,28 @@ class SlowestFirst extends BaseSequencer {
 
 /** Slow files of all tiers. The files of each tier are in the order of their times. */
 const SLOW: readonly string[] = [
-  ...['rows', 'incremental', 'pullMirror', 'inputForms', 'output', 'pull', 'nodePull', 'badInput', 'cli', 'client', 'openapi', 'verify'],
+  ...[
+    'startFrom',
+    'incremental',
+    'pullMirror',
+    'inputForms',
+    'output',
+    'pull',
+    'nodePull',
+    'badInput',
+    'cli',
+    'client',
+    'openapi',
+    'verify',
+  ],
   ...['blockRange', 'stats', 'leftOut'],
   ...[
+    'startRows',
     'kill',
     'histories',
+    'outputStates',
+    'startedBuilds',
+    'publishedRows',
     'rehearsal',
     'pullKill',
     'nodeChains',

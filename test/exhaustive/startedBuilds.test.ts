@@ -1,4 +1,4 @@
-/** Builds of pulls that start at a mirror. The exhaustive tests have more starts, chains and requests. */
+/** Builds of pulls that start at a mirror. startBuild.test.ts has more starts, chains and requests. */
 import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

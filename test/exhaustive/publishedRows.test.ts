@@ -1,4 +1,4 @@
-/** Published rows: their files and list, and verification. test/exhaustive/rowsBuilds.test.ts has incremental builds. */
+/** Published rows: their files and list, and verification. rowsBuilds.test.ts has incremental builds. */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
