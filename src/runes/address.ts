@@ -22,7 +22,6 @@ function witnessVersion(script: Uint8Array): number {
 export const hasAddress = (script: Uint8Array): boolean => witnessVersion(script) >= 0 || isPubkeyHash(script) || isScriptHash(script);
 
 const LETTERS = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
-const CODES = Array.from(LETTERS, (letter) => letter.charCodeAt(0));
 
 /** The polynomial of bech32's checksum times each 5 bits that leave the checksum at its high end (BIP 173). */
 const CHECKSUM_STEPS = Int32Array.from({ length: 32 }, (_, top) =>
@@ -37,10 +36,10 @@ function witnessAddress(prefix: string, version: number, script: Uint8Array): st
   for (let i = 0; i < prefix.length; i++) sum = checksumWith(sum, prefix.charCodeAt(i) >> 5);
   sum = checksumWith(sum, 0);
   for (let i = 0; i < prefix.length; i++) sum = checksumWith(sum, prefix.charCodeAt(i) & 31);
-  const codes: number[] = [];
+  let text = `${prefix}1`;
   const add = (word: number) => {
     sum = checksumWith(sum, word);
-    codes.push(CODES[word] ?? 0);
+    text += LETTERS[word] ?? '';
   };
   add(version);
   let [rest, bits] = [0, 0];
@@ -51,8 +50,8 @@ function witnessAddress(prefix: string, version: number, script: Uint8Array): st
   if (bits > 0) add((rest << (5 - bits)) & 31);
   for (let i = 0; i < 6; i++) sum = checksumWith(sum, 0);
   sum ^= version === 0 ? 1 : 0x2bc830a3;
-  for (let shift = 25; shift >= 0; shift -= 5) codes.push(CODES[(sum >> shift) & 31] ?? 0);
-  return `${prefix}1${String.fromCharCode(...codes)}`;
+  for (let shift = 25; shift >= 0; shift -= 5) text += LETTERS[(sum >> shift) & 31] ?? '';
+  return text;
 }
 
 /** Returns the address of a script, or null if it has none (public keys, bare multisig and others). */
