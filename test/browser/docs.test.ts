@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
@@ -44,18 +44,14 @@ async function execute(base: string, operation: string) {
   const { page, problems, requested, close } = await openPage(`${base}docs/#/${operation}`);
   try {
     const block = page.locator(`[id="operations-${operation.replace('/', '-')}"]`);
+    const button = block.locator('.execute');
+    await button.waitFor();
+    // A click before Swagger UI has resolved the operation fails, and so do all later ones.
+    await block.locator('.opblock-loading-animation').waitFor({ state: 'detached' });
+    // The method click() waits for two equal frames, which a busy machine may not draw.
+    await button.dispatchEvent('click');
     const answer = block.locator('.live-responses-table');
-    const answered = answer.locator('tbody td.response-col_status').first();
-    // The method click() waits for two equal frames, which a busy machine may not draw. Swagger UI ignores clicks until
-    // it has read the description.
-    await vi.waitFor(
-      async () => {
-        await block.locator('.execute').dispatchEvent('click');
-        await answered.waitFor({ timeout: 2000 });
-      },
-      { timeout: 90_000 },
-    );
-    const status = await answered.innerText();
+    const status = await answer.locator('tbody td.response-col_status').first().innerText();
     const body = await answer.locator('tbody .response-col_description pre').first().innerText();
     return { url: requested.at(-1), status: Number.parseInt(status, 10), body: JSON.parse(body) as unknown, problems, requested };
   } finally {
