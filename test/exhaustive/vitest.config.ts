@@ -35,8 +35,8 @@ export default {
           env: {
             FC_RUNS: env['FC_RUNS'] ?? '4',
             IO_FAULTS: env['IO_FAULTS'] ?? '16',
-            LIES: env['LIES'] ?? '3000',
-            MEMPOOLS: env['MEMPOOLS'] ?? '300',
+            LIES: env['LIES'] ?? '2000',
+            MEMPOOLS: env['MEMPOOLS'] ?? '200',
           },
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
