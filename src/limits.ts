@@ -36,7 +36,7 @@ export interface WorkLimits {
   readonly filesPerScan: number;
   /** Bytes of input that a build reads. For more, it returns freed memory to the system, which takes CPU time. */
   readonly keptInput: number;
-  /** Records of a mirror that is verified. For more, the verification returns freed memory to the system. */
+  /** Records of a mirror that is verified, or rows that are sorted. For more, freed memory is returned to the system. */
   readonly keptRecords: number;
   /** Records of a source. Each batch of blocks scans the source, so a larger source with scattered blocks is sorted. */
   readonly unsortedRecords: number;

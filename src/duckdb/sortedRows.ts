@@ -1,6 +1,6 @@
 /** Sorts rows of texts in parts, because DuckDB cannot move all memory of a sort to disk. */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
-import { countCrossing, type WorkLimits } from '../limits.ts';
+import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { int, literal, type Store, text } from './store.ts';
 
 export interface UnsortedRows {
@@ -25,12 +25,14 @@ const SAMPLES_PER_PART = 100;
 /** Yields the rows in order, in chunks. No other query may run before the last chunk. */
 export async function* sortedRows(
   { rows, key, within, rowBytes = ROW_BYTES, select = '*' }: UnsortedRows,
-  { sortedAtOnce }: Pick<WorkLimits, 'sortedAtOnce'>,
+  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): AsyncGenerator<DuckDBDataChunk> {
   const order = `ORDER BY ${key}, ${within}`;
   const { count } = await store.row(`SELECT count(*) AS count FROM (${rows})`, { count: int });
-  const parts = Math.ceil(count / Math.min(sortedAtOnce, Math.ceil(store.memory / rowBytes)));
+  // A build may read little, and yet merge long lists.
+  if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
+  const parts = Math.ceil(count / Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes)));
   if (parts <= 1) {
     yield* store.stream(`SELECT ${select} FROM (FROM (${rows}) ${order})`);
     return;

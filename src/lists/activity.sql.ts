@@ -22,7 +22,7 @@ import { yieldNow } from '../yieldNow.ts';
 import { headEntries, LISTED, POINTERS_PER_BLOCK, type Pointer } from './activity.ts';
 
 interface ActivityForm extends RowsForm {
-  readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce'>;
+  readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce' | 'keptRecords'>;
   /** Largest size of a file, in bytes. */
   readonly objectSize: number;
 }
@@ -163,7 +163,7 @@ type PackedBlocks = TableWith<'block_height' | 'packed'>;
 interface RowsForm {
   readonly blocks: PackedBlocks;
   readonly records: TableWith<'block_height' | 'record' | 'rune_id' | 'address' | 'page_offset' | 'page_bytes' | 'in_page'>;
-  readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
+  readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
   /** Folder for temporary files. */
   readonly scratch: string;
 }

@@ -78,7 +78,7 @@ export interface EtchingForm {
   readonly dialect: Dialect;
   /** True when the supply has the counts of mints and burns. */
   readonly hasCounts: boolean;
-  readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
+  readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
 }
 
 /** A row of the query below, as JSON. Large integers are texts, and missing values are null. */

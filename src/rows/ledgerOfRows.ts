@@ -25,7 +25,7 @@ const CHUNK = 1 << 16;
 /** Bytes that DuckDB needs to sort the JSON of a rune. */
 const RUNE_BYTES = 6000;
 
-type Limits = Pick<WorkLimits, 'sortedAtOnce'>;
+type Limits = Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
 
 export async function digestOfRows(rows: RowsOfLedger, limits: Limits, store: Store): Promise<string> {
   const hash = createHash('sha256');

@@ -53,7 +53,7 @@ export async function writeTexts(
   to: LevelWriter,
   range: LevelRange,
   rows: UnsortedRows,
-  limits: Pick<WorkLimits, 'sortedAtOnce'>,
+  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): Promise<DocumentLevel | undefined> {
   // The end of the previous chunk: the beginning of a document.
@@ -86,7 +86,7 @@ export type Row = readonly unknown[];
 export async function* groupRows(
   rows: UnsortedRows,
   areTogether: (before: Row, row: Row) => boolean,
-  limits: Pick<WorkLimits, 'sortedAtOnce'>,
+  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): AsyncGenerator<readonly Row[]> {
   let group: Row[] = [];
@@ -106,7 +106,7 @@ export async function* groupRows(
 /** Yields documents from rows of a key and a value. `valuesOf` makes a document's values from all rows of its key. */
 export async function* documentsIn(
   rows: UnsortedRows,
-  limits: Pick<WorkLimits, 'sortedAtOnce'>,
+  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
   valuesOf = (group: readonly Row[]) => group.map(([, value]) => String(value)),
 ): AsyncGenerator<StoredDocument> {
