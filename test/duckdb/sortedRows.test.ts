@@ -15,7 +15,8 @@ afterAll(() => store.close());
 
 async function sorted(rows: string, sortedAtOnce: number): Promise<unknown[]> {
   const all: unknown[] = [];
-  for await (const chunk of sortedRows({ rows, key: 'key', within: 'place' }, { keptRecords: 1, sortedAtOnce }, store)) all.push(...chunk.getRows());
+  for await (const chunk of sortedRows({ rows, key: 'key', within: 'place' }, { keptRecords: 1, sortedAtOnce }, store))
+    all.push(...chunk.getRows());
   return all;
 }
 
