@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../../src/contract/schemas.ts';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
-import { SAMPLE_INPUT } from '../support/cases.ts';
 import { type Finished, ROOT } from '../support/cli.ts';
 import { codeBlocksOf } from '../support/pages.ts';
 import { ndjson, record } from '../support/records.ts';
@@ -17,6 +16,8 @@ import { sendTo } from '../support/server.ts';
 const [packages, work] = [temporaryFolder(), temporaryFolder()];
 const installed = join(work, 'node_modules/rune-activity-mirror');
 const started: ChildProcess[] = [];
+/** The sample of a checkout, which the command writes again. */
+const SAMPLE = join(ROOT, 'sample');
 
 beforeAll(() => {
   execFileSync('npx', ['tsx', join(ROOT, 'packaging/makePackages.ts'), packages], { cwd: ROOT });
@@ -52,7 +53,9 @@ async function mirror(args: readonly string[], folder = work): Promise<Finished>
 /** Serves a build of the work folder, and gives its port to `use`. */
 async function whileServed(args: readonly string[], use: (port: number) => Promise<void>): Promise<void> {
   const child = startCommand(['serve', '--port', '0', ...args]);
-  const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+  const ended = once(child, 'exit').then((reason) => Promise.reject(new Error(`the server ended with ${reason}: ${child.stderr?.read()}`)));
+  const [line] = (await Promise.race([once(child.stdout ?? child, 'data'), ended])) as [Buffer];
+  ended.catch(() => undefined);
   await use(Number(/:(\d+) \(/.exec(line.toString())?.[1]));
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([0, null]);
@@ -93,15 +96,13 @@ describe.sequential('the package of the program', () => {
 
   it.each(LAYOUTS)('builds and verifies its sample in layout %s, with the bytes of a checkout', async (layout) => {
     expect(await mirror(['sample'])).toMatchObject({ code: 0, stderr: '' });
-    expect(tree(join(work, 'sample'))).toEqual(
-      Object.fromEntries(Object.entries(tree(SAMPLE_INPUT)).filter(([path]) => !path.endsWith('.md'))),
-    );
+    expect(tree(join(work, 'sample'))).toEqual(Object.fromEntries(Object.entries(tree(SAMPLE)).filter(([path]) => !path.endsWith('.md'))));
     const folders = ['--out', layout, '--cache', `${layout}.cache`];
     expect(await mirror(['build', '--layout', layout, ...folders])).toMatchObject({ code: 0 });
     expect((await mirror(['build', '--layout', layout, ...folders])).stdout).toContain('is up to date');
     expect(await mirror(['verify', '--dir', layout])).toMatchObject({ code: 0, stderr: '' });
     const expected = join(temporaryFolder(), 'dist');
-    await testBuild(expected, { inputs: [SAMPLE_INPUT], layout, lists: layout === 'archive' });
+    await testBuild(expected, { inputs: [SAMPLE], layout, lists: true });
     expect(tree(join(work, layout))).toEqual(tree(expected));
   });
 

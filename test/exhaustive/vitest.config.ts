@@ -1,6 +1,6 @@
 import { env } from 'node:process';
 import { TINY } from '../support/limits.ts';
-import { tier } from '../support/tier.ts';
+import { LONG, MORE, tier } from '../support/tier.ts';
 
 /** Files that count files, memory or moments of other processes, so nothing may run beside them. All others run two at a time. */
 const ALONE = ['fullDisk', 'openFiles', 'outputStreams', 'overload', 'replaced', 'workers'].map(
@@ -8,7 +8,7 @@ const ALONE = ['fullDisk', 'openFiles', 'outputStreams', 'overload', 'replaced',
 );
 
 /** Files of `npm test` that draw more random cases here. */
-const MORE = ['test/engine/ioErrors.test.ts', 'test/input/leftOut.test.ts', 'test/serve/pending.test.ts', 'test/serve/proofs.test.ts'];
+const IN_BOTH = ['test/serve/pending.test.ts', 'test/serve/proofs.test.ts'];
 
 /** Suites that run once more with tiny limits, and must cross them. */
 const TINY_LIMITS = [
@@ -18,7 +18,10 @@ const TINY_LIMITS = [
   ...['lists/etchings', 'lists/activityLists', 'serve/server'].map((name) => `test/${name}.test.ts`),
 ];
 
-const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 3_600_000 });
+/** Suites that run only with tiny limits, because default limits need longer chains: other suites build with them. */
+const ONLY_TINY = ['outputHistories', 'nodeChains', 'etchingHistories'].map((name) => `test/exhaustive/${name}.test.ts`);
+
+const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 600_000 });
 const { reporters, sequence, ...shared } = test ?? {};
 
 export default {
@@ -26,15 +29,17 @@ export default {
     reporters,
     sequence,
     projects: [
-      { test: { ...shared, name: 'parallel', exclude: ALONE, maxWorkers: 2, sequence: { groupOrder: 1 } } },
+      { test: { ...shared, name: 'parallel', exclude: [...ALONE, ...ONLY_TINY], maxWorkers: 2, sequence: { groupOrder: 1 } } },
+      // Loading the program takes seconds, so the files of a worker share its modules, as in `npm test`.
+      { test: { ...shared, name: 'long', include: [...LONG], isolate: false, maxWorkers: 2, sequence: { groupOrder: 1 } } },
       {
         test: {
           ...shared,
           name: 'more',
-          include: MORE,
+          include: [...MORE, ...IN_BOTH],
           env: {
-            FC_RUNS: env['FC_RUNS'] ?? '4',
-            IO_FAULTS: env['IO_FAULTS'] ?? '16',
+            FC_RUNS: env['FC_RUNS'] ?? '3',
+            IO_FAULTS: env['IO_FAULTS'] ?? '8',
             LIES: env['LIES'] ?? '2000',
             MEMPOOLS: env['MEMPOOLS'] ?? '200',
           },
@@ -48,7 +53,7 @@ export default {
           name: 'tiny',
           include: TINY_LIMITS,
           setupFiles: ['test/support/seed.ts', 'test/support/crossed.ts'],
-          env: { LIMITS: JSON.stringify(TINY), KILLS: '3', FC_RUNS: env['FC_RUNS'] ?? '6' },
+          env: { LIMITS: JSON.stringify(TINY), KILLS: '2', FC_RUNS: env['FC_RUNS'] ?? '2' },
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },

@@ -23,7 +23,7 @@ import { messageScript, taproot, transactionBytes } from '../support/runeBlocks.
 import { randomFor } from '../support/seed.ts';
 import { startServer } from '../support/server.ts';
 
-const MEMPOOLS = Number(process.env['MEMPOOLS'] ?? 100);
+const MEMPOOLS = Number(process.env['MEMPOOLS'] ?? 30);
 /** Mempools after the same chain. */
 const PER_CHAIN = 500;
 

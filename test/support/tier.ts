@@ -36,23 +36,43 @@ class SlowestFirst extends BaseSequencer {
   }
 }
 
+/** Files with dozens of builds or processes each, slowest first: too slow for `npm test`, so `npm run test:exhaustive` runs them. */
+export const LONG: readonly string[] = [
+  'engine/incremental',
+  'serve/changes',
+  'project/tinyLimits',
+  'pull/startFrom',
+  'input/inputForms',
+  'pull/nodePull',
+  'output/output',
+  'setup/settings',
+  'pull/pullMirror',
+  'pull/pull',
+  'engine/spent',
+  'pull/coreNode',
+  'engine/ledgerDigest',
+  'input/badInput',
+  'lists/activityLists',
+  'engine/blockRange',
+  'lists/balances',
+  'output/stats',
+  'cli/memoryLimit',
+  'verify/senders',
+  'input/scattered',
+  'lists/runeNames',
+  'output/sources',
+  'verify/compareMirrors',
+  'engine/locks',
+  'lists/noAddress',
+].map((name) => `test/${name}.test.ts`);
+
+/** Files of random cases that are too slow for `npm test`. The exhaustive tier runs them, in its project `more`. */
+export const MORE: readonly string[] = ['engine/ioErrors', 'input/leftOut'].map((name) => `test/${name}.test.ts`);
+
 /** Slow files of all tiers. The files of each tier are in the order of their times. */
 const SLOW: readonly string[] = [
-  ...[
-    'startFrom',
-    'incremental',
-    'pullMirror',
-    'inputForms',
-    'output',
-    'pull',
-    'nodePull',
-    'badInput',
-    'cli',
-    'client',
-    'openapi',
-    'verify',
-  ],
-  ...['blockRange', 'stats', 'leftOut'],
+  ...['cli', 'sample', 'client', 'verify', 'npm', 'openapi'],
+  ...LONG.map((path) => path.slice('test/'.length, -'.test.ts'.length)),
   ...[
     'startRows',
     'kill',

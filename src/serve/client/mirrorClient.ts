@@ -11,7 +11,6 @@ import { isBuiltFile } from '../../pages/fileKinds.ts';
 import type { AnswerFromLists } from '../../pages/listEndpoints.ts';
 import { MirrorReader } from '../../pages/mirrorReader.ts';
 import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errorBodies.ts';
-import { allEntries } from './allEntries.ts';
 import type {
   ActivityPage,
   ActivityQuery,
@@ -241,11 +240,12 @@ export class Mirror {
    * `(window) => mirror.holders('DOG•GO•TO•THE•MOON', window)`. All entries are of the same build: throws a MirrorError
    * (503) if the mirror changes meanwhile. Then start again. Otherwise throws what `list` rejects with.
    */
-  all<Entry>(
+  async *all<Entry>(
     list: (window: WindowQuery) => Promise<Page<Entry>>,
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncGenerator<Entry, void, undefined> {
-    return allEntries(
+    const { allEntries } = await this.#orMirrorError(import('./lists.js'), signal);
+    yield* allEntries(
       list,
       () => this.manifest(),
       (message) => new MirrorError(503, 'Service Unavailable', message),
