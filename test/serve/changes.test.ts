@@ -211,6 +211,22 @@ describe('a client that follows a mirror', () => {
     });
   }, 20_000);
 
+  it('reads a list of blocks again that is older than the manifest', async () => {
+    const { chain, longer, one, two } = await twoBuilds();
+    let left = 1;
+    const lagging: typeof fetch = (input, init) => {
+      const isOld = String(input).includes(INDEX) && left > 0;
+      if (isOld) left -= 1;
+      return fetchOf(isOld ? one : two)(input, init);
+    };
+    const seen: Change[] = [];
+    for await (const change of new Mirror(BASE, { fetch: lagging }).changes({ since: chain.slice(0, 12), intervalMs: 1 })) {
+      seen.push(change);
+      if (seen.length === 4) break;
+    }
+    expect(shown(seen)).toEqual([...chain.slice(-1).map(minus), ...longer.slice(-3).map(plus)]);
+  }, 20_000);
+
   it('refuses blocks that the mirror does not have, waits for blocks above it, and says when a mirror has no changes', async () => {
     const { chain, longer, one, two } = await twoBuilds();
     const newer = new Mirror(BASE, { fetch: fetchOf(two) });

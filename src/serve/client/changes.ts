@@ -43,7 +43,8 @@ export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror
   for (let failures = 0; ; ) {
     signal?.throwIfAborted();
     try {
-      const { changes } = await mirror.manifest();
+      const manifest = await mirror.manifest();
+      const { changes } = manifest;
       if (changes === undefined)
         throw new ChangesError(501, 'Not Implemented', 'this mirror has no changes, because an older version of the program made it');
       if (changes.sha256 !== last) {
@@ -66,7 +67,8 @@ export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror
           const isLeftOut = wanted !== undefined && matches.length === 0 && change.more !== true && from + i + 1 < blocks.length;
           if (!isLeftOut) yield { ...change, ...(wanted === undefined ? {} : { matches }), since: known };
         }
-        last = changes.sha256;
+        // A host may serve a new manifest and an old list for a while. Then the list is read again.
+        if (!isBehind(blocks.at(-1), manifest)) last = changes.sha256;
       }
       failures = 0;
       if (intervalMs === 0) return;
@@ -85,6 +87,12 @@ async function indexOf(sha256: string, mirror: FollowedMirror): Promise<readonly
   const { blocks } = JSON.parse(text ?? '{}') as { readonly blocks?: readonly Listed[] };
   if (!Array.isArray(blocks)) throw new MissingFileError(CHANGES_INDEX_PATH);
   return blocks;
+}
+
+/** Tells whether the newest listed block is of an older build than the manifest. */
+function isBehind(newest: Point | undefined, { heights, tip }: MirrorManifest): boolean {
+  const height = newest?.height ?? -1;
+  return height < (heights.at(-1)?.[1] ?? -1) || (height === tip?.height && newest?.hash.slice(-64) !== tip.hash.slice(-64));
 }
 
 async function changeOf({ height, hash, sha256 }: Listed, mirror: FollowedMirror): Promise<Omit<BlockChange, 'since'>> {
