@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { LIMITS, type Limits } from '../../src/serve/local/clientLimits.ts';
+import { CLIENT_LIMITS, type Limits } from '../../src/serve/local/clientLimits.ts';
 import { createMirrorServer } from '../../src/serve/local/server.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
@@ -84,7 +84,7 @@ const startLimited = (files: number, workers = 1) => {
 describe('a slow client', () => {
   let host: LocalHost;
   beforeAll(async () => {
-    const limits = { ...LIMITS, headersMs: 300, requestMs: 600, idleMs: 500, stalledMs: 700, checkEveryMs: 50 };
+    const limits = { ...CLIENT_LIMITS, headersMs: 300, requestMs: 600, idleMs: 500, stalledMs: 700, checkEveryMs: 50 };
     host = await startServer(dist, { limits });
   });
   afterAll(() => host.close());
@@ -127,7 +127,7 @@ describe('a slow client', () => {
   });
 
   it('that reads nothing is cut after the time of a stall, and not after twice that', async () => {
-    const server = createMirrorServer(dist, { limits: { ...LIMITS, stalledMs: 1000, checkEveryMs: 50 } });
+    const server = createMirrorServer(dist, { limits: { ...CLIENT_LIMITS, stalledMs: 1000, checkEveryMs: 50 } });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const socket = openSocket((server.address() as AddressInfo).port, 'GET /large.bin HTTP/1.1\r\nhost: x\r\n\r\n');

@@ -28,7 +28,7 @@ export interface Limits extends ServerLimits {
 /** Number of open files to reserve for pages, which connections may not use. */
 const RESERVED_FILES = 100;
 
-export const LIMITS: Limits = {
+export const CLIENT_LIMITS: Limits = {
   ...SERVER_LIMITS,
   headersMs: 10_000,
   requestMs: 20_000,

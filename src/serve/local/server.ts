@@ -17,7 +17,7 @@ import { reply, wantsPage } from '../http/methods.ts';
 import { isReadByRanges } from '../http/ranges.ts';
 import { logRequests } from './accessLog.ts';
 import { type BuiltFile, BuiltFiles, ForeignFileError } from './cachedFiles.ts';
-import { inTurn, LIMITS, type Limits, limitServer, serverOptions } from './clientLimits.ts';
+import { CLIENT_LIMITS, inTurn, type Limits, limitServer, serverOptions } from './clientLimits.ts';
 import { ClientLeftError, FairFiles, Turns } from './fairTurns.ts';
 import { headersOf, plainPathOf } from './requestedFiles.ts';
 import { Exchange, headerList, listHeaders } from './sendAnswer.ts';
@@ -35,7 +35,10 @@ export interface ServerSettings {
  * Creates a server for the build in `dir`, without listening. Notices a new build in the same folder. Throws an
  * InputError if the folder has no build.
  */
-export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS, accessLog }: Partial<ServerSettings> = {}): Server {
+export function createMirrorServer(
+  dir: string,
+  { compresses = true, limits = CLIENT_LIMITS, accessLog }: Partial<ServerSettings> = {},
+): Server {
   const site = new WatchedBuild(dir);
   const files = new BuiltFiles(dir, limits);
   const cache = new PartCache(limits.partBytes, new PartCache(limits.pageBytes));
