@@ -13,7 +13,18 @@ let browser: Promise<Browser> | undefined;
 /** The browser of this test file, started by the first page. */
 const theBrowser = (): Promise<Browser> => {
   // Root may not use the sandbox, and containers have little memory to share.
-  browser ??= chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  browser ??= chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      '--no-sandbox',
+      '--disable-dev-shm-usage',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+    ],
+  });
   return browser;
 };
 
