@@ -12,7 +12,8 @@ let browser: Promise<Browser> | undefined;
 
 /** The browser of this test file, started by the first page. */
 const theBrowser = (): Promise<Browser> => {
-  // Root may not use the sandbox, and containers have little memory to share.
+  // Root may not use the sandbox, and containers have little memory to share. The other flags turn off processes and
+  // requests of Chromium that no test needs.
   browser ??= chromium.launch({
     executablePath: CHROMIUM,
     args: [

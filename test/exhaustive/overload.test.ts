@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { CLIENT_LIMITS, type Limits } from '../../src/serve/local/clientLimits.ts';
+import { CLIENT_LIMITS, type ClientLimits } from '../../src/serve/local/clientLimits.ts';
 import { createMirrorServer } from '../../src/serve/local/server.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
@@ -71,7 +71,7 @@ async function startProcess(program: string, args: readonly string[]): Promise<S
 }
 
 /** A server with limits of its own. */
-const startWith = (limits: Partial<Limits>) =>
+const startWith = (limits: Partial<ClientLimits>) =>
   startProcess(process.execPath, ['--import', 'tsx', join(ROOT, 'test/support/ownProcess.ts'), dist, JSON.stringify(limits)]);
 
 /** `npm start` with so many files allowed. */

@@ -18,7 +18,7 @@ const TINY_LIMITS = [
   ...['lists/etchings', 'lists/activityLists', 'serve/server'].map((name) => `test/${name}.test.ts`),
 ];
 
-/** Suites that run only with tiny limits, because default limits need longer chains: other suites build with them. */
+/** Suites that run only with tiny limits: their short chains would cross no default limit. */
 const ONLY_TINY = ['outputHistories', 'nodeChains', 'etchingHistories'].map((name) => `test/exhaustive/${name}.test.ts`);
 
 const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 600_000 });

@@ -1,4 +1,4 @@
-/** Limits for clients of the local server: timeouts, connections, and answers to malformed HTTP. */
+/** ClientLimits for clients of the local server: timeouts, connections, and answers to malformed HTTP. */
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,8 +8,8 @@ import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 import { type ErrorStatus, errorBody } from '../http/errorBodies.ts';
 import { ALLOWED_METHODS, ERROR_HEADERS } from '../http/headers.ts';
 
-/** Limits of the local server. Times are in milliseconds. */
-export interface Limits extends ServerLimits {
+/** ClientLimits of the local server. Times are in milliseconds. */
+export interface ClientLimits extends ServerLimits {
   /** Time from the start of a connection or request until its headers are complete. */
   readonly headersMs: number;
   /** Time from the same start until the body is complete. Bodies are discarded, because no API request has one. */
@@ -28,7 +28,7 @@ export interface Limits extends ServerLimits {
 /** Number of open files to reserve for pages, which connections may not use. */
 const RESERVED_FILES = 100;
 
-export const CLIENT_LIMITS: Limits = {
+export const CLIENT_LIMITS: ClientLimits = {
   ...SERVER_LIMITS,
   headersMs: 10_000,
   requestMs: 20_000,
@@ -44,7 +44,7 @@ const ERROR_GRACE_MS = 1000;
  * Returns the options of the server. The server itself refuses requests without a Host header, because Node would
  * refuse them without a body.
  */
-export const serverOptions = (limits: Limits): ServerOptions => ({
+export const serverOptions = (limits: ClientLimits): ServerOptions => ({
   headersTimeout: limits.headersMs,
   requestTimeout: limits.requestMs,
   keepAliveTimeout: limits.idleMs,
@@ -55,7 +55,7 @@ export const serverOptions = (limits: Limits): ServerOptions => ({
 });
 
 /** Applies the limits that can be set only after the server is created. */
-export function limitServer(server: Server, limits: Limits): void {
+export function limitServer(server: Server, limits: ClientLimits): void {
   server.maxConnections = connectionsOf(limits);
   server.timeout = limits.stalledMs;
   server.on('timeout', (socket) => socket.destroy());
@@ -74,7 +74,7 @@ export function limitServer(server: Server, limits: Limits): void {
  * Cuts a connection if its client reads nothing for `stalledMs` while an answer is pending. Node's own timeout would
  * take twice as long or more, because it restarts when the system buffers a part of the answer.
  */
-function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: Limits): void {
+function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: ClientLimits): void {
   let [sent, since] = [0, performance.now()];
   const timer = setInterval(() => {
     const now = performance.now();
@@ -92,7 +92,7 @@ const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
  * Processes the requests of a connection one after another. A client may pipeline many requests without reading
  * answers. Processed in parallel, these requests would slow down other clients and each keep a body in memory.
  */
-export function inTurn(work: (request: IncomingMessage, response: ServerResponse) => void, limits: Limits): RequestListener {
+export function inTurn(work: (request: IncomingMessage, response: ServerResponse) => void, limits: ClientLimits): RequestListener {
   return (request, response) => {
     const { socket } = request;
     const answers = waiting.get(socket) ?? new Set();
@@ -112,7 +112,7 @@ export function inTurn(work: (request: IncomingMessage, response: ServerResponse
 }
 
 /** Returns the number of connections that the limits allow. Leaves room for page files in the system's limit. */
-function connectionsOf({ connections }: Limits): number {
+function connectionsOf({ connections }: ClientLimits): number {
   const soft = Number(reportedLimit());
   const openFiles = Number.isInteger(soft) && soft > 0 ? soft : connections + RESERVED_FILES;
   return Math.min(connections, Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2)));

@@ -17,7 +17,7 @@ import { reply, wantsPage } from '../http/methods.ts';
 import { isReadByRanges } from '../http/ranges.ts';
 import { logRequests } from './accessLog.ts';
 import { type BuiltFile, BuiltFiles, ForeignFileError } from './cachedFiles.ts';
-import { CLIENT_LIMITS, inTurn, type Limits, limitServer, serverOptions } from './clientLimits.ts';
+import { CLIENT_LIMITS, type ClientLimits, inTurn, limitServer, serverOptions } from './clientLimits.ts';
 import { ClientLeftError, FairFiles, Turns } from './fairTurns.ts';
 import { headersOf, plainPathOf } from './requestedFiles.ts';
 import { Exchange, headerList, listHeaders } from './sendAnswer.ts';
@@ -26,7 +26,7 @@ import { WatchedBuild } from './watchedBuild.ts';
 export interface ServerSettings {
   /** Compresses answers for clients that accept it. */
   readonly compresses: boolean;
-  readonly limits: Limits;
+  readonly limits: ClientLimits;
   /** Receives an entry for each request. */
   readonly accessLog: Log;
 }
