@@ -40,7 +40,7 @@ const BUNDLES: Readonly<Record<string, string>> = {
   sample: 'scripts/sample.ts',
   serve: 'scripts/serve.ts',
   verify: 'scripts/verify.ts',
-  writer: 'src/engine/render/writer.ts',
+  writer: 'src/engine/render/writerThread.ts',
 };
 
 /** Puts packaging/program.ts in the place of src/program.ts. */

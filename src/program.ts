@@ -18,7 +18,7 @@ export interface Program {
 export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('../scripts/run.cjs', import.meta.url)),
-  writerThread: new URL('./engine/render/writerThread.cjs', import.meta.url),
+  writerThread: new URL('./engine/render/loadWriterThread.cjs', import.meta.url),
   upload: fileURLToPath(new URL('../hosting/upload.sh', import.meta.url)),
   settingsSchema: './docs/rune-mirror.schema.json',
   assets: undefined,

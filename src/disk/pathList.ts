@@ -1,7 +1,7 @@
 /** Writes lists of the paths that a build added or removed, one path per line. */
 import { closeSync, constants, fsyncSync, openSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
-import { writeAll } from './lineFile.ts';
+import { writeAll } from './writeAll.ts';
 
 /** Flags that open a plain file to append to it. Opening a link or a pipe fails. */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;

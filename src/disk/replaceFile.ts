@@ -2,9 +2,9 @@
 import { closeSync, constants, copyFileSync, linkSync, lstatSync, openSync, readSync, renameSync, rmSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../errors.ts';
-import { writeAll } from './lineFile.ts';
 import { openRegularFile, readRegularFile } from './regularFile.ts';
 import { syncFile, syncFolder } from './sync.ts';
+import { writeAll } from './writeAll.ts';
 
 /** Suffix of a file that will replace another. A full build removes such files of a killed build. */
 const TEMPORARY_SUFFIX = '.tmp';

@@ -25,7 +25,7 @@ import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
 import { removeOutdated, sweep } from './removeOutdated.ts';
 import { DiskSink } from './render/fileSinks.ts';
 import type { FileSink } from './render/pageFiles.ts';
-import { listEtchings } from './state/etchings.ts';
+import { listEtchings } from './state/knownEtchings.ts';
 import { type BlockChanges, updateBlocks, updateInputs, updateRunes } from './state/updateState.ts';
 import { type ArchiveSink, outdatedFiles, type WrittenArchive, writeArchive } from './writeArchive.ts';
 import type { Rendered } from './writePages.ts';

@@ -11,15 +11,14 @@ import { codeOf, emptyIfMissing } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { OPERATIONS, type Operation } from '../pages/blockAndTransactionLists.ts';
+import { encodingsOf, LEAST_RECORDS_TO_COMPRESS, withSidecars } from '../pages/compressedPages.ts';
 import {
   BLOCKS_FOLDER,
   blockStem,
   DIGESTS_FOLDER,
   digestsPath,
-  encodingsOf,
   idName,
   isRowsFile,
-  LEAST_RECORDS_TO_COMPRESS,
   LIST_FOLDERS,
   PAGE_ENDING,
   pagePath,
@@ -30,7 +29,6 @@ import {
   statsFilePath,
   TRANSACTIONS_FOLDER,
   withoutEnding,
-  withSidecars,
 } from '../pages/filePaths.ts';
 import { spellHex } from '../pages/ids.ts';
 import { defaultLimit, type Site } from '../pages/mirrorOptions.ts';

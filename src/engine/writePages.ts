@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { int, joinedText, nullable, text } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
-import type { Changes } from '../output/changeLists.ts';
 import type { OutputState } from '../output/outputFolder.ts';
+import type { Changes } from '../output/uploadLists.ts';
 import { archivesPages, type BuildOptions } from './buildOptions.ts';
 import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
 import type { WrittenBlock } from './render/batchWriter.ts';

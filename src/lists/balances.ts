@@ -20,7 +20,8 @@
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
-import { type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../format/documents.ts';
+import { keyOfAddress, pageKey } from '../format/documentKeys.ts';
+import { type FoundDocument, findDocuments, findInLevels, orDamaged } from '../format/documents.ts';
 import { type DocumentLevel, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, ListTables } from '../format/listTables.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';

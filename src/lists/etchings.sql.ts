@@ -12,7 +12,7 @@ import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
 import { documentsIn, makeLevels, type Row as SortedRow, writeDocuments } from '../engine/archive/makeLevels.ts';
 import { asCounts, LOWER_DIGITS, summedCounts } from '../engine/state/countBlocks.ts';
-import type { Etchings, EtchingTable } from '../engine/state/etchings.ts';
+import type { Etchings, EtchingTable } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { ChangedRunes } from '../engine/state/updateState.ts';
 import type { DocumentLevel } from '../format/levels.ts';

@@ -3,7 +3,7 @@ import type { Store } from '../duckdb/store.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
 import { makeLevels } from '../engine/archive/makeLevels.ts';
 import { entryChunks, type TableWriter } from '../engine/archive/tableWriter.ts';
-import type { EtchingTable } from '../engine/state/etchings.ts';
+import type { EtchingTable } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { LevelRange } from '../format/levels.ts';
 import type { Level } from '../format/sortedTable.ts';

@@ -14,7 +14,7 @@ import { Cursor } from '../engine/archive/cursor.ts';
 import { documentsOf, findRanges, onlyKey, type StoredDocument } from '../engine/archive/documentWriter.ts';
 import { documentsIn, groupRows, type LevelForm, type LevelWriter, type Row, writeDocuments } from '../engine/archive/makeLevels.ts';
 import { ChangedArchiveError, type StoredArchive } from '../engine/archive/storedArchive.ts';
-import { pageKey, separatorOf } from '../format/documents.ts';
+import { pageKey, separatorOf } from '../format/documentKeys.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import { countCrossing, type WorkLimits } from '../limits.ts';
 import {

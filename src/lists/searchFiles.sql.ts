@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
 import type { FileSink } from '../engine/render/pageFiles.ts';
-import type { Etchings } from '../engine/state/etchings.ts';
+import type { Etchings } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import { emptyIfMissing } from '../errors.ts';
 import { SEARCH_FOLDER, searchPath } from '../pages/filePaths.ts';

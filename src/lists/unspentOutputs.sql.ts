@@ -12,7 +12,7 @@ import type { ArchiveSources, LevelPlan, ListedRecords } from '../engine/archive
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
 import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
 import type { StateTables } from '../engine/state/state.ts';
-import { keyOfAddress } from '../format/documents.ts';
+import { keyOfAddress } from '../format/documentKeys.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
 import type { StartRows } from '../input/readStart.ts';

@@ -24,7 +24,8 @@
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
-import { damaged, type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../format/documents.ts';
+import { keyOfAddress, pageKey } from '../format/documentKeys.ts';
+import { damaged, type FoundDocument, findDocuments, findInLevels, orDamaged } from '../format/documents.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
 import { overlapping } from '../format/overlap.ts';

@@ -3,7 +3,7 @@
 
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
-import type { Etchings } from '../engine/state/etchings.ts';
+import type { Etchings } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { RootName } from '../format/archiveReader.ts';
 import { FORMAT } from '../format/formatVersion.ts';

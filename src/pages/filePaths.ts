@@ -30,7 +30,7 @@
 import { FILE_NAME } from '../format/fileName.ts';
 import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
 import { isHeight, spellHex } from './ids.ts';
-import { type Dialect, defaultLimit, ENCODINGS, type Encoding, type Site } from './mirrorOptions.ts';
+import { type Dialect, defaultLimit, ENCODINGS, type Site } from './mirrorOptions.ts';
 
 /** The marker file of an output folder. A build writes it first, so that even an unfinished output is recognised. */
 export const MARKER_PATH = '.rune-activity-mirror';
@@ -166,22 +166,6 @@ export function pagesOf(total: number, site: Site): PageId[] {
   }
   return pages;
 }
-
-/** Pages with fewer records are not compressed, because they fit into one network packet. */
-export const LEAST_RECORDS_TO_COMPRESS = 3;
-
-/** Returns the encodings in which a page has compressed files. `total` must be greater than the page's offset. */
-export const encodingsOf = (page: PageId, total: number, site: Site): readonly Encoding[] =>
-  Math.min(page.limit, total - page.offset) < LEAST_RECORDS_TO_COMPRESS ? [] : site.compress;
-
-/** Returns the path of a compressed file, e.g. `runes/v1/blocks/840000.json.gz`. */
-export const sidecarPath = (path: string, encoding: Encoding): string => `${path}.${encoding}`;
-
-/** Returns the file of a page and its compressed files. */
-export const withSidecars = (path: string, page: PageId, total: number, site: Site): string[] => [
-  path,
-  ...encodingsOf(page, total, site).map((encoding) => sidecarPath(path, encoding)),
-];
 
 const SIDECAR_ENDING = `[.](?:${ENCODINGS.join('|')})`;
 

@@ -10,7 +10,7 @@
  */
 import { closeSync, fstatSync, fsyncSync, openSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { writeAll } from '../disk/lineFile.ts';
+import { writeAll } from '../disk/writeAll.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { type LentBytes, lend, peek } from '../runes/bytes.ts';
 import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';

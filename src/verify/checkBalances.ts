@@ -4,14 +4,14 @@
  */
 import { columns, type Table } from '../duckdb/table.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
-import { orderEtchings } from '../engine/state/etchings.ts';
+import { orderEtchings } from '../engine/state/knownEtchings.ts';
 import { levelRanges } from '../format/levels.ts';
 import type { BalanceTables, ListTables } from '../format/listTables.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import type { EtchingsVerification } from './checkEtchings.ts';
 import { verifyOutputs } from './checkUnspentOutputs.ts';
-import { comparedLevels } from './compareDocuments.ts';
+import { comparedLevels } from './compareLevels.ts';
 import type { RecordTables } from './recordTables.ts';
 import type { Verification } from './verification.ts';
 

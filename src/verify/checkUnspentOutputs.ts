@@ -10,7 +10,7 @@ import { int, type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import { documentsOf } from '../engine/archive/documentWriter.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
-import { keyOfAddress } from '../format/documents.ts';
+import { keyOfAddress } from '../format/documentKeys.ts';
 import { type DocumentLevel, levelRanges } from '../format/levels.ts';
 import type { ListTables, OutputTables } from '../format/listTables.ts';
 import type { Limits } from '../limits.ts';
@@ -18,7 +18,7 @@ import { type Changes, changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from 
 import { AddressOutputs, sortKeySql } from '../lists/outputsOfAddress.sql.ts';
 import { parseOutput } from '../lists/unspentOutputs.ts';
 import { archivePath } from '../pages/filePaths.ts';
-import { comparedLevels } from './compareDocuments.ts';
+import { comparedLevels } from './compareLevels.ts';
 import { PULL_ANEW } from './findings.ts';
 import type { Verification } from './verification.ts';
 

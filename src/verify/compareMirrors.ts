@@ -18,7 +18,7 @@ import { archivePath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { Client } from '../pull/httpClient.ts';
 import { baseOf, digestsPaths, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
 import { DEFAULTS } from '../pull/pullRequest.ts';
-import { compareLists, type ListedMirror } from './compareLists.ts';
+import { compareLists, type ListedMirror } from './compareListsOfMirrors.ts';
 import { VerificationError } from './findings.ts';
 
 /** Maximum number of heights to show of each list of blocks. Others are only counted. */

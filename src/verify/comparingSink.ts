@@ -4,8 +4,8 @@ import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
 import { decompress } from '../engine/render/compress.ts';
 import type { FileSink } from '../engine/render/pageFiles.ts';
 import { isAbsence } from '../errors.ts';
+import { sidecarPath } from '../pages/compressedPages.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
-import { sidecarPath } from '../pages/filePaths.ts';
 import type { Encoding } from '../pages/mirrorOptions.ts';
 import type { Findings } from './findings.ts';
 

@@ -21,15 +21,8 @@ import { ChangedArchiveError, type StoredArchive } from '../../src/engine/archiv
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
-import {
-  findDocuments,
-  findInLevels,
-  keyOfAddress,
-  pageKey,
-  parseMembers,
-  renderMembers,
-  separatorOf,
-} from '../../src/format/documents.ts';
+import { keyOfAddress, pageKey, separatorOf } from '../../src/format/documentKeys.ts';
+import { findDocuments, findInLevels, parseMembers, renderMembers } from '../../src/format/documents.ts';
 import type { DocumentLevel } from '../../src/format/levels.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import { renderRoot } from '../../src/format/root.ts';

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PathList } from '../../src/disk/pathList.ts';
-import { Changes } from '../../src/output/changeLists.ts';
+import { Changes } from '../../src/output/uploadLists.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { ndjson, record } from '../support/records.ts';
 

@@ -1,5 +1,6 @@
 /** Writes and reads levels of documents (format/documents.ts). */
-import { lastUpTo, parseMembers, renderMembers, separatorOf } from '../../format/documents.ts';
+import { separatorOf } from '../../format/documentKeys.ts';
+import { lastUpTo, parseMembers, renderMembers } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type PublishedLimits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';

@@ -5,7 +5,7 @@
  * For each block, the spool has its pages and then its line of the directory.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
-import { writeAll } from '../../disk/lineFile.ts';
+import { writeAll } from '../../disk/writeAll.ts';
 import { renderEntry } from '../../format/segmentDirectory.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { envelopeHead } from '../../pages/envelope.ts';

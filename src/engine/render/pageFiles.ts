@@ -3,8 +3,9 @@
  * body of a page is a slice of the batch's bytes. Only lists by operation first copy their records into one buffer.
  */
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
+import { encodingsOf } from '../../pages/compressedPages.ts';
 import { envelopeHead } from '../../pages/envelope.ts';
-import { blockStem, encodingsOf, idName, pagePath, pagesOf, stemOf } from '../../pages/filePaths.ts';
+import { blockStem, idName, pagePath, pagesOf, stemOf } from '../../pages/filePaths.ts';
 import type { Encoding, Site } from '../../pages/mirrorOptions.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from './servedOrder.ts';

@@ -11,7 +11,7 @@ import type { Site } from '../../pages/mirrorOptions.ts';
 import { program } from '../../program.ts';
 import { BatchWriter, type WriterTarget, type WrittenBatch, type WrittenBlock } from './batchWriter.ts';
 import type { Batch, SpareBuffers } from './servedOrder.ts';
-import type { WriterData, WriterReply } from './writer.ts';
+import type { WriterData, WriterReply } from './writerThread.ts';
 
 interface Writer {
   readonly worker: Worker;

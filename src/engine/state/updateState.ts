@@ -7,7 +7,7 @@ import type { Layout } from '../../pages/mirrorOptions.ts';
 import type { WrittenBlock } from '../render/batchWriter.ts';
 import type { BatchBlock } from '../render/servedOrder.ts';
 import { asCounts, countWritten, RUNE_COUNTS, summedCounts } from './countBlocks.ts';
-import { ETCHING_ORDER } from './etchings.ts';
+import { ETCHING_ORDER } from './knownEtchings.ts';
 import { BLOCKS, type StateTables, TRANSACTIONS, WRITTEN } from './state.ts';
 
 /** A block whose pages this build wrote. */

@@ -2,7 +2,7 @@
 // hooks run in this thread; the import hooks would start one more thread per writer.
 try {
   require('tsx/cjs/api').register();
-  require('./writer.ts');
+  require('./writerThread.ts');
 } catch (error) {
   // At the limit of open files the loader reports a missing module. Opening a file here reports the true error
   // (EMFILE).

@@ -7,11 +7,11 @@
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeAll } from '../disk/lineFile.ts';
 import { makeFolder } from '../disk/makeFolder.ts';
 import { PathList } from '../disk/pathList.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../disk/regularFile.ts';
 import { syncFile, syncFolder } from '../disk/sync.ts';
+import { writeAll } from '../disk/writeAll.ts';
 import { codeOf } from '../errors.ts';
 import { yieldNow } from '../yieldNow.ts';
 
