@@ -1,10 +1,12 @@
-/** Blocks, and the comparison of two copies of a block by hash, number of records and digest. */
+/**
+ * Identities of blocks: hash, number of records and digests. Two copies of a block are compared by their identities.
+ */
 import { digestOfRecords, RecordsDigest } from '../contract/blockDigest.ts';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { parseHexId } from '../pages/ids.ts';
 import { PassingError } from './httpConnections.ts';
 
-/** Tells apart different blocks of the same height. */
+/** Values that differ between two blocks of the same height. */
 export interface BlockIdentity {
   /** 64 lower-case hex digits. Empty for a block without records, because no source gives the hash of such a block. */
   readonly hash: string;
@@ -21,7 +23,7 @@ export interface Block extends ServedIdentity {
   readonly activity: readonly ActivityRecord[];
 }
 
-/** Identity of a block whose records were read. */
+/** Identity of a block whose records were read: always with a digest, because it is computed from the records. */
 type ServedIdentity = Required<Omit<BlockIdentity, 'rows'>>;
 
 /**
@@ -74,7 +76,10 @@ export function identityOf(activity: readonly ActivityRecord[]): ServedIdentity 
   return { hash: parseHexId(activity[0]?.location.block_hash ?? '') ?? '', records: activity.length, digest: digestOfRecords(activity) };
 }
 
-/** Compares the fields that both identities have. Compares only 16 digits of digests, as many as file names contain. */
+/**
+ * Compares digests if both identities have one, otherwise the other fields. Compares only the first 16 digits of the
+ * digests, because file names contain no more.
+ */
 export function isSameBlock(a: BlockIdentity, b: BlockIdentity): boolean {
   if (a.digest !== undefined && b.digest !== undefined) return a.digest.slice(0, 16) === b.digest.slice(0, 16);
   if (a.rows !== undefined && b.rows !== undefined && a.rows !== b.rows) return false;

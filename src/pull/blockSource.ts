@@ -5,16 +5,16 @@ import type { Heights } from './heightRange.ts';
 import type { EtchingList } from './mirror/pullEtchings.ts';
 import type { Fetched } from './writePulled.ts';
 
-/** Highest valid height. Bitcoin's chain reaches it in about 170 years, so higher blocks mean wrong data. */
+/** Highest valid height. Bitcoin's chain reaches it in about 170 years, so a greater height means wrong data. */
 export const HIGHEST = 10_000_000;
 
 /**
- * Most blocks that a source may list, and that one pull fetches. Each takes some 300 bytes of memory. The main chain
- * has 137,000 blocks with runes in 2026, and gets 53,000 more a year.
+ * Maximum number of blocks that a source may list, and that one pull fetches. Bounds the memory: a block takes some 300
+ * bytes. Mainnet has 137,000 blocks with runes in 2026, and gets 53,000 more a year.
  */
 export const MOST_BLOCKS = 1_000_000;
 
-/** Range of blocks that a source has. Blocks in between may be missing. */
+/** Range of blocks that a source has. Blocks within the range may be missing. */
 export interface Extent extends Heights {
   /** First height to pull if no range is given and nothing was pulled before. May be above `first`. */
   readonly begin: number;
@@ -22,26 +22,27 @@ export interface Extent extends Heights {
   has(height: number): boolean;
 }
 
-/** Returns the origin of a source that uses the same rules at all heights. */
+/** Returns the `origin` of a source that makes the rows of all heights by the same rules. */
 export const allBy = (rules: Rules): Sources => [{ rules, blocks: [[0, HIGHEST]] }];
 
 export interface Source {
   /** Name for messages, without keys and passwords. */
   readonly name: string;
-  /** Rules by which the source makes its rows, for all heights. Known after the first look(). */
+  /** Rules by which the source makes its rows, with their heights. Valid after the first look(). */
   readonly origin: Sources;
   /** Ranges of heights that the source has read, even without records. Undefined if the source does not say. */
   readonly heightsRead?: readonly Heights[];
   /** Last block that the source has read. Undefined if the source does not say. */
   readonly tip?: LastRead | undefined;
-  /** Further keys of the list of pulled blocks that belong to `tip`. */
+  /** Further keys that `pulled/blocks.json` gets together with `tip`. */
   readonly facts?: Pick<BlocksFile, 'network' | 'ends'>;
-  /** Start of the mirror, whose rows depend on it. */
+  /** Block at which the mirror took over another ledger. Undefined if the mirror read all blocks, or for no mirror. */
   readonly start?: Start | undefined;
-  /** Settled heights per file. */
+  /** Number of heights per file, for blocks older than `confirmations`. Newer blocks get one file each. */
   readonly perFile: number;
   /**
-   * True if digests of all blocks need no extra requests. Then a pull compares all pulled blocks, not only the last.
+   * True if `identities` has digests without further requests. Then a pull compares all pulled blocks, not only the
+   * last.
    */
   readonly knowsDigests: boolean;
   /** Etchings of a server or a mirror. Undefined for a database, which has a table of runes instead. */

@@ -1,4 +1,7 @@
-/** Writes `pulled/blocks.json`, the list of the pulled blocks and their rules. Builds copy it into the manifest. */
+/**
+ * Writes `pulled/blocks.json`: the list of the pulled blocks, and the rules that made their rows. Builds copy the list
+ * into the manifest.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BlocksFile, blocksFile, joinSources, type Rules, type Sources } from '../contract/sources.ts';
@@ -9,8 +12,8 @@ import { workFile } from './writePulled.ts';
 
 /**
  * Updates the list. Fetched blocks get `origin`, the rules by which the source makes its rows. Other blocks keep their
- * entry. Blocks without an entry also get `origin`: a killed pull fetched them. `facts` has the other keys of the list,
- * as far as the source says them. Without `ends`, those in the list stay if `tip` stays.
+ * entry. Blocks without an entry also get `origin`, because a killed pull fetched them. `facts` has the other keys of
+ * the list that the source knows. If it has no `ends`, the list keeps its `ends`, unless the hash of `tip` changes.
  */
 export function updateBlocksFile(
   folder: string,
@@ -26,14 +29,14 @@ export function updateBlocksFile(
   const ends = before.tip?.hash === facts.tip?.hash ? before.ends : undefined;
   const text = `${JSON.stringify({ sources, ends, ...facts })}\n`;
   if (text === before.text) return;
-  // Durable, because callers remove files that the list no longer has.
+  // Durable, because callers then remove the files of blocks that are no longer in the list.
   replaceDurably(path, text, workFile(folder, '.json'));
 }
 
-/** Returns the rules that the list gives for the rows in the folder. Empty if there is no valid list. */
+/** Returns the rules that made the rows in the folder, by the list. Empty if the list is missing or damaged. */
 export const originsOf = (folder: string): Rules[] => readList(join(folder, BLOCKS_FILE)).sources.map(({ rules }) => rules);
 
-/** Reads the list. Returns no sources if the list is missing or damaged, so that the caller writes it anew. */
+/** Reads the list. Returns no sources if the list is missing or damaged, so that the caller writes a new list. */
 function readList(path: string): BlocksFile & { readonly text: string } {
   let text = '';
   try {

@@ -9,14 +9,14 @@ import { type Answer, ENCODINGS, PassingError, type Question, TooLargeError, Tra
 import { writeError } from './writePulled.ts';
 
 export interface ClientOptions {
-  /** Sent with every request. Messages never show the values of headers, which may be API keys. */
+  /** Sent with every request. Their values may be API keys, so messages never show them. */
   readonly headers: Readonly<Record<string, string>>;
   /** Requests per second; 0 for no limit. */
   readonly rate: number;
   readonly retries: number;
   /** Longest time without data from the server, in milliseconds. */
   readonly timeoutMs: number;
-  /** Longest pause before the first retry, in milliseconds. The limit doubles with each further retry. */
+  /** Maximum pause before the first retry, in milliseconds. Doubles with each further retry. */
   readonly pauseMs: number;
   readonly signal: AbortSignal;
   /** Called before every retry, with the failure. */
@@ -39,7 +39,7 @@ const LONGEST_WAIT_MS = 15 * 60_000;
 /** Largest accepted response body if the caller gives no smaller limit. Files of archives are the largest bodies. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
 
-/** True for a status that may change on another attempt. 501 does not: the server never supports the request. */
+/** True for a status that a retry may change. A 501 stays, because the server does not support the request at all. */
 export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
 
 export class Client {
@@ -63,9 +63,9 @@ export class Client {
   }
 
   /**
-   * Requests a URL. `parse` reads the body of an answer with status 200. If `parse` throws, the body counts as damaged
-   * and the request is retried. Returns the answer for a status that a retry cannot change. Throws a BuildError if the
-   * last retry fails, and an InputError for a body of more than `most` bytes.
+   * Requests a URL, and parses the body of an answer with status 200. If `parse` throws, the body counts as damaged and
+   * the request is retried. Other statuses are returned, unless a retry may change them. Throws a BuildError if the
+   * last retry fails, and an InputError for a redirect, or for a body of more than `most` bytes.
    */
   get<T>(url: string, parse: (text: string) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
     return this.#get(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), most);
@@ -93,7 +93,7 @@ export class Client {
         try {
           for (let at = 0; at < chunk.length; ) at += writeSync(file, chunk, at);
         } catch (error) {
-          // The transport would take an error with a code for one of the network.
+          // A BuildError has no code. The transport would treat an error with a code as a network error.
           throw writeError(dirname(path), error);
         }
       };
@@ -199,7 +199,7 @@ function retryAfter(value: string): number | undefined {
   return Math.max(ms, 0);
 }
 
-/** Removes query and credentials from a URL for messages, because they may contain keys. */
+/** Removes query and credentials, which may contain keys, from a URL that a message shows. */
 function withoutQuery(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;

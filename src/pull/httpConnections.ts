@@ -1,8 +1,8 @@
 /**
- * HTTP over connections that stay open. Bounds the size of an answer and the time for it. Follows no redirects, because
- * they could send credentials to another host.
+ * HTTP over connections that stay open. Limits the size and the time of each answer. Follows no redirects, because they
+ * could send credentials to another host.
  *
- * Uses undici's own requests because fetch() takes four times the CPU time for a block.
+ * Uses undici's request() instead of fetch(), which takes four times the CPU time for a block.
  */
 import { type Duplex, pipeline } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
@@ -18,8 +18,8 @@ export interface Question {
   /** Largest body of an answer with status 200, in bytes. Does not apply if a sink receives the body. */
   readonly limit: number;
   /**
-   * Receives the body of an answer with status 200 in parts. Then `Answer.body` is empty. An error of the sink ends the
-   * request.
+   * Receives the body of an answer with status 200 in parts. `Answer.body` is then empty. If the sink throws, the
+   * request ends with this error.
    */
   readonly sink?: ((chunk: Uint8Array) => void) | undefined;
 }
@@ -63,7 +63,7 @@ export class TooLargeError extends PassingError {
  */
 const LONGEST_ANSWER = 20;
 
-/** Most bytes that are read of a body if the status is not 200. Enough for any error message. */
+/** Maximum number of bytes read of a body whose status is not 200. Enough for any error message. */
 const REFUSAL_BYTES = 64 * 1024;
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = { gzip: createGunzip, br: createBrotliDecompress };
@@ -86,13 +86,14 @@ export class Transport {
 
   /**
    * Sends a request and reads the answer, whatever its status. Throws a PassingError if the network fails, or if the
-   * answer is cut short, too large or too slow. Throws the signal's reason when it aborts. `isSecond` is true for a
-   * retry after a failure on a kept connection.
+   * answer is cut short, too large or too slow. Throws the reason of the signal when the signal aborts. `isSecond` is
+   * true for the retry after the server closed a kept connection.
    */
   async send(question: Question, isSecond = false): Promise<Answer> {
     const [signal, { url, headers = {}, body = null, limit, sink }] = [this.#signal, question];
     signal.throwIfAborted();
-    // AbortSignal.any() would leak memory, because each request would stay attached to the signal of the whole pull.
+    // AbortSignal.any() would leak memory: each request would stay attached to the signal, which lives as long as the
+    // pull.
     const request = new AbortController();
     const stop = () => {
       request.abort(signal.reason);
@@ -107,7 +108,8 @@ export class Transport {
       const method = body === null ? 'GET' : 'POST';
       const path = url.pathname + url.search;
       const response = await this.#agent.request({ origin: url.origin, path, method, headers, body, signal: request.signal });
-      // The `for await` loop throws the errors of the stream.
+      // The `for await` loop throws the errors of the stream. Without a listener, an error outside of the loop would
+      // end the process.
       response.body.on('error', () => undefined);
       const answer = { status: response.statusCode, headers: textsOf(response.headers) };
       const isWanted = answer.status === 200;
@@ -127,12 +129,12 @@ export class Transport {
     } catch (error) {
       request.signal.throwIfAborted();
       const code = codeOf(error);
-      // Errors of the network have a code, errors of a sink have none. After `close`, a retry cannot help.
+      // Network errors have a code and may pass. Errors of a sink have none. After `close`, a retry cannot help.
       if (code === undefined || error instanceof errors.ClientDestroyedError) throw error;
       if (code.endsWith('_TIMEOUT')) throw new PassingError(`sent no data for ${this.#timeoutMs / 1000} s`);
       const isDamaged = /^(?:Z_DATA_ERROR|ERR_)/.test(code);
       if (size !== undefined && !isDamaged) throw new PassingError(`was cut off after ${size} bytes`);
-      // The server closed a kept connection before it read the request. Another connection may work.
+      // The server may have closed the kept connection before it read the request. A new connection may work.
       const wasKept = error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0;
       if (wasKept && !isSecond) return this.send(question, true);
       // The message is empty if all addresses of a host refuse the connection.
@@ -141,7 +143,8 @@ export class Transport {
       clearTimeout(longest);
       signal.removeEventListener('abort', stop);
       request.abort();
-      // The connection is free for the next request, or closed, only after this turn of the event loop.
+      // undici frees or closes the connection only in the next turn of the event loop. Wait, so the next request can
+      // use it.
       await setImmediate();
     }
   }

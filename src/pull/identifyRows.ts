@@ -6,7 +6,10 @@ import { LEDGER_FIELDS } from '../contract/fields.ts';
 import { parseHexId } from '../pages/ids.ts';
 import type { BlockIdentity } from './blockIdentity.ts';
 
-/** SQL expression of each cell as text. Quotes all but NULL. Casts integers, which a table may have as NUMERIC. */
+/**
+ * SQL expressions that return each cell as text, in quotes unless it is NULL. Integers are first cast to BIGINT,
+ * because a table may have them as NUMERIC.
+ */
 const CELLS = LEDGER_FIELDS.map(({ column, kind }) => {
   const text = `CAST(${kind === 'integer' ? `CAST("${column}" AS BIGINT)` : `"${column}"`} AS VARCHAR)`;
   return `coalesce('"' || replace(${text}, '"', '""') || '"', 'NULL')`;
@@ -15,9 +18,9 @@ const CELLS = LEDGER_FIELDS.map(({ column, kind }) => {
 /**
  * Returns SQL that selects a row for each block at these heights, except for blocks without ledger rows.
  *
- * Hash and count cover only rows whose rune is in `runes`, as in builds and other servers of the API. Without `runes`
- * they cover all rows. `withRows` adds the MD5 of all rows, computed from the sorted MD5s of the rows because rows have
- * no defined order.
+ * Hash and count cover only rows whose rune is in `runes`, as in builds and other servers of the API. Without `runes`,
+ * they cover all rows. `withRows` adds the MD5 of all rows. It is computed from the sorted MD5s of the rows, because
+ * rows of a table have no defined order.
  */
 export function identitiesSql(
   { ledger, runes }: { readonly ledger: string; readonly runes: string | undefined },
@@ -34,7 +37,7 @@ export function identitiesSql(
     GROUP BY block_height`;
 }
 
-/** Converts the rows of `identitiesSql` to identities by height. A height without a row is a block without records. */
+/** Converts the rows of `identitiesSql` to identities by height. A height without a row gets an empty identity. */
 export function readIdentityRows(
   rows: readonly Readonly<Record<string, unknown>>[],
   heights: readonly number[],

@@ -1,9 +1,9 @@
 /**
- * Joins files of one settled block into files of up to a hundred blocks. Splits a joined file if one of its blocks
- * changed.
+ * Joins the files of single settled blocks into files of up to a hundred blocks. Splits a joined file again if one of
+ * its blocks changed.
  *
- * A joined file is complete once its checksum file exists. Until then all files of its blocks stay, so that the next
- * pull can finish the work of a killed one.
+ * A joined file is complete once its checksum file exists. Until then, the files of its single blocks stay, so that the
+ * next pull can finish the work of a killed one.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { hundredOf } from '../rows/rowsForm.ts';
 import { EMPTY, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
 import { hasChecksum, putInPlace, removeFiles, workFile, writeBlock } from './writePulled.ts';
 
-/** Joins files of one block with their neighbours, in each hundred of heights that is settled. */
+/** Joins the files of adjacent single blocks, in each hundred of heights whose blocks are all settled. */
 export async function joinSettled(folder: string, settled: number, signal: AbortSignal, progress: Progress): Promise<void> {
   const runs: PulledFile[][] = [];
   for (const file of listPulledFiles(folder)) {
@@ -31,10 +31,10 @@ export async function joinSettled(folder: string, settled: number, signal: Abort
   }
 }
 
-/** Joins files of one block each by concatenation, which gzip allows. */
+/** Joins files of one block each by concatenation: a gzip file may have several members. */
 async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<void> {
   const blocks = files.map(({ path, first, digest = '' }) => ({ path, height: first, digest }));
-  // A file with an empty block contains `[]`, which is not valid between records.
+  // The file of a block without records contains `[]`, which is not valid between records.
   const full = blocks.filter(({ digest }) => digest !== EMPTY);
   const temporary = workFile(folder, '.gz');
   for (const { path } of full.length > 0 ? full : blocks.slice(0, 1)) appendFileSync(temporary, readFileSync(join(folder, path)));

@@ -1,4 +1,4 @@
-/** Writes rows as Parquet files. Equal rows always give equal bytes. */
+/** Writes rows as Parquet files. Equal rows always give equal bytes, so unchanged files are recognised. */
 import { resolve } from 'node:path';
 import type { Field } from '../contract/fields.ts';
 import { readCsv } from '../duckdb/readFilesSql.ts';
@@ -11,21 +11,21 @@ export interface CsvRows {
   /** CSV file in PostgreSQL's format: without a header, an unquoted empty field is NULL. Undefined for no rows. */
   readonly csv: string | undefined;
   readonly fields: readonly Field[];
-  /** SQL expressions that order all rows. */
+  /** SQL expressions for ORDER BY. Together they differ for any two rows. */
   readonly order: readonly string[];
-  /** SQL of further rows with the same columns. It may refer to the rows of the CSV as `fetched`. */
+  /** SQL (FROM ...) of further rows with the same columns. May refer to the rows of the CSV file as `fetched`. */
   readonly more?: string | undefined;
 }
 
-/** The latest conversion. Conversions run one after another, because each uses all cores. */
+/** Resolves after the latest conversion. Conversions run one after another, because each uses all cores. */
 let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Converts rows to a temporary Parquet file, after all conversions that were started before. `folder` is the folder
- * `pulled`. Returns the path. Throws the errors of DuckDB.
+ * `pulled`. Resolves to the path of the file. Rejects with the errors of DuckDB.
  */
 export function writeParquet(folder: string, { csv, fields, order, more }: CsvRows, store: Store): Promise<string> {
-  // Without new_line, DuckDB would treat a carriage return in the first row as the end of a line.
+  // Without new_line, DuckDB guesses the line ending: a carriage return in a text of the first row would end a line.
   const options = [`header = false, new_line = '\\n'`];
   const names = fields.map(({ column }) => column);
   const typed = Object.entries(columnsOf(fields))

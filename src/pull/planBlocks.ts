@@ -1,4 +1,4 @@
-/** Decides which blocks to fetch, from the wanted range, the source's range and the pulled files. Does no I/O. */
+/** Plans which blocks to fetch, from the wanted range, the source's range and the pulled files. Does no I/O. */
 import { InputError } from '../errors.ts';
 import { type Extent, MOST_BLOCKS } from './blockSource.ts';
 import { type Heights, heightsOf } from './heightRange.ts';
@@ -6,7 +6,10 @@ import type { PulledFile } from './pulledFiles.ts';
 
 /** Range of blocks that the user wants. */
 export interface WantedBlocks {
-  /** First height, or a number of last blocks. Undefined for the first pulled block, or else the source's `begin`. */
+  /**
+   * First height, or a number of last blocks. If undefined: the first pulled block, or without one, the source's
+   * `begin`.
+   */
   readonly from: number | { readonly last: number } | undefined;
   /** Last height; undefined for the tip. */
   readonly to: number | undefined;
@@ -15,9 +18,9 @@ export interface WantedBlocks {
 export interface PlanInput {
   readonly wanted: WantedBlocks;
   readonly source: Extent;
-  /** Number of the source's last blocks that may still be replaced. Older blocks are settled. */
+  /** Number of the source's last blocks that a reorganisation may still replace. Older blocks are called settled. */
   readonly confirmations: number;
-  /** Settled heights per file of the source. Files begin at multiples of this number. */
+  /** Number of settled heights per file of this source. Such files begin at multiples of this number. */
   readonly perFile: number;
   readonly files: readonly PulledFile[];
   /** Heights of pulled blocks that differ from the source's blocks. */
@@ -28,7 +31,7 @@ export interface Plan {
   readonly range: Heights;
   /** Ranges to fetch, ascending. Each becomes one file. */
   readonly units: readonly Heights[];
-  /** Files to remove because they are below the wanted last N blocks. */
+  /** Files to remove, because only the last N blocks are wanted and these are older. */
   readonly outgrown: readonly PulledFile[];
 }
 
@@ -56,8 +59,8 @@ export function plan({ wanted, source, confirmations, perFile, files, stale }: P
   const settled = source.last - confirmations;
   const units: Heights[] = [];
   if (perFile > 1) {
-    // Each stretch of settled blocks goes into one file, including blocks that were fetched one by one while they were
-    // new.
+    // Each stretch of settled blocks becomes one file. It also replaces the files of blocks that were fetched one by
+    // one while they were new.
     for (let start = range.first - (range.first % perFile); start <= Math.min(range.last, settled); start += perFile) {
       const wantedPart = { first: Math.max(start, range.first), last: Math.min(start + perFile - 1, wanted.to ?? Number.MAX_SAFE_INTEGER) };
       const touching = fresh.filter((file) => file.first <= wantedPart.last && file.last >= wantedPart.first);

@@ -1,6 +1,6 @@
 /**
  * Pulls blocks from a source into the input folder. Compares the pulled files with the source and fetches the
- * differences, until there are none.
+ * differences, in rounds, until a round finds none.
  */
 
 import { join } from 'node:path';
@@ -23,9 +23,12 @@ export interface PullOptions {
   /** The input folder. Files are written to its subfolder `pulled`. */
   readonly to: string;
   readonly wanted: WantedBlocks;
-  /** Number of the last blocks that each pull compares, and replaces if they changed. Older blocks are settled. */
+  /**
+   * Number of last blocks that each pull compares with the source, and replaces if they changed. Older blocks are
+   * settled.
+   */
   readonly confirmations: number;
-  /** Most parallel requests. A pull from a node also reads as many blocks ahead. */
+  /** Maximum number of parallel requests. A pull from a node also reads this many blocks ahead. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
 }
@@ -42,7 +45,7 @@ export interface PullResult {
   readonly heights: readonly Heights[];
 }
 
-/** Most rounds per pull. Ends a pull whose source gets new blocks faster than they are fetched. */
+/** Maximum number of rounds. Ends a pull whose source gets new blocks faster than they are fetched. */
 const MOST_ROUNDS = 5;
 
 /**
@@ -99,9 +102,9 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
       progress.show(done, all, 'blocks');
     };
     // The order lets a later pull continue if this pull is killed:
-    // 1. Replace changed blocks, ascending. findStale() compares the last blocks below the highest pulled block, so a
-    //    block above it must not be fetched while a changed block remains.
-    // 2. Fetch the lowest missing block alone, because the next pull begins at the first pulled block.
+    // 1. Replace changed blocks, ascending, before any higher block is fetched. findStale() compares only the last
+    //    blocks up to the highest pulled block, so a higher block could hide a changed one from the next pull.
+    // 2. Fetch the lowest missing block alone, because the next pull begins at the lowest pulled block.
     // 3. Fetch all others in parallel.
     const repairs = units.filter((unit) => isStale(unit, stale.heights));
     await inParallel(repairs, 1, fetchUnit);
@@ -127,7 +130,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
   return { ...totals, heights };
 }
 
-/** Updates the table of runes with the source's etchings, if the source has them. Logs nothing without `log`. */
+/** Updates the table of runes from the source's etchings, if the source has etchings. Logs only if `log` is given. */
 async function updateRunes(
   source: Source,
   has: Extent,
@@ -138,14 +141,14 @@ async function updateRunes(
   progress: Progress,
 ): Promise<void> {
   if (source.etchings === undefined) return;
-  // Pulled rows of a database refer to the database's runes.
+  // Ledger rows that were pulled from a database refer to the database's runes, so these runes are kept.
   const keepsOthers = isBehind || files.some(({ digest }) => digest === undefined);
   const runes = await pullEtchings(source.etchings, { folder, settled: has.last - confirmations, keepsOthers }, store, progress);
   if (runes === undefined) log?.info('runes', `${source.name} has no etchings, so builds of its blocks have none.`, { runes: 0 });
   else if (runes > 0) log?.info('runes', `Fetched ${count(runes, 'etching')}.`, { runes });
 }
 
-/** Returns the heights of a range that the source has read. Heights without a file have no records. */
+/** Returns the heights of a range that the source has read. Blocks of these heights without a file have no records. */
 const readWithin = (source: Source, { first, last }: Heights): Heights[] =>
   (source.heightsRead ?? []).flatMap((run) => {
     const part = { first: Math.max(run.first, first), last: Math.min(run.last, last) };
@@ -174,7 +177,8 @@ function announce(source: Source, has: Extent, range: Heights, units: readonly H
 }
 
 /**
- * Runs `work` on all items, `atOnce` in parallel. After a failure starts no more, waits for running ones, and throws.
+ * Runs `work` on all items, at most `atOnce` in parallel. After a failure, starts no more items, waits for the running
+ * ones, and throws the first error.
  */
 async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const waiting = items.values();

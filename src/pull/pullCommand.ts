@@ -101,13 +101,13 @@ export const PULL_COMMAND: Command = {
 };
 
 /**
- * Most blocks that a pull may replace. A pull from a node keeps some hundred kilobytes per unsettled block in memory. A
- * pull from a server sends a request per unsettled block. A week has a thousand blocks, and no reorganisation was ever
- * deeper than a hundred.
+ * Maximum of --confirmations. A pull from a node keeps some hundred kilobytes per unsettled block in memory, and a pull
+ * from a server sends a request per unsettled block. More is never needed: a week has a thousand blocks, and no
+ * reorganisation was ever deeper than a hundred.
  */
 const MOST_CONFIRMATIONS = 10_000;
 
-/** Loads the modules that do the work. They load after the flags are checked, so that help is fast. */
+/** Functions that load the modules which do the work. Called after the flags are checked, so that --help is fast. */
 export interface PullModules {
   readonly pull: () => Promise<typeof import('./runPull.ts')>;
   readonly build: () => Promise<typeof import('../engine/build.ts')>;
@@ -115,7 +115,7 @@ export interface PullModules {
 const MODULES: PullModules = { pull: () => import('./runPull.ts'), build: () => import('../engine/build.ts') };
 
 export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules = MODULES): Promise<void> {
-  // The environment variable has one header per line. Unlike a command line, it is hidden from other users.
+  // The environment variable has one header per line. It is hidden from other users, unlike a command line.
   const [variable, given] = [process.env[SECRETS.headers] ?? '', flags.all('header')];
   const progress = Progress.of(flags, log);
   const from = parseFrom(flags.one('from'));
@@ -150,7 +150,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
   try {
     const { pullFrom } = await modules.pull();
     await pullFrom(request, log, progress);
-    // A build may still be running, and may be killed at any moment.
+    // A build of --follow may still be running, and would keep the process alive. It may be killed at any moment.
     if (interruption.signal.aborted) process.exit(EXIT.done);
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);
@@ -158,8 +158,8 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
 }
 
 /**
- * Returns a function that builds the pulled blocks. `args` are the arguments of these builds. Throws a UsageError if they
- * are wrong, so that the user learns it before the first pull, which takes hours.
+ * Returns a function that builds the pulled blocks. `args` are the arguments for the builds. Throws a UsageError if
+ * they are wrong now, because the first build begins only after the first pull, which takes hours.
  */
 function buildsOf(args: readonly string[], settings: Settings, memoryLimit: string, limits: Limits, modules: PullModules): RunBuild {
   const options = (() => {
@@ -254,7 +254,7 @@ export function parseWanted(text: string | undefined): WantedBlocks {
   return { from: first, to: to === '' ? undefined : Number(to) };
 }
 
-/** Headers that the HTTP client rejects or sets itself. */
+/** Headers that the HTTP client sets itself, or rejects. */
 const OWN_HEADERS = new Set([
   'connection',
   'content-length',

@@ -1,4 +1,4 @@
-/** What a pull shall do. This module loads no other, so that the help of the command is fast. */
+/** Options of a pull, and their defaults. Imports only types, so that --help is fast. */
 import type { ClientOptions } from './httpClient.ts';
 import type { RunBuild } from './node/followNode.ts';
 import type { Check } from './node/locateStart.ts';

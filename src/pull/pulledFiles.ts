@@ -1,6 +1,6 @@
 /**
- * The files that pulls write to the folder `pulled`. The name of a file says which blocks it has, so pulls find out
- * from a directory listing what was fetched.
+ * The files that pulls write to the folder `pulled`. The name of a file says which blocks it has, so a directory
+ * listing tells a pull what was fetched before.
  *
  *     pulled/840000/840257-1f2e3d4c5b6a7988.ndjson.gz          one block's records, in served order; named by its digest
  *     pulled/840000/840100-840199-8897a6b5c4d3e2f1.ndjson.gz   records of settled blocks; named by their digests
@@ -58,19 +58,19 @@ const folderOf = (height: number): string => String(height - (height % HEIGHTS_P
 /** Returns the path of a block's file, relative to the folder `pulled`. `digest` has all 64 digits. */
 export const blockFile = (height: number, digest: string): string => `${folderOf(height)}/${height}-${digest.slice(0, 16)}.ndjson.gz`;
 
-/** Returns the path of a file with the blocks at these heights, relative to the folder `pulled`. */
+/** Returns the path of a joined file with the records of these heights, relative to the folder `pulled`. */
 export const joinedFile = (first: number, last: number, digest: string): string =>
   `${folderOf(first)}/${first}-${last}-${digest}.ndjson.gz`;
 
 /** True for a file with the records of several blocks. */
 export const isJoined = ({ digest, first, last }: PulledFile): boolean => digest !== undefined && first < last;
 
-/** Digest of a block without records, shortened as in file names. */
+/** First 16 digits of the digest of a block without records. */
 export const EMPTY = identityOf([]).digest.slice(0, 16);
 
 /**
- * Computes the joint digest of several blocks, heights ascending, from the first 16 digits of each block's digest.
- * Ignores blocks without records, because a mirror does not list them.
+ * Computes the digest of a joined file from the first 16 digits of each block's digest, heights ascending. Ignores
+ * blocks without records, because a mirror has no digests of them. Returns 16 digits.
  */
 export function joinedDigest(blocks: readonly { readonly height: number; readonly digest: string }[]): string {
   const short = blocks.map(({ height, digest }) => ({ height, digest: digest.slice(0, 16) }));
@@ -176,10 +176,13 @@ export async function* readBlocks(folder: string, file: PulledFile, heights: rea
   }
 }
 
-/** Yields the lines of a compressed file as a stream: a file of a hundred blocks can be too large for one string. */
+/**
+ * Yields the lines of a compressed file. Reads it as a stream, because a hundred blocks can be too large for one
+ * string.
+ */
 async function* linesOf(path: string): AsyncGenerator<string> {
   let rest = '';
-  // The loop throws the errors of both streams, so the callback does nothing.
+  // The loop below throws the errors of both streams, so the callback does nothing.
   const unpacked = pipeline(createReadStream(path), createGunzip(), () => undefined).setEncoding('utf8') as AsyncIterable<string>;
   for await (const text of unpacked) {
     const lines = (rest + text).split('\n');

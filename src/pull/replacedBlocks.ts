@@ -1,5 +1,6 @@
 /**
- * Finds the pulled blocks that a source has replaced or removed, and refuses changes of settled blocks.
+ * Finds the pulled blocks that a source has replaced or removed. A changed settled block is an error, not a
+ * replacement.
  */
 import { join } from 'node:path';
 import { count } from '../cli/log.ts';
@@ -20,7 +21,9 @@ export interface Stale {
   readonly heights: ReadonlySet<number>;
   /** Number of pulled blocks that differ from the source's. */
   readonly replaced: number;
-  /** Files of blocks that a reorganisation removed: above the source's tip, or without records now. */
+  /**
+   * Files of blocks that a reorganisation removed: blocks above the source's tip, or that the source no longer lists.
+   */
   readonly orphans: readonly PulledFile[];
 }
 
@@ -49,7 +52,8 @@ export async function findStale(
   };
   const different: number[] = [];
   for (const file of files) {
-    // `different[0]` is the lowest block that differs, because heights ascend.
+    // A settled block differs, which is an error below, so comparing more is useless. `different[0]` is the lowest
+    // block.
     if (source.knowsDigests && (different[0] ?? Number.POSITIVE_INFINITY) <= settled) break;
     const asked = heightsOf(file).filter(compared);
     if (asked.length === 0) continue;
@@ -87,7 +91,9 @@ export async function findStale(
   return { heights: stale, replaced: different.length, orphans };
 }
 
-/** Comparison of a pulled block with the source's. `empty`: neither has records, so nothing is proved. */
+/**
+ * Result of comparing a pulled block with the source's. `empty`: neither has records, so they may be the same or not.
+ */
 type Comparison = 'same' | 'other' | 'empty';
 
 function comparisonOf(ours: BlockIdentity | undefined, theirs: BlockIdentity | undefined): Comparison {
@@ -97,7 +103,7 @@ function comparisonOf(ours: BlockIdentity | undefined, theirs: BlockIdentity | u
 
 /**
  * Finds the lowest of these ascending heights whose block differs from the source's. The block at the last height must
- * differ. Searches the highest heights first, because most reorganisations are shallow, then by bisection.
+ * differ. Searches from the top in growing steps, because most reorganisations are shallow, then by bisection.
  */
 async function findFork(heights: readonly number[], compare: (height: number) => Promise<Comparison>): Promise<number> {
   let [same, other] = [-1, heights.length - 1];
@@ -115,13 +121,18 @@ async function findFork(heights: readonly number[], compare: (height: number) =>
   return heights[other] ?? 0;
 }
 
-/** Returns heights that are in two files, because a pull was killed before it removed the old file. */
+/**
+ * Returns the heights that are in two files. A pull leaves such files if it is killed before it removes the old one.
+ */
 function inTwoFiles(heights: readonly number[]): number[] {
   const seen = new Set<number>();
   return heights.filter((height) => seen.size === seen.add(height).size);
 }
 
-/** Returns the heights of ledger files without a checksum, because a pull was killed before it wrote the checksum. */
+/**
+ * Returns the heights of ledger files without a checksum. A pull leaves such files if it is killed before it writes
+ * one.
+ */
 const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Extent): number[] =>
   files
     .filter(({ path, digest }) => digest === undefined && !hasChecksum(join(folder, path)))
@@ -130,7 +141,9 @@ const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Exte
 
 const digestOf = (block: BlockIdentity | undefined): string | undefined => block?.digest ?? (block?.records === 0 ? EMPTY : undefined);
 
-/** Returns the identities of a file's blocks from the file name, if the digest in it is enough for the comparison. */
+/**
+ * Returns the identities of a file's blocks without reading it, if the digest in its name is enough to compare them.
+ */
 function identitiesInName(file: PulledFile, theirs: ReadonlyMap<number, BlockIdentity>): Map<number, BlockIdentity> | undefined {
   if (file.digest === undefined) return undefined;
   if (isJoined(file)) {
@@ -138,7 +151,7 @@ function identitiesInName(file: PulledFile, theirs: ReadonlyMap<number, BlockIde
       const digest = digestOf(theirs.get(height));
       return digest === undefined ? [] : [{ height, digest }];
     });
-    // If the digest differs, only the content of the file tells which blocks differ.
+    // If the digest differs, the caller must read the file to find out which blocks differ.
     const isSame = blocks.length > file.last - file.first && joinedDigest(blocks) === file.digest;
     return isSame ? new Map(theirs) : undefined;
   }

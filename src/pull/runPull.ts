@@ -25,12 +25,12 @@ import { NodeUrl, type PullRequest } from './pullRequest.ts';
 import { explained, removeWorkFiles, writeError } from './writePulled.ts';
 
 /**
- * Pulls into the input folder. Throws the errors of pull(), a LockedError if another pull is using the folder, and a
- * CliError if the signal aborts.
+ * Pulls into the input folder. Throws the errors of pull() and NodePull, a LockedError if another pull is using the
+ * folder, and a CliError if the signal aborts.
  */
 export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
   const clock = new Stopwatch();
-  // Every request or connection listens to the signal. Above ten listeners, Node would warn of a leak.
+  // Every request and connection adds a listener to the signal. By default, Node warns of a leak above ten listeners.
   setMaxListeners(request.concurrency + 10, request.signal);
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
@@ -42,7 +42,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   try {
     if (!isOfBlocks) await store.returnFreed();
     return await withLock(store, lock, async () => {
-      // Killed pulls leave temporary files behind.
+      // Removes the temporary files of killed pulls. No other pull can use them, because this one has the lock.
       for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
       const done = (result: PullResult): void => {
         progress.end();
@@ -61,7 +61,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
       return result;
     });
   } catch (error) {
-    // An abort can make any step fail with any error.
+    // An abort makes the running step fail with some other error, whose message would mislead.
     if (request.signal.aborted)
       throw new CliError('stopped; fetched blocks are kept, and the same command continues from here', EXIT.interrupted);
     throw explained(folder, error);
@@ -73,19 +73,22 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
       removeWorkFiles(folder);
       rmdirSync(work);
     } catch {
-      // The folder is not empty: another pull is using it.
+      // The folder of temporary files is not empty, because another pull is using it.
     }
   }
 }
 
 /**
- * Tells whether the pull only converts blocks of a node to rows. Each block is little work for DuckDB, so a second thread
- * would mostly wait for the first.
+ * True if the pull only reads blocks of a node. Then DuckDB only writes their rows, which is so little work that a
+ * second thread would mostly wait.
  */
 const readsBlocks = ({ from, donors, history }: PullRequest): boolean =>
   from instanceof NodeUrl && donors === undefined && history === undefined;
 
-/** Pulls from a node. Calls `done` after the first pull. With `runBuild`, continues until the signal aborts. */
+/**
+ * Pulls from a node, and calls `done`. If `runBuild` is given, then pulls and builds each new block until the signal
+ * aborts.
+ */
 async function pullFromNode(
   request: PullRequest,
   { url, folder, done }: { readonly url: URL; readonly folder: string; readonly done: (result: PullResult) => void },
@@ -124,7 +127,7 @@ async function openSource(request: PullRequest & { readonly from: URL }, folder:
   if (manifest === undefined) return new HttpSource(base, client, folder);
   const mirror = new MirrorSource(base, manifest, client, folder);
   if (manifest.rows === undefined) return mirror;
-  // A folder has either records or rows, because a build publishes rows only if it has all of them.
+  // Rows must not join records in a folder, because a build publishes rows only if it has the rows of all blocks.
   if (listPulledFiles(folder).every(({ digest }) => digest === undefined))
     return new RowsSource(mirror, base, client, folder, request.limits);
   log.notice(`${base} publishes rows, which are pulled faster and have more; give another folder with --to to pull them`);

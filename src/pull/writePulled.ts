@@ -1,4 +1,4 @@
-/** Writes files atomically: a temporary file, synced and renamed. Throws system errors, which `explained` converts. */
+/** Writes files atomically: syncs a temporary file and renames it. Throws system errors, which `explained` converts. */
 import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { appendFile, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ const compress = promisify(gzip);
 
 let count = 0;
 
-/** Describes a fetched file at its final path. */
+/** A fetched file at its final path. */
 export interface Fetched {
   /** Relative to the folder `pulled`. */
   readonly path: string;
@@ -38,16 +38,18 @@ export function removeWorkFiles(folder: string): void {
   for (const name of names) rmSync(join(work, name), { force: true });
 }
 
-/** Characters of records per gzip member. */
+/** Characters of records after which a gzip member ends. */
 const MEMBER_LENGTH = 4 * 1024 * 1024;
 
-/** Adds the next records of a block. Rejects with a BadBlockError for another block's record or a wrong order. */
+/**
+ * Adds the next records of a block. Rejects with a BadBlockError for a record of another block or out of served order.
+ */
 export type AddRecords = (records: readonly ActivityRecord[]) => Promise<void>;
 
 /**
- * Writes a block's file with the records that `fill` adds, and moves it to its path unless `check` throws for its
- * digest. The file has one JSON record per line, or `[]` for a block without records. Writes records while `fill` reads
- * more, so that a block of any size takes little memory.
+ * Writes a block's file with the records that `fill` adds. Then moves it to its path, unless `check` throws for the
+ * digest of the records. The file has one JSON record per line, or `[]` for a block without records. Writes records
+ * while `fill` reads more, so that a block of any size takes little memory.
  */
 export async function writeBlock(
   folder: string,
@@ -87,8 +89,8 @@ export async function writeBlock(
 }
 
 /**
- * Moves a temporary file to its final path and writes its checksum file. Removes the old checksum first, so that a
- * killed pull can leave a file without a checksum, but never with a wrong one.
+ * Moves a temporary file to its final path and writes its checksum file. Removes the old checksum file first, so that a
+ * killed pull may leave a file without a checksum, but never one with the checksum of another file.
  */
 export async function putInPlace(folder: string, temporary: string, path: string): Promise<void> {
   const checksum = `${join(folder, path)}${CHECKSUM_ENDING}`;
@@ -100,14 +102,16 @@ export async function putInPlace(folder: string, temporary: string, path: string
   renameSync(`${temporary}${CHECKSUM_ENDING}`, checksum);
 }
 
-/** Replaces the table of runes if it differs. An unchanged file keeps its time, so builds need not read it again. */
+/**
+ * Replaces the table of runes if it differs. An unchanged file keeps its modification time, so builds need not read it.
+ */
 export async function putRunes(folder: string, temporary: string): Promise<void> {
   const path = join(folder, RUNES_FILE);
   const isSame = existsSync(path) && hasChecksum(path) && readFileSync(path).equals(readFileSync(temporary));
   if (!isSame) await putInPlace(folder, temporary, RUNES_FILE);
 }
 
-/** Syncs a file to disk without blocking other requests. */
+/** Syncs a file to disk without blocking the event loop. */
 async function sync(path: string): Promise<void> {
   const file = await open(path, 'r');
   try {
@@ -127,7 +131,7 @@ export function removeFiles(folder: string, files: readonly PulledFile[]): void 
 
 /**
  * Saves a stream as a file. Throws a BuildError if the disk fails, otherwise the stream's own error. `pipeline` passes
- * an error to both streams, so the first error event names the cause.
+ * an error of one stream to the other, so only the first error event has the cause.
  */
 export async function saveStream(folder: string, stream: Readable, path: string, signal: AbortSignal): Promise<void> {
   let first: { readonly error: unknown } | undefined;

@@ -1,4 +1,6 @@
-/** Pulls blocks from a server of the API. Reads the pages of each block, up to the tip in the server's status. */
+/**
+ * Pulls blocks from a server of the API: reads the activity pages of each block, up to the tip in the server's status.
+ */
 import { z } from 'zod';
 import { InputError } from '../../errors.ts';
 import { BadBlockError, type BlockIdentity, CheckedBlock } from '../blockIdentity.ts';
@@ -12,10 +14,10 @@ import { type EtchingList, parseEtchingPage } from './pullEtchings.ts';
 /** First block of Bitcoin's main chain that can contain runes, by the runes protocol. */
 const FIRST_RUNE_BLOCK = 840_000;
 
-/** Limit to use if the server does not tell its largest limit. */
+/** Records per page if the server does not tell its largest limit. */
 const COMMON_LIMIT = 60;
 
-/** Larger than any server's limit, so that the error response names the largest limit. */
+/** Limit that every server rejects with an error response, which names its largest limit. */
 const TOO_MUCH = 1_000_000;
 
 /** Records per page if the server has no limit. */
@@ -23,7 +25,7 @@ const LARGEST_PAGE = 5000;
 
 const status = z.object({ block_height: z.int().min(0).max(HIGHEST).nullish() });
 
-/** Number of blocks below the tip among which to search the last block with records. */
+/** Maximum number of blocks, from the tip down, to search for the last block with records. */
 const MOST_EMPTY = 100;
 
 export class HttpSource implements Source {
@@ -54,8 +56,8 @@ export class HttpSource implements Source {
   }
 
   /**
-   * Finds the last block with records, at or below the tip. An empty block at the tip may be incomplete, because a
-   * server may report a block in its status before it has read the block's records.
+   * Finds the last block with records, at or below the tip. Does not trust empty blocks above it: a server may report a
+   * block in its status before it has read the block's records.
    */
   async #lastWithRecords(tip: number): Promise<number> {
     for (let height = tip; height >= 0 && height > tip - MOST_EMPTY; height -= 1) {
@@ -103,7 +105,7 @@ export class HttpSource implements Source {
     return this.#get(`/runes/v1/blocks/${height}/activity?offset=${offset}&limit=${limit}`, parsePage, bytesOf(limit));
   }
 
-  /** Asks for a limit that is too large, and reads the server's largest limit from the error response. */
+  /** Requests a limit that is too large, and reads the server's largest limit from the error response. */
   async #largestLimit(tip: number): Promise<number> {
     const path = `/runes/v1/blocks/${tip}/activity?offset=0&limit=${TOO_MUCH}`;
     const { body, refusal } = await this.#client.get(this.name + path, parsePage, bytesOf(TOO_MUCH));

@@ -1,6 +1,6 @@
 /**
- * Reads a block from the pages of its list, which may change between two requests. Checks every size against a limit
- * before use, so that a broken or hostile source cannot fill the memory.
+ * Reads a block from the pages of its activity, which may change between two requests. Checks every size against a
+ * limit before use, so that a broken or hostile source cannot fill the memory.
  */
 import { z } from 'zod';
 import type { ActivityRecord } from '../../contract/contractJson.ts';
@@ -9,21 +9,21 @@ import { InputError } from '../../errors.ts';
 import { BadBlockError } from '../blockIdentity.ts';
 import type { AddRecords } from '../writePulled.ts';
 
-/** Most bytes of a record or an etching in a page, on average. Most records have 600. */
+/** Maximum average size of a record or an etching in a page, in bytes. A typical record has 600. */
 const MOST_BYTES = 2048;
 
-/** Returns the most bytes of a page with this many records, including the JSON around the records. */
+/** Returns the maximum size in bytes of a page with this many records, including the JSON around the records. */
 export const bytesOf = (records: number): number => 64 * 1024 + records * MOST_BYTES;
 
-/** Fewest bytes of JSON per value, on average. Records and etchings have 25. */
+/** Minimum average number of JSON bytes per value. Records and etchings have 25. */
 const BYTES_PER_VALUE = 8;
 
-/** Most values in a page: 40 for each of 100,000 records. */
+/** Maximum number of JSON values in a page: 40 for each of 100,000 records. */
 const MOST_VALUES = 4_000_000;
 
 /**
- * Parses the JSON of a page. Throws an Error if it has too many values: parsed values such as those of `[[],[],[]]`
- * take ten times the memory of their text.
+ * Parses the JSON of a page. Throws an Error if it has too many values for its length, because parsed values such as
+ * those of `[[],[],[]]` take ten times the memory of their text.
  */
 export function parsePageJson(text: string): unknown {
   const most = 100 + Math.min(text.length / BYTES_PER_VALUE, MOST_VALUES);
@@ -62,15 +62,15 @@ export function parsePage(text: string): Page {
 }
 
 /**
- * Most records of a block: layout archive stores the number of a transaction's records in 24 bits. The largest blocks
- * of mainnet have some ten thousand records. A block has room for less than a million.
+ * Maximum number of records of a block, because layout archive stores the number of a transaction's records in 24 bits.
+ * The largest blocks of mainnet have some ten thousand records, and a block has room for less than a million.
  */
 export const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
- * Reads all records of a block, and adds them page by page. `read` fetches a window of the block's list. Throws a
- * BadBlockError if totals or sizes of the pages do not match, as when the source replaces the block between two
- * requests. Throws an InputError for a block with more records than any block has.
+ * Reads all records of a block, and passes them to `add` page by page. `read` fetches a window of the block's activity.
+ * Throws a BadBlockError if totals or sizes of the pages do not match, for example because the source replaced the
+ * block between two requests. Throws an InputError for more than MOST_RECORDS records.
  */
 export async function readBlock(
   height: number,

@@ -1,14 +1,14 @@
 /**
- * Reads the files of another mirror's archive. Because blocks are pulled in ascending order, it fetches each file in
- * full, once, and keeps the file until its blocks are read. That takes thousands of requests for all of history instead
- * of millions.
+ * Reads the files of another mirror's archive. Fetches each file completely, instead of a part for each block, and
+ * keeps the last few files. Blocks are pulled in ascending order, so each file is fetched once: all of history takes
+ * thousands of requests instead of millions.
  */
 import { openFile } from '../../contract/archiveFile.ts';
 import { archiveNameOf } from '../../pages/filePaths.ts';
 import { BadBlockError } from '../blockIdentity.ts';
 import type { Client } from '../httpClient.ts';
 
-/** Most files to keep, enough for the blocks that are pulled in parallel. */
+/** Maximum number of files to keep, enough for the blocks that are pulled in parallel. */
 const MOST_FILES = 4;
 
 export class WholeFiles {
@@ -23,8 +23,8 @@ export class WholeFiles {
   }
 
   /**
-   * Returns a complete file, undefined if the mirror does not have it. Rejects if content and tail do not match the
-   * file's name.
+   * Returns a complete file, undefined if the mirror does not have it. Rejects if the file does not match its name,
+   * which is a hash of its content.
    */
   read(path: string): Promise<Uint8Array | undefined> {
     const file = this.#files.get(path) ?? this.#fetch(path);

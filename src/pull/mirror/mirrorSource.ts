@@ -1,6 +1,6 @@
 /**
- * Pulls blocks from another mirror of this program. The mirror's digests tell which blocks differ, and verify the
- * fetched blocks. The page map finds pages in the mirror's files, so the mirror's host needs no code.
+ * Pulls blocks from another mirror of this program. The mirror's digests tell which blocks to fetch, and verify the
+ * fetched blocks. The page map finds pages in the mirror's files, so the mirror's host need not run code.
  */
 import { gunzipSync } from 'node:zlib';
 import { type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
@@ -23,16 +23,19 @@ import { bytesOf, type Page, parsePage, readBlock } from './blockPages.ts';
 import { WholeFiles } from './mirrorFiles.ts';
 import { type EtchingList, type EtchingPage, parseEtchingPage } from './pullEtchings.ts';
 
-/** Most bytes of a manifest. A range of heights takes some 18, so a testnet with a gap after each block needs 9 MB. */
+/**
+ * Maximum size of a manifest, in bytes. A range of heights takes some 18 bytes, so the manifest of a testnet with a gap
+ * after each block has 9 MB.
+ */
 const MANIFEST_BYTES = 16 * 1024 * 1024;
 
 /**
- * Most ranges of heights that a source may list as read. The time to join two lists grows with the product of their
- * lengths.
+ * Maximum number of ranges of heights that a source may list as read, because the time to join two lists of ranges
+ * grows with the product of their lengths.
  */
 const MOST_RUNS = 10_000;
 
-/** Most bytes of a digest file. Each of its 1,000 lines has some 190. */
+/** Maximum size of a digest file, in bytes. Each of its 1,000 lines has some 190 bytes. */
 const DIGESTS_BYTES = 1024 * 1024;
 
 /**
@@ -40,7 +43,8 @@ const DIGESTS_BYTES = 1024 * 1024;
  * another format version, or values that no chain of blocks has.
  */
 export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
-  // Another program may answer with any text. Invalid JSON counts as cut off, so the request is retried.
+  // Text that does not begin with `{` comes from another program. Invalid JSON after `{` may be a body that was cut
+  // off: JSON.parse() throws, so the client retries the request.
   const parse = (text: string): unknown => (text.startsWith('{') ? JSON.parse(text) : undefined);
   const { body } = await client.get(`${base}/${MANIFEST_PATH}`, parse, MANIFEST_BYTES);
   const { generator, format } = Object(body) as Readonly<Record<string, unknown>>;
@@ -54,8 +58,8 @@ export async function findManifest(base: string, client: Client): Promise<Manife
 }
 
 /**
- * Describes the first value in a manifest that no chain of blocks has. Returns undefined for a plausible manifest.
- * Called before any other use of the values.
+ * Describes the first value in a manifest that no chain of blocks has. Returns undefined for a plausible manifest. Must
+ * be called before the values are used, because they decide how much a pull reads.
  */
 export function impossible({ heights, blocks, tip, sources = [] }: Manifest): string | undefined {
   const read = sources.flatMap((source) => source.blocks);
@@ -77,7 +81,9 @@ export interface Listing {
   readonly blocks: readonly BlockDigest[];
 }
 
-/** Reads the manifest and all digests. Retries if they do not match, because a build may be replacing the mirror. */
+/**
+ * Reads the manifest and all digests. Retries if they do not match, because a build may just be replacing the files.
+ */
 export async function readListing(base: string, client: Client): Promise<Listing> {
   return client.persist(base, async () => {
     const found = await findManifest(base, client);
@@ -87,7 +93,7 @@ export async function readListing(base: string, client: Client): Promise<Listing
       const { status, body } = await client.get(`${base}/${path}`, (text) => readDigests(text, path), DIGESTS_BYTES);
       if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
       for (const block of body) blocks.push(block);
-      // Bounds the memory for blocks of a wrong digest file.
+      // Too many blocks are an error below. Stop here, so that wrong digest files cannot fill the memory.
       if (blocks.length > found.blocks) break;
     }
     if (blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest) {
@@ -97,7 +103,7 @@ export async function readListing(base: string, client: Client): Promise<Listing
   });
 }
 
-/** Returns a reader of the files of a mirror's archive. It fetches complete files and compares them with their names. */
+/** Returns a reader of a mirror's archive. It fetches complete files, and compares each file with its name. */
 export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFile>, 'read' | 'inflate'> {
   const archive = new WholeFiles(base, client);
   return {
@@ -117,7 +123,8 @@ export class MirrorSource implements Source {
   get heightsRead(): Heights[] {
     const { sources = [], lists, heights } = this.#manifest;
     const [first, last] = [heights[0]?.[0], heights.at(-1)?.[1]];
-    // Without a list of the blocks read, complete counts of mints and burns still prove that the mirror has all blocks.
+    // Without `sources`, a mirror that counts mints and burns still has all blocks of its range, because counts need
+    // them.
     if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
     return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
   }
@@ -220,7 +227,7 @@ export class MirrorSource implements Source {
       throw new BadBlockError('is not part of the mirror');
     } catch (error) {
       if (error instanceof CliError || error instanceof PassingError) throw error;
-      // The page map cannot read a file: the file is damaged, or its upload has not finished.
+      // A file is damaged, or its upload has not finished. The retry must read the files again, not the cached copies.
       this.#mirror = this.#fresh();
       if (error instanceof MissingFileError) {
         throw new BadBlockError("cannot be read from the mirror's files, which are incomplete or being replaced");

@@ -1,7 +1,7 @@
 /**
  * Pulls the etchings of a server or a mirror into the table of runes, so that builds of the pulled blocks have
- * etchings. The list begins with the newest rune. A pull reads only the newest pages again, because older etchings
- * never change.
+ * etchings. The list of etchings begins with the newest rune. Older etchings never change, so a later pull reads only
+ * the first pages of the list.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,10 +28,10 @@ const COLUMNS = FIELDS.map(({ column }) => column);
 type Row = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface EtchingPage {
-  /** The limit that the source applied. */
+  /** Limit that the source applied, which may be smaller than requested. */
   readonly limit: number;
   readonly total: number;
-  /** Newest first. Some servers leave runes out of their pages. */
+  /** Newest first. Some servers omit runes. */
   readonly runes: readonly Row[];
 }
 
@@ -41,7 +41,7 @@ export interface EtchingList {
   readonly isCounted: boolean;
   /** Reads a window. Returns undefined if the source does not have etchings. */
   read(limit: number, offset: number): Promise<EtchingPage | undefined>;
-  /** Runs `step` again after a failure that may pass. */
+  /** Runs `step`, and retries it after a PassingError. `what` names the request in messages. */
   persist<T>(what: string, step: () => Promise<T>): Promise<T>;
 }
 
@@ -70,25 +70,25 @@ const etching = z.object({
   location: z.object({
     block_hash: hash,
     block_height: count,
-    // A server may lack it for rune 0, which the protocol itself etched.
+    // A server may have an empty id for rune 0: the protocol itself defines this rune, and no transaction etched it.
     tx_id: z.union([hash, z.literal('')]),
     tx_index: count,
     timestamp: count,
   }),
 });
 
-/** Most runes that a list may have. The main chain has 270,000 in 2026. */
+/** Maximum number of runes that a list may have. Mainnet has 270,000 in 2026. */
 export const MOST_RUNES = 10_000_000;
 
 const list = z.object({ limit: count.min(1), total: count, results: z.array(z.unknown()) });
 
 /**
- * Parses a window of the list of etchings in either dialect. A cap has decimals in `hiro` and none in `contract`; in
- * both, its digits without the decimal point are the count. Throws a SyntaxError or a ZodError.
+ * Parses a window of the list of etchings in either dialect. A cap has a decimal point in dialect `hiro`, and none in
+ * `contract`. Its digits without the point are the maximum number of mints in both. Throws a SyntaxError or a ZodError.
  */
 export function parseEtchingPage(body: string): EtchingPage {
-  // Heights may exceed the precision of a number. The pattern never matches inside a text, because JSON escapes quotes
-  // there.
+  // Heights may exceed the precision of a JavaScript number, so they are quoted before JSON.parse(). The pattern cannot
+  // match inside a JSON string, because quotes are escaped there.
   const quoted = body.replace(/"((?:height|offset)_(?:start|end))":([0-9]+)/g, '"$1":"$2"');
   const { limit, total, results } = list.parse(parsePageJson(quoted));
   return { limit, total, runes: parseResults(results, etching).map(rowOf) };
@@ -116,9 +116,11 @@ function rowOf({ mint_terms: terms, supply, location, ...rune }: z.infer<typeof 
 export interface EtchingPull {
   /** The folder `pulled`. */
   readonly folder: string;
-  /** Runes up to this height are settled. If the table has a settled rune, the list below that rune has not changed. */
+  /**
+   * Runes up to this height are settled. If the table has a settled rune, all older runes of the list are unchanged.
+   */
   readonly settled: number;
-  /** Keeps runes that the source lacks, because pulled rows refer to them. */
+  /** True to keep runes that the source lacks, because pulled rows refer to them. */
   readonly keepsOthers: boolean;
 }
 
@@ -159,9 +161,9 @@ export async function pullEtchings(
 }
 
 /**
- * Adds each rune of the list to the file once: from the newest rune to the first settled one that the table has.
- * Returns the SQL condition for the table's rows to keep: that settled rune and all older runes. Returns undefined if
- * the source has no list.
+ * Adds each new rune of the list to the file once. Reads from the newest rune down to the first settled rune that the
+ * table also has. Returns the SQL condition for the rows of the table to keep: this settled rune and all older runes.
+ * Returns undefined if the source has no list.
  */
 async function readNew(
   source: EtchingList,
@@ -208,8 +210,8 @@ async function readNew(
 }
 
 /**
- * True if table and list have equally many runes up to this one. Not checked for old servers, which do not count their
- * runes.
+ * True if table and list have equally many runes up to this one, so no older rune is missing. Always true for old
+ * servers, whose totals do not count the runes.
  */
 async function isSameBelow(source: EtchingList, listed: number, height: number, index: number, store: Store): Promise<boolean> {
   if (!source.isCounted) return true;

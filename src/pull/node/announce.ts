@@ -1,4 +1,4 @@
-/** Tells the user what a pull from a node will do, and whether the node is behind or syncing. */
+/** Logs what a pull from a node will do, and whether the node is behind or syncing. */
 import { count, type Log } from '../../cli/log.ts';
 import type { ChainInfo } from './coreNode.ts';
 
@@ -9,13 +9,16 @@ export interface Look {
   readonly height: number;
   /** Height of the last block to read. */
   readonly last: number;
-  /** Number of pulled blocks that a reorganisation removed. */
+  /** Number of pulled blocks that a reorganisation removed from the chain. */
   readonly replaced: number;
   /** True if the node has no new block, and lacks some of the pulled ones. */
   readonly isBehind: boolean;
 }
 
-/** Logs the blocks to read at the first look, and whenever the node `name` falls behind or begins to sync. */
+/**
+ * Logs the blocks to read if `before`, the last look, is undefined. Logs also whenever the node falls behind or begins
+ * to sync. `name` is the name of the node.
+ */
 export function announce(name: string, log: Log, look: Look, before: Look | undefined): void {
   const { chain, height, last, replaced, isBehind } = look;
   if (before === undefined) {

@@ -1,4 +1,4 @@
-/** Checks that the folder `pulled`, the node and the wanted blocks match. */
+/** Checks that the folder `pulled` belongs to the node's network and has the wanted blocks. */
 import { join } from 'node:path';
 import { InputError } from '../../errors.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
@@ -9,17 +9,20 @@ import { listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
 import { explained } from '../writePulled.ts';
 import type { ChainInfo } from './coreNode.ts';
 
-/** Returns the first of the last `last` blocks, rounded down to the first block of a file. */
+/** Returns the first height of the last `last` blocks, rounded down to the first height of a file. */
 export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
-/** Returns the first height whose rows are written. Throws an InputError if an earlier pull skipped the wanted rows. */
+/**
+ * Returns the first height whose rows are written. An earlier pull has decided it, if there is one. Throws an
+ * InputError if that pull skipped wanted rows.
+ */
 export function firstWanted(
   { from }: WantedBlocks,
   { found, firstHeight, tip, folder }: { found: number | undefined; firstHeight: number; tip: number; folder: string },
 ): number {
   if (from === undefined) return found ?? firstHeight;
   const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
-  // The range of the last N blocks starts lower if the node is behind.
+  // For the last N blocks, a lower height is no error, because it may only mean that the node is behind.
   if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
   throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
     `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,
@@ -33,7 +36,7 @@ export function checkNetwork(found: string | undefined, chain: ChainInfo, node: 
   ]);
 }
 
-/** Throws an InputError if a folder without a ledger has pulled files. */
+/** Called for a folder without a ledger. Throws an InputError if the folder has pulled files. */
 export function checkNew(folder: string): void {
   if (listPulledFiles(folder).length === 0) return;
   if (originsOf(folder).includes('ord')) throw lost(`${join(folder, STATE_FOLDER)} is missing`, folder);
@@ -46,7 +49,7 @@ export function checkNew(folder: string): void {
 export const lost = (what: string, folder: string): InputError =>
   new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder}: the next pull reads all blocks again.`]);
 
-/** Converts errors of the ledger's files to errors with advice. Returns other errors unchanged. */
+/** Converts errors of the ledger's files, and system errors, to errors with advice. Returns other errors unchanged. */
 export function withAdvice(error: unknown, folder: string): unknown {
   if (error instanceof DamagedStateError) return lost(error.message, folder);
   if (error instanceof OtherFormatError) {

@@ -1,8 +1,8 @@
 /**
  * Bitcoin Core node as a source of blocks: chain, raw blocks, and the outputs that inputs spend.
  *
- * Reads blocks over REST if the node has it turned on (`rest=1`), otherwise as hex over RPC. NodePull checks their
- * proof of work.
+ * Reads blocks over REST if the node has REST turned on (`rest=1`), otherwise as hex over RPC. NodePull checks the
+ * proof of work of the blocks.
  */
 import { z } from 'zod';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
@@ -56,17 +56,17 @@ export interface ChainInfo {
   readonly firstStored: number;
 }
 
-/** Most headers in an answer of Bitcoin Core's REST interface. */
+/** Maximum number of headers in an answer of Bitcoin Core's REST interface. */
 const HEADERS_AT_ONCE = 2000;
 
 /**
- * Above this number of transactions, the node sends the JSON of the complete block faster than that of each
- * transaction, because it reads and parses the block at each call. With Core 31 and a block of 0.93 MB, the JSON of the
- * block took 262 ms and each call 28.6 ms.
+ * Above this number of wanted transactions, one call for the JSON of the complete block is faster than a call for each
+ * transaction, because each call makes the node read and parse the block. With Core 31 and a block of 0.93 MB, the
+ * block took 262 ms and each transaction 28.6 ms.
  */
 const MANY_TRANSACTIONS = 10;
 
-/** First versions whose JSON has the outputs that inputs spend: in `getrawtransaction`, and in blocks. */
+/** First versions whose JSON has the outputs that inputs spend: of `getrawtransaction`, and of blocks. */
 const VERSION_WITH_PREVIOUS = { transaction: 250_000, block: 230_000 } as const;
 
 const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or credentials, or 23 or newer with rest=1 in bitcoin.conf.';
@@ -75,9 +75,9 @@ export class BitcoinNode {
   readonly name: string;
   readonly #calls: Calls;
   #hasRest = false;
-  /** False after the node did not answer `rest/spenttxouts` as Core 30 does. */
+  /** False once the node has not answered `rest/spenttxouts` in the expected form. The path is new in Core 30. */
   #hasSpentOutputs = true;
-  /** False after the node did not let the user call `getrawtransaction`. */
+  /** False once the node has refused to let this user call `getrawtransaction`. */
   #hasTransactions = true;
   /** Version number, such as 270100 for 27.1. Undefined if unknown. */
   #version: number | undefined;
@@ -88,8 +88,8 @@ export class BitcoinNode {
   }
 
   /**
-   * Finds the interfaces that the node answers. Throws an InputError if they are not enough, if the server is not
-   * Bitcoin Core, or if it rejects the credentials. Throws a BuildError if the node is unreachable.
+   * Finds out whether the node answers REST and RPC. Throws an InputError if it answers neither, is too old, rejects
+   * the credentials or is not Bitcoin Core. Throws a BuildError if the node is unreachable.
    */
   static async open(options: CallOptions): Promise<BitcoinNode> {
     const { url } = options;
@@ -181,9 +181,9 @@ export class BitcoinNode {
   }
 
   /**
-   * Returns the outputs that inputs of a block spend, in the order of `wanted`. `recentHeight` returns the height of a
-   * transaction in the last blocks, which is too young for a commitment, and undefined for an older transaction. An
-   * older output may get a height above its own, but never one that is too young for a commitment.
+   * Returns the outputs that the `wanted` inputs of a block spend, in the same order. `recentHeight` returns the height
+   * of a transaction that is too young for a commitment, and undefined for an older transaction. The returned height of
+   * an older output may be too high, but is always old enough for a commitment, which is all that the caller checks.
    */
   async previousOutputs(
     block: Block,
@@ -222,7 +222,7 @@ export class BitcoinNode {
     ]);
   }
 
-  /** Throws an InputError if the node does not answer REST. `why` is the reason to need it, as a sentence. */
+  /** Throws an InputError if the node does not answer REST. `why` is the reason for needing REST, as a sentence. */
   checkRest(why: string): void {
     if (this.#hasRest) return;
     throw new InputError(`${this.name} does not answer REST, but ${why}`, ['Set rest=1 in bitcoin.conf and restart the node.']);
@@ -272,7 +272,7 @@ export class BitcoinNode {
     }
   }
 
-  /** Returns undefined if the user of the RPC interface may not request the version. */
+  /** Returns the version. Undefined if the node does not let this user call `getnetworkinfo`. */
   async #askVersion(): Promise<number | undefined> {
     try {
       return (await this.#calls.rpc('getnetworkinfo', [], networkInfo)).version;
@@ -292,7 +292,7 @@ export class BitcoinNode {
     return bytes;
   }
 
-  /** Reads headers over REST from a height on, at most one answer. */
+  /** Reads headers over REST from a height on, at most as many as fit in one answer. */
   async #restHeaders(first: number, last: number): Promise<Header[]> {
     const count = Math.min(last - first + 1, HEADERS_AT_ONCE);
     const bytes = await this.#calls.restBody(`/headers/${count}/${(await this.hashAt(first)) ?? ''}.bin`);
@@ -313,7 +313,7 @@ export class BitcoinNode {
       try {
         const answer = await this.#calls.rest(`/spenttxouts/${block.hash}.bin`, undefined, outputs.feed);
         if (answer.status === 200) return outputs.end();
-        // The answer for an unknown path is empty.
+        // A node that does not know the path answers with an empty body.
         if (textOf(answer.body) !== '') throw this.#calls.missing(answer);
       } catch (error) {
         if (!(error instanceof FormatError)) throw error;
@@ -334,7 +334,8 @@ export class BitcoinNode {
   }
 
   /**
-   * Reads spent outputs from the JSON of each transaction. Undefined if it lacks them or the user may not request it.
+   * Reads spent outputs from the JSON of each transaction. Returns undefined if the JSON lacks them, or if the node
+   * does not let this user call `getrawtransaction`.
    */
   async #fromTransactions(hash: string, wanted: readonly WantedInput[]): Promise<PreviousOutput[] | undefined> {
     const byTransaction = new Map<string, WantedInput[]>();

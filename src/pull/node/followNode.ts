@@ -26,8 +26,8 @@ export interface FollowOptions {
 }
 
 /**
- * Runs until the signal aborts. Logs and retries if a build fails or the node does not answer. A build that runs at that
- * moment goes on, so the caller must end the process, which is safe at any moment of a build.
+ * Runs until the signal aborts. Logs and retries if a build fails or the node does not answer. A build that runs when
+ * the signal aborts is not stopped. So the caller must end the process, which is safe at any moment of a build.
  */
 export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log, progress: Progress): Promise<void> {
   const { signal } = options;
@@ -64,7 +64,7 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
     } catch (error) {
       if (signal.aborted) break;
       if (!(error instanceof BuildError)) throw error;
-      // The last build may lack some pulled blocks.
+      // The pull may have written blocks before it failed, so the next round must build even without new blocks.
       built = false;
       log.notice(`${error.message}; trying again in ${LOST_MS / 1000} s`);
       await pause(LOST_MS, signal);
@@ -79,8 +79,8 @@ const round = (ms: number): number => Math.round(ms / 100) / 10;
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
 
 /**
- * Runs a build. If it fails, logs what it said and returns false. Returns false if the signal aborts. Throws a UsageError
- * for bad arguments.
+ * Runs a build. If it fails, logs its notices and its error, and returns false. Returns false also if the signal
+ * aborts. Throws a UsageError for bad arguments.
  */
 async function build({ folder, runBuild, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;

@@ -1,4 +1,4 @@
-/** Double SHA-256, the hash function for the ids of blocks and transactions. */
+/** Double SHA-256, the hash function of block hashes and transaction ids. */
 import * as crypto from 'node:crypto';
 import type { Hash256 } from '../../runes/bytes.ts';
 
@@ -12,12 +12,12 @@ export function hash256With(hash: OneCallHash | undefined): Hash256 {
     const sha256 = (bytes: Uint8Array) => crypto.createHash('sha256').update(bytes).digest();
     return (bytes) => sha256(sha256(bytes));
   }
-  // A short string costs much less than a buffer with memory of its own.
+  // Asks for strings ('binary'): a short string takes much less memory than a Buffer, which is allocated separately.
   const first = Buffer.alloc(HASH_BYTES);
   return (bytes) => {
     first.write(hash('sha256', bytes, 'binary'), 'latin1');
     const text = hash('sha256', first, 'binary');
-    // The memory of so small an array is part of the object, unlike that of a Buffer.
+    // A Uint8Array, because V8 stores the bytes of such a small array inside the object, unlike the bytes of a Buffer.
     const digest = new Uint8Array(HASH_BYTES);
     for (let i = 0; i < HASH_BYTES; i++) digest[i] = text.charCodeAt(i);
     return digest;

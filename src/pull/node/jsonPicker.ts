@@ -1,23 +1,23 @@
 /**
- * Picks a few values from JSON of any size without keeping all of it in memory. The JSON of a block whose transactions
- * spend long scripts may have a gigabyte.
+ * Picks a few values from JSON of any size, which it reads in parts. The complete JSON may be too large for memory: a
+ * gigabyte for a block whose transactions spend long scripts.
  */
 import { PassingError } from '../httpConnections.ts';
 
-/** Longest picked value, in bytes: the hex of the longest script that can be spent. */
+/** Maximum length of a picked value, in bytes: the hex of the longest script that can be spent. */
 const LONGEST_VALUE = 20_000;
 
-/** Deepest nesting. Answers of Bitcoin Core have less than 10 levels. */
+/** Maximum depth of nesting. Answers of Bitcoin Core have less than 10 levels. */
 const DEEPEST = 50;
 
-/** Wanted keys and indexes below a value, as a tree. */
+/** Node of the tree of wanted paths. Its children are the wanted keys or indexes of a value. */
 interface Node {
   readonly children: Map<string, Node>;
-  /** Indexes of the paths that end here. */
+  /** Indexes of the paths that end at this node. */
   readonly paths: number[];
 }
 
-/** Object or array whose end was not read yet. */
+/** Open object or array: its end was not read yet. */
 interface Frame {
   readonly node: Node | undefined;
   readonly isArray: boolean;
@@ -32,7 +32,7 @@ const byteOf = (character: string): number => character.charCodeAt(0);
 const [QUOTE, COMMA, COLON, BACKSLASH] = [byteOf('"'), byteOf(','), byteOf(':'), byteOf('\\')];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [byteOf('['), byteOf(']'), byteOf('{'), byteOf('}')];
 
-/** Returns the offset of the next such byte, or the length of the chunk if there is none. */
+/** Returns the offset of the next `byte`, or the length of the chunk if there is none. */
 function placeOf(byte: number, chunk: Uint8Array, from: number): number {
   const at = chunk.indexOf(byte, from);
   return at < 0 ? chunk.length : at;
@@ -51,7 +51,7 @@ export class JsonPicker {
   readonly #open: Frame[];
   #inString = false;
   #isEscaped = false;
-  /** Text of the current string, number or word. Undefined if it is not wanted. */
+  /** Text of the current string, number or literal. Undefined if this text is not wanted. */
   #text: string | undefined;
 
   /** A path is a list of object keys and array indexes that lead to a value. */
@@ -82,7 +82,7 @@ export class JsonPicker {
           this.#isEscaped = false;
           continue;
         }
-        // Most bytes are in long strings of hex, so indexOf() finds their ends faster than a loop.
+        // Skips to the next quote or backslash with indexOf(), because most bytes are in long strings of hex.
         if (backslash < i) backslash = placeOf(BACKSLASH, chunk, i);
         const quote = placeOf(QUOTE, chunk, i);
         i = Math.min(quote, backslash);
@@ -111,7 +111,7 @@ export class JsonPicker {
     return frame;
   }
 
-  /** True if the text that begins is a key in an object with wanted values, or a wanted value. */
+  /** True if the next text is a key of an object with wanted values, or a wanted value. */
   get #isWanted(): boolean {
     const { node, current, isKey } = this.#frame;
     return isKey ? node !== undefined : (current?.paths.length ?? 0) > 0;
@@ -149,7 +149,7 @@ export class JsonPicker {
         frame.current = frame.isArray ? frame.node?.children.get(String(frame.index)) : undefined;
         break;
       default:
-        // Character of a number or a word, or white space.
+        // White space, or a character of a number, `true`, `false` or `null`.
         if (byte > 0x20 && this.#isWanted) this.#text = (this.#text ?? '') + String.fromCharCode(byte);
     }
   }
@@ -163,7 +163,7 @@ export class JsonPicker {
     this.#text = undefined;
   }
 
-  /** Stores the current string, number or word if it is wanted. */
+  /** Stores the current string, number or literal if it is a wanted value. */
   #endValue(): void {
     const { current, isKey } = this.#frame;
     if (this.#text !== undefined && !isKey) for (const i of current?.paths ?? []) this.values[i] = this.#text;

@@ -1,9 +1,10 @@
 /**
- * Checks a start against the node: asks it for outputs of the mirror's ledger, once the pull has reached the tip. Each
- * must be an unspent output of the node, with the same height and the same address. That finds outputs that a mirror
- * invented or gave to another owner. It does not find wrong amounts or missing outputs, because a node knows no runes.
+ * Checks a start against the node. When the pull has reached the tip, asks the node for outputs of the mirror's ledger.
+ * Each must be an unspent output of the node, with the same height and the same address. This finds outputs that the
+ * mirror invented or gave to another owner. It does not find wrong amounts or missing outputs, because a node knows
+ * nothing about runes.
  *
- * The start chooses the outputs at random after it has downloaded the ledger, so the mirror cannot know which ones.
+ * The pull chooses the outputs at random after it has downloaded the ledger, so the mirror cannot know which ones.
  */
 import { randomInt } from 'node:crypto';
 import { open } from 'node:fs/promises';
@@ -20,7 +21,7 @@ import type { BitcoinNode } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { COINS_AT_ONCE, type Coin } from './nodeAnswers.ts';
 
-/** Which outputs of a start to check: a random sample, or all. */
+/** Outputs of a start to check: a random sample, or all. */
 export type Check = 'sample' | 'all';
 
 /** An output as the mirror describes it. */
@@ -32,13 +33,13 @@ export interface ClaimedOutput {
   readonly address: string;
 }
 
-/** Most differences that a message names. */
+/** Maximum number of differences that a message lists. */
 const SHOWN = 5;
 
-/** Attempts to ask for the same outputs while the node gets new blocks. */
+/** Maximum number of attempts to ask for the same outputs. An attempt fails if the node gets a new block meanwhile. */
 const MOST_ATTEMPTS = 5;
 
-/** Yields all outputs. After the last one, the file at `path` has the chosen ones, a line each. */
+/** Yields all outputs. After the last output, the file at `path` has the outputs to check, one per line. */
 export async function* choosing<Output extends ClaimedOutput>(
   outputs: AsyncIterable<Output>,
   path: string,
@@ -55,7 +56,8 @@ export async function* choosing<Output extends ClaimedOutput>(
       if (check === 'all') lines.add(line);
       else if (!exceeds(limits, 'locatedOutputs', seen)) chosen.push(line);
       else {
-        // The nth output replaces a chosen one with the probability limit / n, so all are chosen with the same one.
+        // Reservoir sampling: the nth output replaces a chosen one with probability limit / n. So all outputs have the
+        // same probability to be chosen in the end.
         const at = randomInt(seen);
         if (at < chosen.length) chosen[at] = line;
       }
@@ -88,15 +90,17 @@ interface Locating {
   readonly catchUp: () => Promise<unknown>;
 }
 
-/** Numbers of outputs that the node was asked for, and that were not asked for because later blocks spent them. */
+/**
+ * Numbers of outputs. `asked`: the node was asked for them. `spent`: not asked for, because later blocks spent them.
+ */
 export interface Located {
   readonly asked: number;
   readonly spent: number;
 }
 
 /**
- * Asks for all chosen outputs that are unspent in the ledger. Throws a WrongStartError that names outputs which differ,
- * and a BuildError if the node's chain changes too often.
+ * Asks the node for all chosen outputs that are still unspent in the ledger. Throws a WrongStartError that lists the
+ * outputs that differ, and a BuildError if the node's chain changes too often.
  */
 export async function locateStart(locating: Locating, node: BitcoinNode, progress: Progress): Promise<Located> {
   const { path, concurrency } = locating;
@@ -129,7 +133,7 @@ export async function locateStart(locating: Locating, node: BitcoinNode, progres
   return total;
 }
 
-/** Checks some outputs. Returns how many of them are unspent. */
+/** Checks some outputs. Returns the number of those that are still unspent in the ledger. */
 async function locateGroup(group: readonly ClaimedOutput[], locating: Locating, node: BitcoinNode): Promise<number> {
   const { ledger, network, signal, catchUp } = locating;
   for (let attempt = 1; ; attempt++) {

@@ -1,4 +1,4 @@
-/** Schemas of Bitcoin Core's answers, and the largest sizes. */
+/** Schemas and parsers of Bitcoin Core's answers, and the maximum sizes of the answers. */
 import { z } from 'zod';
 import { hex64 } from '../../contract/schemas.ts';
 import { copyOf, hashText, uint32At } from '../../runes/bytes.ts';
@@ -12,7 +12,7 @@ import { compactSize, LONGEST_SCRIPT, VALUE_BYTES } from './spentOutputs.ts';
 /** Largest block that Bitcoin's rules allow, in bytes. */
 export const LARGEST_BLOCK = 4_000_000;
 
-/** Bytes around the result in an answer of the RPC interface. */
+/** Maximum number of bytes around the result in an answer of the RPC interface. */
 export const ENVELOPE_BYTES = 1000;
 
 const height = z.int().min(0).max(HIGHEST);
@@ -39,14 +39,14 @@ export function bytesOf(hex: string): Uint8Array {
   return bytes;
 }
 
-/** Output to look up: id of the transaction that spends it, index of the input, and path of the transaction in JSON. */
+/** Input whose spent output is wanted: transaction id, index of the input, and path of the transaction in the JSON. */
 export interface WantedInput {
   readonly txid: string;
   readonly input: number;
   readonly path: readonly (string | number)[];
 }
 
-/** Picks the outputs that inputs spend from JSON with the spending transactions. Reads the JSON in parts. */
+/** Picks the outputs that the wanted inputs spend from the JSON of their transactions. Reads the JSON in parts. */
 export class PreviousOutputs extends JsonPicker {
   readonly #wanted: readonly WantedInput[];
 
@@ -95,19 +95,19 @@ export interface Coins {
   readonly coins: readonly (Coin | undefined)[];
 }
 
-/** Most outpoints that one request of `rest/getutxos` may have. */
+/** Maximum number of outpoints in a request of `rest/getutxos`. */
 export const COINS_AT_ONCE = 15;
 
 /** Largest answer of `rest/getutxos`, in bytes. */
 export const LARGEST_COINS = 100 + COINS_AT_ONCE * (30 + LONGEST_SCRIPT);
 
-/** Offset of the tip's hash in an answer, and of the bits that tell which outpoints were found. */
+/** Offsets in an answer: of the tip's hash, and of the bits that tell which outpoints were found. */
 const [TIP_AT, BITS_AT] = [4, 37];
 
 /**
- * Parses the binary answer of `rest/getutxos` for `count` outpoints: height and hash of the tip, a bit for each
- * outpoint, and for each one that was found 4 unused bytes, height, value and script. Throws a PassingError for other
- * bytes.
+ * Parses the binary answer of `rest/getutxos` for `count` outpoints. It has height and hash of the tip, then a bit for
+ * each outpoint, then for each outpoint that was found: 4 unused bytes, height, value and script. Throws a PassingError
+ * for other bytes.
  */
 export function readCoins(bytes: Uint8Array, count: number): Coins {
   let at = BITS_AT + Math.ceil(count / 8);

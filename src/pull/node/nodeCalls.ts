@@ -1,4 +1,4 @@
-/** Calls of Bitcoin Core's REST and RPC interfaces: meaning of status and error codes, and retries. */
+/** Calls Bitcoin Core's REST and RPC interfaces. Converts statuses and error codes to errors, and retries. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { misfitOf } from '../../contract/schemas.ts';
@@ -10,7 +10,9 @@ import { type CredentialOptions, Credentials } from './rpcCredentials.ts';
 /** Error codes of Bitcoin Core (src/rpc/protocol.h). */
 export const RPC_CODES = { parameter: -8, warmingUp: -28 } as const;
 
-/** Thrown when Bitcoin Core answers an RPC call with an error. Retried unless the caller handles the code. */
+/**
+ * Thrown when Bitcoin Core answers an RPC call with an error. `persist` retries the call unless its step catches this.
+ */
 export class RpcError extends PassingError {
   constructor(
     readonly code: number,
@@ -20,7 +22,7 @@ export class RpcError extends PassingError {
   }
 }
 
-/** Thrown while the node is starting. The message is the step that the node reports. */
+/** Thrown while the node is starting. The message is the stage of the start that the node reports. */
 class WarmingUpError extends Error {}
 
 /** Thrown when the node's request queue is full. */
@@ -35,9 +37,9 @@ export class CredentialsError extends InputError {}
 export class ForbiddenError extends InputError {}
 
 export interface CallOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'>, CredentialOptions {
-  /** Most parallel requests. */
+  /** Maximum number of parallel requests. */
   readonly concurrency: number;
-  /** Called with messages for users, such as about a retry. */
+  /** Receives messages for the user, such as about a retry. */
   readonly onNotice: (message: string) => void;
 }
 
@@ -47,7 +49,7 @@ const SMALL_ANSWER = 1_000_000;
 /** Pause between two requests to a node that is starting, as a multiple of `pauseMs`. */
 const WARM_UP_PAUSES = 4;
 
-/** In JSON-RPC 2.0, an answer has one of the two fields. In 1.0 it has both. */
+/** Answer of the RPC interface. It has one of the two fields in JSON-RPC 2.0, and both in 1.0. */
 const envelope = z.object({ result: z.unknown().optional(), error: z.object({ code: z.int(), message: z.string() }).nullish() });
 
 export class Calls {
@@ -60,7 +62,7 @@ export class Calls {
   /** Undefined if only REST is used. */
   credentials: Credentials | undefined;
   #isWarmingUp = false;
-  /** Most parallel requests. */
+  /** Maximum number of parallel requests, which `persist` may lower. */
   #atOnce: number;
   #running = 0;
   /** Resolve functions of waiting requests. */
@@ -83,9 +85,9 @@ export class Calls {
   }
 
   /**
-   * Runs `step` until it succeeds. Limits the retries after a PassingError, but not while the node is starting. Halves
-   * the number of parallel requests if the node's queue is full, because other programs use the queue too. `what` names
-   * the request in messages.
+   * Runs `step` until it succeeds. The number of retries after a PassingError is limited. Waits without limit while the
+   * node is starting. If the node's queue is full, because other programs use it too, halves the number of parallel
+   * requests. `what` names the request in messages.
    */
   persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     return this.#client.persist(`${what} of ${this.name}`, async () => {
@@ -110,8 +112,8 @@ export class Calls {
   }
 
   /**
-   * Requests a REST path. Returns answers of status 200 and 404. `limit` bounds the body in bytes, unless `sink` gets
-   * it.
+   * Requests a REST path. Returns answers with status 200 or 404, and throws for others. `limit` is the maximum size of
+   * the body in bytes. It does not apply if `sink` receives the body.
    */
   async rest(path: string, limit = SMALL_ANSWER, sink?: Question['sink']): Promise<Answer> {
     const answer = await this.#send(`/rest${path}`, { limit, sink });
@@ -132,9 +134,9 @@ export class Calls {
   }
 
   /**
-   * Calls a method of the RPC interface. `limit` bounds the answer, in bytes. If `sink` is given, it receives the
-   * answer and the result is undefined. Throws an RpcError if the node answers with an error, a CredentialsError if it
-   * rejects the credentials, and a WrongServerError if it has no RPC interface.
+   * Calls a method of the RPC interface. `limit` is the maximum size of the answer, in bytes. If `sink` is given, it
+   * receives the answer, and the result is undefined. Throws an RpcError if the node answers with an error, a
+   * CredentialsError if it rejects the credentials, and a WrongServerError if it has no RPC interface.
    */
   async rpc<T>(
     method: string,
@@ -160,7 +162,7 @@ export class Calls {
       ]);
     }
     if (status === 403) throw this.#forbidden(status);
-    // Errors of the call itself are also JSON, with a status such as 500.
+    // The node also answers the errors of a method with JSON, and with a status such as 500.
     const isJson = /^application\/json\b/.test(answer.headers['content-type'] ?? '');
     if (!isJson) this.#refuse(answer, hide);
     if (!isJson && status !== 200) throw this.wrongServer(`answers an RPC call with status ${status}`);
@@ -187,7 +189,7 @@ export class Calls {
     }
   }
 
-  /** Throws for failures that both interfaces share: passing failures, redirects and web pages. */
+  /** Throws for failures of both interfaces: statuses that may pass, redirects and web pages. */
   #refuse({ status, headers, body }: Answer, hide = (text: string) => text): void {
     const text = hide(textOf(body));
     if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);
@@ -212,7 +214,10 @@ export class Calls {
     return this.#unavailable(textOf(body)) ?? statusError(status, textOf(body));
   }
 
-  /** Converts the node's text about a missing block to an error. Returns undefined for another text. */
+  /**
+   * Converts the node's text about a missing or pruned block to an error with advice. Returns undefined for other
+   * texts.
+   */
   #unavailable(text: string): CliError | undefined {
     if (text.includes('not fully downloaded')) {
       return new BuildError(`${this.name} has not downloaded a block yet that is needed (${quoted(text)})`, [

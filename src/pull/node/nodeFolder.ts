@@ -23,10 +23,14 @@ export class NodeFolder {
     this.#rows = rows;
   }
 
-  /** Throws an InputError if a file of a block in the ledger is missing or damaged. Removes files above the ledger. */
+  /**
+   * Throws an InputError if the file of a block in the ledger is missing or damaged. Removes files of blocks above the
+   * ledger's height, which a killed pull left behind.
+   */
   check(): void {
     const { base, rowsFrom } = this.#ledger;
-    // A damaged journal ends at its last valid block, perhaps in the middle of a file.
+    // A damaged journal is valid only up to some block, which may be in the middle of a file. Rewinds to before that
+    // file.
     const whole = this.wholeUpTo(this.#ledger.height);
     if (base <= whole && whole < this.#ledger.height) this.#ledger.rewind(whole);
     const { height } = this.#ledger;
@@ -47,8 +51,8 @@ export class NodeFolder {
   }
 
   /**
-   * Writes the list of pulled blocks, up to a height of the ledger. Returns their range. Must be called before
-   * `removeAbove`, so that the list never has a block without a file. `ends` are lower blocks, as in `BlocksFile`.
+   * Writes the list of pulled blocks up to a height of the ledger. Returns the range of these blocks. Must be called
+   * before `removeAbove`, so that the list never has a block without a file. `ends` goes to `BlocksFile.ends`.
    */
   list(height: number, ends?: readonly LastRead[]): Heights[] {
     const { rowsFrom } = this.#ledger;
@@ -75,7 +79,9 @@ export class NodeFolder {
     this.#remove(this.#files().filter(({ last }) => last > height));
   }
 
-  /** Removes the files of blocks below `from`. Joins files of blocks up to `settled` into files of a hundred. */
+  /**
+   * Removes the files of blocks below `from`. Joins the files of blocks up to `settled` into files of a hundred blocks.
+   */
   async tidy(from: number, settled: number): Promise<void> {
     const { height, rowsFrom } = this.#ledger;
     if (from > rowsFrom) {
@@ -98,8 +104,7 @@ export class NodeFolder {
     const joined = files.find((file) => file.first === first && file.last === last);
     const parts = files.filter((file) => file !== joined);
     const isJoined = joined !== undefined && hasChecksum(join(this.#path, joined.path));
-    // Parts are removed only after the joined file has a checksum. So if a part is missing, the joined file is
-    // complete.
+    // If a part is missing, the joined file is complete, because parts are removed only after it has a checksum.
     const areAllThere = parts.reduce((sum, part) => sum + part.last - part.first + 1, 0) === last - first + 1;
     if (!isJoined && areAllThere) await this.#rows.join(parts, { first, last });
     this.#remove(parts);

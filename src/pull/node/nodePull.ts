@@ -1,10 +1,11 @@
 /**
- * Pulls activity from a Bitcoin Core node: reads its blocks, applies the rules of runes, and writes rows to the folder
- * `pulled`. Unlike pulls from other sources, it reads every block from the first one with runes, because a block's
- * activity depends on all outputs before it. The ledger in the subfolder `.state` has the unspent outputs with runes.
+ * Pulls activity from a Bitcoin Core node: reads its blocks, applies the runes protocol, and writes rows to the folder
+ * `pulled`. Unlike pulls from other sources, it reads every block from the first one with runes on, because the
+ * activity of a block depends on all earlier outputs. The ledger in the subfolder `.state` has the unspent outputs with
+ * runes.
  *
  * A commit writes the runes, then the rows, then the journal of the ledger. If a pull is killed in between, the next
- * pull removes rows above the ledger's height and reads their blocks again.
+ * pull removes the rows above the ledger's height and reads their blocks again.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,23 +43,27 @@ import { ahead } from './workAhead.ts';
 /** Longest time between two commits, in milliseconds. */
 const MS_PER_COMMIT = 60_000;
 
-/** Most changes of the chain before the next block is read. */
+/** Maximum number of times that the chain may change before the next block is read. */
 const MOST_MOVES = 5;
 
 export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly folder: string;
   readonly limits: Limits;
-  /** Replaces the rules of the network in tests, whose chains have invented headers. No flag sets it. */
+  /**
+   * Replaces the difficulty rules of the network. Only for tests, whose chains have invented headers. No flag sets it.
+   */
   readonly difficulty?: DifficultyRules;
-  /** Mirrors whose ledger a new folder takes over, instead of reading all blocks. */
+  /**
+   * Mirrors with the ledger at which a new folder starts, instead of reading all blocks. Their digests must be equal.
+   */
   readonly startFrom?: readonly Donor[] | undefined;
-  /** Which outputs of a start to check; a sample by default. */
+  /** Outputs of a start to check. Default: a sample. */
   readonly check?: Check | undefined;
-  /** Input folder of a pull that read all blocks. It verifies the start. */
+  /** Input folder of another pull, which read all blocks. If given, a run also verifies the start against its rows. */
   readonly history?: string | undefined;
 }
 
-/** Thrown if the node's chain changes while it is read. */
+/** Thrown if the node's chain changes while blocks are read. */
 class ChainMovedError extends Error {}
 
 export class NodePull {
@@ -70,7 +75,7 @@ export class NodePull {
   readonly #folder: NodeFolder;
   readonly #store: Store;
   readonly #log: Log;
-  /** Last look that was announced. */
+  /** Last look, as passed to announce(). */
   #look: Look | undefined;
   readonly #recent: RecentBlocks;
   /** Knows the headers up to the ledger's last block, unless the ledger was rewound. */
@@ -100,7 +105,8 @@ export class NodePull {
   }
 
   /**
-   * Opens the state of the folder. Throws an InputError if it does not match the node, the range or the pulled files.
+   * Opens the ledger of the folder, or creates or starts one. Throws an InputError if the ledger does not match the
+   * node, the wanted blocks or the pulled files.
    */
   static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
     const { folder, limits } = options;
@@ -142,7 +148,7 @@ export class NodePull {
     this.#ledger.close();
   }
 
-  /** Reads all blocks up to the node's tip, or up to the last wanted block. At the tip, checks a new start. */
+  /** Reads all blocks up to the node's tip or the last wanted block. At the tip, checks the outputs of a new start. */
   async run(progress: Progress): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
     const result = await this.#readAll(progress);
@@ -168,7 +174,7 @@ export class NodePull {
     return { ...this.#totals, heights: this.#folder.list(this.#ledger.height) };
   }
 
-  /** Asks the node for outputs of a start. Removes all files if the node has others. */
+  /** Asks the node for outputs of a start. If they differ, removes all files of the start and throws. */
   async #locate(start: Start, progress: Progress): Promise<PullResult> {
     const { folder, concurrency, signal } = this.#options;
     const [path, ledger] = [outputsFile(folder), this.#ledger];
@@ -211,7 +217,7 @@ export class NodePull {
         }
         if (isBehind || height >= last) {
           const ends = isBehind ? undefined : await this.#ends();
-          // The chain may change while its blocks are asked for.
+          // Undefined means that the chain changed during #ends(), so the next round follows the change.
           if (!isBehind && ends === undefined) continue;
           await this.#tidy();
           return { ...this.#totals, heights: this.#folder.list(height, ends) };
@@ -265,7 +271,7 @@ export class NodePull {
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
         commit = { height, at: performance.now() };
-        // Near the tip a build waits for this pull, so the ledger is settled after the build.
+        // settle() may take a minute. Near the tip, a build waits for this pull, so the caller calls settle() after it.
         if (height <= settled) await this.settle();
       }
     } catch (error) {
@@ -276,7 +282,7 @@ export class NodePull {
     progress.end();
   }
 
-  /** Returns a checker that knows the headers of the current difficulty period below `height`. */
+  /** Returns a checker that has read the headers from the beginning of the difficulty period up to `height - 1`. */
   async #workBefore(height: number): Promise<WorkChecker> {
     const rules = this.#difficulty;
     const work = new WorkChecker(rules);
@@ -308,7 +314,7 @@ export class NodePull {
     return this.#options.difficulty ?? this.#network.difficulty;
   }
 
-  /** Fetches and checks a block, and fetches the outputs that its etchings refer to. */
+  /** Fetches and checks a block, and fetches the outputs that may be commitments of its etchings. */
   async #fetch(height: number) {
     const reading = this.#readBlock(height);
     this.#recent.add(height, reading);
@@ -348,8 +354,8 @@ export class NodePull {
   }
 
   /**
-   * Returns the blocks of the file that a height belongs to. That is a hundred blocks if all are settled and this run
-   * reads all of them, otherwise one block. `begin` is the first height that this run reads.
+   * Returns the heights that share a file with this height: a hundred if all are settled and this run reads all of
+   * them, otherwise one. `begin` is the first height that this run reads.
    */
   #unitOf(height: number, begin: number, settled: number): Heights {
     const hundred = hundredOf(height);
@@ -357,7 +363,9 @@ export class NodePull {
     return begin <= whole.first && whole.last <= settled ? whole : { first: height, last: height };
   }
 
-  /** Puts all finished files in place, and writes the ledger to disk. `before` is the height of the last commit. */
+  /**
+   * Moves all finished files to their paths, then writes the ledger to disk. `before` is the height of the last commit.
+   */
   async #commit(before: number): Promise<void> {
     for (const { bytes, rows } of await this.#rows.putInPlace(before)) {
       this.#totals.bytes += bytes;
@@ -375,8 +383,8 @@ export class NodePull {
   }
 
   /**
-   * Returns the blocks at which levels of lists end, and the newest blocks, because a build names them even if they have
-   * no rows. Undefined if the node's chain changed meanwhile.
+   * Returns height and hash of the blocks at which levels of lists end, and of the newest blocks. A build needs their
+   * hashes even if they have no rows. Returns undefined if the node's chain changed meanwhile.
    */
   async #ends(): Promise<LastRead[] | undefined> {
     const { height, hash, rowsFrom } = this.#ledger;
@@ -392,7 +400,9 @@ export class NodePull {
     return ends.length > 0 && (await this.#node.hashAt(height)) !== hash ? undefined : ends;
   }
 
-  /** Removes data that neither the last wanted blocks nor the ledger needs, and joins settled files. */
+  /**
+   * Removes rows of blocks that are no longer wanted and runes of replaced blocks. Joins the files of settled blocks.
+   */
   async #tidy(): Promise<void> {
     const { from } = this.#options.wanted;
     if (this.#rows.hasOldRunes) await this.#rows.putInPlace(this.#ledger.height);
@@ -405,16 +415,16 @@ export class NodePull {
     return this.#ledger.height >= this.#ledger.rowsFrom;
   }
 
-  /** Height of the last pulled block that no reorganisation can replace. */
+  /** Height of the last settled block, which no reorganisation may replace. */
   get #settled(): number {
     return Math.min(this.#tip - this.#options.confirmations, this.#ledger.height);
   }
 
-  /** Moves settled blocks from a long journal to sorted files, which may take a minute. */
+  /** If the journal is long, moves its settled blocks to sorted files. This may take a minute. */
   async settle(): Promise<void> {
     if (!this.#ledger.isJournalLong) return;
-    // Settles only complete hundreds, because a fork inside a file of a hundred blocks rewinds to the block before the
-    // file.
+    // Moves only complete hundreds. A fork inside a file of a hundred blocks rewinds to the block before the file, and
+    // rewind() cannot go below the sorted files.
     try {
       await this.#ledger.settle(hundredOf(this.#settled).first - 1);
     } catch (error) {

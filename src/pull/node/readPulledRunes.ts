@@ -1,4 +1,4 @@
-/** Reads the runes of a pulled folder for the ledger. */
+/** Reads the table of runes in the folder `pulled`, for the ledger. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
@@ -13,7 +13,7 @@ import { checkDigest, RUNES_FILE } from '../pulledFiles.ts';
 
 const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'];
 
-/** Returns the runes, ascending by number. Throws an InputError if the table is damaged. */
+/** Returns the runes, ascending by number. Empty without a table. Throws an InputError if the table is damaged. */
 export async function knownRunes(folder: string, limits: Pick<WorkLimits, 'runesPerText'>, store: Store): Promise<KnownRune[]> {
   const path = join(folder, RUNES_FILE);
   if (!existsSync(path)) return [];
@@ -28,7 +28,7 @@ export async function knownRunes(folder: string, limits: Pick<WorkLimits, 'runes
     if (texts.length > 1) countCrossing('runesPerText');
     return texts.flatMap(({ runes }) => runes.split('\n').map(parseRune));
   } catch (error) {
-    // A lack of memory or of open files does not mean that the table is damaged.
+    // A BuildError means that memory or open files are used up, not that the table is damaged.
     if (error instanceof BuildError) throw error;
     throw new InputError(`${path} cannot be read: ${messageOf(error)}`, [
       `Restore it from a copy, or remove ${folder}: the next pull reads all blocks again.`,
@@ -43,7 +43,7 @@ function parseRune(line: string): KnownRune {
   return { id: runeId(block, tx), name: nameNumber(name), height: Number(height), terms: termsOf(terms) };
 }
 
-/** Returns undefined if all terms are empty, because such a rune cannot be minted, like a rune without terms. */
+/** Returns undefined if all terms are empty: such a rune cannot be minted, so it equals a rune without terms. */
 function termsOf(texts: readonly string[]): Terms | undefined {
   if (texts.every((text) => text === '')) return undefined;
   const [amount, cap, heightStart, heightEnd, offsetStart, offsetEnd] = texts.map((text) => (text === '' ? undefined : BigInt(text)));

@@ -1,25 +1,28 @@
 /**
- * Transaction ids of the last blocks. From these ids a pull knows which outputs are too young to be the commitment to a
- * name, without asking the node for their heights.
+ * Transaction ids of the last blocks. An output of these transactions is too young to be the commitment to a name, so a
+ * pull need not ask the node for the heights of outputs.
  */
 
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
 import type { Block, BlockLink } from '../../runes/parseBlock.ts';
 
-/** Number of last blocks, including the etching's own block, that cannot have the commitment of an etching. */
+/** Number of last blocks, including the block of the etching, whose outputs are too young to be its commitment. */
 const TOO_YOUNG = CONFIRMATIONS - 1;
 
-/** Hash that the header of a chain's first block gives as its previous block. */
+/** Hash of the previous block in the header of a chain's first block. */
 const NO_BLOCK = '0'.repeat(64);
 
-/** Number of blocks to keep below the highest one. Blocks that are read ahead need the blocks before them. */
+/**
+ * Number of blocks to keep below the highest one. Blocks are read ahead in parallel, and each needs the blocks below
+ * it.
+ */
 const KEPT = 100;
 
 export class RecentBlocks {
   readonly #blocks = new Map<number, Promise<BlockLink>>();
   readonly #read: (hash: string) => Promise<Block>;
 
-  /** `read` reads a block that was not added. */
+  /** `read` reads a block by its hash, if it was not added or is of another chain. */
   constructor(read: (hash: string) => Promise<Block>) {
     this.#read = read;
   }
@@ -27,13 +30,15 @@ export class RecentBlocks {
   /** Adds a block that is being read. */
   add(height: number, block: Promise<Block>): void {
     const link = block.then(({ hash, previous, txids }) => ({ hash, previous, txids }));
-    // The caller that reads the block handles the error. Another user of this promise reads the block again.
+    // The caller handles the error of `block`. #lastUpTo() ignores the error of `link`, and reads the block again.
     link.catch(() => undefined);
     this.#blocks.set(height, link);
     this.#blocks.delete(height - KEPT);
   }
 
-  /** Returns a function that finds the height of a transaction in the last blocks up to this one, else undefined. */
+  /**
+   * Returns a function that finds the height of a transaction in the last blocks up to this one. Undefined if older.
+   */
   finder(block: Block, height: number): (txid: Uint8Array) => Promise<number | undefined> {
     let last: Promise<Uint8Array[]> | undefined;
     return async (txid) => {

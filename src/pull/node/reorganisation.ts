@@ -1,4 +1,4 @@
-/** Follows reorganisations of a node's chain: finds the fork, and takes back the pulled blocks above it. */
+/** Follows reorganisations of a node's chain: finds the fork, and removes the pulled blocks above the fork. */
 import { InputError } from '../../errors.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
 import type { BitcoinNode } from './coreNode.ts';
@@ -13,8 +13,8 @@ interface Pulled {
 }
 
 /**
- * Removes the pulled blocks that are not in the node's chain, and returns their number. Throws an InputError if they are
- * more than `confirmations`. `folder` is the path of the pulled files, for messages.
+ * Removes the pulled blocks that are not in the node's chain, and returns their number. Throws an InputError for more
+ * than `confirmations` blocks. `folder` is the path of the pulled files, for messages.
  */
 export async function removeReplaced(
   { ledger, rows, files }: Pulled,
@@ -44,11 +44,13 @@ export async function removeReplaced(
   return top - to;
 }
 
-/** Returns the height of the last pulled block that is in the node's chain. Undefined if the fork is too deep. */
+/**
+ * Returns the height of the last pulled block in the node's chain. Undefined if it is more than `confirmations` deep.
+ */
 async function findFork(ledger: DiskLedger, node: BitcoinNode, confirmations: number): Promise<number | undefined> {
   for (let at = ledger.height; at >= Math.max(ledger.base, ledger.height - confirmations); at--) {
     const hash = ledger.hashAt(at);
-    // The ledger has no hash before the first block with runes, so there is nothing to compare.
+    // Without a hash, `at` is below the first block that was read. So none of the pulled blocks is in the node's chain.
     if (hash === undefined || (await node.hashAt(at)) === hash) return at;
   }
   return undefined;

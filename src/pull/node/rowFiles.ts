@@ -1,6 +1,6 @@
 /**
- * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and the table of runes. Puts
- * temporary files in place together, the table of runes first, so that a build finds the runes of all rows.
+ * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and the table of runes. Moves the
+ * temporary files to their paths together, the table of runes first, so that a build finds the runes of all rows.
  */
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -22,10 +22,10 @@ import { lost } from './checkFolder.ts';
 const LEDGER_COLUMNS = NODE_LEDGER.fields.map(({ column }) => column as keyof LedgerRow);
 const RUNE_COLUMNS = RUNES.fields.map(({ column }) => column as keyof RuneRow);
 
-/** Most files that are being converted, or wait for conversion. */
+/** Maximum number of files that are being converted to Parquet or wait for it. */
 const MOST_WAITING = 3;
 
-/** File that waits to be put in place. */
+/** Converted file that was not moved to its path yet. */
 interface Made extends Heights {
   readonly temporary: string;
   readonly rows: number;
@@ -39,7 +39,9 @@ export class RowFiles {
   #runes: CsvFile<keyof RuneRow>;
   /** Conversions that have begun, in order. */
   #making: Promise<Made>[] = [];
-  /** True if the table of runes may have runes of blocks above the ledger. The next `putInPlace` removes them. */
+  /**
+   * True if the table of runes may have runes of blocks above the ledger's height. The next `putInPlace` removes them.
+   */
   hasOldRunes = false;
 
   constructor(folder: string, store: Store) {
@@ -57,7 +59,10 @@ export class RowFiles {
     this.#runes.add(row);
   }
 
-  /** Converts the rows since the last call to a file. `heights` are the blocks of these rows. */
+  /**
+   * Begins to convert the rows since the last call to a file. `heights` are the blocks of these rows. Waits if too many
+   * files are being converted.
+   */
   async endFile(heights: Heights): Promise<void> {
     const ledger = this.#ledger;
     this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
@@ -65,15 +70,15 @@ export class RowFiles {
       ledger.drop();
       return { ...heights, temporary, rows: ledger.rows, bytes: (await stat(temporary)).size };
     });
-    // The next `await` of the promise throws the error. Until then the error must not count as unhandled.
+    // A later `await` of this promise throws its error. Until then, the error must not count as an unhandled rejection.
     making.catch(() => undefined);
     this.#making.push(making);
     await this.#making.at(-MOST_WAITING);
   }
 
   /**
-   * Puts all files in place. Adds the new runes to the table of runes, and removes runes of blocks above `known`, which
-   * a killed pull or a reorganisation left behind.
+   * Moves all files to their paths. Adds the new runes to the table of runes, and removes runes of blocks above
+   * `known`, which a killed pull or a reorganisation left behind.
    */
   async putInPlace(known: number): Promise<readonly Made[]> {
     const made = await Promise.all(this.#making.splice(0));
@@ -83,20 +88,20 @@ export class RowFiles {
     return made;
   }
 
-  /** Drops all rows and runes that are not in place. */
+  /** Drops all rows and runes that were not moved to their paths. */
   async discard(): Promise<void> {
     await Promise.allSettled(this.#making.splice(0));
     this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
     this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
     removeWorkFiles(this.#folder);
-    // Runes may already be in place.
+    // The failed commit may already have written new runes to the table.
     this.hasOldRunes = true;
   }
 
   /** Joins files of ledger rows into one file of these blocks. Throws an InputError if a file is damaged. */
   async join(files: readonly PulledFile[], heights: Heights): Promise<void> {
     const paths = files.map(({ path }) => join(this.#folder, path));
-    // The checksum of the joined file would hide damage in its parts.
+    // Checks the parts, because the new checksum of the joined file would hide damage in them.
     for (const path of paths) await this.#check(path);
     const more = `FROM ${readFiles('parquet', paths)}`;
     const temporary = await this.#write({ csv: undefined, ...NODE_LEDGER, more });
@@ -112,7 +117,9 @@ export class RowFiles {
     }
   }
 
-  /** Syncs the folders of the table of runes and of these blocks' files, before the ledger relies on the files. */
+  /**
+   * Syncs the folders of the table of runes and of these files, before the ledger on disk claims that the files exist.
+   */
   #syncFolders(files: readonly Heights[]): void {
     const folders = new Set(['.', ...files.map(({ first, last }) => dirname(ledgerFile(first, last)))]);
     for (const folder of folders) syncFolder(join(this.#folder, folder));

@@ -1,7 +1,7 @@
 /**
- * Rows of the blocks up to a start: fetches the files that the mirror publishes, as a pull from a mirror does, so that
- * the new folder has all of history. The rows must be of blocks of the node, and rows from the first block with runes on
- * must add up to the digest of the ledger.
+ * Fetches the rows of the blocks up to a start, so that the new folder has the wanted history. Pulls the files of rows
+ * that the mirror publishes. The rows must be of blocks of the node. If they begin at the first block with runes, they
+ * must also add up to the digest of the ledger.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
@@ -28,7 +28,7 @@ import { listPulledFiles, PULLED_FOLDER, type PulledFile, RUNES_FILE, WORK_FOLDE
 import { removeFiles } from '../writePulled.ts';
 import type { BitcoinNode } from './coreNode.ts';
 
-/** A mirror whose ledger a pull may take over. */
+/** A mirror with a ledger at which a pull may start. */
 export interface Donor {
   /** URL that paths of the mirror are relative to. */
   readonly base: string;
@@ -38,7 +38,7 @@ export interface Donor {
 /** Subfolder of the folder `pulled` for files of a start. Builds ignore it. */
 export const START_FOLDER = '.start';
 
-/** Returns the folder for the fetched rows of a mirror. `from` is the first wanted block. */
+/** Returns the path of the folder for the fetched rows of a mirror. `from` is the first wanted height. */
 export const rowsFolder = (folder: string, from: number, base: string): string =>
   join(folder, START_FOLDER, `rows-${from}-${createHash('sha256').update(base).digest('hex').slice(0, 16)}`);
 
@@ -57,12 +57,12 @@ interface RowsOptions extends Pick<PullOptions, 'concurrency' | 'signal'> {
   readonly limits: WorkLimits;
 }
 
-/** Headers that are compared at once. */
+/** Number of headers that are read and compared together. */
 const HEIGHTS_AT_ONCE = 20 * HEIGHTS_PER_FILE;
 
 /**
  * Fetches the rows. Throws an InputError if the mirror lacks rows, if a row is of a block that the node does not have,
- * or if the rows do not add up to the digest. A killed call continues with the files that it has.
+ * or if the rows do not add up to the digest of the ledger. After a kill, continues with the files that were fetched.
  */
 export async function fetchRows(
   donor: Donor,
@@ -84,14 +84,15 @@ export async function fetchRows(
   const to = rowsFolder(options.folder, from, base);
   const folder = join(to, PULLED_FOLDER);
   mkdirSync(join(folder, WORK_FOLDER), { recursive: true });
-  // A killed call with fewer mirrors may have had a higher block.
+  // A killed call may have fetched higher blocks: it may have had fewer mirrors, whose newest common block was higher.
   removeFiles(
     folder,
     listPulledFiles(folder).filter((file) => file.last > last),
   );
   const source = new RowsSource(new MirrorSource(base, manifest, client, folder), base, client, folder, limits);
   try {
-    // All blocks up to the start are settled. So they come in whole files, which have blocks without rows, too.
+    // All blocks up to the start count as settled, so the pull fetches complete files. These also cover blocks without
+    // rows.
     const confirmations = (manifest.tip?.height ?? last) - last;
     await pull({ to, wanted: { from, to: last }, confirmations, concurrency, signal }, source, store, log, progress);
   } finally {
@@ -103,7 +104,7 @@ export async function fetchRows(
   throw wrong(donor, fault);
 }
 
-/** Describes why fetched rows are not those of the node's chain and of the ledger. Undefined if they are. */
+/** Describes why fetched rows do not match the node's chain or the ledger. Returns undefined if they match. */
 async function faultOf(
   folder: string,
   { from, firstHeight, network, point, limits }: RowsOptions,
@@ -119,7 +120,9 @@ async function faultOf(
   return digest === point.digest ? undefined : `its rows add up to the digest ${digest} instead of ${point.digest}`;
 }
 
-/** Compares hashes and times of blocks in the rows with the headers of the node. Returns the first block that differs. */
+/**
+ * Compares hashes and times of blocks in the rows with the headers of the node. Returns the first block that differs.
+ */
 async function otherBlock(
   { first, last }: Heights,
   { folder, files }: { readonly folder: string; readonly files: readonly PulledFile[] },
@@ -142,8 +145,9 @@ async function otherBlock(
 }
 
 /**
- * Moves the fetched rows of a valid start to the folder `pulled`, from the block `from` on. Rows of all blocks bring
- * their table of runes, which has more columns than the documents of the mirror. Continues after a kill.
+ * Moves the fetched rows of a valid start to the folder `pulled`. `from` is the first height of the rows. If the rows
+ * begin at the first block with runes, also takes their table of runes, because it has more columns than the table that
+ * was made from the mirror's etchings. Continues after a kill.
  */
 export function takeRows(folder: string, { donors: [base = ''] }: Start, from: number, firstHeight: number): void {
   const fetched = join(rowsFolder(folder, from, base), PULLED_FOLDER);

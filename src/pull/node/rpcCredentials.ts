@@ -1,6 +1,6 @@
 /**
- * User and password for the RPC interface of Bitcoin Core. They come from a cookie file or from the environment, never
- * from the command line, which other users of the machine can read. No message shows them.
+ * User and password for the RPC interface of Bitcoin Core. They come from a cookie file or from the environment, but
+ * not from the command line, because other users of the machine can read it. No message shows them.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { codeOf, InputError } from '../../errors.ts';
 
 const { rpcUser: USER_VARIABLE, rpcPassword: PASSWORD_VARIABLE } = SECRETS;
 
-/** Subfolders of Bitcoin Core's data folder with the cookie file, by the default RPC port of each test network. */
+/** Subfolder of Bitcoin Core's data folder that has the cookie file, by the default RPC port of each test network. */
 const COOKIE_FOLDERS: Readonly<Record<string, string>> = { '38332': 'signet', '48332': 'testnet4', '18443': 'regtest' };
 
 export interface CredentialOptions {
@@ -38,7 +38,10 @@ export class Credentials {
     this.#header = header;
   }
 
-  /** Finds credentials. Returns undefined if there are none. Throws an InputError if the given ones are not usable. */
+  /**
+   * Finds credentials: in the given cookie file, in the environment, or in the default cookie file of a node on this
+   * machine. Returns undefined if there are none. Throws an InputError if the user gave unusable ones.
+   */
   static find({ url, cookie, environment, home }: CredentialOptions): Credentials | undefined {
     if (cookie !== undefined) return new Credentials(`the cookie file ${cookie}`, false, cookie, readCookie(cookie));
     const [user, password] = [environment[USER_VARIABLE] ?? '', environment[PASSWORD_VARIABLE] ?? ''];
@@ -64,7 +67,7 @@ export class Credentials {
     return this.#header;
   }
 
-  /** Removes the credentials from text of a server, which may repeat a request. */
+  /** Removes the credentials from text of a server, because an error page may repeat the request. */
   hide(text: string): string {
     const [, encoded = ''] = this.#header.split(' ');
     const both = Buffer.from(encoded, 'base64').toString('utf8');
@@ -72,8 +75,8 @@ export class Credentials {
   }
 
   /**
-   * Reads the cookie file again, because a node writes a new one at each start. Returns true if the header now differs
-   * from `refused`, which the node rejected. Parallel calls may all have sent `refused`.
+   * Reads the cookie file again, because a node writes a new one at each start. Returns true if a retry can help: the
+   * header differs from `refused`, which the node rejected. Another call may already have read the new cookie.
    */
   refresh(refused: string): boolean {
     if (this.cookie === undefined) return false;

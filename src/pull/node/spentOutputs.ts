@@ -1,13 +1,13 @@
 /**
- * Reads the answer of `rest/spenttxouts`, which Bitcoin Core has since version 30: value and script of every output
- * that a block spends, by transaction and input. Never keeps all of it in memory.
+ * Reads the answer of `rest/spenttxouts`, which Bitcoin Core has since version 30. It has value and script of every
+ * output that a block spends, by transaction and input. Reads the answer in parts, and keeps only the wanted scripts.
  */
 
 import { uint32At } from '../../runes/bytes.ts';
 import type { Commitment } from '../../runes/indexBlock.ts';
 import type { Block } from '../../runes/parseBlock.ts';
 
-/** Longest script of an output that can be spent, in bytes. */
+/** Maximum length of the script of an output that can be spent, in bytes. */
 export const LONGEST_SCRIPT = 10_000;
 
 /** Bytes of an output's value, which precedes its script. */
@@ -52,7 +52,7 @@ export class SpentOutputs {
     return scripts;
   }
 
-  /** Reads a count or an output. Returns the offset of the next one, or undefined if it is not complete yet. */
+  /** Reads a count or an output at `at`. Returns the offset after it, or undefined if more bytes are needed. */
   #next(bytes: Uint8Array, at: number): number | undefined {
     if (this.#left === 0) {
       const count = compactSize(bytes, at);
@@ -77,7 +77,7 @@ export class SpentOutputs {
   }
 }
 
-/** Reads an integer of 1, 3 or 5 bytes. Returns undefined if it is not complete. */
+/** Reads a CompactSize integer of 1, 3 or 5 bytes. Returns undefined if bytes are missing. */
 export function compactSize(bytes: Uint8Array, at: number): { readonly value: number; readonly end: number } | undefined {
   const first = bytes[at];
   if (first === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
  * Writes the files of a start to the folder `pulled/start`: the unspent outputs, and the mints and burns of each rune.
- * Builds read them in place of the rows of older blocks (input/readStart.ts).
+ * Builds read these files instead of the rows of older blocks (input/readStart.ts).
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ export class StartFiles {
     );
   }
 
-  /** Adds a rune of an output. */
+  /** Adds the amount of one rune in an output. */
   addOutput(row: Row<typeof START_OUTPUT_FIELDS>): void {
     this.#outputs.add(row);
   }
@@ -42,7 +42,9 @@ export class StartFiles {
     this.#runes.add(row);
   }
 
-  /** Converts all rows to Parquet files, and puts them in place of files that a killed start left behind. */
+  /**
+   * Converts all rows to Parquet files, and moves these to their paths. Replaces files that a killed start left behind.
+   */
   async putInPlace(): Promise<void> {
     rmSync(join(this.#folder, 'start'), { recursive: true, force: true });
     const files = [

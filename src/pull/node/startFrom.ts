@@ -1,10 +1,12 @@
 /**
- * Starts a pull from a node at the ledger of another mirror: downloads the documents of etchings and unspent outputs
- * after a block B from its archive, and writes the runes and the unspent outputs as if all blocks up to B had been read.
+ * Starts a pull from a node at the ledger of another mirror, as it was after a block B. Downloads the documents of
+ * etchings and unspent outputs from the mirror's archive. Then writes runes and unspent outputs, as if the pull had
+ * read all blocks up to B.
  *
- * The digest of the ledger and the sums of each rune find damage, and B must be a block of the node. But the digest is
- * the mirror's own. When the pull has reached the tip, locateStart.ts asks the node for outputs. A mirror that lies
- * about amounts, mints or names is not found. Several mirrors must have the same digest.
+ * B must be a block of the node. The digest of the ledger and the sums of each rune find damaged files. They do not
+ * find lies, because the mirror itself computed the digest. So several mirrors can be given, which must have the same
+ * digest. When the pull has reached the tip, locateStart.ts also asks the node for outputs. Nothing here finds wrong
+ * amounts, mints or names; verifyStart.ts does.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,10 +45,10 @@ import { type Donor, fetchRows, START_FOLDER, wrong } from './rowsOfStart.ts';
 import { StartFiles } from './startFiles.ts';
 import { ahead } from './workAhead.ts';
 
-/** Subfolder of it for the files of the mirror. */
+/** Subfolder of START_FOLDER for the files of the mirror. */
 const MIRROR_FOLDER = 'mirror';
 
-/** Returns the path of the outputs to check. The file exists until they are checked. */
+/** Returns the path of the file with the outputs to check. It exists until the node has been asked for them. */
 export const outputsFile = (folder: string): string => join(folder, START_FOLDER, 'outputs.txt');
 
 interface StartOptions extends Pick<PullOptions, 'wanted' | 'concurrency' | 'signal'> {
@@ -54,17 +56,17 @@ interface StartOptions extends Pick<PullOptions, 'wanted' | 'concurrency' | 'sig
   readonly folder: string;
   readonly chain: ChainInfo;
   readonly limits: WorkLimits;
-  /** Which outputs to choose for a check by the node. */
+  /** Outputs to choose for the check against the node. */
   readonly check: Check;
 }
 
-/** Attempts to read a mirror that a build replaces meanwhile. */
+/** Maximum number of attempts to read the mirror. An attempt fails if a build replaces the mirror's files meanwhile. */
 const MOST_ATTEMPTS = 3;
 
 /**
- * Starts a new folder. Throws an InputError if the mirrors have no common block with equal digests, if the node does
- * not have this block, or if the first mirror's files are not the ledger of its digest. If older blocks are wanted,
- * fetches their rows. A killed start continues with the downloaded files.
+ * Starts a new folder at the newest block for which all mirrors have a digest. If older blocks are wanted, fetches
+ * their rows. After a kill, continues with the downloaded files. Throws an InputError if there is no such block, if the
+ * digests differ, if the node does not have the block, or if the files of the first mirror do not match the digest.
  */
 export async function startFrom(
   donors: readonly Donor[],
@@ -106,7 +108,7 @@ export async function startFrom(
         const rows = { ...options, from, firstHeight, network: chain.network, point, folder };
         await fetchRows(first, manifest, rows, node, { store, log, progress });
       }
-      // With the rows of older blocks, a build needs no ledger to begin with.
+      // StartFiles replace the rows of older blocks in builds. If the folder has these rows, they are not needed.
       const files = hasRows ? undefined : new StartFiles(folder, store);
       const { mints, supply } = await writeRunes(donor, files, folder, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
@@ -114,7 +116,7 @@ export async function startFrom(
       const rowsFrom = Math.min(from, point.height + 1);
       await startLedger({ folder: join(folder, STATE_FOLDER), network: chain.network, start, rowsFrom, outputs, mints, limits });
     } catch (error) {
-      // Errors of these kinds mean that the text of a file is not what a build writes.
+      // The parsers throw these errors for a text that no build writes, such as invalid JSON.
       if (error instanceof ChangedArchiveError || error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError)
         throw wrong(first, 'a file has a document that no build writes');
       throw error;
@@ -128,14 +130,14 @@ export async function startFrom(
   }
 }
 
-/** Removes the downloaded files of a start; and the outputs to check, unless `keepsOutputs`. */
+/** Removes the downloaded files of a start. Removes also the file with the outputs to check, unless `keepsOutputs`. */
 export function removeDownloads(folder: string, keepsOutputs: boolean): void {
   const path = join(folder, START_FOLDER);
   const names = keepsOutputs ? emptyIfMissing(() => readdirSync(path)) : [''];
   for (const name of names) if (join(path, name) !== outputsFile(folder)) rmSync(join(path, name), { recursive: true, force: true });
 }
 
-/** Removes everything that follows from a start, so that the next pull starts anew. */
+/** Removes the ledger and all pulled files, so that the next pull begins anew. */
 export function discardStart(folder: string): void {
   removeState(join(folder, STATE_FOLDER));
   for (const name of readdirSync(folder))
@@ -179,7 +181,7 @@ function commonPoint(donors: readonly Donor[], manifests: readonly Manifest[]): 
   return { height, hash, digest };
 }
 
-/** Throws an InputError if the node does not have the block, or not the blocks after it. */
+/** Throws an InputError if the node does not have the block, or has pruned the blocks after it. */
 async function checkNode({ height, hash }: LedgerPoint, chain: ChainInfo, node: BitcoinNode): Promise<void> {
   const found = await node.hashAt(height);
   if (found === undefined)
@@ -188,7 +190,7 @@ async function checkNode({ height, hash }: LedgerPoint, chain: ChainInfo, node: 
     throw new InputError(`block ${height} of the mirror is not in the chain of ${node.name}: ${hash} instead of ${found}`, [
       'Start again from a newer height, or give another mirror with --start-from.',
     ]);
-  // An etching needs the blocks in which its commitment would be too young.
+  // To check an etching, the pull reads the last blocks before it too, in which its commitment would be too young.
   if (chain.firstStored > height + 2 - CONFIRMATIONS)
     throw new InputError(`${node.name} has pruned blocks after ${height}: its first block is ${chain.firstStored}`, [
       'Start again from a newer height, when the mirror has one, or use another node.',
@@ -196,8 +198,8 @@ async function checkNode({ height, hash }: LedgerPoint, chain: ChainInfo, node: 
 }
 
 /**
- * Downloads the root and the documents of the ledger to `folder`, except files that are already there. Returns
- * undefined if the mirror no longer has a file.
+ * Downloads the root of the archive and the documents of the ledger to `folder`, except files that are complete there.
+ * Returns undefined if the mirror no longer has a file.
  */
 async function download(
   { base, client }: Donor,
@@ -220,7 +222,7 @@ async function download(
   const archive = new StoredArchive(folder, name);
   const { etchings, outputs } = levelsUpTo(height, archive.root.lists);
   const files = [...etchings, ...outputs].flatMap((level) => level.files.map(({ file }) => file));
-  // Names become paths of this machine.
+  // The names become paths on this machine, so a wrong name could lead outside of the folder.
   if (!files.every(isFileName)) throw new ChangedArchiveError('the root names a file that no archive has');
   for await (const isThere of ahead(0, files.length - 1, concurrency, (i) => fetchFile(files[i] ?? ''))) if (!isThere) return undefined;
   return archive;
@@ -236,20 +238,20 @@ function isComplete(folder: string, file: string): boolean {
   }
 }
 
-/** Mints of each rune, and its units in all unspent outputs. */
+/** Number of mints of each rune, and number of units that all its unspent outputs must have together. */
 interface RuneSums {
   readonly mints: Map<RuneId, number>;
   readonly supply: Map<RuneId, bigint>;
 }
 
-/** Writes the table of runes, and their counts to `files`. */
+/** Writes the table of runes. Adds the counts of mints and burns of each rune to `files`. */
 async function writeRunes(
   { lists, dialect, archive, point }: Ledger,
   files: StartFiles | undefined,
   folder: string,
   store: Store,
 ): Promise<RuneSums> {
-  // A killed start may have left a table, and `RowFiles` adds rows to a table.
+  // A killed start may have left a table, to which `RowFiles` would add the rows.
   for (const path of [RUNES_FILE, `${RUNES_FILE}.sha256`]) rmSync(join(folder, path), { force: true });
   const rows = new RowFiles(folder, store);
   const sums: RuneSums = { mints: new Map(), supply: new Map() };
@@ -268,7 +270,7 @@ async function writeRunes(
       ...{ terms_amount: big(rune.terms_amount), terms_cap: big(rune.terms_cap) },
       ...{ terms_height_start: big(rune.terms_height_start), terms_height_end: big(rune.terms_height_end) },
       ...{ terms_offset_start: big(rune.terms_offset_start), terms_offset_end: big(rune.terms_offset_end) },
-      // No answer has this column, so no archive has it.
+      // Unknown, because the documents of an archive do not have this field.
       cenotaph: null,
     });
     const { height, hash, digest } = point;
@@ -286,7 +288,9 @@ async function writeRunes(
 
 const isNatural = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** True for texts and numbers that a rune up to block `height` can have. Values of other kinds throw a TypeError. */
+/**
+ * True if the texts and numbers are possible for a rune up to block `height`. Values of other types throw a TypeError.
+ */
 function isPossible(
   { name, block_hash, tx_id, block_height, tx_index, timestamp }: ReturnType<typeof parseEtching>,
   height: number,
@@ -307,9 +311,9 @@ function idOf(text: string): RuneId {
 }
 
 /**
- * Yields the unspent outputs. Writes them to `files`, and puts the files in place after the last output. Throws an
- * InputError if the outputs of a rune have more or fewer units than its premine and mints without its burns, which are
- * `supply`.
+ * Yields the unspent outputs. Adds them to `files`, and moves the files to their paths after the last output. `supply`
+ * has the expected number of units of each rune: premine and mints minus burns. Throws an InputError if the outputs of
+ * a rune have more or fewer units.
  */
 async function* outputsOf(
   { from, lists, archive, point, network }: Ledger,

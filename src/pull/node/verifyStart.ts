@@ -1,6 +1,6 @@
 /**
- * Verifies the start of a pull by another pull that read all blocks: its rows must add up to the digest of the start.
- * Only this finds wrong amounts, mints, burns and names in a start.
+ * Verifies the start of a pull by another pull, which read all blocks: the rows of that pull must add up to the digest
+ * of the start. No other check finds wrong amounts, mints, burns and names in a start.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,8 +14,8 @@ import { listPulledFiles, PULLED_FOLDER, RUNES_FILE, STATE_FOLDER } from '../pul
 
 /**
  * Rejects with an InputError if the folder `history` is not of a pull from a node that read all blocks up to the start,
- * and with exit code 4 if its rows give another digest. A pull from a mirror copies from where the mirror says that its
- * rows are, so only the state of a pull from a node shows that the blocks were read here.
+ * and with exit code 4 if its rows give another digest. `blocks.json` alone does not prove such a pull, because a pull
+ * from a mirror copies the `sources` of the mirror. Only a pull from a node has a state folder.
  */
 export async function verifyStart(
   start: Start,

@@ -1,11 +1,11 @@
-/** Calls `work` for ascending numbers, up to `atOnce` in parallel, ahead of the caller. Yields the results in order. */
+/** Calls `work` for each number from `first` to `last`, at most `atOnce` in parallel. Yields the results in order. */
 export async function* ahead<T>(first: number, last: number, atOnce: number, work: (number: number) => Promise<T>): AsyncGenerator<T> {
   const started: Promise<T>[] = [];
   let next = first;
   for (;;) {
     for (; next <= last && started.length < atOnce; next++) {
       const result = work(next);
-      // `await turn` throws the error later. Until then the error must not count as unhandled.
+      // `await turn` throws the error later. Until then, the error must not count as an unhandled rejection.
       result.catch(() => undefined);
       started.push(result);
     }

@@ -1,6 +1,6 @@
 /**
- * Pulls blocks from the PostgreSQL database of a bitcoin-indexer. Copies rows of `ledger` by ranges of heights, and the
- * table `runes`, from one snapshot. Never writes to the database.
+ * Pulls blocks from the PostgreSQL database of bitcoin-indexer. Copies the table `runes`, and the rows of `ledger` by
+ * ranges of heights. All of them come from one snapshot, so they match. Never writes to the database.
  */
 import { existsSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
@@ -39,14 +39,16 @@ const CONNECT_MS = 30_000;
 /** Idle time of a connection before the kernel sends a keep-alive probe, in milliseconds. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** Longest wait for a connection to close, in milliseconds. A database that still sends rows does not close it. */
+/**
+ * Longest wait for connections to close, in milliseconds. While it still sends rows, a database does not close them.
+ */
 const GOODBYE_MS = 1000;
 
-/** Which rows of a table to copy, and their order. */
+/** Rows of a table to copy, and their order. */
 interface RowsWanted {
   readonly where?: string | undefined;
   readonly order: readonly string[];
-  /** Path of a Parquet file whose rows are kept, unless the table has a row with the same id. */
+  /** Path of an older Parquet file. Its rows are kept, except rows whose id the table also has. */
   readonly kept?: string | undefined;
 }
 
@@ -94,8 +96,8 @@ export class DatabaseSource implements Source {
   }
 
   /**
-   * Counts only rows whose rune is in `runes`, as builds and other servers of the API do. Rows of unknown runes are
-   * fetched too, but are not records.
+   * Counts only rows whose rune is in `runes`, as builds and other servers of the API do. Rows of other runes are
+   * fetched too, but do not become records.
    */
   async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
     if (heights.length === 0) return new Map();
@@ -104,8 +106,9 @@ export class DatabaseSource implements Source {
   }
 
   /**
-   * Fetches the runes before the ledger rows that refer to them, so that a build between the two steps knows all runes.
-   * If the source is behind, keeps runes that the source lacks, because pulled rows refer to them.
+   * Fetches the runes before the ledger rows that refer to them, so that a build between the two steps finds all runes.
+   * If a pulled block is above the database's tip, keeps runes that the database lacks, because pulled rows refer to
+   * them.
    */
   async prepare(isBehind: boolean): Promise<void> {
     const { folder } = this.#options;
@@ -145,7 +148,8 @@ export class DatabaseSource implements Source {
     } catch (error) {
       throw new InputError(`${this.name}: ${messageOf(error)}`, ['Check the parameters of --from, such as sslmode and sslrootcert.']);
     }
-    // Ignored here, because the next query on a broken connection fails with the same error.
+    // Without a listener, Node would end the process. The next query on the broken connection fails with the same
+    // error.
     client.on('error', () => undefined);
     return client;
   }
@@ -179,14 +183,14 @@ export class DatabaseSource implements Source {
     const columns = new Set((await this.#ask(COLUMNS_OF_RUNES)).map(({ name }) => name));
     const lacking = RUNE_DETAILS.filter(({ column }) => !columns.has(column));
     this.#runeFields = [...RUNE_FIELDS, ...RUNE_DETAILS.filter(({ column }) => columns.has(column))];
-    // A missing table has no columns. The pull reports it later, when it reads the table.
+    // A missing table has no columns. The pull reports the missing table later, when it reads the table.
     if (columns.size > 0 && lacking.length > 0) {
       const names = lacking.map(({ column }) => column).join(', ');
       this.#options.onNotice(`the table runes of ${this.name} lacks ${names}; runes are pulled without them`);
     }
   }
 
-  /** Runs `work` with an idle connection. Throws if none is idle: there is one connection per parallel fetch. */
+  /** Runs `work` with an idle connection. One is always idle, because there is a connection for each parallel fetch. */
   async #with<T>(work: (connection: pg.Client) => Promise<T>): Promise<T> {
     const connection = this.#idle.pop();
     if (connection === undefined) throw new Error('more fetches at once than connections');
@@ -201,7 +205,7 @@ export class DatabaseSource implements Source {
     return this.#with(async (connection) => (await connection.query<Record<string, string | null>>(query)).rows);
   }
 
-  /** Copies rows of a table into a temporary Parquet file. `take` moves it to its final path. */
+  /** Copies rows of a table into a temporary Parquet file, which `take` moves to its final path. */
   async #copy(
     table: string,
     fields: readonly Field[],
@@ -270,13 +274,13 @@ export class DatabaseSource implements Source {
       if (code.startsWith('53')) {
         throw new BuildError(`${this.name}: ${message}`, ['Lower --concurrency, which is the number of connections.']);
       }
-      // Failures of the server, and the client's messages about a lost connection.
+      // Codes of network errors and of server failures, and the client's messages about a lost connection.
       if (/^(?:E[A-Z_]+$|08|25P0|40|55|57|58|XX)/.test(code) || /onnection|timeout|not queryable/.test(message)) {
         throw new BuildError(`${this.name}: ${message}`, [
           'Check that the database is running and reachable, then run the same command again: it continues from here.',
         ]);
       }
-      // The database rejects a query that works in bitcoin-indexer's database.
+      // These queries work in bitcoin-indexer's database, so a database that rejects one is another database.
       if (error instanceof pg.DatabaseError) {
         throw new InputError(`${this.name}: ${message}`, ['Check that --from is the runes database of bitcoin-indexer.']);
       }
@@ -286,15 +290,15 @@ export class DatabaseSource implements Source {
 }
 
 /**
- * SQL that turns timeouts off, because a transaction may be idle while others read, and a COPY may take long. Reads
- * pg_settings because no version of PostgreSQL has all of these settings.
+ * SQL that turns timeouts off: a connection may be idle in its transaction while others read, and a COPY may take long.
+ * Selects the settings from pg_settings, because old versions of PostgreSQL lack some and reject their names.
  */
 const WITHOUT_TIMEOUTS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
 
 /**
- * SQL that returns a row if no index of `ledger` begins with block_height. Returns none for views and partitioned
- * tables, whose indexes it cannot check.
+ * SQL that returns a row if no index of `ledger` begins with block_height. For views and partitioned tables, whose
+ * indexes it cannot check, it returns none, so there is no warning.
  */
 const LEDGER_WITHOUT_INDEX = `SELECT relname FROM pg_class AS ledger WHERE oid = to_regclass('ledger') AND relkind IN ('r', 'm') AND NOT EXISTS (
   SELECT FROM pg_index AS i JOIN pg_attribute AS first ON first.attrelid = i.indrelid AND first.attnum = i.indkey[0]
@@ -321,7 +325,7 @@ const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [/^42501$/, 'Grant the user SELECT on ledger and runes.'],
 ];
 
-/** Makes `sslmode` in the URL work as in libpq and psql, where `require` does not verify the certificate. */
+/** Gives `sslmode` in the URL the meaning of libpq and psql, where `require` does not verify the certificate. */
 function withLibpqSsl(text: string): string {
   const url = new URL(text);
   if (url.searchParams.has('sslmode') && !url.searchParams.has('uselibpqcompat')) url.searchParams.set('uselibpqcompat', 'true');

@@ -1,9 +1,9 @@
 /**
- * Reads a Parquet file of another mirror, checks it, and writes its rows to a file of our own. Runs in a process of its
- * own (rowsReader.ts). DuckDB can open only the files of the request, and no network, once it is locked.
+ * Reads a Parquet file of another mirror, checks it, and writes its rows to a new file. Runs in a separate process
+ * (rowsReader.ts). There, DuckDB can open only the files of the request, and no network connections.
  *
- * This limits what wrong data can do: crashes, endless work, memory. It is not a jail: a fault of DuckDB that runs
- * foreign code would have the rights of the process.
+ * So a wrong file cannot crash the pull, keep it busy forever or fill its memory. The process is not a sandbox: code
+ * that runs through a vulnerability of DuckDB has the rights of the process.
  */
 import { rmSync } from 'node:fs';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ const part = z.strictObject({ path: z.string(), rows: z.int().min(0), first: hei
 /** Files to read, with their claimed number of rows, and the file to write. */
 const request = z.strictObject({
   parts: z.array(part),
-  /** Path of the runes that the rows refer to: a file of our own. Undefined if the file to read has runes. */
+  /** Path of a checked file with the runes of the rows. Undefined if the file to read itself has runes, not rows. */
   runes: z.string().optional(),
   hasSpent: z.boolean(),
   /** Heights of the rows to write. */
@@ -31,7 +31,7 @@ const request = z.strictObject({
 });
 export type RowsRequest = z.infer<typeof request>;
 
-/** What the written file has, or why a part is refused. */
+/** Content of the written file, or the reason why a part is refused. */
 export const rowsReply = z.union([
   z.strictObject({ fault: z.string() }),
   z.strictObject({
@@ -41,10 +41,10 @@ export const rowsReply = z.union([
 ]);
 export type RowsReply = z.infer<typeof rowsReply>;
 
-/** A file that no mirror of this program publishes. */
+/** Thrown for a file that no mirror of this program would publish. */
 class Refusal extends Error {}
 
-/** Reads requests, one a line, until the input ends, and writes a reply for each, one a line. */
+/** Reads requests, one per line, until the input ends. Writes one line with the reply to each request. */
 export async function answerRequests(input: AsyncIterable<string>, write: (line: string) => void): Promise<void> {
   for await (const line of input) write(`${JSON.stringify(await answer(request.parse(JSON.parse(line))))}\n`);
 }
@@ -68,7 +68,7 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit }: 
     if (unbalanced !== undefined) throw new Refusal(unbalanced);
     return { rows: written, blocks: await blocksOfRows(to, theirs, store) };
   } catch (error) {
-    // Errors of DuckDB may quote values of the file.
+    // Errors of DuckDB may quote values of the file, so the message is shortened.
     return { fault: error instanceof Refusal ? error.message : `it cannot be read: ${messageOf(error).split('\n')[0]?.slice(0, 200)}` };
   } finally {
     store.close();
@@ -76,10 +76,13 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit }: 
   }
 }
 
-/** Most bytes of a cell, by column. All others have at most 64. */
+/** Maximum size of a cell, by column, in bytes. The maximum of all other columns is 64. */
 const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_address: 200, name: 28, spaced_name: 112, symbol: 16 };
 
-/** Checks sizes before anything reads the rows, then form and heights. */
+/**
+ * Checks the sizes in the footer before any row is read, so that unpacking cannot fill the memory. Then checks form and
+ * heights.
+ */
 async function check({ path, rows, first, last }: z.infer<typeof part>, form: TableForm, isLedger: boolean, store: Store): Promise<void> {
   const [scan, heights] = [readFiles('parquet', [path]), last - first + 1];
   const found = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(path)}`, { rows: int });
@@ -110,5 +113,8 @@ async function check({ path, rows, first, last }: z.infer<typeof part>, form: Ta
   if (facts.spent > heights * LIMITS.spentBytes) throw new Refusal(`it has ${facts.spent} bytes of spent outputs`);
 }
 
-/** Returns the most bytes of a file with this many rows. Spent outputs of a block have less than 4 MB. */
+/**
+ * Returns the maximum size in bytes of a file with this many rows and heights. A block has less than 4 MB of spent
+ * outputs.
+ */
 export const mostBytes = (rows: number, heights: number): number => 64 * 1024 + rows * LIMITS.rowBytes + heights * LIMITS.spentBytes;

@@ -1,9 +1,9 @@
 /**
- * Pulls the published rows of another mirror, file by file. The files are fetched by name, and their bytes must match
- * the list, which the manifest binds. A process of its own reads them (rowsReader.ts). Their rows must conserve every rune
- * in every transaction, and give the mirror's digests of blocks.
+ * Pulls the published rows of another mirror, file by file. The manifest has the hash of the list of files, and the
+ * list has the hash of each file. A separate process reads the files (rowsReader.ts). Their rows must conserve every
+ * rune in every transaction, and the digests of their blocks must be those that the mirror lists.
  *
- * No name in a list becomes a path: paths are computed from checked heights and digests.
+ * No text of a list becomes a path: paths are computed from checked heights and digests.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
@@ -26,7 +26,10 @@ import { MOST_RUNES } from '../pullEtchings.ts';
 import { mostBytes, type RowsReply } from './readStrangersRows.ts';
 import { RowsReader } from './rowsReader.ts';
 
-/** Most bytes of a list. A file takes some 240, so a testnet with a file for each of 100,000 blocks needs 24 MB. */
+/**
+ * Maximum size of a list, in bytes. A file takes some 240 bytes in the list, so the list of a testnet with 100,000
+ * files has 24 MB.
+ */
 const INDEX_BYTES = 64 * 1024 * 1024;
 
 type Read = Exclude<RowsReply, { fault: string }>;
@@ -40,7 +43,7 @@ export class RowsSource implements Source {
   readonly #folder: string;
   readonly #reader: RowsReader;
   #index: RowsIndex | undefined;
-  /** Path of the runes that rows of the current list refer to, as our own file. */
+  /** File with the runes of the current list, which the reader has checked and written. */
   #runes: { readonly sha256: string; readonly path: string } | undefined;
 
   constructor(mirror: MirrorSource, base: string, client: Client, folder: string, limits: Pick<WorkLimits, 'rowsReadMs'>) {
@@ -76,7 +79,7 @@ export class RowsSource implements Source {
       const has = await this.#mirror.look();
       this.#index = await this.#readIndex(has.last);
       const heights = new Set(this.#index.files.map(({ first }) => first));
-      // Blocks without records before the first one with records belong to the file of their hundred.
+      // Files of rows also cover blocks without records, so the range may begin below the first block with records.
       const first = Math.min(has.first, this.heightsRead[0]?.first ?? has.first);
       return { ...has, first, begin: first, has: (height) => has.has(height) || heights.has(height) };
     });
@@ -86,10 +89,10 @@ export class RowsSource implements Source {
     return this.#mirror.identities(heights);
   }
 
-  /** Fetches the runes, so that a build between the two steps knows the runes of all rows. */
+  /** Fetches the runes before the rows, so that a build at any moment of the pull finds the runes of all rows. */
   async prepare(isBehind: boolean): Promise<void> {
     const path = await this.#client.persist('the runes', () => this.#ownRunes());
-    // Pulled rows above the mirror's tip may refer to runes that the mirror lacks.
+    // Keeps the pulled table if pulled rows are above the mirror's tip: they may refer to runes that the mirror lacks.
     const own = join(this.#folder, RUNES_FILE);
     if (path === own || (isBehind && existsSync(own))) return;
     await putRunes(this.#folder, path);
@@ -99,7 +102,7 @@ export class RowsSource implements Source {
   async fetch(unit: Heights): Promise<Fetched> {
     let attempts = 0;
     return this.#client.persist(`the rows of blocks ${unit.first}..${unit.last}`, async () => {
-      // A build of the mirror may have replaced its files.
+      // A build of the mirror may have replaced its files, so a retry reads the new list first.
       if (attempts > 0 && (await findManifest(this.#base, this.#client))?.rows?.sha256 !== this.#indexSha256) await this.look();
       attempts += 1;
       return this.#fetch(unit);
@@ -159,7 +162,7 @@ export class RowsSource implements Source {
     }
   }
 
-  /** Fetches the runes of the current list, unless they were fetched before. Returns the path of our own file. */
+  /** Fetches the runes of the current list, unless they were fetched before. Returns the path of the checked file. */
   async #ownRunes(): Promise<string> {
     const { runes } = this.#list;
     const known = this.#runes;
@@ -176,14 +179,20 @@ export class RowsSource implements Source {
     return to;
   }
 
-  /** Saves a file of the mirror. Rejects with a BadBlockError if its bytes are not those of the list. */
+  /**
+   * Saves a file of the mirror. Rejects with a BadBlockError if the file is missing or does not have the hash in the
+   * list.
+   */
   async #save(path: string, { bytes, sha256 }: Pick<RowFile, 'bytes' | 'sha256'>, to: string): Promise<void> {
     const { status, digest } = await this.#client.save(`${this.#base}/${path}`, to, bytes);
     if (status !== 200) throw new BadBlockError(`need ${path}, but the mirror answered with status ${status}`);
     if (digest !== sha256) throw new BadBlockError(`need ${path}, which is damaged on the mirror`);
   }
 
-  /** Rejects with a BadBlockError for the first block whose records do not have the digest that the mirror lists. */
+  /**
+   * Rejects with a BadBlockError for the first block whose hash, count or digest differs from the mirror's list of
+   * blocks.
+   */
   async #compareBlocks({ first, last }: Heights, { blocks }: Read): Promise<void> {
     const found = new Map(blocks.map((block) => [block.height, block]));
     const heights = Array.from({ length: last - first + 1 }, (_, i) => first + i);
@@ -209,7 +218,7 @@ function jsonOf(body: Uint8Array): unknown {
   }
 }
 
-/** Describes numbers in a list that no chain has. Undefined if there are none. */
+/** Describes the first numbers in a list that no chain can have. Returns undefined if all are plausible. */
 function impossible({ files, runes }: RowsIndex, tip: number): string | undefined {
   if (files.length > MOST_BLOCKS) return `has ${files.length} files, more than ${MOST_BLOCKS}`;
   if (runes.rows > MOST_RUNES || runes.bytes > mostBytes(runes.rows, 1)) return `has runes of ${runes.bytes} bytes for ${runes.rows} rows`;
