@@ -1,4 +1,4 @@
-/** Makes the records of ledger rows in files, as a build does, and checks that rows add up. */
+/** Converts ledger rows in files to records, as a build does, for digests. Checks that the rows conserve runes. */
 import { createHash } from 'node:crypto';
 import { readBlobs } from '../duckdb/columns.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
@@ -8,7 +8,7 @@ import { JSON_TEXT, recordJson } from '../engine/render/renderRecordSql.ts';
 import { SERVED_ORDER } from '../input/canonicalRecordSql.ts';
 import { SHIFT_DECIMALS } from '../input/joinRunes.ts';
 
-/** A block as its rows say, with the digest of its records (contract/blockDigest.ts). Blocks without records are left out. */
+/** Block of ledger rows that has records, with the digest of these records (contract/blockDigest.ts). */
 export interface RowsBlock {
   readonly height: number;
   readonly hash: string;
@@ -19,7 +19,10 @@ export interface RowsBlock {
 const RUNES_OF_ROWS = columns('id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, divisibility BIGINT, premine VARCHAR');
 export type RunesOfRows = Table<typeof RUNES_OF_ROWS>;
 
-/** Returns the runes of the rows of a file, from a file of runes. So a join of many runes is done once for each file. */
+/**
+ * Creates a table of the runes that occur in a file of rows, from the file of all runes. Later queries join this small
+ * table.
+ */
 export const runesOfRows = (path: string, runes: string, store: Store): Promise<RunesOfRows> =>
   store.table(
     'runes_of_rows',
@@ -28,14 +31,16 @@ export const runesOfRows = (path: string, runes: string, store: Store): Promise<
      WHERE id IN (SELECT rune_id FROM ${readFiles('parquet', [path])})`,
   );
 
-/** Returns SQL of the canonical records (input/canonicalRecordSql.ts) of rows. Rows of unknown runes are left out. */
+/**
+ * Returns SQL that selects the canonical records (input/canonicalRecordSql.ts) of rows. Omits rows of unknown runes.
+ */
 const recordsOf = (path: string, runes: RunesOfRows): string => `SELECT rune_id, r.number AS rune_number, r.name AS rune_name,
     r.spaced_name AS rune_spaced_name, address, receiver_address, shift_decimals(amount, r.divisibility) AS amount, operation,
     l.block_hash, l.block_height, l.tx_id, l.tx_index, l."output" AS vout, CASE WHEN l."output" IS NOT NULL THEN l.tx_id END AS "output",
     l."timestamp", event_index AS ord
   FROM ${readFiles('parquet', [path])} l JOIN ${runes} r ON r.id = rune_id`;
 
-/** Returns the blocks of a file in the form, heights ascending. */
+/** Returns the blocks with records of a file of ledger rows, heights ascending. */
 export async function blocksOfRows(path: string, runes: RunesOfRows, store: Store): Promise<RowsBlock[]> {
   await store.run(`${SHIFT_DECIMALS}; ${JSON_TEXT}`);
   const blocks = await store.rows(
@@ -44,7 +49,8 @@ export async function blocksOfRows(path: string, runes: RunesOfRows, store: Stor
   );
   const digests: string[] = [];
   let [left, hash] = [blocks[0]?.records ?? 0, createHash('sha256')];
-  // The digest covers the records in served order, joined by commas. Each JSON ends with a comma.
+  // The digest covers the records in served order, joined by commas. The JSON of each record ends with a comma, so the
+  // last comma of a block is cut off.
   const json = `SELECT encode(${recordJson('contract')}) FROM (${recordsOf(path, runes)} ORDER BY ${SERVED_ORDER})`;
   for await (const chunk of store.stream(json)) {
     const records = readBlobs(chunk, 0);
@@ -64,8 +70,9 @@ export async function blocksOfRows(path: string, runes: RunesOfRows, store: Stor
 }
 
 /**
- * Describes the first transaction of a node's rows that makes or loses units of a rune. Undefined if there is none.
- * Outputs receive all units that are sent, minted or premined, except units of burns without an address.
+ * Describes the first transaction in rows from a node that creates or loses units of a rune. Returns undefined if there
+ * is none. A valid transaction gives its outputs all units that it sends, mints or premines, except those that it burns
+ * without an address.
  */
 export async function firstUnbalanced(path: string, runes: RunesOfRows, store: Store): Promise<string | undefined> {
   const units = `coalesce(amount, '0')::BIGNUM`;

@@ -1,6 +1,6 @@
 /**
- * Computes the digest of the ledger (lists/ledgerText.ts) from the rows of a node in files, by adding up all rows from
- * the first block with runes on. A build makes the same digest from the documents of its archive.
+ * Computes the digest of the ledger (lists/ledgerText.ts) from files with all rows of a node, from the first block with
+ * runes on. A build computes the same digest from the documents of its archive.
  */
 import { createHash } from 'node:crypto';
 import { readFiles } from '../duckdb/readFilesSql.ts';
@@ -19,10 +19,10 @@ export interface RowsOfLedger {
   readonly runes: string;
 }
 
-/** Characters per update of a hash, because each call has a cost. */
+/** Minimum number of characters per call of hash.update(), because each call has a fixed cost. */
 const CHUNK = 1 << 16;
 
-/** Bytes that DuckDB needs to sort the JSON of a rune. */
+/** Bytes of memory that DuckDB needs to sort the JSON of a rune. */
 const RUNE_BYTES = 6000;
 
 type Limits = Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
@@ -41,7 +41,7 @@ export async function digestOfRows(rows: RowsOfLedger, limits: Limits, store: St
   return hash.update(pending).digest('hex');
 }
 
-/** Sorts rows by their column `key`, and yields the values in their column `json`. */
+/** Sorts rows by their column `key`. Yields the parsed values of their column `json`. */
 async function* valuesOf<Value>(rows: string, rowBytes: number, limits: Limits, store: Store): AsyncGenerator<Value> {
   for await (const chunk of sortedRows({ rows, key: 'key', within: 'json', rowBytes }, limits, store))
     for (const [, json] of chunk.getRows()) yield JSON.parse(String(json)) as Value;
@@ -53,7 +53,8 @@ async function addRunes({ point, paths, runes }: RowsOfLedger, limits: Limits, s
   const counts = `SELECT rune_id, count(*) FILTER (operation = 'mint') AS mints, count(*) FILTER (operation = 'burn') AS burns,
       (sum(amount::BIGNUM) FILTER (operation = 'burn'))::VARCHAR AS burned
     FROM ${readFiles('parquet', paths)} WHERE operation IN ('mint', 'burn') AND block_height <= ${point.height} GROUP BY rune_id`;
-  // A table of runes has no text for the symbol of a rune without one, and no txid for the rune of the protocol itself.
+  // In the table of runes, the symbol and the transaction id may be missing: UNCOMMON•GOODS has no transaction. They
+  // get the values that builds show.
   const rows = `SELECT lpad(number::VARCHAR, 9, '0') AS key, to_json(r)::VARCHAR AS json
     FROM (SELECT t.* REPLACE (coalesce(symbol, '¤') AS symbol, lpad(coalesce(tx_id, ''), 64, '0') AS tx_id),
         coalesce(mints, 0) AS mints, coalesce(burns, 0) AS burns, coalesce(burned, '0') AS burned

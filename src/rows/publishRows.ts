@@ -1,7 +1,8 @@
 /**
- * Publishes the ledger rows of a build. A file that a pull wrote is copied, if it has the form and exactly the blocks of
- * a published file. Other files are written from the rows that the build has read, and from files of the last build.
- * Names and rows of all files depend only on the rows and on the last block.
+ * Publishes the ledger rows of a build. A file of the input is copied if it has the form (rowsForm.ts) and exactly the
+ * blocks of a published file. Other files are written from the rows that the build has read, and from files of the last
+ * build. The result does not depend on how the build was done: names and rows of all files follow from the rows of the
+ * input and its last block.
  */
 import { constants, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,12 +20,14 @@ import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { contentOf, copyTable, formFault, HEIGHTS_PER_FILE, isParquet, ledgerForm, RUNES, stampOf, type TableForm } from './rowsForm.ts';
 import { rowsIndexFile } from './rowsIndex.ts';
 
-/** Thrown if a published file of rows cannot be used any more, because a build cannot copy rows from it. */
+/**
+ * Thrown if a file of rows of the last build was changed or lacks a column, so that the build cannot copy rows from it.
+ */
 export class ChangedRowsError extends Error {
   override readonly name = 'ChangedRowsError';
 }
 
-/** Places of files: the output, a folder for temporary files, and the sink that moves files to the output. */
+/** Output folder, folder for temporary files, and the sink that moves files to the output. */
 export interface RowsTarget {
   readonly out: string;
   readonly scratch: string;
@@ -33,13 +36,13 @@ export interface RowsTarget {
 
 const FILE = { first: int, last: int, rows: int, bytes: int, sha256: text, digest: text } as const;
 
-/** The list of files without the files. */
+/** Fields of the list of files, except `files`. */
 type Head = Omit<RowsIndex, 'files'>;
 
 /**
- * Writes the files of new and changed rows, the runes, and the list of all files. Without rows, publishes none. `state`
- * already has the new blocks. Returns the paths of files of the last build that are no longer needed. Rejects with a
- * ChangedRowsError if a file of the last build was changed or lacks a column.
+ * Writes the files of new and changed rows, the runes, and the list of all files. Publishes nothing if `loaded` has no
+ * rows. `state` must already have the new blocks. Returns the paths of files of the last build that are no longer
+ * needed. Rejects with a ChangedRowsError if a file of the last build was changed or lacks a column.
  */
 export async function publishRows(target: RowsTarget, loaded: Loaded, state: StateTables, store: Store): Promise<string[]> {
   const before = await readIndex(state, store);
@@ -77,7 +80,7 @@ export async function readIndex(
 
 const pathOf = ({ first, last, sha256 }: Pick<RowFile, 'first' | 'last' | 'sha256'>): string => rowFilePath(first, last, sha256);
 
-/** Returns SQL of the first and the last height of the file that has a block, as rangeOfHeight() does. */
+/** Returns SQL expressions of the first and the last height of a block's file. The result equals rangeOfHeight(). */
 function rangeSql(tip: number): string {
   const first = `block_height - block_height % ${HEIGHTS_PER_FILE}`;
   const either = (hundred: string) =>
@@ -85,7 +88,10 @@ function rangeSql(tip: number): string {
   return `${either(first)} AS first, ${either(`${first} + ${HEIGHTS_PER_FILE - 1}`)} AS last`;
 }
 
-/** Replaces the files with an affected block, and files of other ranges. Returns the paths of replaced files. */
+/**
+ * Writes the files that have an affected block or a new range of heights. Returns the paths of outdated files of the
+ * last build: those with an affected block, or with a range that no longer exists.
+ */
 async function writeFiles(
   target: RowsTarget,
   { affected, read }: Loaded,
@@ -138,17 +144,19 @@ async function writeFiles(
   return stale.map(pathOf);
 }
 
-/** Copies a file of the input. Returns false if it does not have the form, or other blocks than the build. */
+/** Copies a file of the input. Returns false if it does not have the form, or does not have exactly `blocks` blocks. */
 async function copyIfFit(path: string, to: string, blocks: number, form: TableForm, store: Store): Promise<boolean> {
   if (!isParquet(path)) return false;
-  // Some file systems copy without reading.
+  // FICLONE lets some file systems share the data of both files instead of copying it.
   copyFileSync(path, to, constants.COPYFILE_FICLONE);
   if ((await formFault(to, form, store)) !== undefined) return false;
   const sql = `SELECT count(DISTINCT block_height) AS found FROM ${readFiles('parquet', [to])}`;
   return (await store.row(sql, { found: int })).found === blocks;
 }
 
-/** Sorts the rows of these ranges into a table: rows of affected blocks from the input, others from old files. */
+/**
+ * Returns a table with the rows of these ranges, sorted: rows of affected blocks from the input, others from old files.
+ */
 async function restOf(
   out: string,
   ranges: readonly Pick<RowFile, 'first' | 'last'>[],
@@ -179,7 +187,7 @@ async function restOf(
   );
 }
 
-/** Writes the table of runes. Returns its entry in the list. */
+/** Writes the file of runes. Returns its entry in the list of files. */
 async function writeRunes({ scratch, sink }: RowsTarget, state: StateTables, store: Store): Promise<RunesFile> {
   const made = join(scratch, 'runes.parquet');
   const names = RUNES.fields.map(({ column }) => `"${column}"`);
@@ -191,7 +199,8 @@ async function writeRunes({ scratch, sink }: RowsTarget, state: StateTables, sto
 
 async function factsOf(path: string, form: TableForm, store: Store): Promise<RunesFile> {
   const fault = await formFault(path, form, store);
-  // Only rows with equal event indexes have no order.
+  // The rows were sorted before, so the fault is two rows of a transaction with equal event indexes, which have no
+  // order.
   if (fault !== undefined) throw new InputError(`the rows of the input cannot be published: ${fault}`, ['Build without --parquet.']);
   const [content, stamp] = [await contentOf(path, form, store), await stampOf(path)];
   if (stamp === undefined) throw new Error(`${path} was not written`);

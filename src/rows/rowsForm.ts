@@ -1,6 +1,7 @@
 /**
- * The form of ledger rows in Parquet files. Pulls write it, builds read and publish it, and pulls from other mirrors
- * fetch it. Bytes depend on DuckDB's version, but the digest of the rows does not.
+ * The form of Parquet files with ledger rows: their columns, types and order. Pulls write this form, builds read and
+ * publish it, and pulls from other mirrors fetch it. The bytes of a file depend on DuckDB's version, but the digest of
+ * its rows does not.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
@@ -16,13 +17,13 @@ import { isAbsence } from '../errors.ts';
 /** Columns of a kind of file, and the order of its rows. */
 export interface TableForm {
   readonly fields: readonly Field[];
-  /** SQL expressions of the order. Together they differ for any two rows. */
+  /** SQL expressions for ORDER BY. Together they differ for any two rows. */
   readonly order: readonly string[];
 }
 
 /**
  * Returns the form of ledger rows. Blocks ascend. Within a block, transactions and events descend, as in lists of the
- * API. Without `hasSpent` the column `spent` is left out, because NULL means that a transaction spends nothing.
+ * API. Without `hasSpent`, there is no column `spent`, because NULL in it would mean that a transaction spends nothing.
  */
 export const ledgerForm = (hasSpent: boolean): TableForm => ({
   fields: hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS,
@@ -36,8 +37,8 @@ export const NODE_LEDGER = ledgerForm(true);
 export const RUNES: TableForm = { fields: [...RUNE_FIELDS, ...RUNE_DETAILS], order: ['number', 'id'] };
 
 /**
- * Settled heights per file, with about 100,000 rows. Small files need little memory, and all of history fits in about
- * 1,400 files. No file crosses a multiple of this number.
+ * Number of settled heights per file, which have about 100,000 rows. Such a file needs little memory, and all of
+ * history takes only about 1,400 files. Files begin at multiples of this number.
  */
 export const HEIGHTS_PER_FILE = 100;
 
@@ -48,8 +49,9 @@ export function hundredOf(height: number): { readonly first: number; readonly la
 }
 
 /**
- * Level 1, because ids and addresses are nearly random. Higher levels take more time, and the matches that they find
- * cost more bytes than they save. A block has a few thousand rows, so a query for one block reads one or two groups.
+ * Compression level 1, because ids and addresses are nearly random. Higher levels take more time, and the matches that
+ * they find cost more bytes than they save. A block has a few thousand rows, so a query for one block reads one or two
+ * row groups.
  */
 const PARQUET = 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 40960';
 
@@ -60,7 +62,9 @@ export const copyTable = (rows: string, order: readonly string[], path: string):
 /** Returns SQL that writes the rows of a query to a Parquet file, in the order of the query. */
 export const copyRows = (query: string, path: string): string => `COPY (${query}) TO ${literal(resolve(path))} (${PARQUET})`;
 
-/** Returns the SQL expression of a row's cells as a JSON array and a line feed. It needs the macro of JSON_TEXT. */
+/**
+ * Returns a SQL expression: the cells of a row as a JSON array and a line feed. Needs the macro that JSON_TEXT creates.
+ */
 function lineOf(fields: readonly Field[]): string {
   const free = fields.filter(({ kind }) => kind === 'text').map(({ column }) => identifier(column));
   return jsonOf(free, (escaped) => {
@@ -87,7 +91,7 @@ export interface Content {
   readonly digest: string;
 }
 
-/** Describes why a file lacks the form. Undefined if it has the columns and types of the form, and rows in order. */
+/** Describes why a file does not have a form: columns and their types, and the order of rows. Undefined if it has. */
 export async function formFault(path: string, { fields, order }: TableForm, store: Store): Promise<string | undefined> {
   const scan = readFiles('parquet', [path]);
   const found = await store.rows(`DESCRIBE SELECT * FROM ${scan}`, { column_name: text, column_type: text });
@@ -95,7 +99,7 @@ export async function formFault(path: string, { fields, order }: TableForm, stor
   const expected = Object.entries(columnsOf(fields)).map((column) => column.join(' '));
   if (columns !== expected.join(', ')) return `its columns are ${columns.slice(0, 500)}`;
   const place = `(${order.join(', ')})`;
-  // A window without an order has the order of the file.
+  // OVER () without ORDER BY goes through the rows in the order of the file.
   const { odd } = await store.row(
     `SELECT count(*) FILTER (WHERE NOT coalesce(before IS NULL OR before < place, false)) AS odd
      FROM (SELECT ${place} AS place, lag(${place}) OVER () AS before FROM ${scan})`,
@@ -104,7 +108,7 @@ export async function formFault(path: string, { fields, order }: TableForm, stor
   return odd > 0 ? 'its rows are not in order' : undefined;
 }
 
-/** Counts the rows of a file in the form, and computes their digest. */
+/** Counts the rows of a file, which must have the form, and computes their digest. */
 export async function contentOf(path: string, { fields }: TableForm, store: Store): Promise<Content> {
   await store.run(JSON_TEXT);
   const hash = createHash('sha256');
@@ -139,7 +143,7 @@ export async function stampOf(path: string): Promise<Stamp | undefined> {
 /** First and last bytes of a Parquet file. */
 const MAGIC = 'PAR1';
 
-/** True if a file begins and ends like a Parquet file. Does not verify the SHA-256, because builds do. */
+/** True if a file begins and ends like a Parquet file. Does not read the rest, because builds verify the SHA-256. */
 export function isParquet(path: string): boolean {
   const file = openSync(path, 'r');
   try {

@@ -1,17 +1,19 @@
-/** The list of a build's files of rows (contract/rowsSchemas.ts), and the paths of these files. */
+/** Formats the list of a build's files of rows (contract/rowsSchemas.ts), and returns the paths of these files. */
 import { createHash } from 'node:crypto';
 import type { RowsIndex } from '../contract/rowsSchemas.ts';
 import { rowFilePath, rowRunesPath, rowsIndexPath } from '../pages/filePaths.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { hundredOf } from './rowsForm.ts';
 
-/** Returns the heights of the file that has the rows of a block. `tip` is the last block that was read. */
+/**
+ * Returns the first and last height of the file with the rows of a block. `tip` is the height of the last block read.
+ */
 export function rangeOfHeight(height: number, tip: number): { readonly first: number; readonly last: number } {
   const hundred = hundredOf(height);
   return hundred.last <= tip - UNSETTLED_BLOCKS ? hundred : { first: height, last: height };
 }
 
-/** Returns the path and the content of the list. */
+/** Returns the path, the SHA-256 and the content of the list. */
 export function rowsIndexFile({ files, ...head }: RowsIndex): { path: string; sha256: string; content: Buffer } {
   const content = Buffer.from(
     `${JSON.stringify(head).slice(0, -1)},"files":[\n${files.map((file) => JSON.stringify(file)).join(',\n')}\n]}\n`,
@@ -20,7 +22,7 @@ export function rowsIndexFile({ files, ...head }: RowsIndex): { path: string; sh
   return { path: rowsIndexPath(sha256), sha256, content };
 }
 
-/** Returns the paths of the files that a list names. */
+/** Returns the paths of all files in a list. */
 export const pathsOf = ({
   runes,
   files,

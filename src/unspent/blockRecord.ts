@@ -12,14 +12,16 @@ export interface IndexedBlock {
   readonly hash: string;
 }
 
-/** Receives the changes of a record, in order. */
+/**
+ * Receives the changes of a record, in the order of the record. Offsets and lent bytes are valid only during the call.
+ */
 export interface ChangeTarget {
   spend(key: Uint8Array, at: number): void;
   create(key: Uint8Array, at: number, value: LentBytes): void;
   mint(rune: RuneId, mints: number): void;
 }
 
-/** Encodes a block's changes as a record. New runes are left out, because the table of runes has them. */
+/** Encodes a block's changes as a record. Omits new runes, except their mints, because the table of runes has them. */
 export function blockRecord(block: IndexedBlock, { spent, created, runes, mints }: Changes): Buffer {
   const writer = new ByteWriter();
   writer.integer(block.height);

@@ -1,7 +1,7 @@
 /** Bloom filter that proves that a key is not in a file, so that most lookups need no read from disk. */
 import { uint32At } from '../runes/bytes.ts';
 
-/** Bits and probes per key. About 1 % of the keys that are not in the file pass the filter. */
+/** Bits and probes per key. With these numbers, about 1 % of the keys that are not in the file pass the filter. */
 const BITS = 10;
 const PROBES = 7;
 
@@ -35,6 +35,7 @@ export class Bloom {
   }
 }
 
-// Transaction ids are hashes, so their bytes are random. Outpoints of one transaction differ in the last four bytes.
+// Bytes of the transaction id serve as hash values, because the id is a hash itself. The first probe also depends on
+// the vout (the last four bytes), in which the outpoints of one transaction differ.
 const startOf = (key: Uint8Array, at: number): number => uint32At(key, at + 8) ^ Math.imul(uint32At(key, at + 32), 0x9e3779b1);
 const stepOf = (key: Uint8Array, at: number): number => uint32At(key, at + 12) | 1;

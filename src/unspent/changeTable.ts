@@ -1,15 +1,15 @@
 /**
- * Outputs that were created or spent after the newest sorted file. A hash table in one growing buffer, because millions
- * of JavaScript objects would need too much memory.
+ * Hash table of the outputs that were created or spent after the newest sorted file. Its entries are in one growing
+ * buffer, because millions of JavaScript objects would need too much memory.
  */
 import { randomInt } from 'node:crypto';
 import { type LentBytes, lend, peek, sameBytes, uint32At } from '../runes/bytes.ts';
 import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
 import { ByteReader, ByteWriter } from './outputBytes.ts';
 
-/** Marks a spent output of a sorted file: stored instead of the length of its value. */
+/** Stored instead of the length of a value. Marks a spent output of a sorted file. */
 const SPENT = 0xffffffff;
-/** Marks an output that was created and spent after the newest file. Not written to files. */
+/** Marks an output that was created and spent after the newest sorted file. Such entries are not written to files. */
 const GONE = 0xfffffffe;
 
 /** A created or spent output. `value` is undefined for a spent output. */
@@ -25,10 +25,10 @@ export class ChangeTable {
   /** Offsets in `#data` plus one. 0 marks a free slot. */
   #slots = new Uint32Array(1 << 12);
   #count = 0;
-  // Random, because transaction ids can be chosen to collide under a known hash.
+  // Random, because anyone could make transactions whose ids collide under a known hash.
   readonly #seed = randomInt(2 ** 32);
 
-  /** Number of entries, including outputs that were created and spent. */
+  /** Number of entries, including the outputs that `sorted` omits because they were created and spent since. */
   get count(): number {
     return this.#count;
   }
@@ -111,7 +111,7 @@ function hash(bytes: Uint8Array, at: number, seed: number): number {
  */
 function sortByKey(slots: Uint32Array, count: number, data: Buffer): Uint32Array {
   const order = new BigUint64Array(count);
-  // All platforms of DuckDB are little-endian, so the low half comes first.
+  // All platforms of DuckDB are little-endian, so the low half of each integer (the slot) comes first.
   const halves = new Uint32Array(order.buffer);
   let next = 0;
   for (const slot of slots) {
@@ -121,7 +121,7 @@ function sortByKey(slots: Uint32Array, count: number, data: Buffer): Uint32Array
   }
   order.sort();
   const sorted = Uint32Array.from({ length: count }, (_, i) => halves[2 * i] ?? 0);
-  // Keys with equal first bytes are neighbours now, such as the outputs of one transaction.
+  // Keys with equal first bytes, such as the outputs of one transaction, are adjacent now. Sorts them by the rest.
   for (let from = 0, to = 1; to <= count; to++) {
     if (to < count && halves[2 * to + 1] === halves[2 * from + 1]) continue;
     if (to - from > 1) sorted.subarray(from, to).sort((x, y) => compareKeys(data, x - 1, data, y - 1));

@@ -1,13 +1,13 @@
 /**
  * Ledger of a pull from a node, on disk: unspent outputs with runes, and mints, as of the last indexed block.
  *
- *     state.json                     names the other files; changes of them take effect when it is replaced
+ *     state.json                     names the other files, so new files take effect when it is replaced
  *     outputs-840000-851199.sorted   outputs that these blocks created or spent (sortedFile.ts)
  *     mints-851199.txt               mints of each rune up to this block
  *     journal-851199.log             changes of each later block (journal.ts)
  *
- * Only blocks that no reorganisation can replace move from the journal to sorted files. Smaller sorted files are merged
- * into larger ones, so that there are only a few. The caller stores the table of runes.
+ * Only settled blocks, which no reorganisation can replace, move from the journal to sorted files. Sorted files of
+ * similar size are merged, so that a look-up searches only a few. The ledger does not store the runes: the caller does.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ import { ByteWriter, readOutput, writeOutput } from './outputBytes.ts';
 import { checksum, DamagedStateError, OtherFormatError } from './readChecked.ts';
 import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
-/** Version of the files. Up to format 2, rows could name wrong senders after a journal was moved to sorted files. */
+/** Version of the files' format. Up to format 2, rows could have wrong senders after blocks moved to sorted files. */
 const FORMAT = 3;
 const STATE_FILE = 'state.json';
 
@@ -50,7 +50,7 @@ const stateFile = z.strictObject({
 });
 type StateFile = z.infer<typeof stateFile>;
 
-/** Fields of a rune that the protocol needs. */
+/** Fields of a rune that are needed to index later blocks. */
 export interface KnownRune {
   readonly id: RuneId;
   readonly name: bigint;
@@ -66,14 +66,14 @@ export interface LedgerOptions {
   readonly firstHeight: number;
   /** First height whose rows are written. Used only for a new ledger. */
   readonly rowsFrom: number;
-  /** Ascending by number. Runes of blocks above the ledger are ignored. */
+  /** Ascending by number. Runes of blocks above the ledger's last block are ignored. */
   readonly runes: Iterable<KnownRune>;
   readonly limits: LedgerLimits;
 }
 
 type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPageBytes' | 'mergeBelow'>;
 
-/** The ledger after a block, from another mirror. */
+/** Ledger after a block, as another mirror published it. */
 export interface StartedLedger {
   readonly folder: string;
   readonly network: string;
@@ -87,8 +87,8 @@ export interface StartedLedger {
 }
 
 /**
- * Writes a ledger that continues after a block, as if all blocks up to it had been read and settled. The last step
- * makes the ledger valid. A killed start leaves files that the next start overwrites.
+ * Writes a ledger as if all blocks up to `start` had been read and settled. The last step writes `state.json`, without
+ * which there is no ledger. So a killed call leaves only files that the next call overwrites.
  */
 export async function startLedger({ folder, network, start, rowsFrom, outputs, mints, limits }: StartedLedger): Promise<void> {
   const { height, hash } = start;
@@ -176,7 +176,7 @@ export class DiskLedger implements Ledger {
     return this.#state.base;
   }
 
-  /** Returns the hash of the block at a height. Undefined below `base`, above the last block, and without a block. */
+  /** Returns the hash of the block at a height. Undefined below `base`, above the last block, and before any block. */
   hashAt(height: number): string | undefined {
     return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
   }
@@ -186,7 +186,7 @@ export class DiskLedger implements Ledger {
     return this.#state.start;
   }
 
-  /** Raises the class of the start. */
+  /** Replaces the start, whose class is higher after a check. */
   setStart(start: Start): void {
     this.#state = { ...this.#state, start };
     writeState(this.#folder, this.#state);
@@ -226,7 +226,7 @@ export class DiskLedger implements Ledger {
     return this.#names.has(name);
   }
 
-  /** Adds the next block in memory. `sync` writes it to disk. */
+  /** Adds the next block in memory. `sync` writes the block to disk. */
   apply(block: IndexedBlock, changes: Changes): void {
     for (const { id, name, terms } of changes.runes) this.#addRune({ id, name, terms, height: block.height });
     const record = blockRecord(block, changes);
@@ -252,12 +252,12 @@ export class DiskLedger implements Ledger {
     this.#journal = this.#load();
   }
 
-  /** True if so many records are only in memory that `sync` is due. */
+  /** True if the records that are not on disk yet take so much memory that `sync` is due. */
   get isSyncDue(): boolean {
     return exceeds(this.#limits, 'pendingBytes', this.#journal.pendingBytes);
   }
 
-  /** True if the journal is so long that pulls start slowly. */
+  /** True if the journal is so long that pulls start slowly, because each pull reads it completely. */
   get isJournalLong(): boolean {
     return exceeds(this.#limits, 'journalBytes', this.#journal.size);
   }
@@ -306,7 +306,7 @@ export class DiskLedger implements Ledger {
     for (const file of this.#files) file.close();
   }
 
-  /** Merges the newest file with older ones that are not much larger. Returns the names of the remaining files. */
+  /** Merges the newest file with older files that are not much larger. Returns the names of all files afterwards. */
   async #merge(names: readonly string[], last: number): Promise<string[]> {
     const files: SortedFile[] = [];
     try {
@@ -378,12 +378,12 @@ export function readState(folder: string): StateFile | undefined {
   }
 }
 
-/** Removes the state of a folder, so that the next pull starts anew. Its other files are then without use. */
+/** Removes the state of a folder, so that the next pull starts anew. The next ledger removes the other files. */
 export const removeState = (folder: string): void => rmSync(join(folder, STATE_FILE), { force: true });
 
 const writeState = (folder: string, state: StateFile): void => replaceDurably(join(folder, STATE_FILE), `${JSON.stringify(state)}\n`);
 
-/** Removes files that a killed pull left, which the state does not name. */
+/** Removes the files that the state does not name: outdated files, and files of a killed pull. */
 function removeOthers(folder: string, { outputs, mints, journal }: StateFile): void {
   const own = new Set([STATE_FILE, ...outputs, mints, journal]);
   for (const name of readdirSync(folder)) if (!own.has(name)) rmSync(join(folder, name), { recursive: true });

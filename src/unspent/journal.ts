@@ -1,8 +1,8 @@
 /**
- * Journal of the last blocks: a file with one record of changes per block. A reorganisation only removes the last
- * records, because everything newer than the sorted files is computed from the journal.
+ * Journal of the last blocks: a file with one record of changes per block. The ledger computes from it everything that
+ * is newer than the sorted files. So to undo the blocks of a reorganisation, it is enough to remove their records.
  *
- * A record is its length (4 bytes), its checksum (8 bytes) and the bytes of blockRecord.ts.
+ * A record in the file has a length (4 bytes), a checksum (8 bytes) and the bytes of blockRecord.ts.
  */
 import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { type IndexedBlock, readRecord } from './blockRecord.ts';
@@ -99,7 +99,7 @@ export class Journal {
   /** Removes the records of blocks above a height. */
   cut(height: number): void {
     for (; (this.#places.at(-1)?.height ?? -1) > height; this.#places.pop()) this.#pending.pop();
-    // A failed sync may have left part of a record.
+    // After a failed sync, the file may have more bytes than `#written`: part of a record. These are cut off, too.
     this.#written = Math.min(this.#written, this.size);
     ftruncateSync(this.#file, this.#written);
     fsyncSync(this.#file);

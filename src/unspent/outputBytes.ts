@@ -2,7 +2,7 @@
 import { copyOf, type LentBytes, lend, peek } from '../runes/bytes.ts';
 import type { RuneOutput } from '../runes/unspentLedger.ts';
 
-/** Bytes of the longest integer: 128 bits in groups of 7. */
+/** Maximum length of an encoded integer, in bytes: 128 bits in groups of 7. */
 const MOST_BYTES = 19;
 
 /** Appends integers and bytes to a growing buffer. */
@@ -84,7 +84,7 @@ export class ByteReader {
   }
 
   amount(): bigint {
-    // A number can hold six groups of 7 bits, which is enough for most amounts.
+    // Computes the first six groups of 7 bits as a number, because bigints are slow. Most amounts are no longer.
     let [low, scale] = [0, 1];
     for (let group = 0; group < 6; group++, scale *= 128) {
       const byte = this.#next();

@@ -1,4 +1,4 @@
-/** Checks that files of the state have the content that was written. */
+/** Reads and checks files of the ledger's state: checksums, and errors for damaged files. */
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 
@@ -8,7 +8,7 @@ export class DamagedStateError extends Error {}
 /** Thrown if the state has the format of another version of this program. */
 export class OtherFormatError extends Error {}
 
-/** Returns the first 8 bytes of the SHA-256 as an integer. */
+/** Returns the first 8 bytes of the SHA-256 of all parts together, as an integer. */
 export const checksum = (...parts: readonly Uint8Array[]): bigint => {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part);

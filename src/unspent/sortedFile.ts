@@ -6,7 +6,7 @@
  *     filter   Bloom filter of all outpoints
  *     footer   offset of the index, counts, and a checksum of index and filter
  *
- * An entry is the outpoint, the length of the value plus one (0: spent), and the value.
+ * An entry has the outpoint, the length of the value plus one (0 for a spent output), and the value.
  */
 import { closeSync, fstatSync, fsyncSync, openSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
@@ -26,7 +26,10 @@ const MAGIC = Buffer.from('RUNEOUT1');
 /** Bytes per write. */
 const CHUNK_BYTES = 1 << 20;
 
-/** Writes changes that ascend by key, at most `most`. Yields to the event loop from time to time. */
+/**
+ * Writes changes, which must ascend by key. `most` is their maximum number, from which the size of the Bloom filter
+ * follows. Yields to the event loop from time to time.
+ */
 export async function writeSortedFile(
   path: string,
   changes: Iterable<Change>,
@@ -123,11 +126,14 @@ export class SortedFile {
     }
   }
 
-  /** Returns the value of an output, `'spent'`, or undefined if the output is not here. The next call overwrites it. */
+  /**
+   * Returns the value of an output, `'spent'`, or undefined if the file does not have the output. The next call
+   * overwrites the value.
+   */
   find(key: Uint8Array, at: number): ByteReader | 'spent' | undefined {
     if (this.#pages === 0 || !this.#filter.mayHave(key, at)) return undefined;
     const wanted = key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
-    // Finds the last page whose first key is not above the key.
+    // Finds the last page whose first key is not above the wanted key. No other page can have the wanted key.
     let [low, high] = [0, this.#pages];
     while (high - low > 1) {
       const middle = (low + high) >>> 1;
@@ -187,8 +193,8 @@ export class SortedFile {
 }
 
 /**
- * Yields the newest entry of each key. `files` go from old to new. With `isOldest` (none is older), omits spent
- * outputs.
+ * Yields the newest entry of each key. `files` are sorted from old to new. If `isOldest`, no other file is older. Then
+ * entries of spent outputs are omitted, because they only hide entries of older files.
  */
 export function* merged(files: readonly SortedFile[], isOldest: boolean): Generator<Change> {
   const heads = files.map((file) => {
@@ -197,12 +203,12 @@ export function* merged(files: readonly SortedFile[], isOldest: boolean): Genera
   });
   for (;;) {
     let first: Change | undefined;
-    // Of equal keys, the entry of the last file is the newest.
+    // Of entries with equal keys, takes the entry of the last file, which is the newest.
     for (const { head } of heads) if (head && (!first || order(head, first) <= 0)) first = head;
     if (!first) return;
     if (first.value !== undefined || !isOldest) yield first;
     const taken = first;
-    // Compares before any file reads on, because reading overwrites the bytes of the taken entry.
+    // Compares all entries before any file reads its next one, because that overwrites the bytes of the taken entry.
     const equal = heads.filter(({ head }) => head && order(head, taken) === 0);
     for (const source of equal) source.head = source.changes.next().value as Change | undefined;
   }
