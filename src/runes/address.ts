@@ -23,14 +23,19 @@ export const hasAddress = (script: Uint8Array): boolean => witnessVersion(script
 
 const LETTERS = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 
-/** The polynomial of bech32's checksum times each 5 bits that leave the checksum at its high end (BIP 173). */
+/**
+ * Value to XOR into bech32's checksum in each step, by the 5 bits that the step shifts out at the high end (BIP 173).
+ */
 const CHECKSUM_STEPS = Int32Array.from({ length: 32 }, (_, top) =>
   [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3].reduce((sum, part, bit) => ((top >> bit) & 1 ? sum ^ part : sum), 0),
 );
 
 const checksumWith = (sum: number, word: number): number => ((sum & 0x1ffffff) << 5) ^ word ^ (CHECKSUM_STEPS[sum >>> 25] ?? 0);
 
-/** Returns the bech32 address of a witness program, the bytes of `script` from 2 on. A pull needs thousands a block. */
+/**
+ * Returns the bech32 address of a witness program: the bytes of `script` after the first two. Written for speed,
+ * because a pull needs thousands of addresses per block.
+ */
 function witnessAddress(prefix: string, version: number, script: Uint8Array): string {
   let sum = 1;
   for (let i = 0; i < prefix.length; i++) sum = checksumWith(sum, prefix.charCodeAt(i) >> 5);
@@ -54,7 +59,7 @@ function witnessAddress(prefix: string, version: number, script: Uint8Array): st
   return text;
 }
 
-/** Returns the address of a script, or null if it has none (public keys, bare multisig and others). */
+/** Returns the address of a script, or null if the script has none (public keys, bare multisig and others). */
 export function addressOf(script: Uint8Array, network: Network, hash256: Hash256): string | null {
   const version = witnessVersion(script);
   if (version >= 0) {
@@ -78,11 +83,11 @@ export function scriptOfAddress(address: string, network: Network, hash256: Hash
   const prefix = `${network.bech32}1`;
   if (address.startsWith(prefix)) return witnessScript(address, prefix.length);
   const script = hashScript(address, network);
-  // Catches wrong versions and checksums.
+  // hashScript() checks neither version nor checksum. If one is wrong, the script has another address.
   return script !== undefined && addressOf(script, network, hash256) === address ? script : undefined;
 }
 
-/** Returns the script of a bech32 address. Its version is the character at `at`, where `q` is 0. */
+/** Returns the script of a bech32 address. The character at `at` is the witness version; `q` is version 0. */
 function witnessScript(address: string, at: number): Uint8Array | undefined {
   const code = address[at] === 'q' ? bech32 : bech32m;
   const [version = 0, ...words] = code.decodeUnsafe(address)?.words ?? [];
@@ -93,7 +98,7 @@ function witnessScript(address: string, at: number): Uint8Array | undefined {
 }
 
 function hashScript(address: string, { p2pkh }: Network): Uint8Array | undefined {
-  // Addresses of other lengths cannot have 25 bytes.
+  // Rejects text for which base58.decode() would throw, and lengths that cannot have 25 bytes.
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,35}$/.test(address)) return undefined;
   const [version, ...bytes] = base58.decode(address);
   const hash = bytes.slice(0, 20);

@@ -7,10 +7,10 @@
  */
 import type { RuneId } from './runeId.ts';
 
-/** Destination of runes that are burned because no output can receive them. Sorts after all outputs. */
+/** Used as output index for runes that are burned because no output can receive them. Sorts after all indexes. */
 export const NOWHERE = Number.MAX_SAFE_INTEGER;
 
-/** Remaining amount of runes from one source. */
+/** Remaining amount of one rune from one source: a spent output, the premine or a mint. */
 interface Entry {
   /** Script of the spent output, empty if it has no address. Undefined for a premine or a mint. */
   readonly sender: Uint8Array | undefined;
@@ -20,7 +20,7 @@ interface Entry {
 export interface Piece {
   readonly queue: Queue;
   readonly sender: Uint8Array | undefined;
-  /** Index of the output if `count` is 1. Otherwise the first index in the list of outputs without OP_RETURN. */
+  /** Index of the output if `count` is 1. Otherwise the index of the first output in `Allocation.destinations`. */
   readonly first: number;
   readonly count: number;
   /** Amount for each output, above 0. */
@@ -29,7 +29,7 @@ export interface Piece {
   readonly begins: boolean;
 }
 
-/** Entries of one rune. Moves take from the first entry that has an amount left. */
+/** Entries of one rune. A move takes its amount from the first entry that has an amount left, then from the next. */
 export interface Queue {
   readonly rune: RuneId;
   readonly entries: Entry[];
@@ -44,7 +44,7 @@ export class Allocation {
   readonly #queues = new Map<RuneId, Queue>();
   #destinations: number[] | undefined;
 
-  /** `burns` has true for each output that is an OP_RETURN. */
+  /** `burns` has a boolean per output: true for an OP_RETURN, which burns runes. */
   constructor(readonly burns: readonly boolean[]) {}
 
   /** Indexes of the outputs that are not an OP_RETURN. */
@@ -74,7 +74,10 @@ export class Allocation {
     queue.left += amount;
   }
 
-  /** Applies an edict. Amount 0 means all. `output` equal to the number of outputs means each non-OP_RETURN one. */
+  /**
+   * Applies an edict. Amount 0 means the remaining amount of the rune. If `output` is the number of outputs, each
+   * output without OP_RETURN gets the amount, as long as there is some; with amount 0, each gets an equal share.
+   */
   edict(rune: RuneId, amount: bigint, output: number): void {
     const queue = this.#queues.get(rune);
     if (!queue || queue.left === 0n) return;
@@ -116,7 +119,7 @@ export class Allocation {
     }
   }
 
-  /** Moves an amount to each of `count` outputs without OP_RETURN, from index `first` of their list on. */
+  /** Moves an amount to each of `count` outputs, from index `first` of `destinations` on. */
   #moveEach(queue: Queue, amount: bigint, first: number, count: number): void {
     for (let at = first; at < first + count; ) {
       const entry = frontOf(queue);
@@ -137,7 +140,7 @@ export class Allocation {
     this.pieces.push(piece);
   }
 
-  /** Returns the output of share `n` of a piece. */
+  /** Returns the index of the output that gets the nth amount of a piece, where `n` counts from 0. */
   outputOf(piece: Piece, n: number): number {
     return piece.count === 1 ? piece.first : (this.destinations[piece.first + n] ?? NOWHERE);
   }
@@ -147,7 +150,7 @@ export class Allocation {
     return this.burns[output] ?? true;
   }
 
-  /** Sums pieces by output, ascending. The time depends on the numbers of pieces and outputs, not of moves. */
+  /** Sums pieces by output, ascending. Takes time for each piece and output, but not for each move. */
   sums(pieces: readonly Piece[]): [output: number, amount: bigint][] {
     const [only] = pieces;
     if (only && pieces.length === 1 && only.count === 1) return [[only.first, only.amount]];

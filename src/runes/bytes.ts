@@ -11,7 +11,7 @@ export interface LentBytes {
   readonly length: number;
 }
 
-/** Marks a part of a buffer that its owner reuses. */
+/** Returns a part of a buffer as lent bytes, because the owner of the buffer will overwrite them. */
 export const lend = (bytes: Uint8Array, from = 0, to = bytes.length): LentBytes => bytes.subarray(from, to) as unknown as LentBytes;
 
 /** Returns lent bytes as a Uint8Array, for a call that reads them immediately and does not keep them. */

@@ -1,4 +1,6 @@
-/** Indexes a block by ord's rules: from block and ledger to rows of activity and changes of the ledger. */
+/**
+ * Indexes a block by ord's rules: computes rows of activity, and changes of the ledger, from the block and the ledger.
+ */
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
 import { copyOf, type Hash256, hashText, outpointText, sameBytes, uint32At } from './bytes.ts';
@@ -15,13 +17,15 @@ import type { Changes, Ledger, Mintable, NewOutput, NewRune, RuneOutput } from '
 /** Confirmations that a commitment needs when its name is etched. The block of the etching counts as one. */
 export const CONFIRMATIONS = 6;
 
-/** Output that a transaction spends, and the height of its block. */
+/** Output that a transaction spends, and the height of the block that created it. */
 export interface PreviousOutput {
   readonly script: Uint8Array;
   readonly height: number;
 }
 
-/** Indexes of a transaction and of its input, whose spent output may be the commitment to a name. */
+/**
+ * Input whose spent output may be the commitment to a name: index of its transaction in the block, and its own index.
+ */
 export interface Commitment {
   readonly transaction: number;
   readonly input: number;
@@ -34,13 +38,15 @@ export interface Indexing {
   readonly hash256: Hash256;
   /** Returns the spent output of an input that `commitmentsOf` lists. */
   readonly previousOutput: (commitment: Commitment) => PreviousOutput;
-  /** Receives the rows of `ledger` in order. Rows are not collected, because a transaction may have millions. */
+  /**
+   * Receives the rows of the table `ledger`, in order. Rows are not collected, because a transaction may have millions.
+   */
   readonly emit: (row: LedgerRow) => void;
 }
 
 /**
- * Lists the inputs whose spent outputs `indexBlock` needs: inputs of etchings that pass all other checks. If the ledger
- * is at an earlier block, the list may have more inputs than needed.
+ * Lists the inputs whose spent outputs `indexBlock` needs: inputs of etchings that pass all other checks. The ledger
+ * may be at an earlier block, because blocks are fetched ahead. Then the list may have more inputs than needed.
  */
 export function commitmentsOf(block: Block, { height, network, ledger }: Pick<Indexing, 'height' | 'network' | 'ledger'>): Commitment[] {
   const minimum = minimumName(height, network);
@@ -80,7 +86,7 @@ export function indexBlock(block: Block, indexing: Indexing): Changes {
 const NO_SCRIPT = new Uint8Array();
 
 /**
- * Returns a hash of the outpoint at `at`. The outputs of a transaction, perhaps thousands, all get different hashes.
+ * Returns a hash of the outpoint at `at`. A transaction may have thousands of outputs, which all get different hashes.
  */
 const bucketOf = (bytes: Uint8Array, at: number): number => (uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1)) >>> 0;
 
@@ -180,7 +186,10 @@ export class BlockIndexer {
     return etched;
   }
 
-  /** Takes the runes of the spent outputs from the ledger. Returns undefined for no runes, as in most transactions. */
+  /**
+   * Returns the outputs with runes that a transaction spends, and marks them as spent. Returns undefined if there are
+   * none, as for most transactions.
+   */
   #spend({ firstInput, inputs }: TransactionPlace): SpentOutput[] | undefined {
     const { bytes, inputs: outpoints } = this.block;
     let spent: SpentOutput[] | undefined;
@@ -220,7 +229,7 @@ export class BlockIndexer {
     return { rune, amount: found.terms.amount ?? 0n };
   }
 
-  /** Returns the rune that a message etches. Returns undefined without a valid etching. */
+  /** Returns the rune that a message etches. Returns undefined if it has no valid etching. */
   #etch(message: Message, transaction: TransactionPlace, index: number): NewRune | undefined {
     if (message.etching === undefined) return undefined;
     const { height, ledger } = this.indexing;
@@ -232,7 +241,7 @@ export class BlockIndexer {
     return this.#newRune(index, given ?? reservedName(height, index), message.kind === 'cenotaph' ? undefined : message.etching);
   }
 
-  /** Creates the rune that a transaction etches. A cenotaph gives no `etching`: its rune has no amounts and terms. */
+  /** Creates the rune that a transaction etches. For a cenotaph, `etching` is undefined: no premine, no terms. */
   #newRune(index: number, name: bigint, etching: Etching | undefined): NewRune {
     const { block } = this;
     const { height, ledger } = this.indexing;
@@ -319,7 +328,7 @@ export class BlockIndexer {
   }
 }
 
-/** Adds the columns of a transaction to its events. */
+/** Converts the events of a transaction to rows: adds the columns that all events of the transaction share. */
 class TransactionRows implements RowTarget {
   readonly #txId: string;
   #events = 0;
@@ -358,7 +367,7 @@ class TransactionRows implements RowTarget {
       amount: amount ?? null,
       operation,
       timestamp: block.time,
-      // Amounts are above 0, so a transaction that spends runes always has a row, which moves or burns them.
+      // Only the first row has the spent outputs. There always is one, because the spent runes are moved or burned.
       spent: isFirst ? (this.spent ?? null) : null,
     });
   }

@@ -1,8 +1,11 @@
-/** Emits the rows of the table `ledger` for the moves of a transaction. Types of the rows of `ledger` and `runes`. */
+/**
+ * Converts the moves of a transaction to rows of the table `ledger`. Defines the rows of the tables `ledger` and
+ * `runes`.
+ */
 import { type Allocation, NOWHERE, type Piece } from './allocation.ts';
 import type { RuneId } from './runeId.ts';
 
-/** Row of `ledger`. Hashes are lower-case hex as Bitcoin displays them. Amounts are in smallest units. */
+/** Row of the table `ledger`. Hashes are lower-case hex as Bitcoin displays them. Amounts are in smallest units. */
 export interface LedgerRow {
   readonly rune_id: string;
   readonly block_hash: string;
@@ -25,7 +28,7 @@ export interface LedgerRow {
   readonly spent: string | null;
 }
 
-/** Row of `runes`. */
+/** Row of the table `runes`. */
 export interface RuneRow {
   readonly id: string;
   readonly number: number;
@@ -45,7 +48,7 @@ export interface RuneRow {
   readonly terms_offset_start: bigint | null;
   readonly terms_offset_end: bigint | null;
   readonly turbo: boolean;
-  /** Null if it is not known, which changes no answer. */
+  /** Null if unknown. No answer of the API depends on it. */
   readonly cenotaph: boolean | null;
   readonly timestamp: number;
 }
@@ -60,10 +63,10 @@ export interface Event {
   readonly amount?: bigint;
 }
 
-/** Most rows of a transaction. Above this number, rows are summed (docs/rows.md). */
+/** Maximum number of rows of a transaction. A transaction that needs more gets sums instead (docs/rows.md). */
 const MAX_ROWS = 10_000;
 
-/** Functions for one transaction that the rows of its moves need. */
+/** Receives the events of one transaction. Also returns the addresses that these events need. */
 export interface RowTarget {
   /** Returns the address of a script, null for none. */
   addressOf(script: Uint8Array): string | null;
@@ -72,7 +75,7 @@ export interface RowTarget {
   emit(event: Event): void;
 }
 
-/** Emits the rows of all moves. `others` is the transaction's number of other rows. */
+/** Emits the rows of all moves. `others` is the number of the transaction's other rows, which count for `limit`. */
 export function emitMoves(allocation: Allocation, target: RowTarget, others: number, limit = MAX_ROWS): void {
   let rows = others;
   for (const piece of allocation.pieces) rows += rowsOf(allocation, piece);
@@ -106,14 +109,16 @@ function emitEach(allocation: Allocation, target: RowTarget): void {
   }
 }
 
-/** Returns the amount that an output gets in the move that begins with this piece. Later pieces may add to the move. */
+/**
+ * Returns the amount that an output gets in the move that begins with this piece. A move may continue in later pieces.
+ */
 function amountOfMove(pieces: readonly Piece[], index: number): bigint {
   let amount = pieces[index]?.amount ?? 0n;
   for (let next = pieces[index + 1], i = index + 1; next && !next.begins; next = pieces[++i]) amount += next.amount;
   return amount;
 }
 
-/** Emits the sender's row of an amount: `send` or `burn`. Emits none for a received premine or mint. */
+/** Emits the row of an amount that leaves its source: `burn` or `send`. A received premine or mint has no such row. */
 function emitGiven(allocation: Allocation, target: RowTarget, { queue, sender }: Piece, output: number, amount: bigint): void {
   const { rune } = queue;
   const address = sender ? target.addressOf(sender) : null;
@@ -139,7 +144,7 @@ function emitSums(allocation: Allocation, target: RowTarget): void {
   }
 }
 
-/** Groups pieces with `send` and `burn` rows by the sender's address, in the order of the first piece. */
+/** Groups the pieces that have `send` or `burn` rows by the sender's address, in the order of their first pieces. */
 function bySender(allocation: Allocation, target: RowTarget, pieces: readonly Piece[]): Iterable<Piece[]> {
   const groups = new Map<string | null, Piece[]>();
   for (const piece of pieces) {

@@ -1,12 +1,14 @@
-/** Heights at which a rune can be minted, by ord's rule. Used by the protocol, etchings and the explorer. */
+/**
+ * Computes the heights at which a rune can be minted, by ord's rules. Used by the protocol, etchings and the explorer.
+ */
 
-/** Integer. Undefined or null if the rune does not have the term. */
+/** Integer of a mint term. Undefined or null if the rune does not have the term. */
 type Term = bigint | number | string | null | undefined;
 
-/** Height, and offset from the block of the etching. If a rune has both, the stricter limit applies. */
+/** Limit as a height, and as an offset from the block of the etching. If a rune has both, the stricter one applies. */
 type Limit = readonly [height: Term, offset: Term];
 
-/** First height with mints, and first height after them. Undefined without a limit. */
+/** First height at which mints succeed, and first height at which they no longer do. Undefined without such a limit. */
 export interface MintWindow {
   readonly start: bigint | undefined;
   readonly end: bigint | undefined;
@@ -23,6 +25,6 @@ export function mintWindow(etched: number, starts: Limit, ends: Limit): MintWind
   };
 }
 
-/** True if a mint at a height succeeds after `mints` others. Without a cap, no mint succeeds. */
+/** True if a mint at a height succeeds after `mints` earlier mints. Without a cap, no mint succeeds. */
 export const isMintOpen = ({ start, end }: MintWindow, height: number, mints: number | bigint, cap: Term): boolean =>
   (start === undefined || height >= start) && (end === undefined || height < end) && BigInt(mints) < BigInt(cap ?? 0);

@@ -1,14 +1,16 @@
-/** Names of runes as numbers in base 26 (A = 0, AA = 26), and the shortest names that may be etched at a height. */
+/** Converts names of runes to numbers in base 26 (A = 0, AA = 26), and back. Computes which names a height allows. */
 import type { Network } from './networks.ts';
 
 /** First reserved name. Etchings without a name get reserved names, which have 27 letters or more. */
 export const FIRST_RESERVED = 6402364363415443603228541259936211926n;
 
-/** Number of blocks until names with one letter less are open: a twelfth of the 210,000 blocks between halvings. */
+/**
+ * Number of blocks until names with one letter less may be etched: a twelfth of the 210,000 blocks between halvings.
+ */
 const INTERVAL = 17_500;
 const LONGEST = 12;
 
-/** First name of n + 1 letters, for n from 0 to 12. */
+/** Smallest name of n + 1 letters, by n from 0 to 12. */
 const FIRST_OF_LENGTH = Array.from({ length: LONGEST + 1 }, (_, n) => (26n ** BigInt(n + 1) - 26n) / 25n);
 
 /** Converts a name from a number to letters. */

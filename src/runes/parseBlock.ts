@@ -1,7 +1,7 @@
 /**
  * Parses the bytes of a block: header, transaction ids, and offsets of inputs and output scripts.
  *
- * Stores offsets instead of objects or copies of inputs and scripts, because most transactions have no runes.
+ * Stores only offsets of inputs and scripts, because most transactions have no runes, so most are never read again.
  */
 import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
 import type { Work } from './proofOfWork.ts';
@@ -19,7 +19,7 @@ export const HEADER_BYTES = 80;
 /** Size of an outpoint: a transaction id and an output index. */
 export const OUTPOINT_BYTES = 36;
 
-/** Position of a transaction in a block. Offsets refer to the block's bytes. */
+/** Position of a transaction in a block, and its message. Offsets refer to the block's bytes. */
 export interface TransactionPlace {
   /** Index of its first input in `Block.inputs`. */
   readonly firstInput: number;
@@ -32,9 +32,9 @@ export interface TransactionPlace {
   readonly witness: number;
 }
 
-/** Position of a block in its chain, and its transactions. */
+/** Hash of a block and of the block before, and the ids of its transactions. */
 export interface BlockLink {
-  /** Hash as Bitcoin displays it. The same holds for `previous`. */
+  /** Hash as Bitcoin displays it, like `previous`. */
   readonly hash: string;
   readonly previous: string;
   /** Transaction ids of 32 bytes each, in the byte order of the hash function. */
@@ -107,7 +107,7 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   const header = readHeader(bytes, hash256);
   const { hash } = header;
   const count = reader.count('the number of transactions');
-  // A transaction has 10 bytes or more, so a wrong count cannot take more memory than the block's own size.
+  // Checks the count before memory is allocated for it. A transaction has 10 bytes or more.
   if (count === 0 || count * 10 > bytes.length)
     throw new BlockError(`the block of ${bytes.length} bytes says that it has ${count} transactions`);
   const read = readTransactions(reader, count, hash256);
@@ -119,8 +119,8 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
 }
 
 /**
- * Parses `count` transactions without a block, one after another. Returns them as a block with an empty header. Throws a
- * BlockError for bytes that are not exactly these transactions.
+ * Parses `count` transactions without a block, one after another. Returns them as a block with an empty header. Throws
+ * a BlockError for bytes that are not exactly these transactions.
  */
 export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash256): Block {
   const reader = new Reader(bytes, 'transaction');
@@ -195,8 +195,8 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
 }
 
 /**
- * Returns the merkle root of the transaction ids. If the end of the list is repeated, the root would stay the same
- * (CVE-2012-2459). Returns zeros for such a list.
+ * Returns the merkle root of the transaction ids. Returns zeros for a list whose end is repeated, because it would have
+ * the same root as the list without the repetition (CVE-2012-2459).
  */
 function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   const level = new Uint8Array(txids.length + 32);
@@ -219,7 +219,10 @@ export function scriptOf(block: Block, transaction: TransactionPlace, output: nu
   return block.bytes.subarray(from, from + (block.scriptLengths[transaction.firstOutput + output] ?? 0));
 }
 
-/** Returns the last three elements of each input's witness, which include any tapscript. Empty without witnesses. */
+/**
+ * Returns the last three elements of each input's witness. One of them is the tapscript, if any. Empty without
+ * witnesses.
+ */
 export function witnessEndsOf(block: Block, transaction: TransactionPlace): Uint8Array[][] {
   if (transaction.witness === 0) return [];
   const reader = new Reader(block.bytes);

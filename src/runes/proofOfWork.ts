@@ -10,13 +10,13 @@ export interface DifficultyRules {
   /** False if all blocks have the easiest target, as on regtest. */
   readonly retargets: boolean;
   /**
-   * True for the rules of testnet4 (BIP 94). A block more than 20 minutes after the one before has the easiest target.
-   * A new target follows from the target of the period's first block.
+   * True for the rules of testnet4 (BIP 94). A block more than 20 minutes after the previous block has the easiest
+   * target. So the target of a new period is computed from the first block of the last period, not from its last block.
    */
   readonly hasEasyBlocks: boolean;
   /**
-   * Hash of the first block with runes. Its check replaces the proof of work of earlier blocks. Undefined if pulls
-   * begin at height 0.
+   * Hash of the first block with runes. Comparing it replaces the check of all earlier blocks. Undefined if pulls begin
+   * at height 0.
    */
   readonly firstHash: string | undefined;
 }
@@ -81,7 +81,7 @@ export class WorkChecker {
   #first: Work | undefined;
   /** Last header. */
   #last: Work | undefined;
-  /** Target of the last block without the exception that allows the easiest target. */
+  /** Target of the last block that did not use the exception of testnet4. */
   #usual: number | undefined;
 
   constructor(rules: DifficultyRules) {
@@ -94,8 +94,8 @@ export class WorkChecker {
   }
 
   /**
-   * Adds the header after the last one without a check. The block was checked before, or is an ancestor of a checked
-   * block.
+   * Adds the next header without a check. The caller must know that its block was checked before, or is an ancestor of
+   * a checked block.
    */
   add(height: number, header: Work): void {
     if (height % PERIOD === 0) this.#first = header;
@@ -103,7 +103,7 @@ export class WorkChecker {
     this.#last = header;
   }
 
-  /** Adds the header after the last one. Throws a WorkError if the header has less work than the rules require. */
+  /** Checks and adds the next header. Throws a WorkError if the header has less work than the rules require. */
   check(height: number, header: Work): void {
     const target = targetOf(header.bits);
     const { limit } = this.#rules;

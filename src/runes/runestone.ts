@@ -1,4 +1,4 @@
-/** Decodes a runes message from an output script, to its fields or to the flaw that makes it malformed. */
+/** Decodes the runes message in an output script: a runestone, or a cenotaph with the flaw that makes it malformed. */
 import { instructionAt, LAST_PUSH } from './script.ts';
 
 export const MAX_U128 = 2n ** 128n - 1n;
@@ -26,7 +26,10 @@ export interface MessageId {
   readonly tx: bigint;
 }
 
-/** Moves runes to an output. `output` equal to the number of outputs means all outputs. Amount 0 means the rest. */
+/**
+ * Moves an amount of a rune to an output. Amount 0 means all that is left. If `output` is the number of outputs, all
+ * outputs without OP_RETURN receive the rune.
+ */
 interface Edict {
   readonly id: MessageId;
   readonly amount: bigint;
@@ -59,7 +62,7 @@ interface Runestone {
   readonly edicts: readonly Edict[];
   readonly etching: Etching | undefined;
   readonly mint: MessageId | undefined;
-  /** Index of the output that receives runes which no edict moves. */
+  /** Index of the output that receives all runes that no edict moves. */
   readonly pointer: number | undefined;
 }
 
@@ -153,7 +156,7 @@ const idOf = (block: bigint, tx: bigint): MessageId | undefined =>
 
 const supply = ({ premine = 0n, terms }: Etching): bigint => premine + (terms?.cap ?? 0n) * (terms?.amount ?? 0n);
 
-/** Returns the joined data of all pushes after the first two opcodes. */
+/** Returns the joined data of all pushes after the first two opcodes, or the flaw of the script. */
 function payloadOf(script: Uint8Array): Uint8Array | Flaw {
   const parts: Uint8Array[] = [];
   for (let at = 2; at < script.length; ) {
@@ -194,7 +197,7 @@ function integersOf(payload: Uint8Array): bigint[] | undefined {
   return integers;
 }
 
-/** Values by tag. The values of a tag are taken in order. */
+/** Values of a message by tag. `take` removes them, so the rest are the values that nothing has used. */
 class Fields {
   readonly #values = new Map<number, bigint[]>();
   #unknownEvenTag = false;
@@ -209,7 +212,10 @@ class Fields {
     else this.#values.set(Number(tag), [value]);
   }
 
-  /** Takes the first `count` values of a tag: 1 or 2. Values that `accept` rejects stay: the tag counts as unknown. */
+  /**
+   * Removes the first `count` values of a tag (1 or 2), and returns what `accept` makes of them. Returns undefined if
+   * there are too few, or if `accept` rejects them. These values stay, so that an even tag counts as unrecognized.
+   */
   take<T>(tag: number, accept: (first: bigint, second: bigint) => T | undefined, count = 1): T | undefined {
     const values = this.#values.get(tag) ?? [];
     const [first, second = 0n] = values;
@@ -238,7 +244,7 @@ function readFields(integers: readonly bigint[], outputs: number): { fields: Fie
   return { fields, edicts: [], flaw: undefined };
 }
 
-/** Reads edicts of four integers each. Each id is the difference to the id before it. */
+/** Reads edicts of four integers each. The id of an edict is encoded as the difference to the previous id. */
 function readEdicts(integers: readonly bigint[], from: number, outputs: number): { edicts: Edict[]; flaw: Flaw | undefined } {
   const edicts: Edict[] = [];
   let id: MessageId = { block: 0n, tx: 0n };

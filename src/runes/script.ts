@@ -7,7 +7,7 @@ const OP_PUSHDATA1 = 76;
 /** Largest opcode that pushes data. */
 export const LAST_PUSH = 78;
 
-/** Instruction of a script. A push has its data from `from` to `to`. The next instruction begins at `to`. */
+/** Instruction of a script. The data of a push goes from offset `from` to `to`. The next instruction begins at `to`. */
 export interface Instruction {
   readonly opcode: number;
   readonly from: number;
@@ -28,7 +28,7 @@ export function instructionAt(script: Uint8Array, at: number): Instruction | und
   return from + length > script.length ? undefined : { opcode, from, to: from + length };
 }
 
-/** True for a script that nobody can spend. Runes that move to its output are burned. */
+/** True for a script that begins with OP_RETURN. Nobody can spend its output, so runes that move there are burned. */
 export const isOpReturn = (bytes: Uint8Array, at: number, length: number): boolean => length > 0 && bytes[at] === OP_RETURN;
 
 /** True for a script with a runes message, valid or not. */

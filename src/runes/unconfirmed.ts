@@ -1,6 +1,6 @@
 /**
- * Allocates the runes of unconfirmed transactions, as if they were the next block: exactly these transactions, in this
- * order, behind a coinbase.
+ * Allocates the runes of unconfirmed transactions, as if the next block had a coinbase and exactly these transactions,
+ * in this order.
  */
 import { type Hash256, hashText, outpointText } from './bytes.ts';
 import { BlockIndexer, type PreviousOutput } from './indexBlock.ts';
@@ -39,11 +39,12 @@ export function readTransaction(bytes: Uint8Array, hash256: Hash256): Unconfirme
 /** Returns the transaction id of an outpoint, `txid:vout`. */
 export const txidOf = (outpoint: string): string => outpoint.slice(0, 64);
 
-/** Returns the transactions with parents before children. Keeps their order where it is such an order already. */
+/** Sorts transactions: parents before children. Keeps the given order if it already has all parents first. */
 export function inOrder<One extends Unconfirmed>(transactions: ReadonlyMap<string, One>): One[] {
   const ordered = new Set<One>();
   for (const first of transactions.values()) {
-    // A transaction stays on the stack until its parents are in order. The hashes of transactions allow no cycle.
+    // A transaction stays on the stack until its parents have been added to `ordered`. Cycles are impossible, because a
+    // transaction contains the hashes of its parents.
     const stack = [first];
     for (let one = stack.at(-1); one !== undefined; one = stack.at(-1)) {
       const parents = ordered.has(one) ? [] : new Set(one.inputs.flatMap((outpoint) => transactions.get(txidOf(outpoint)) ?? []));
@@ -55,10 +56,10 @@ export function inOrder<One extends Unconfirmed>(transactions: ReadonlyMap<strin
   return [...ordered];
 }
 
-/** Why the amounts of a rune may turn out differently in a block. */
+/** Reason why the amount of a rune may be different once the transaction is in a block. */
 interface Possible {
   readonly why: string;
-  /** Index of the only output that can have the rune, -1 for none. Undefined if every output can. */
+  /** Index of the only output that may receive the rune, -1 for none. Undefined if every output may. */
   readonly output: number | undefined;
 }
 
@@ -70,7 +71,7 @@ export interface Outcome {
   readonly etched: NewRune | undefined;
   /** Runes whose amounts are not certain, because they depend on mints or etchings. */
   readonly possible: ReadonlyMap<RuneId, Possible>;
-  /** Other transactions that exclude this one, because they spend an output that it or one of its parents spends. */
+  /** Ids of transactions that exclude this one, because they spend an output that it or one of its parents spends. */
   readonly conflicts: ReadonlySet<string>;
   /** Reasons why the result is unknown. */
   readonly unknown: readonly string[];
@@ -80,14 +81,17 @@ export interface Allocating {
   /** Height of the next block. */
   readonly height: number;
   readonly network: Network;
-  /** State after the block before. Returns undefined for outputs of the transactions. */
+  /** Ledger after the last block. It does not have the outputs of the transactions. */
   readonly ledger: Ledger;
   readonly hash256: Hash256;
-  /** Returns an output that is perhaps the commitment to a name. For one of the transactions, its height is the next block's. */
+  /**
+   * Returns an output that may be the commitment to a name. Outputs of the transactions themselves have the height of
+   * the next block.
+   */
   readonly previousOutput: (outpoint: string) => PreviousOutput;
   /** Returns the reasons why parts of the state that a transaction needs are unknown. */
   readonly unknown: (transaction: Unconfirmed) => readonly string[];
-  /** Called before each row. Throws if there are too many: then the result of the transaction is unknown. */
+  /** Called before each row. Throws if there are too many rows. Then the result of the transaction is unknown. */
   readonly countRow: () => void;
 }
 
@@ -101,7 +105,7 @@ interface Known extends Outcome {
   readonly ancestors: ReadonlySet<string>;
 }
 
-/** Allocates the runes of transactions that are in order. Returns a result for each of them. */
+/** Allocates the runes of transactions, which must be sorted by `inOrder`. Returns the outcome of each transaction. */
 export function allocate(transactions: readonly Unconfirmed[], allocating: Allocating): Outcome[] {
   const { height, hash256, countRow } = allocating;
   const block = readUnconfirmed(joined([COINBASE, ...transactions.map(({ bytes }) => bytes)]), transactions.length + 1, hash256);
@@ -163,7 +167,7 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** Ids of the transactions that spend each outpoint. */
+/** Returns the ids of the transactions that spend each outpoint, by outpoint. */
 function spendersOf(transactions: readonly Unconfirmed[]): Map<string, Set<string>> {
   const spenders = new Map<string, Set<string>>();
   for (const { txid, inputs } of transactions) {
@@ -176,13 +180,18 @@ function spendersOf(transactions: readonly Unconfirmed[]): Map<string, Set<strin
   return spenders;
 }
 
-/** Adds a reason. A later id may have two: a mint of it before, and an etching that gets it here. */
+/**
+ * Adds a reason to a rune. An id of the next block may have two: a parent may mint this rune, and this transaction may
+ * etch it.
+ */
 function addReason(why: Map<RuneId, string>, rune: RuneId, reason: string): void {
   const before = why.get(rune);
   if (!before?.includes(reason)) why.set(rune, before === undefined ? reason : `${before}; ${reason}`);
 }
 
-/** Lists the runes that a transaction may mint or etch, and why that is not certain. `id` is the id of an etched rune. */
+/**
+ * Lists the runes that a transaction may mint or etch, and why that is not certain. `id` is the id of an etched rune.
+ */
 function uncertain(
   { message }: Unconfirmed,
   id: RuneId,
@@ -203,7 +212,9 @@ function uncertain(
   return found;
 }
 
-/** Adds to each rune the output that can have it: without an edict, only the one that gets the rest. */
+/**
+ * Returns, for each rune in `why`, the output that may receive it: only the one for the rest, unless an edict moves it.
+ */
 function destinations(
   why: ReadonlyMap<RuneId, string>,
   { message, rest }: Unconfirmed,
@@ -212,7 +223,7 @@ function destinations(
 ): Map<RuneId, Possible> {
   if (message?.kind === 'cenotaph') return new Map([...why].map(([rune, reason]) => [rune, { why: reason, output: -1 }]));
   const moved = new Set((message?.edicts ?? []).map(({ id }) => (id.block === 0n && id.tx === 0n ? own : knownId(id))));
-  // The id of a rune that is etched here is not certain either, so an edict of any later id may be one of this rune.
+  // The ids of runes that the next block etches are not certain. So an edict with such an id may move any such rune.
   const movesLater = [...moved].some((rune) => blockOf(rune) >= height);
   const isMoved = (rune: RuneId) => moved.has(rune) || (movesLater && blockOf(rune) >= height);
   return new Map([...why].map(([rune, reason]) => [rune, { why: reason, output: isMoved(rune) ? undefined : rest }]));

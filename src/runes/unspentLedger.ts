@@ -1,4 +1,6 @@
-/** Ledger of unspent outputs with runes and of all runes, and the changes that a block makes to it. */
+/**
+ * Interface of the ledger, which has all unspent outputs with runes and all runes. Changes that a block makes to it.
+ */
 
 import type { RuneRow } from './ledgerRows.ts';
 import type { RuneId } from './runeId.ts';
@@ -26,7 +28,9 @@ export interface Mintable {
   readonly mints: number;
 }
 
-/** State after all blocks before the indexed one. Methods are synchronous: a ledger on disk preloads data or blocks. */
+/**
+ * State before the indexed block. Methods are synchronous, so a ledger on disk preloads data or reads synchronously.
+ */
 export interface Ledger {
   /**
    * Returns the runes of an unspent output. Its outpoint is the 36 bytes at `at`: transaction id in the byte order of
@@ -51,7 +55,7 @@ export interface NewOutput extends RuneOutput {
   readonly outpoint: Uint8Array;
 }
 
-/** Changes that a block makes to the ledger. Outputs that the block both creates and spends are in neither list. */
+/** Changes that a block makes to the ledger. Outputs that the block both creates and spends are left out. */
 export interface Changes {
   /** Spent outpoints of 36 bytes. All are in the ledger. */
   readonly spent: readonly Uint8Array[];
