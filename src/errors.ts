@@ -1,4 +1,4 @@
-/** Errors that commands show to users, each with an exit code. Any other error is a bug in this program. */
+/** Exit codes, and the errors that commands show to users, each with an exit code. Any other error is a bug. */
 export const EXIT = { done: 0, usage: 1, badInput: 2, buildFailed: 3, verificationFailed: 4, interrupted: 130 } as const;
 export type Exit = keyof typeof EXIT;
 
@@ -51,7 +51,7 @@ export class BuildError extends CliError {
 /** Thrown if another process is using the same folder. */
 export class LockedError extends BuildError {}
 
-/** Returns the message of a caught value, which may be no Error. */
+/** Returns the message of a caught value, which need not be an Error. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Returns the code of a system error, such as ENOSPC; undefined for any other error. */
@@ -61,7 +61,7 @@ export const codeOf = (error: unknown): string | undefined =>
 /** True if the error means that a path does not exist. */
 export const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
 
-/** Returns the result of `list`, which lists a folder. Returns an empty list if the folder does not exist. */
+/** Calls `list`, which lists a folder. Returns an empty list if the folder does not exist. */
 export function emptyIfMissing<Entry>(list: () => Entry[]): Entry[] {
   try {
     return list();

@@ -1,4 +1,4 @@
-/** Paths of the program's parts, and its command lines. In a package, packaging/program.ts replaces this file. */
+/** Paths of the program's files, and its command lines. In a package, packaging/program.ts replaces this module. */
 import { fileURLToPath } from 'node:url';
 
 export interface Program {
@@ -9,7 +9,7 @@ export interface Program {
   readonly writerThread: URL;
   /** Script that uploads a build. */
   readonly upload: string;
-  /** The JSON schema of the settings file, as that file names it. */
+  /** Path or URL of the JSON schema of settings files, as their field `$schema` has it. */
   readonly settingsSchema: string;
   /** Folder with the site's scripts and styles, ready to copy. Undefined if builds bundle them from source. */
   readonly assets: string | undefined;

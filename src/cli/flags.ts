@@ -1,6 +1,6 @@
 /**
- * Parses command-line flags by a command's table of flags. help.ts prints the help from the same table. Unknown flags,
- * repeated flags and invalid values are UsageErrors.
+ * Parses command-line flags by a command's table of flags. help.ts formats the help from the same table. Unknown flags,
+ * repeated flags and invalid values throw a UsageError.
  */
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -20,13 +20,13 @@ export interface Flag {
   readonly heading?: string;
 }
 
-/** Data for the help of a command. */
+/** Command line, summary, flags, arguments, examples and exit codes of a command. For parsing and for its --help. */
 export interface Command {
   /** Command line without arguments, such as `npm run build --`. */
   readonly call: string;
   readonly about: string;
   readonly flags: readonly Flag[];
-  /** Name and least number of arguments besides flags. Undefined if the command takes none. */
+  /** Name and minimum number of arguments besides flags. Undefined if the command takes none. */
   readonly positionals?: { readonly name: string; readonly least: number };
   readonly examples: readonly { readonly args: string; readonly about: string }[];
   readonly exits: readonly Exit[];
@@ -39,7 +39,7 @@ export const LOG: Flag = {
   byDefault: 'text',
   about: 'text, or json for one JSON object per line.',
 };
-/** File in the working directory that is read unless `--config` names another one. */
+/** Settings file in the working directory. Commands read it if it exists and `--config` names no other file. */
 export const SETTINGS_FILE = 'rune-mirror.json';
 export const CONFIG: Flag = {
   name: 'config',
@@ -69,7 +69,7 @@ export class Flags {
       flags.map((f) => [f.name, { type: f.value === undefined ? ('boolean' as const) : ('string' as const) }]),
     );
     const given = joinNegatives(command, args);
-    // Not strict, because the errors of parseArgs do not say what to do.
+    // Not strict: the code below checks the tokens instead, because the errors of parseArgs do not say what to do.
     const { tokens } = parseArgs({
       args: given,
       options: { ...options, help: { type: 'boolean', short: 'h' } },
@@ -96,7 +96,7 @@ export class Flags {
     return new Flags(values, positionals);
   }
 
-  /** Adds values for flags that are not given. */
+  /** Returns a copy with further values. A given flag keeps its values. */
   with(others: ReadonlyMap<string, readonly string[]>): Flags {
     return new Flags(new Map([...others, ...this.#values]), this.positionals);
   }

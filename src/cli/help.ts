@@ -6,13 +6,13 @@ import type { Paint } from './terminal.ts';
 const INDENT = 2;
 /** Columns between a flag and its description. */
 const GAP = 2;
-/** Space at which lines do not break. */
+/** Non-breaking space: wrap() does not break lines there, and then prints a normal space. */
 const GLUE = '\u00a0';
-/** Least width of the descriptions. If there is less room, descriptions go below their flags. */
+/** Minimum width of the column of descriptions. If there is less room, each description goes below its flag. */
 const LEAST_TEXT = 30;
 const BELOW = 6;
 
-/** Returns a command line. Without arguments, drops the `--` that npm needs before flags. */
+/** Returns a command line with arguments. Without arguments, drops the `--` that npm needs before them. */
 const callOf = ({ call }: Command, args: string): string => (args === '' ? call.replace(/ --$/, '') : `${call} ${args}`);
 
 /** Returns the help. Lines have at most `width` columns, unless a word is longer. */

@@ -8,7 +8,9 @@ export type SummaryRow = readonly [label: string, text: string];
 export interface Log {
   /** Reports an event. Text output has only the message. JSON output also has the fields. */
   info(event: string, message: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** Prints a table below the last message. JSON output omits it, because the fields have the same numbers. */
+  /**
+   * Prints a table below the last message. JSON output omits it, because the fields of `info` have the same numbers.
+   */
   summary(rows: readonly SummaryRow[]): void;
   /** Reports something that the user should know but that is not an error. */
   notice(message: string): void;
@@ -28,7 +30,7 @@ export function createLog(format: LogFormat): Log {
   }
   const [paint, paintError] = [paintFor(process.stdout), paintFor(process.stderr)];
   const say = (stream: NodeJS.WriteStream, lines: readonly string[]) => {
-    // Standard output and standard error may both be the terminal that shows the progress line.
+    // The stream may be the terminal that shows the status line, which would mix with the text.
     statusLine.clear();
     stream.write(lines.map((line) => `${line}\n`).join(''));
   };

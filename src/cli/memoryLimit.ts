@@ -1,5 +1,6 @@
 /**
- * The flag `--memory-limit`, and the check that Node.js obeys it. DuckDB obeys its part by itself (duckdb/store.ts).
+ * Parses the flag `--memory-limit`, and makes Node.js keep the limit. DuckDB keeps its part of the limit by itself
+ * (duckdb/store.ts).
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -25,19 +26,21 @@ export function memoryLimitOf(flags: Flags): string {
   throw new UsageError(`--memory-limit ${JSON.stringify(size)} must be a size of at least 50MB, such as 500MB or 2GB`);
 }
 
-/** Milliseconds between two checks. V8 does not fill the space above the limit in this time. */
+/** Milliseconds between two checks. In this time, memory does not grow from MOST_OF_HEAP to V8's own limit. */
 const LOOK_MS = 100;
 
-/** Part of V8's own limit. Above it, V8 might end the process without a message. */
+/** Maximum share of V8's own heap limit that may be in use. Above it, V8 might end the process without a message. */
 const MOST_OF_HEAP = 0.6;
 
-/** Part of the limit above which garbage is collected. DuckDB has most of the rest. */
+/** Share of the limit above which garbage is collected. Small, because DuckDB uses most of the rest. */
 const COLLECTED = 0.25;
 
-/** Growth since the last collection, as a factor, from which another collection is worth its time. */
+/** Factor by which memory must grow after a collection before the next one, because a collection takes time. */
 const GROWTH = 1.4;
 
-/** Returns V8's garbage collector. On its own, V8 lets garbage grow to the size of the live data, or to gigabytes. */
+/**
+ * Returns a function that collects garbage. V8 alone lets garbage grow to the size of the live data, or to gigabytes.
+ */
 function collector(): () => void {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;

@@ -1,11 +1,11 @@
 /** Suggests the nearest known word for a mistyped one. */
 import { distance } from 'fastest-levenshtein';
 
-/** Number of letters per allowed wrong letter. */
+/** Number of letters for each of which one wrong letter is allowed: a word of 6 letters may have 2. */
 const LETTERS_PER_FAULT = 3;
-/** Most wrong letters in a word of any length. */
+/** Maximum number of wrong letters, however long the word is. */
 const MOST_FAULTS = 3;
-/** Least number of letters of an abbreviation. */
+/** Minimum number of letters of an abbreviation. */
 const LEAST_PREFIX = 3;
 
 /** Returns the word nearest to `given`, ignoring case. Of several, returns the first. Undefined if no word is near. */

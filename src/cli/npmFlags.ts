@@ -1,6 +1,6 @@
 /**
- * Detects flags that npm took for itself. `npm run build --dry-run` passes no flag to the script. npm only sets
- * `npm_config_dry_run` in its environment, so the build would ignore the flag.
+ * Detects flags that npm took for itself. With `npm run build --dry-run`, npm does not pass the flag to the script. It
+ * only sets `npm_config_dry_run` in the environment, so the build would ignore the flag.
  */
 import { UsageError } from '../errors.ts';
 import { variableOf } from './environment.ts';
@@ -22,7 +22,10 @@ export function checkNpmFlags(command: Command, env: NodeJS.ProcessEnv = process
   throw new UsageError(`npm kept ${names} for itself; write ${command.call} ${spelled}`);
 }
 
-/** npm turns `--no-sync` into an empty `npm_config_sync`, and `--site-url x` into `npm_config_site_url=true`. */
+/**
+ * True if npm took the flag: `--no-sync` sets `npm_config_sync` to '', and `--site-url x` sets
+ * `npm_config_site_url=true`.
+ */
 function isTaken({ name }: Flag, env: NodeJS.ProcessEnv): boolean {
   const configOf = (key: string) => env[`npm_config_${key.replaceAll('-', '_')}`];
   if (name.startsWith('no-')) return configOf(name.slice('no-'.length)) === '';

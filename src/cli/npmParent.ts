@@ -1,6 +1,6 @@
 /**
- * Ends a command together with the npm that runs it. npm passes a SIGTERM only to its shell, which does not forward it.
- * Without this, a server would stay behind and keep its port.
+ * Ends a command when the npm that runs it has ended. npm passes a SIGTERM only to its shell, which does not forward
+ * it. So without this check, a server would keep running and keep its port.
  */
 import { readFileSync } from 'node:fs';
 import { variableOf } from './environment.ts';
@@ -25,13 +25,16 @@ export function endWithNpm(env: NodeJS.ProcessEnv = process.env): () => void {
   return () => clearInterval(timer);
 }
 
-/** Returns the ids of the parent and of its parent. A process whose parent ended gets another parent. */
+/**
+ * Returns the ids of the parent and the grandparent. They change when one ends, because the system assigns a new
+ * parent.
+ */
 const ancestors = (): string => `${process.ppid} ${parentOf(process.ppid)}`;
 
 /** Returns the parent of a process. Undefined on systems without /proc. */
 function parentOf(pid: number): string | undefined {
   try {
-    // The format is "pid (name) state ppid". The name may have spaces and brackets.
+    // The format is "pid (name) state ppid". Searches from the last bracket, because the name may have brackets too.
     return /^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
   } catch {
     return undefined;

@@ -1,6 +1,6 @@
 /**
- * Progress of a long command: amount done, rate and time left. On a terminal it updates one line in place. Elsewhere it
- * prints a new line every ten seconds.
+ * Shows the progress of a long command: amount done, rate and time left. On a terminal, updates one line in place.
+ * Elsewhere, prints a new line every ten seconds.
  */
 import type { Flags } from './flags.ts';
 import type { Log } from './log.ts';
@@ -10,7 +10,9 @@ import { isTerminal, statusLine } from './terminal.ts';
 const TERMINAL_MS = 200;
 /** Milliseconds between lines without a terminal. */
 const LINES_MS = 10_000;
-/** Least share of finished work for which the time left is shown. The start of a stage says little about its speed. */
+/**
+ * Share of finished work from which the time left is shown. Before, the rate says little about the rest of the stage.
+ */
 const LEAST_SHARE = 0.01;
 
 export interface Measure {

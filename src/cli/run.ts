@@ -1,4 +1,4 @@
-/** Runs a command. Help, errors and exit codes are the same for all commands. */
+/** Runs a command. Handles help, errors and exit codes in the same way for all commands. */
 import { CliError, codeOf, EXIT, messageOf, UsageError } from '../errors.ts';
 import { CONFIG, type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
@@ -11,7 +11,7 @@ import { paintFor, widthOf } from './terminal.ts';
 
 /**
  * Parses the arguments, runs `main` and sets the exit code. An error that is not a CliError is a bug or a fault of the
- * machine. It is printed with its stack, and the exit code is that of a failed build.
+ * machine: its stack is printed, and the exit code is `EXIT.buildFailed`.
  */
 export async function runCommand(
   command: Command,
@@ -53,8 +53,8 @@ export async function runCommand(
 }
 
 /**
- * Continues if the reader of the output ends early (`| head -1`), which is not an error. Also continues if output
- * cannot be written for another reason, such as a full disk, but then exits with an error code.
+ * Keeps the command running if standard output cannot be written. If its reader ended early (`| head -1`), that is not
+ * an error. For any other reason, such as a full disk, the command ends with an error code.
  */
 function ignoreClosedOutput(log: Log): void {
   process.stdout.on('error', (error) => {

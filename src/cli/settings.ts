@@ -1,10 +1,13 @@
-/** Settings in place of flags that are not given. The file is read by settingsFile.ts, which takes time to load. */
+/**
+ * Takes values from the settings file for flags that are not given. settingsFile.ts reads the file. It is loaded only
+ * if there is a file, because loading takes time.
+ */
 import { existsSync } from 'node:fs';
 import { LAYOUTS } from '../pages/mirrorOptions.ts';
 import { CONFIG, type Command, type Flags, SETTINGS_FILE } from './flags.ts';
 import type { Settings } from './settingsFile.ts';
 
-/** Names of flags, and the settings that take their place. */
+/** Settings that take the place of flags, by the name of the flag. */
 const FLAGS = {
   from: 'source',
   blocks: 'blocks',
@@ -16,15 +19,16 @@ const FLAGS = {
 } as const satisfies Readonly<Record<string, keyof Settings>>;
 
 /**
- * Returns the flags of a command with the settings for flags that are not given. A start and a cookie belong to their
- * source, and lists to a layout: flags for another one replace both.
+ * Returns the flags of a command, with values from the settings for flags that are not given. `startFrom` and `cookie`
+ * belong to `source`, so they are not used with another `--from`. `lists` becomes a flag only if it differs from the
+ * default of the layout.
  */
 export function withSettings(flags: Flags, command: Command, settings: Settings): Flags {
   const names = new Set(command.flags.map(({ name }) => name));
   const values = new Map<string, readonly string[]>();
   for (const [flag, name] of Object.entries(FLAGS)) {
     const value = settings[name];
-    // `blocks` are those to pull. A build has all that were pulled.
+    // The setting `blocks` is only for pulls, which have the flag `--from`. A build takes all pulled blocks.
     const isOther = flag === 'blocks' ? !names.has('from') : ['start-from', 'cookie'].includes(flag) && flags.has('from');
     if (value !== undefined && names.has(flag) && !isOther) values.set(flag, typeof value === 'string' ? [value] : value);
   }
@@ -39,7 +43,8 @@ export const settingsFileOf = (flags: Flags): string | undefined =>
   flags.one(CONFIG.name) ?? (existsSync(SETTINGS_FILE) ? SETTINGS_FILE : undefined);
 
 /**
- * Loads the reader as this file was loaded: with two loaders, the process would have two copies of each error's class.
+ * Loads settingsFile.ts with the loader of this file, `require` or `import`. The other loader would create second
+ * copies of the error classes, for which `instanceof` is false.
  */
 export const settingsReader = async (): Promise<typeof import('./settingsFile.ts')> =>
   typeof require === 'function' ? require('./settingsFile.ts') : import('./settingsFile.ts');

@@ -1,19 +1,22 @@
 /**
- * The settings file, `rune-mirror.json`: what pulls, builds and uploads of a mirror have in common. It takes the place of
- * flags that are not given. It has no secrets, so it can be published with the project.
+ * Reads the settings file, `rune-mirror.json`, with common settings of pulls, builds and uploads of a mirror. They take
+ * the place of flags that are not given. The file must not have secrets, so that it can be published with the project.
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { messageOf, UsageError } from '../errors.ts';
 import { LAYOUTS } from '../pages/mirrorOptions.ts';
 
-/** True for a URL without a password. Text that is no URL is left to the command that uses it. */
+/** True for a URL without a password, and for text that is not a URL: the command that uses the setting rejects it. */
 const hasNoPassword = (text: string): boolean =>
   !/^[a-z+]+:[^/?#]*\/\/[^/?#]*:[^/?#]*@/i.test(text) && !/[?&](?:password|sslpassword)=/i.test(text);
 
 const NO_PASSWORD = 'must not have a password: use the variables and files that docs/commands.md names';
 
-/** A remote of rclone's own configuration. Text before the colon that defines a remote could have secrets and commands. */
+/**
+ * Name of a remote in the configuration of rclone. Does not match rclone's connection strings, which define a remote
+ * before the colon, because they may contain secrets and commands.
+ */
 const REMOTE = /^[\w.+@][\w.+@ -]*:/;
 const url = (about: string) => z.string().min(1).refine(hasNoPassword, NO_PASSWORD).describe(about);
 
@@ -47,7 +50,7 @@ export type Settings = Readonly<z.infer<typeof SETTINGS>>;
 /** Returns the JSON schema of settings files, as text. */
 export const settingsSchema = (): string => `${JSON.stringify(z.toJSONSchema(SETTINGS), null, 2)}\n`;
 
-/** Reads a settings file. Throws a UsageError for a wrong one. */
+/** Reads a settings file. Throws a UsageError if it is missing or not valid. */
 export function readSettings(file: string): Settings {
   try {
     return parseSettings(readFileSync(file, 'utf8'), file);
@@ -56,7 +59,9 @@ export function readSettings(file: string): Settings {
   }
 }
 
-/** Parses settings. `file` names them in messages. Throws a UsageError for wrong ones, and a SyntaxError for other text. */
+/**
+ * Parses settings. `file` names them in messages. Throws a UsageError for invalid ones, a SyntaxError for invalid JSON.
+ */
 export function parseSettings(text: string, file: string): Settings {
   const json: unknown = JSON.parse(text);
   const { data, error } = SETTINGS.safeParse(json);

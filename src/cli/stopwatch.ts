@@ -1,4 +1,4 @@
-/** Measures the time of a build by stage. */
+/** Measures the time of a command by stage. */
 import type { SummaryRow } from './log.ts';
 
 export class Stopwatch {

@@ -1,7 +1,7 @@
-/** Terminal features: width, colours and a status line. Pipes, files and dumb terminals (`TERM=dumb`) get none. */
+/** Terminal features: width, colours and a status line. Not used for pipes, files and dumb terminals (`TERM=dumb`). */
 import type { WriteStream } from 'node:tty';
 
-/** Widest text in columns, because longer lines are hard to read. */
+/** Maximum width of text in columns, because longer lines are hard to read. */
 const WIDEST = 100;
 
 type Stream = Pick<WriteStream, 'isTTY'> & { readonly columns?: number };
@@ -15,7 +15,9 @@ export const widthOf = (stream: Stream): number => Math.min(isTerminal(stream) &
 const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], yellow: [33, 39] } as const;
 export type Paint = (style: keyof typeof STYLES, text: string) => string;
 
-/** Returns the colours of a stream. None without a terminal, or if NO_COLOR is set (https://no-color.org). */
+/**
+ * Returns a function that colours text. It changes nothing without a terminal, or with NO_COLOR (https://no-color.org).
+ */
 export function paintFor(stream: Stream): Paint {
   if (!isTerminal(stream) || (process.env['NO_COLOR'] ?? '') !== '') return (_style, text) => text;
   return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;

@@ -1,4 +1,4 @@
-/** Converts system errors of a build to errors with advice. */
+/** Converts system errors to BuildErrors with advice. */
 import { BuildError, CliError, codeOf, messageOf } from '../errors.ts';
 
 const ADVICE: Readonly<Record<string, string>> = {

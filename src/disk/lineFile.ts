@@ -10,7 +10,7 @@ export class LineFile {
   readonly #handle: number;
   #text = '';
   count = 0;
-  /** Bytes of the longest line, or more. */
+  /** Upper bound of the length of the longest line, in bytes. */
   longest = 0;
 
   constructor(file: string) {
@@ -22,7 +22,7 @@ export class LineFile {
   add(line: string): void {
     this.#text += `${line}\n`;
     this.count += 1;
-    // A character of JavaScript has at most 3 bytes in UTF-8.
+    // A UTF-16 code unit takes at most 3 bytes in UTF-8.
     this.longest = Math.max(this.longest, 3 * line.length);
     if (this.#text.length >= AT_ONCE) this.#flush();
   }

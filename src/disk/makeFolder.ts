@@ -1,4 +1,4 @@
-/** Creates folders of the output and the cache. They are never symbolic links, so that nothing is written outside. */
+/** Creates folders of the output and the cache. Never uses a symbolic link, through which files would go elsewhere. */
 import { lstatSync, mkdirSync, rmSync } from 'node:fs';
 
 /** Creates a folder inside an existing one. Replaces a file or a symbolic link, but not the target of the link. */

@@ -3,7 +3,7 @@ import { closeSync, constants, fsyncSync, openSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
 import { writeAll } from './writeAll.ts';
 
-/** Flags that open a plain file to append to it. Opening a link or a pipe fails. */
+/** Flags that open a file for appending. With them, opening a link or a pipe fails instead of following or waiting. */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** List of paths in a file, with a write buffer. */
@@ -14,12 +14,12 @@ export class PathList {
   readonly #buffer = Buffer.allocUnsafeSlow(1 << 16);
   #length = 0;
 
-  /** Lines that are already in `file` stay. */
+  /** Opens nothing yet. If `file` exists, its lines stay. */
   constructor(file: string) {
     this.#file = file;
   }
 
-  /** Adds a path of the output. Paths of an output are ASCII and much shorter than the buffer. */
+  /** Adds a path of the output. Such paths are ASCII, one byte per character, and much shorter than the buffer. */
   add(path: string): void {
     if (this.#length + path.length >= this.#buffer.length) this.flush();
     this.#length += this.#buffer.write(`${path}\n`, this.#length, 'latin1');

@@ -14,7 +14,7 @@ const TEMPORARY_SUFFIX = '.tmp';
  * complete old file or the complete new file. Throws the errors of `write`, and system errors.
  */
 export function replaceFile(target: string, write: (temporary: string) => void, temporary = `${target}${TEMPORARY_SUFFIX}`): void {
-  // The temporary file of a killed build may be a hard link. Writing to it would change another file.
+  // Removes the temporary file of a killed build. It may be a hard link, so writing to it would change another file.
   rmSync(temporary, { recursive: true, force: true });
   try {
     write(temporary);
@@ -53,7 +53,7 @@ export function writeNew(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** Error codes of file systems that cannot create a hard link. EMLINK means that the file has too many links. */
+/** Error codes that mean that a hard link cannot be created. EMLINK: the file has too many links. */
 const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
 /** Creates a hard link. Returns the error code if the file system cannot create one. Throws any other error. */

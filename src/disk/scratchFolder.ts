@@ -10,10 +10,12 @@ import { BuildError, codeOf, messageOf } from '../errors.ts';
 
 const PREFIX = 'scratch-';
 
-/** Age in milliseconds at which a scratch folder of another machine counts as abandoned. No build takes this long. */
+/** Age in milliseconds above which a scratch folder of another machine is removed. No build takes this long. */
 const ABANDONED_MS = 7 * 24 * 3600 * 1000;
 
-/** Returns a name for the set of processes that share process ids, because each container has its own ids. */
+/**
+ * Returns a name for the namespace of process ids: host and container. An id of another namespace says nothing here.
+ */
 function spaceOfIds(): string {
   let space = '';
   try {

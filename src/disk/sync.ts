@@ -1,8 +1,8 @@
 /**
  * Waits until files are on disk, so that they survive a power cut.
  *
- * Single files are synced with fsync. A build has too many pages for that, so the program `sync` of GNU coreutils syncs
- * their complete file system in one step.
+ * Single files are synced with fsync. A build writes too many pages for that, so the program `sync` of GNU coreutils
+ * syncs their complete file system in one step.
  */
 import { execFile } from 'node:child_process';
 import { closeSync, fsyncSync, openSync } from 'node:fs';

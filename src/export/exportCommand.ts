@@ -1,4 +1,4 @@
-/** The flags of the export command. runExport.ts does the work. */
+/** Flags of the export command. runExport.ts runs it. */
 import { type Command, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT } from '../cli/memoryLimit.ts';
 import { program } from '../program.ts';

@@ -1,6 +1,6 @@
 /**
- * Holders of a rune after a block. A balance is the sum of the records of an address: receive minus send minus burn. The
- * sums are made by DuckDB, which moves them to disk if memory is short.
+ * Computes the holders of a rune after a block. The balance of an address is the sum of its records: receive minus send
+ * minus burn. DuckDB computes the sums, because it can move them to disk if memory is short.
  */
 import { join } from 'node:path';
 import { writeLines } from '../disk/lineFile.ts';
@@ -24,9 +24,9 @@ export interface Moment {
 }
 
 /**
- * Yields the holders of a rune after block `height`, in the order of the API. Adds up the activity up to this block. A
- * mirror that started at a ledger lacks older activity. Then, takes back the activity above the block from the list of
- * holders. Throws the errors of the client and of the store.
+ * Yields the holders of a rune after block `height`, in the order of the API. Adds up the activity up to this block. If
+ * the mirror lacks older activity (`isStarted`), instead begins with the mirror's list of holders, and adds or
+ * subtracts the activity between that list and the block. Throws the errors of the client and of the store.
  */
 export async function* holdersAt(
   mirror: OpenedMirror,
@@ -43,7 +43,7 @@ export async function* holdersAt(
     };
     let known = -1;
     if (isStarted) {
-      // The list of a rune with many holders may be as of an older block.
+      // The list of holders may be as of a block below the tip, if the rune has many holders.
       known = (await mirror.window<HolderPage>(`${path}/holders`, {})).block_height ?? tip;
       for await (const { address, balance } of mirror.all<Holder>(`${path}/holders`)) add(address, 1, balance);
     }

@@ -17,19 +17,19 @@ import { allEntries } from '../serve/client/allEntries.ts';
 import type { MirrorManifest, Page, WindowQuery } from '../serve/client/client.d.ts';
 import { filesAt, type MirrorFiles, type ReadFile } from '../serve/client/clientFiles.ts';
 
-/** Entries of a window. Windows of the API have 60 at most, which takes 10 times as many reads and 6 times as long. */
+/** Entries per window. The API's maximum of 60 would take 10 times as many reads and 6 times as long. */
 const WINDOW = 1000;
 /** Concurrent connections to a host. */
 const CONNECTIONS = 16;
-/** Most bytes of an answer. Hosts without ranges send complete files. */
+/** Maximum size of an answer, in bytes. Hosts without range requests send complete files, which are large. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
 /** Thrown if the mirror lacks a part of the API. */
 export class AbsentError extends InputError {}
 
 /**
- * A mirror that keeps its first manifest, so that new builds do not disturb the export as long as the host keeps the
- * files of the first. All methods reject with CliErrors.
+ * Mirror that answers from the first manifest that it has read. So a new build does not disturb the export, as long as
+ * the host keeps the files of that manifest. All methods reject with CliErrors.
  */
 export class OpenedMirror {
   readonly #files: MirrorFiles;
@@ -47,7 +47,10 @@ export class OpenedMirror {
     this.#reader = new MirrorReader({ ...this.#files, open: (path) => this.#open(path) }, answerFromLists, Number.POSITIVE_INFINITY);
   }
 
-  /** Opens the mirror of `--mirror` or `--dir`. Throws a UsageError for an invalid URL, and an InputError for a folder without a mirror. */
+  /**
+   * Opens the mirror of `--mirror` or `--dir`. Throws a UsageError for an invalid URL, and an InputError for a folder
+   * without a mirror.
+   */
   static of(flags: Flags, log: Log): OpenedMirror {
     const url = flags.one('mirror');
     const dir = flags.one('dir') ?? 'dist';
@@ -70,7 +73,10 @@ export class OpenedMirror {
     await this.#agent?.destroy();
   }
 
-  /** Lists of an archive have no pages of the API's sizes, so that windows may be larger. */
+  /**
+   * Opens a file. Changes the page sizes in the manifest, so that windows may have WINDOW entries. That is possible,
+   * because lists of an archive are not stored in pages of these sizes.
+   */
   async #open(path: string): Promise<ReadFile | undefined> {
     const file = await this.#files.open(path);
     if (path !== MANIFEST_PATH || file === undefined) return file;
@@ -82,7 +88,7 @@ export class OpenedMirror {
     return explained(async () => JSON.parse(await this.#reader.manifest()) as MirrorManifest);
   }
 
-  /** Answers a request for a path below `/runes/v1/`. Undefined for a 404. */
+  /** Answers a request for a path below `/runes/v1/`. Returns undefined instead of a 404. */
   get<Answer>(path: string): Promise<Answer | undefined> {
     return explained(async () => {
       const answer = await this.#reader.answer(`/runes/v1/${path}`);

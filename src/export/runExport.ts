@@ -26,7 +26,7 @@ import { AbsentError, OpenedMirror } from './openMirror.ts';
 const LISTS = ['holders', 'balances', 'activity', 'outputs'] as const;
 type ListName = (typeof LISTS)[number];
 
-/** Which mirrors have a list. */
+/** Advice if a mirror lacks a list: which mirrors have it, by list. */
 const NEEDS: Readonly<Record<ListName, string>> = {
   holders: 'Mirrors have holders in layout archive, or if they are built with --lists, from all blocks since the first rune.',
   balances: 'Mirrors have balances in layout archive, or if they are built with --lists, from all blocks since the first rune.',
@@ -69,7 +69,7 @@ export async function runExport(flags: Flags, log: Log): Promise<void> {
     if (existsSync(path)) throw new InputError(`${path} exists, and export never replaces a file`, ['Choose another file with --out.']);
   if (!existsSync(dirname(out))) throw new InputError(`the folder ${dirname(out)} does not exist`, ['Create it first.']);
   const mirror = OpenedMirror.of(flags, log);
-  // The name has the process, so that two exports to the same file do not write the same temporary file.
+  // The name contains the process id, so that two exports to the same file do not write the same temporary file.
   const temporary = `${out}.${process.pid}.tmp`;
   const stop = () => {
     rmSync(temporary, { force: true });
@@ -84,7 +84,7 @@ export async function runExport(flags: Flags, log: Log): Promise<void> {
         const entries = made.entries({ store, scratch });
         const written = await writeEntries(entries, { ...request, ...made, temporary }, progress, { store, scratch });
         const about = { file: basename(out), ...written, ...made.about };
-        // The description comes first, so that whoever sees the file has its description.
+        // Writes the description first, so that the file never exists without it.
         replaceDurably(`${out}.json`, `${JSON.stringify(about, null, 2)}\n`);
         renameSync(temporary, out);
         syncFolder(dirname(resolve(out)));
@@ -113,7 +113,9 @@ interface Described {
 
 type Scratch = { readonly store: Store; readonly scratch: string };
 
-/** Finds the list, and describes it: what it is, and after which block. */
+/**
+ * Finds the list in the mirror. Returns its entries, and a description: its subject, and the block that it is as of.
+ */
 async function describe(mirror: OpenedMirror, { list, subject, height: asked }: Request): Promise<Described> {
   const manifest = await mirror.manifest();
   const isRune = parseRune(subject) !== undefined;
@@ -144,13 +146,16 @@ async function describe(mirror: OpenedMirror, { list, subject, height: asked }: 
   return { csv, about: await about(height), entries };
 }
 
-/** Returns the height of the ledger with which the activity of a mirror begins; -1 for a mirror with all of history. */
+/** Returns the height of the ledger at which the activity of a mirror begins; -1 if the mirror has all activity. */
 function startOf({ start, heights }: MirrorManifest): number {
-  // A mirror may also have the blocks up to its start.
+  // A mirror with a start may have all activity too: its pull may have fetched the rows of the blocks up to the start.
   return start === undefined || (heights[0]?.[0] ?? Number.POSITIVE_INFINITY) <= start.height ? -1 : start.height;
 }
 
-/** Finds a rune by its id, number or name. Undefined if the mirror has no etchings. Throws an InputError for an unknown rune. */
+/**
+ * Finds a rune by its id, number or name. Returns undefined if the mirror has no etchings. Throws an InputError for an
+ * unknown rune.
+ */
 async function findRune(mirror: OpenedMirror, { lists }: MirrorManifest, subject: string): Promise<Rune | undefined> {
   if (lists?.etchings === undefined) return undefined;
   const etching = await mirror.get<Etching>(`etchings/${encodeURIComponent(subject)}`);
@@ -160,7 +165,9 @@ async function findRune(mirror: OpenedMirror, { lists }: MirrorManifest, subject
   return { id, number, name, spaced_name };
 }
 
-/** Returns advice with runes whose names begin with as many of the letters as possible. */
+/**
+ * Returns advice with up to 5 runes whose names have the longest common prefix with `subject`, of at least 2 letters.
+ */
 async function similarNames(mirror: OpenedMirror, subject: string): Promise<string[]> {
   const letters = lettersOf(subject) ?? '';
   const read = async (path: string) => readSearchFile((await mirror.file(path)) ?? '');
@@ -177,7 +184,10 @@ async function similarNames(mirror: OpenedMirror, subject: string): Promise<stri
   return [];
 }
 
-/** Returns height and hash of a block, and the digest of the ledger after it. Leaves out what the mirror does not know. */
+/**
+ * Returns height and hash of a block, and the digest of the ledger after it. Omits values that the mirror does not
+ * have.
+ */
 async function blockOf(mirror: OpenedMirror, { tip, ledger, start }: MirrorManifest, height: number) {
   const point = [ledger, ledger?.lower, start].find((one) => one?.height === height);
   const hash =
@@ -197,7 +207,7 @@ interface Target {
   readonly temporary: string;
 }
 
-/** Writes the entries into the temporary file, and syncs it. Returns numbers of entries, rows and bytes, and the SHA-256. */
+/** Writes the entries into the temporary file, and syncs it. Returns the numbers of rows and bytes, and the SHA-256. */
 async function writeEntries(
   entries: AsyncIterable<object>,
   { csv, isParquet, temporary }: Target,
@@ -224,7 +234,10 @@ async function writeEntries(
   return { rows, ...stamp };
 }
 
-/** Returns SQL that reads a CSV file. Numbers become BIGINT. Amounts stay texts, because no type of DuckDB has 39 digits and decimals. */
+/**
+ * Returns SQL that reads a CSV file. Numbers become BIGINT. Amounts stay text, because no type of DuckDB has 39 digits
+ * and decimals.
+ */
 function typedRows(path: string, csv: CsvList): string {
   const columns = csvColumns(csv);
   const isNumber = (name: string) => ['rune_number', 'block_height', 'tx_index', 'vout', 'timestamp'].includes(name);

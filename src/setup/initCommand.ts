@@ -9,7 +9,7 @@ import { BuildError, codeOf, InputError, messageOf, UsageError } from '../errors
 import { plainCall, program } from '../program.ts';
 import { parseFrom, parseWanted } from '../pull/pullCommand.ts';
 
-/** What is asked: the setting, the flag that answers it, and the answer that Enter gives. */
+/** Question of the command: its setting, the flag that answers it, and the default, which Enter chooses. */
 type Question = Flag & { readonly setting: keyof Settings; readonly question: string };
 
 const QUESTIONS: readonly Question[] = [
@@ -73,7 +73,9 @@ export const INIT_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed'],
 };
 
-/** Runs the command. With a flag, or without a terminal, asks nothing. Never replaces a file. */
+/**
+ * Runs the command. If a flag is given, or without a terminal, takes all settings from flags. Never replaces a file.
+ */
 export async function runInit(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
   const { parseSettings } = await settingsReader();
@@ -92,7 +94,10 @@ export async function runInit(flags: Flags, log: Log): Promise<void> {
 
 type Parse = typeof import('../cli/settingsFile.ts').parseSettings;
 
-/** Checks an answer. Returns its setting, or none for an empty answer without a default. Throws a UsageError. */
+/**
+ * Converts an answer to a setting. Returns none for an empty answer without a default. Throws a UsageError for a wrong
+ * one.
+ */
 function settingOf({ name, setting, byDefault = '' }: Question, answer: string, parse: Parse): Settings {
   const value = answer.trim() || byDefault;
   if (value === '' && setting === 'source') throw new UsageError('--source must be given, as in --source core:http://127.0.0.1:8332');
@@ -103,14 +108,14 @@ function settingOf({ name, setting, byDefault = '' }: Question, answer: string, 
   return settings;
 }
 
-/** Returns the settings that flags give. Throws a UsageError for a wrong one. */
+/** Returns the settings that the flags give. Throws a UsageError for a wrong value. */
 function fromFlags(flags: Flags, parse: Parse): Settings {
   const settings: Settings = {};
   for (const one of QUESTIONS) Object.assign(settings, settingOf(one, flags.one(one.name) ?? '', parse));
   return settings;
 }
 
-/** Asks all questions by `question`, each until its answer is right. Returns the settings. */
+/** Asks all questions, each until its answer is valid. `question` shows a text and resolves to the answer. */
 export async function ask(question: (text: string) => Promise<string>, parse: Parse): Promise<Settings> {
   const settings: Settings = {};
   for (const one of QUESTIONS) {

@@ -1,4 +1,4 @@
-/** The update command: pulls, builds and uploads as the settings file says, once or after each new block. */
+/** The update command: pulls, builds and uploads by the settings file, once or after each new block. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ export const UPDATE_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
-/** Folders of a mirror that the settings describe: the usual ones. */
+/** Folders that pull writes and build writes by default. Settings have no other folders. */
 const [PULLED, OUT] = ['input/pulled', 'dist'];
 
 /** Runs the command. Rejects with a CliError that has the exit code of the step that failed. Later steps do not run. */
@@ -55,7 +55,7 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   const seconds: Record<string, number> = {};
   for (const step of [...updates, ...uploads]) {
     const begin = performance.now();
-    // One table is enough: that of this command.
+    // Drops the summary tables of the steps, whose lines are indented, because this command prints a table of its own.
     await runStep(step, (text) => {
       if (format === 'json' || !text.startsWith('  ')) process.stdout.write(`${text}\n`);
     });
@@ -91,11 +91,14 @@ interface Step {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** Runs a step. Rejects with its exit code. `onLine` gets each line that it prints. */
+/**
+ * Runs a step. Passes each line that it prints to `onLine`. Rejects with a CliError that has the exit code of the step.
+ */
 async function runStep({ name, line: [file = '', ...args], environment }: Step, onLine: (text: string) => void): Promise<void> {
   const child: ChildProcess = spawn(file, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine);
-  // The terminal sends Ctrl-C to all processes. The step ends by itself, and then this command.
+  // The terminal sends Ctrl-C to all its processes, so the step ends by itself, and then this command. A SIGTERM
+  // reaches only this process, so it is passed on.
   const [ignore, stop] = [() => undefined, () => void child.kill('SIGTERM')];
   process.on('SIGINT', ignore).on('SIGTERM', stop);
   try {
@@ -111,7 +114,7 @@ async function runStep({ name, line: [file = '', ...args], environment }: Step, 
   }
 }
 
-/** Runs a pull that follows a node, and uploads the output after each of its builds, one upload at a time. */
+/** Runs a pull that follows a node. Uploads the output after each build of the pull, one upload at a time. */
 async function followNode(pull: Step, [upload]: readonly Step[], isJson: boolean, log: Log): Promise<void> {
   let uploading: Promise<void> | undefined;
   let isNewer = false;
@@ -130,7 +133,7 @@ async function followNode(pull: Step, [upload]: readonly Step[], isJson: boolean
     const { event, message } = JSON.parse(text) as Readonly<Record<string, unknown>>;
     if (isJson) process.stdout.write(`${text}\n`);
     else log.info(String(event), String(message));
-    // The first build was before the event `following`.
+    // The pull logs `following` after its first build, and `followed` after each later build.
     if (upload === undefined || !(event === 'following' || event === 'followed')) return;
     isNewer = true;
     uploading ??= run(upload);
