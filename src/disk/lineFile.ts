@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { writeAll } from './writeAll.ts';
 
-/** Characters per write. */
+/** Characters that are collected before they are written. */
 const AT_ONCE = 64 * 1024;
 
 /** File of lines that is open for writing. Replaces any file at its path. */

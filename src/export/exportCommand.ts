@@ -1,4 +1,4 @@
-/** Flags of the export command. runExport.ts runs it. */
+/** Flags of the export command. runExport.ts runs the command. */
 import { type Command, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT } from '../cli/memoryLimit.ts';
 import { program } from '../program.ts';

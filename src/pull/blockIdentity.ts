@@ -11,7 +11,7 @@ export interface BlockIdentity {
   /** 64 lower-case hex digits. Empty for a block without records, because no source gives the hash of such a block. */
   readonly hash: string;
   readonly records: number;
-  /** See contract/blockDigest.ts. Undefined if the source would have to read all records to compute it. */
+  /** Digest of the records (contract/blockDigest.ts). Undefined if the source would have to read all records for it. */
   readonly digest?: string;
   /** MD5 of the block's ledger rows (see identifyRows.ts). Undefined for sources and files without ledger rows. */
   readonly rows?: string;

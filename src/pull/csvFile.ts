@@ -2,7 +2,7 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { workFile } from './writePulled.ts';
 
-/** Characters per write. */
+/** Characters that are collected before they are written. */
 const CHUNK = 1 << 20;
 
 export type Cell = string | number | bigint | boolean | null;
@@ -13,7 +13,7 @@ export class CsvFile<Column extends string> {
   #pending = '';
   rows = 0;
 
-  /** `folder` is the folder `pulled`. */
+  /** `folder` is the path of the folder `pulled`. */
   constructor(folder: string, columns: readonly Column[]) {
     this.#path = workFile(folder, '.csv');
     this.#columns = columns;

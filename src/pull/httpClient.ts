@@ -19,7 +19,7 @@ export interface ClientOptions {
   /** Maximum pause before the first retry, in milliseconds. Doubles with each further retry. */
   readonly pauseMs: number;
   readonly signal: AbortSignal;
-  /** Called before every retry, with the failure. */
+  /** Called before every retry. `why` describes the failure. */
   readonly onRetry: (why: string) => void;
 }
 
@@ -174,7 +174,7 @@ export class Client {
     try {
       return { status, body: parse(body), refusal: '' };
     } catch (error) {
-      // The parser's message would quote the body, which may contain a key.
+      // Does not show the message of JSON.parse(): it quotes the body, which may contain a key.
       const why = error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error);
       throw new PassingError(`has an unexpected response body: ${why}`);
     }

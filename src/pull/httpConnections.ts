@@ -28,7 +28,7 @@ export interface Answer {
   readonly status: number;
   /** Header values, by name in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Only the beginning of the body if the status is not 200. */
+  /** Complete body if the status is 200, otherwise the first part of the body, up to about REFUSAL_BYTES. */
   readonly body: Buffer;
 }
 
@@ -137,7 +137,7 @@ export class Transport {
       // The server may have closed the kept connection before it read the request. A new connection may work.
       const wasKept = error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0;
       if (wasKept && !isSecond) return this.send(question, true);
-      // The message is empty if all addresses of a host refuse the connection.
+      // Shows the code if the message is empty, as when all addresses of a host refuse the connection.
       throw new PassingError(`failed: ${messageOf(error) || code}`);
     } finally {
       clearTimeout(longest);

@@ -37,7 +37,7 @@ export interface PullResult {
   /** Number of fetched blocks, including blocks without records. */
   readonly blocks: number;
   readonly records: number;
-  /** Total size of the files that were written. */
+  /** Total size of the files that were written, in bytes. */
   readonly bytes: number;
   /** Number of pulled blocks that changed at the source. */
   readonly replaced: number;

@@ -1,4 +1,4 @@
-/** Flags of the pull command, and their parsing. */
+/** Defines and parses the flags of the pull command. */
 import { SECRETS } from '../cli/environment.ts';
 import { CONFIG, type Command, Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';

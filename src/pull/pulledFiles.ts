@@ -45,7 +45,7 @@ export const RUNES_FILE = 'runes.parquet';
 const HEIGHTS_PER_FOLDER = 1000;
 
 export interface PulledFile {
-  /** Relative to the folder `pulled`. */
+  /** Path relative to the folder `pulled`. */
   readonly path: string;
   readonly first: number;
   readonly last: number;

@@ -41,7 +41,7 @@ export async function findStale(
 ): Promise<Stale> {
   const heights = files.flatMap((file) => heightsOf(file)).filter((height) => height >= has.first && height <= has.last);
   const top = heights.reduce((most, height) => Math.max(most, height), -1);
-  // The highest settled block is compared too, because a difference there means that the chains fork below it.
+  // Compares the highest settled block too. If it differs, the chains fork below the blocks that this pull may replace.
   const settled = heights.filter((height) => height <= top - confirmations).reduce((most, height) => Math.max(most, height), -1);
   const compared = (height: number) => height >= has.first && height <= top && (height >= settled || source.knowsDigests);
   const compare = async (file: PulledFile, asked: readonly number[]): Promise<Map<number, Comparison>> => {

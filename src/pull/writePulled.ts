@@ -20,7 +20,7 @@ let count = 0;
 
 /** A fetched file at its final path. */
 export interface Fetched {
-  /** Relative to the folder `pulled`. */
+  /** Path relative to the folder `pulled`. */
   readonly path: string;
   readonly records: number;
   readonly bytes: number;

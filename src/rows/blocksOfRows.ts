@@ -1,4 +1,4 @@
-/** Converts ledger rows in files to records, as a build does, for digests. Checks that the rows conserve runes. */
+/** Computes the digests of blocks from files of ledger rows, as a build does. Checks that the rows conserve runes. */
 import { createHash } from 'node:crypto';
 import { readBlobs } from '../duckdb/columns.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';

@@ -69,7 +69,7 @@ class Reader {
   at = 0;
   constructor(
     readonly bytes: Uint8Array,
-    /** Names the bytes in messages. */
+    /** Noun for the bytes in messages. */
     readonly source = 'block',
   ) {}
 

@@ -5,7 +5,7 @@
 
 /** Rules by which a network sets its difficulty. Targets are in the compact form of headers ("bits"). */
 export interface DifficultyRules {
-  /** Easiest target. */
+  /** Easiest target that the network allows. */
   readonly limit: number;
   /** False if all blocks have the easiest target, as on regtest. */
   readonly retargets: boolean;
@@ -79,7 +79,7 @@ export class WorkChecker {
   readonly #rules: DifficultyRules;
   /** First header of the current period. Undefined if unknown. */
   #first: Work | undefined;
-  /** Last header. */
+  /** Last header that was added. */
   #last: Work | undefined;
   /** Target of the last block that did not use the exception of testnet4. */
   #usual: number | undefined;

@@ -51,7 +51,7 @@ export interface NewRune extends Mintable {
 }
 
 export interface NewOutput extends RuneOutput {
-  /** 36 bytes. */
+  /** 36 bytes: transaction id in the byte order of the hash function, and index of the output. */
   readonly outpoint: Uint8Array;
 }
 

@@ -24,7 +24,7 @@ export const UPDATE_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
-/** Folders that pull writes and build writes by default. Settings have no other folders. */
+/** Default output folders of pull and build. The settings file cannot name other folders. */
 const [PULLED, OUT] = ['input/pulled', 'dist'];
 
 /** Runs the command. Rejects with a CliError that has the exit code of the step that failed. Later steps do not run. */

@@ -11,7 +11,7 @@ import { checksum, DamagedStateError, readFully } from './readChecked.ts';
 const HEAD_BYTES = 12;
 
 interface Place extends IndexedBlock {
-  /** Offsets of the record's first byte, and of the byte after it. */
+  /** Offset of the record's first byte in the file. `to` is the offset after its last byte. */
   readonly from: number;
   readonly to: number;
 }

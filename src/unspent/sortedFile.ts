@@ -23,7 +23,7 @@ const INDEX_ENTRY = OUTPOINT_BYTES + 8 + 8;
 const FOOTER_BYTES = 48;
 const MAGIC = Buffer.from('RUNEOUT1');
 
-/** Bytes per write. */
+/** Bytes that are collected before they are written. */
 const CHUNK_BYTES = 1 << 20;
 
 /**
@@ -97,7 +97,7 @@ export class SortedFile {
   readonly #index: Buffer;
   readonly #filter: Bloom;
   readonly #pages: number;
-  /** Bytes of all pages. Also the offset of the index. */
+  /** Size of all pages together, in bytes. This is also the offset of the index. */
   readonly size: number;
   readonly entries: number;
   #page = Buffer.alloc(0);

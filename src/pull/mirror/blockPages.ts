@@ -37,8 +37,8 @@ export function parsePageJson(text: string): unknown {
 }
 
 /**
- * Parses the results of a page one by one, because a schema of the whole array would report every wrong result. Throws
- * an Error for the first wrong result.
+ * Parses the results of a page one by one. A schema of the complete array would report every wrong result, and there
+ * may be many. Throws an Error for the first wrong result.
  */
 export const parseResults = <T>(results: readonly unknown[], schema: z.ZodType<T>): T[] =>
   results.map((result, i) => {

@@ -239,7 +239,7 @@ export class MirrorSource implements Source {
   }
 }
 
-/** Paths of a mirror's digest files, heights ascending. */
+/** Returns the paths of a mirror's digest files, heights ascending. */
 export function digestsPaths({ heights }: Manifest): Set<string> {
   const paths = new Set<string>();
   for (const [first, last] of heights)
@@ -247,5 +247,5 @@ export function digestsPaths({ heights }: Manifest): Set<string> {
   return paths;
 }
 
-/** Returns the URL that paths of a mirror are relative to, from a URL that may end with `/runes/v1`. */
+/** Returns the base URL of a mirror's files, without a trailing slash. `url` may end with `/runes/v1`. */
 export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');

@@ -114,7 +114,7 @@ function rowOf({ mint_terms: terms, supply, location, ...rune }: z.infer<typeof 
 }
 
 export interface EtchingPull {
-  /** The folder `pulled`. */
+  /** Path of the folder `pulled`. */
   readonly folder: string;
   /**
    * Runes up to this height are settled. If the table has a settled rune, all older runes of the list are unchanged.
@@ -221,7 +221,7 @@ async function isSameBelow(source: EtchingList, listed: number, height: number, 
   return runes === listed;
 }
 
-/** Returns the table's rows of these runes as JSON, by rune id. */
+/** Returns the rows of the table for these runes, as JSON by rune id. */
 async function knownRows(runes: readonly Row[], store: Store): Promise<Map<string, string>> {
   if (runes.length === 0) return new Map();
   const ids = runes.map(({ id }) => literal(String(id)));

@@ -19,7 +19,7 @@ const FAILED_MS = 60_000;
 export type RunBuild = (pulled: string, log: Log) => Promise<unknown>;
 
 export interface FollowOptions {
-  /** The folder `pulled`. */
+  /** Path of the folder `pulled`. */
   readonly folder: string;
   readonly runBuild: RunBuild;
   readonly signal: AbortSignal;

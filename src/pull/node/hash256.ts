@@ -17,7 +17,7 @@ export function hash256With(hash: OneCallHash | undefined): Hash256 {
   return (bytes) => {
     first.write(hash('sha256', bytes, 'binary'), 'latin1');
     const text = hash('sha256', first, 'binary');
-    // A Uint8Array, because V8 stores the bytes of such a small array inside the object, unlike the bytes of a Buffer.
+    // Returns a Uint8Array: V8 stores the bytes of such a small array inside the object, unlike the bytes of a Buffer.
     const digest = new Uint8Array(HASH_BYTES);
     for (let i = 0; i < HASH_BYTES; i++) digest[i] = text.charCodeAt(i);
     return digest;

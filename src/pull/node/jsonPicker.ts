@@ -24,7 +24,7 @@ interface Frame {
   index: number;
   /** Node of the current value. Undefined if no path leads to this value. */
   current: Node | undefined;
-  /** True in an object where a key comes next, between the comma and the colon. */
+  /** True in an object while a key is expected or read: from `{` or a comma to the colon. */
   isKey: boolean;
 }
 

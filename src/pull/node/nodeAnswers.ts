@@ -34,7 +34,7 @@ const previousOutput = z.object({ prevout: z.object({ height, scriptPubKey: z.ob
 
 export function bytesOf(hex: string): Uint8Array {
   const bytes = Buffer.from(hex, 'hex');
-  // Buffer.from() stops at the first character that is not hex.
+  // Buffer.from() stops at the first character that is not hex, so it returns fewer bytes for such a text.
   if (2 * bytes.length !== hex.length) throw new PassingError('is damaged: it is not hex');
   return bytes;
 }

@@ -1,5 +1,5 @@
 /**
- * Transaction ids of the last blocks. An output of these transactions is too young to be the commitment to a name, so a
+ * Keeps the transaction ids of the last blocks. Their outputs are too young to be the commitment to a name, so a
  * pull need not ask the node for the heights of outputs.
  */
 

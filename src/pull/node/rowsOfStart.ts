@@ -30,7 +30,7 @@ import type { BitcoinNode } from './coreNode.ts';
 
 /** A mirror with a ledger at which a pull may start. */
 export interface Donor {
-  /** URL that paths of the mirror are relative to. */
+  /** Base URL of the mirror's files. */
   readonly base: string;
   readonly client: Client;
 }
@@ -52,7 +52,7 @@ interface RowsOptions extends Pick<PullOptions, 'concurrency' | 'signal'> {
   readonly firstHeight: number;
   readonly network: string;
   readonly point: LedgerPoint;
-  /** The folder `pulled`. */
+  /** Path of the folder `pulled`. */
   readonly folder: string;
   readonly limits: WorkLimits;
 }

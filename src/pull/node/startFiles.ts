@@ -19,7 +19,7 @@ export class StartFiles {
   readonly #outputs: CsvFile<(typeof START_OUTPUT_FIELDS)[number]['column']>;
   readonly #runes: CsvFile<(typeof START_RUNE_FIELDS)[number]['column']>;
 
-  /** `folder` is the folder `pulled`. */
+  /** `folder` is the path of the folder `pulled`. */
   constructor(folder: string, store: Store) {
     this.#folder = folder;
     this.#store = store;

@@ -52,7 +52,7 @@ const MIRROR_FOLDER = 'mirror';
 export const outputsFile = (folder: string): string => join(folder, START_FOLDER, 'outputs.txt');
 
 interface StartOptions extends Pick<PullOptions, 'wanted' | 'concurrency' | 'signal'> {
-  /** The folder `pulled`. */
+  /** Path of the folder `pulled`. */
   readonly folder: string;
   readonly chain: ChainInfo;
   readonly limits: WorkLimits;

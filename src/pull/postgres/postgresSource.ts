@@ -30,7 +30,7 @@ export interface DatabaseOptions {
   readonly connections: number;
   readonly store: Store;
   readonly signal: AbortSignal;
-  /** Called with warnings about slow queries. */
+  /** Receives warnings, such as about a missing index. */
   readonly onNotice: (message: string) => void;
 }
 
