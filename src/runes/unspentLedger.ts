@@ -55,7 +55,9 @@ export interface NewOutput extends RuneOutput {
   readonly outpoint: Uint8Array;
 }
 
-/** Changes that a block makes to the ledger. Outputs that the block both creates and spends are left out. */
+/**
+ * Changes that a block makes to the ledger. Outputs that it creates and spends are neither in `created` nor in `spent`.
+ */
 export interface Changes {
   /** Spent outpoints of 36 bytes. All are in the ledger. */
   readonly spent: readonly Uint8Array[];

@@ -378,7 +378,7 @@ export function readState(folder: string): StateFile | undefined {
   }
 }
 
-/** Removes the state of a folder, so that the next pull starts anew. The next ledger removes the other files. */
+/** Removes the state of a folder, so that it has no ledger. The next ledger in the folder removes the other files. */
 export const removeState = (folder: string): void => rmSync(join(folder, STATE_FILE), { force: true });
 
 const writeState = (folder: string, state: StateFile): void => replaceDurably(join(folder, STATE_FILE), `${JSON.stringify(state)}\n`);

@@ -84,7 +84,8 @@ const list = z.object({ limit: count.min(1), total: count, results: z.array(z.un
 
 /**
  * Parses a window of the list of etchings in either dialect. A cap has a decimal point in dialect `hiro`, and none in
- * `contract`. Its digits without the point are the maximum number of mints in both. Throws a SyntaxError or a ZodError.
+ * `contract`. In both dialects, its digits without the point are the maximum number of mints. Throws a SyntaxError or a
+ * ZodError.
  */
 export function parseEtchingPage(body: string): EtchingPage {
   // Heights may exceed the precision of a JavaScript number, so they are quoted before JSON.parse(). The pattern cannot

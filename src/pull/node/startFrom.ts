@@ -137,7 +137,7 @@ export function removeDownloads(folder: string, keepsOutputs: boolean): void {
   for (const name of names) if (join(path, name) !== outputsFile(folder)) rmSync(join(path, name), { recursive: true, force: true });
 }
 
-/** Removes the ledger and all pulled files, so that the next pull begins anew. */
+/** Removes the ledger and all pulled files, so that the next pull begins like the first one. */
 export function discardStart(folder: string): void {
   removeState(join(folder, STATE_FOLDER));
   for (const name of readdirSync(folder))
