@@ -4,9 +4,9 @@
 export const rangeOf = (offset: number, length: number): string => `bytes=${offset}-${offset + length - 1}`;
 
 /**
- * Returns the bytes `offset` to `offset + length - 1` of a file, from the answer to a request for this range or for the
- * whole file. If the host ignores the range and sends everything, cuts the bytes out and does not read the rest.
- * Undefined if the file is missing or shorter. Rejects for any other status, with `path` in the message.
+ * Returns the bytes `offset` to `offset + length - 1` of a file, from the response to a request for this range or for
+ * the complete file. If the host ignores the range and sends the complete file, cuts the range out and does not read
+ * the rest. Undefined if the file is missing or shorter. Rejects for any other status, with `path` in the message.
  */
 export async function partOf(path: string, response: Response, offset: number, length: number): Promise<Uint8Array | undefined> {
   const { status } = response;
@@ -17,7 +17,10 @@ export async function partOf(path: string, response: Response, offset: number, l
   throw new Error(`${path} was answered with status ${status}`);
 }
 
-/** True unless the header gives another start. Browsers may hide the header from other origins. */
+/**
+ * True unless the Content-Range header has another start. Without the header, trusts the host, because browsers may
+ * hide the header from other origins.
+ */
 function startsAt(response: Response, offset: number): boolean {
   const range = response.headers.get('content-range');
   return range === null || range.startsWith(`bytes ${offset}-`);
@@ -47,8 +50,9 @@ async function bytesOf({ body }: Response, skip: number, length: number): Promis
 export async function inflateText(member: Uint8Array, most: number): Promise<string> {
   const stream = new DecompressionStream('gzip');
   const writer = stream.writable.getWriter();
-  // The loop below throws the error of a failure. Without these handlers, the error would also count as unhandled. The
-  // types of browsers exclude shared memory, which no host uses.
+  // The read loop below throws the error of a failed write. Without these handlers, the same error would also be
+  // reported as an unhandled rejection. The cast is safe: TypeScript's DOM types exclude SharedArrayBuffer, and no host
+  // uses one.
   writer.write(member as Uint8Array<ArrayBuffer>).catch(() => undefined);
   writer.close().catch(() => undefined);
   const reader = (stream.readable as ReadableStream<Uint8Array>).getReader();

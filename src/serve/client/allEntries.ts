@@ -1,12 +1,12 @@
 /** Reads a complete list, window by window. */
 import type { MirrorManifest, Page, WindowQuery } from './client.d.ts';
 
-/** Concurrent windows. More would take less time, but hosts answer more requests one after another. */
+/** Number of windows to read concurrently. With more windows, hosts would answer their requests one after another. */
 const WINDOWS_AT_ONCE = 8;
 
 /**
- * Yields all entries of a list, in its order. `list` fetches a window, and `readManifest` the current manifest. Throws
- * the error of `changed` if the windows are not of one build, and otherwise what `list` rejects with.
+ * Yields all entries of a list, in the list's order. `list` fetches a window, and `readManifest` the current manifest.
+ * Throws the error that `changed` returns if the windows are not of one build, and the errors of `list`.
  */
 export async function* allEntries<Entry>(
   list: (window: WindowQuery) => Promise<Page<Entry>>,
@@ -21,7 +21,7 @@ export async function* allEntries<Entry>(
   };
   const { build, limit } = await read();
   let known: string | undefined;
-  // Only the first window tells how many there are.
+  // The first window is read alone, because only its total says how many windows there are.
   for (let [offset, total, atOnce] = [0, 1, 1]; offset < total; atOnce = WINDOWS_AT_ONCE) {
     const count = Math.min(atOnce, Math.ceil((total - offset) / limit));
     const pages = await Promise.all(Array.from({ length: count }, (_, i) => list({ offset: offset + i * limit, limit, signal })));

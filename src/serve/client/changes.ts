@@ -5,7 +5,7 @@ import { CHANGES_INDEX_PATH, changesPath } from '../../pages/filePaths.ts';
 import { parseAddress } from '../../pages/listEndpoints.ts';
 import type { BlockChange, Change, ChangesQuery, MirrorManifest } from './client.d.ts';
 
-/** Thrown if a mirror cannot tell what changed. `status` is that of an API error. */
+/** Thrown if a mirror cannot tell what changed. `status` is the status code of an API error. */
 export class ChangesError extends Error {
   readonly status: number;
   /** Reason phrase of the status. */
@@ -51,7 +51,7 @@ export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror
         const blocks = await indexOf(changes.sha256, mirror);
         const from = forkOf(known, blocks);
         const points = blocks.map(({ height, hash }) => ({ height, hash }));
-        // The blocks below a known block are known, too.
+        // Blocks below a known block are known, too, because each block has the hash of the block below it.
         const below = points.slice(0, from);
         const gone = known.filter(({ height }) => height > (below.at(-1)?.height ?? -1));
         for (let block = gone.pop(); block !== undefined && from < blocks.length; block = gone.pop()) {
@@ -63,11 +63,14 @@ export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror
           const change = await changeOf(block, mirror);
           known = points.slice(0, from + i + 1);
           const matches = change.addresses.filter((address) => wanted?.has(address));
-          // A list that was cut may lack an address. The newest block always comes, so that `since` does not become old.
+          // A cut list may lack a wanted address, so its block is never left out. The newest block is never left out
+          // either: otherwise the caller's `since` could become older than the mirror's list of blocks.
           const isLeftOut = wanted !== undefined && matches.length === 0 && change.more !== true && from + i + 1 < blocks.length;
           if (!isLeftOut) yield { ...change, ...(wanted === undefined ? {} : { matches }), since: known };
         }
-        // A host may serve a new manifest and an old list for a while. Then the list is read again.
+        // A host may serve a new manifest with an old list for a while. Without keys, the digest does not show this. So
+        // the digest is remembered only if the list is as new as the manifest: otherwise the next round reads the list
+        // again.
         if (!isBehind(blocks.at(-1), manifest)) last = changes.sha256;
       }
       failures = 0;
@@ -81,7 +84,7 @@ export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror
   }
 }
 
-/** Reads the list of blocks, heights ascending. */
+/** Reads the list of the newest blocks, sorted by height. */
 async function indexOf(sha256: string, mirror: FollowedMirror): Promise<readonly Listed[]> {
   const text = await mirror.file(CHANGES_INDEX_PATH, sha256);
   const { blocks } = JSON.parse(text ?? '{}') as { readonly blocks?: readonly Listed[] };
@@ -102,7 +105,10 @@ async function changeOf({ height, hash, sha256 }: Listed, mirror: FollowedMirror
   return change;
 }
 
-/** Returns the position of the first block above the newest known one. Throws a ChangesError if no block is known. */
+/**
+ * Returns the index in `blocks` of the first block above the newest known block. Throws a ChangesError if the caller's
+ * blocks are not in the list.
+ */
 function forkOf(known: readonly Point[], blocks: readonly Listed[]): number {
   const newest = blocks.at(-1);
   if (newest === undefined) return 0;
@@ -112,7 +118,7 @@ function forkOf(known: readonly Point[], blocks: readonly Listed[]): number {
     const { height = -1, hash = '' } = blocks[i - 1] ?? {};
     if (hashes.has(`${height} ${hash.slice(-64)}`)) return i;
   }
-  // A mirror that lags behind may yet get the blocks.
+  // A mirror that lags behind the caller may get these blocks later, so this is not an error.
   if (known.every(({ height }) => height > newest.height)) return blocks.length;
   throw new ChangesError(
     404,

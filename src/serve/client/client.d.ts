@@ -14,7 +14,7 @@ export interface Rune {
     readonly name: string;
     readonly spaced_name: string;
 }
-/** What wallets show of a rune. */
+/** A rune with the fields that a wallet needs to show amounts. */
 export interface RuneName extends Rune {
     /** Number of decimals. */
     readonly divisibility: number;
@@ -32,16 +32,16 @@ export interface TransactionLocation {
 /** Record of one event of a rune. Hashes begin with `0x` in dialect `contract`, but not in `hiro`. */
 export interface Activity {
     readonly rune: Rune;
-    /** Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address. */
+    /** Missing in etchings and mints, in burns of runes that no address held, and for a script without an address. */
     readonly address?: string;
-    /** Only in sends. Left out if the script of the output has no address. */
+    /** Only in sends. Missing if the script of the output has no address. */
     readonly receiver_address?: string;
     /** Decimal string in units of the rune, with the rune's number of decimals. May be too large for `Number`. */
     readonly amount?: string;
     readonly operation: Operation;
     readonly location: TransactionLocation & {
         readonly vout?: number;
-        /** Transaction id of the output. In dialect `hiro` the index follows: `txid:vout`. */
+        /** In dialect `contract` the transaction id of the output, in dialect `hiro` its outpoint, `txid:vout`. */
         readonly output?: string;
     };
 }
@@ -58,9 +58,9 @@ export interface Etching extends Rune {
     readonly turbo: boolean;
     readonly mint_terms: {
         readonly amount: string | null;
-        /** Largest number of mints. In dialect `hiro` it is divided by 10^divisibility. */
+        /** Maximum number of mints. In dialect `hiro`, this number is divided by 10^divisibility. */
         readonly cap: string | null;
-        /** Heights and offsets are numbers, so values above 2^53 are rounded. */
+        /** Heights and offsets are JavaScript numbers, so values above 2^53 are rounded. */
         readonly height_start: number | null;
         readonly height_end: number | null;
         readonly offset_start: number | null;
@@ -90,10 +90,12 @@ export interface Balance {
     readonly balance: string;
     readonly address: string;
 }
-/** A window of the balances of an address, by number of smallest units, the largest first. */
+/** A window of the balances of an address, sorted by number of smallest units, the largest first. */
 export interface BalancePage extends Page<Balance> {
 }
-/** Balance of an address that has a rune, or had it. */
+/**
+ * Balance of an address that has a rune. A single holder may have the balance 0, if the address had the rune before.
+ */
 export interface Holder {
     /** Decimal string in units of the rune, as in `Activity`. */
     readonly balance: string;
@@ -102,7 +104,8 @@ export interface Holder {
 /** A window of the holders of a rune, the largest balance first. */
 export interface HolderPage extends Page<Holder> {
     /**
-     * Set for a rune with many holders. Then the list is exact after this block, not after the mirror's highest block.
+     * May be set for a rune with many holders. The list is then true after this block, not after the mirror's highest
+     * block.
      */
     readonly block_height?: number;
 }
@@ -110,7 +113,7 @@ export interface HolderPage extends Page<Holder> {
 export interface UnspentOutput {
     /** Outpoint, `txid:vout`. */
     readonly output: string;
-    /** Left out if the script of the output has no address. */
+    /** Missing if the script of the output has no address. */
     readonly address?: string;
     readonly location: TransactionLocation;
     readonly runes: readonly {
@@ -127,8 +130,8 @@ export interface OutputAnswer extends Partial<UnspentOutput> {
     /** Empty if the output is spent, never had runes, or is not in the chain up to this block. */
     readonly runes: UnspentOutput['runes'];
     /**
-     * False if the output holds runes. True if it held runes and is spent. Null if no output of this name held runes up to
-     * this block. Then it is unknown whether the output exists. Missing in older mirrors.
+     * False if the output holds runes. True if the output held runes and is spent. Null if no output with this id held
+     * runes up to this block; then it is unknown whether the output exists. Missing in mirrors of older versions.
      */
     readonly spent?: boolean | null;
     /** Only if `spent` is true: the runes that the output held. */
@@ -141,19 +144,19 @@ export interface OutputToClassify {
     /** Height of the output's block. Without it, the output is unconfirmed, so its class is `unknown`. */
     readonly height?: number | undefined;
     /**
-     * Hash of the output's block, with or without `0x`. If the mirror has another block at this height, or does not know
-     * its hash because no rune moved in it, the class is `unknown`.
+     * Hash of the output's block, with or without `0x`. The class is `unknown` if the mirror has another block at this
+     * height, or does not know the block's hash because no rune moved in the block.
      */
     readonly blockHash?: string | undefined;
 }
 /**
- * Whether an output holds runes. `none`: it holds no runes, and never did. `spent`: it held runes and is spent. `unknown`:
- * the mirror cannot tell, so do not spend the output.
+ * Whether an output holds runes. `none`: the output holds no runes. `spent`: the output held runes and is spent.
+ * `unknown`: the mirror cannot tell, so do not spend the output.
  */
 export type OutputClass = {
     readonly kind: 'runes';
     readonly runes: UnspentOutput['runes'];
-    /** Left out if the output has no address. */
+    /** Missing if the script of the output has no address. */
     readonly address?: string;
 } | {
     readonly kind: 'none' | 'spent';
@@ -161,7 +164,7 @@ export type OutputClass = {
     readonly kind: 'unknown';
     readonly reason: string;
 };
-/** The class of an output, and the outpoint as it was asked for. */
+/** The class of an output, and the outpoint as the caller wrote it. */
 export type ClassifiedOutput = OutputClass & {
     readonly outpoint: string;
 };
@@ -174,7 +177,7 @@ export interface OutputPage extends Page<UnspentOutput> {
 /** The manifest, `runes/v1/manifest.json`: options of the build, and contents of the mirror. */
 export interface MirrorManifest {
     readonly generator: 'rune-activity-mirror';
-    /** Version of the files. This module reads only the version that it was built for. */
+    /** Version of the file format. This module reads only the version that it was built for. */
     readonly format: 3;
     readonly version: string;
     /** Set if the mirror has invented blocks from the sample of this program. */
@@ -194,8 +197,9 @@ export interface MirrorManifest {
         readonly sha256: string;
     };
     /**
-     * Files of what each of the newest blocks touched: SHA-256 of their list, most blocks, and most entries of a list.
-     * Missing in older mirrors.
+     * About the files of changes, which say what each of the newest blocks touched: SHA-256 of the list of these files,
+     * maximum number of blocks, and maximum number of entries of a list in a file. Missing in mirrors of older
+     * versions.
      */
     readonly changes?: {
         readonly sha256: string;
@@ -214,7 +218,7 @@ export interface MirrorManifest {
     };
     /** Ranges of consecutive heights with activity: first and last height, both inclusive. */
     readonly heights: readonly (readonly [first: number, last: number])[];
-    /** Last block that was read, even if it has no activity. Missing in older mirrors. */
+    /** Last block that was read, even if it has no activity. Missing in mirrors of older versions. */
     readonly tip?: {
         readonly height: number;
         readonly hash: string;
@@ -232,16 +236,16 @@ export interface MirrorManifest {
         readonly more_runes: number;
     };
     /**
-     * Which blocks were read and which rules made their records. Both ends of a range are included. A block may be
-     * empty.
+     * Blocks that were read, and the rules that made their records. `first` and `last` are inclusive. A block may have
+     * no records.
      */
     readonly sources?: readonly {
         readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
         readonly blocks: readonly (readonly [first: number, last: number])[];
     }[];
     /**
-     * SHA-256 of the text `rune-ledger/1`: all runes and unspent outputs after a block, and after a lower one. Only in
-     * mirrors with unspent outputs.
+     * Digests of the ledger (`rune-ledger/1`: all runes and unspent outputs) after a block, and after a lower block.
+     * Only in mirrors with unspent outputs.
      */
     readonly ledger?: {
         readonly network: string;
@@ -255,8 +259,9 @@ export interface MirrorManifest {
         };
     };
     /**
-     * Where a pull started at the ledger of other mirrors. Only in mirrors whose pull did not read all blocks. `located`:
-     * a node had those of the outputs that it was asked for. `verified`: the blocks up to the start gave the same digest.
+     * The block at which the pull started with the ledger of other mirrors. Only in mirrors whose pull did not read all
+     * blocks. `located`: a node confirmed a sample of the outputs, or all. `verified`: a pull that read all blocks up
+     * to the start has the same digest.
      */
     readonly start?: {
         readonly class: 'consistent' | 'located' | 'verified';
@@ -267,13 +272,13 @@ export interface MirrorManifest {
     };
     /** Optional parts of the API that the mirror has. Requests for other parts get 501. */
     readonly lists?: {
-        /** `counts` is set if the supply of etchings has the counts of mints and burns. */
+        /** `counts` is set if the supply of etchings has numbers of mints and burns. */
         readonly etchings?: {
             readonly total: number;
             readonly counts?: true;
         };
         /**
-         * `unbalanced` names runes with a balance below zero, because the data is wrong. Such balances are in no list.
+         * `unbalanced` names runes that have balances below zero, because the data is wrong. Lists omit such balances.
          */
         readonly balances?: {
             readonly unbalanced?: {
@@ -282,8 +287,8 @@ export interface MirrorManifest {
             };
         };
         /**
-         * A list of holders that is not exact after the highest block is exact after block `block_height` or a later
-         * one.
+         * Every list of holders is true after block `block_height` or a later block. If it is missing, every list is
+         * true after the highest block.
          */
         readonly holders?: {
             readonly block_height?: number;
@@ -296,9 +301,9 @@ export interface MirrorManifest {
     };
     readonly files: number;
     readonly bytes: number;
-    /** 64 hex digits. Two mirrors with the same digest have the same data. */
+    /** Digest of the data, 64 hex digits. Two mirrors with the same digest have the same data. */
     readonly digest: string;
-    /** Signed note of the operator. Left out if the mirror is not signed. */
+    /** Signed note of the operator. Missing if the mirror is not signed. */
     readonly note?: string;
 }
 /** Selects a window of a list. */
@@ -312,7 +317,7 @@ export interface WindowQuery {
 }
 /** Selects a window of a rune's activity. */
 export interface RuneActivityQuery extends WindowQuery {
-    /** Selects the records with this address. Compares it exactly, but accepts bech32 in upper case. */
+    /** Selects the records with exactly this address. A bech32 address may be in upper case. */
     readonly address?: string | undefined;
 }
 /** Selects a window of activity. Set exactly one of `transaction` and `block`. */
@@ -332,18 +337,21 @@ export interface MirrorOptions {
     /** Replaces the global `fetch`, for example to send an API key. */
     readonly fetch?: typeof globalThis.fetch | undefined;
     /**
-     * How long a fetched manifest may be used, in milliseconds. 10,000 by default. In layout `archive`, a new block or
-     * transaction may stay unknown for as long.
+     * Time for which the client uses a fetched manifest, in milliseconds. 10,000 by default. In layout `archive`, a new
+     * block or transaction may stay unknown for this time.
      */
     readonly freshMs?: number | undefined;
     /**
-     * Public keys of the operator, as `keygen` prints them. With keys, the client accepts only answers that a manifest
-     * with a signature of one of these keys proves. The mirror must have layout `archive`.
+     * Public keys of the operator, as `keygen` prints them. With keys, the client accepts only answers that it can
+     * prove by a signature of one of these keys. The mirror must have layout `archive`.
      */
     readonly keys?: readonly string[] | undefined;
     /** With keys: longest time since the manifest was signed, in milliseconds. No limit by default. */
     readonly maxAge?: number | undefined;
-    /** With keys: remembers the newest state of each key, such as in `localStorage`. By default, only this object does. */
+    /**
+     * With keys: stores the newest state that each key signed, such as in `localStorage`. By default, only in this
+     * object.
+     */
     readonly remember?: MirrorMemory | undefined;
 }
 /** A state of a mirror that a key signed. */
@@ -362,29 +370,38 @@ export interface MirrorMemory {
 export interface RawTransaction {
     /** Bytes of the transaction in hex, with or without witnesses. */
     readonly hex: string;
-    /** The outputs that it spends, in the order of its inputs. Not used for outputs of other transactions of the query. */
+    /**
+     * The outputs that the transaction spends, in the order of its inputs. Ignored for outputs of other transactions of
+     * the query.
+     */
     readonly inputs?: readonly (ConfirmedOutput | undefined)[] | undefined;
 }
-/** Where an output was made. */
+/** The block and the script of an output. */
 export interface ConfirmedOutput {
     /** Height of its block. Without a height, the runes of the output are unknown. */
     readonly height?: number | undefined;
     /** Hash of this block. If it is given, the mirror must have the same block. */
     readonly blockHash?: string | undefined;
-    /** Script of the output in hex. Used only for etchings. Without it, an output that reveals a name is taken for taproot. */
+    /**
+     * Script of the output in hex. Used only for etchings. Without it, the client assumes that an output whose spending
+     * reveals a name is taproot.
+     */
     readonly script?: string | undefined;
 }
 /** Selects unconfirmed transactions. Set `transactions`, `esplora`, or both. */
 export interface PendingQuery {
-    /** At most 200 transactions with at most 4 MB, in any order. */
+    /** At most 200 transactions, of at most 4 MB together, in any order. */
     readonly transactions?: readonly RawTransaction[] | undefined;
-    /** A server with the API of Esplora. It is asked for heights and for unconfirmed parents. */
+    /** A server with the API of Esplora. The client asks it for missing heights and for unconfirmed parents. */
     readonly esplora?: {
         /** URL before `/tx` and `/address`, such as `https://mempool.space/api`. */
         readonly url: string | URL;
         /** Adds the unconfirmed transactions of this address. */
         readonly address?: string | undefined;
-        /** Replaces the global `fetch`. The `fetch` of the mirror is not used, because it may send a key. */
+        /**
+         * Replaces the global `fetch`. The `fetch` of the `Mirror` is not used for this server, because it may send a
+         * key.
+         */
         readonly fetch?: typeof globalThis.fetch | undefined;
     } | undefined;
     /** `main` by default. */
@@ -393,8 +410,8 @@ export interface PendingQuery {
     readonly signal?: AbortSignal | undefined;
 }
 /**
- * A rune. One that an unconfirmed transaction etches has `etching`, and neither id nor number. It has names if the etching
- * gives a name.
+ * A rune. If an unconfirmed transaction etches the rune, it has `etching`, but neither id nor number, and it has names
+ * only if the etching gives a name.
  */
 export interface PendingRune extends Partial<Rune> {
     /** Id of the unconfirmed transaction that etches the rune. */
@@ -405,9 +422,9 @@ export interface PendingAmount {
     readonly rune: PendingRune;
     /** Decimal string in units of the rune, as in `Activity`. */
     readonly amount: string;
-    /** Output, `txid:vout`. Left out in burns without an output. */
+    /** Output, `txid:vout`. Missing in burns without an output. */
     readonly output?: string;
-    /** Address of the output, in burns the sender's. Left out if the script has no address. */
+    /** Address of the output, or in burns the address of the sender. Missing if the script has no address. */
     readonly address?: string;
     /** Set if the amount depends on a mint or an etching, which may fail. The reason is in `possible` of the transaction. */
     readonly possible?: true;
@@ -417,25 +434,31 @@ export interface PendingTransaction {
     readonly tx_id: string;
     readonly unconfirmed: true;
     /**
-     * `none` if the transaction moves no runes, `unknown` if one of the reasons in `unknown` applies: then it may move any
+     * `none` if the transaction moves no runes. `unknown` if `unknown` has a reason: then the transaction may move any
      * runes, and the lists of amounts are empty.
      */
     readonly result: 'runes' | 'none' | 'unknown';
     readonly unknown: readonly string[];
-    /** Runes that outputs get, by output and rune. */
+    /** Runes that outputs get, sorted by output, then by rune. */
     readonly coming: readonly PendingAmount[];
-    /** Runes of outputs that the transaction spends, by input and rune. */
+    /** Runes of outputs that the transaction spends, sorted by input, then by rune. */
     readonly going: readonly PendingAmount[];
     readonly burned: readonly PendingAmount[];
-    /** Runes whose amounts may be others, or nothing, once the transaction is in a block. */
+    /** Runes whose amounts may differ, or be 0, once the transaction is in a block. */
     readonly possible: readonly {
         readonly rune: PendingRune;
         readonly why: string;
     }[];
-    /** Other transactions of the answer that exclude this one: they spend an output that it or a parent spends. */
+    /**
+     * Other transactions of the answer that exclude this transaction, because they spend an output that it or a parent
+     * spends.
+     */
     readonly conflicts: readonly string[];
 }
-/** Runes of unconfirmed transactions, as if they were the next block of the mirror, in this order. Hashes have no prefix. */
+/**
+ * Runes of unconfirmed transactions, as if the next block had exactly these transactions, in this order. Hashes have no
+ * prefix `0x`.
+ */
 export interface PendingAnswer {
     /** Height of the mirror's highest block. */
     readonly block_height: number;
@@ -454,43 +477,47 @@ export interface BlockPoint {
 /** Selects the changes of a mirror. */
 export interface ChangesQuery {
     /**
-     * Blocks that the caller knows: `since` of the last change, or a single block. At least one of them must be among the
-     * mirror's newest 144 blocks, so several ones find reorganisations. Without it, the newest block is the first change.
+     * Blocks that the caller knows: `since` of the last change, or a single block. At least one of these blocks must be
+     * among the mirror's newest 144 blocks, so with several blocks the client can find the fork of a reorganisation.
+     * Without `since`, the newest block is the first change.
      */
     readonly since?: BlockPoint | readonly BlockPoint[] | undefined;
     /**
-     * Leaves out blocks that touch none of these addresses. Never leaves out a removed block, a block with `more`, which may
-     * touch them, and the newest block, so that its `since` can be stored.
+     * Leaves out blocks that touch none of these addresses. Never leaves out a removed block, a block with `more`,
+     * because it may touch them, or the newest block, so that the caller can store its `since`.
      */
     readonly addresses?: readonly string[] | undefined;
-    /** Milliseconds between two looks for new blocks: at least 1,000, and 30,000 by default. 0 ends after the newest block. */
+    /**
+     * Milliseconds between two checks for new blocks: at least 1,000, and 30,000 by default. With 0, the iteration ends
+     * after the newest block.
+     */
     readonly intervalMs?: number | undefined;
-    /** Ends the iteration. It then rejects with the signal's reason. */
+    /** Ends the iteration, which then rejects with the signal's reason. */
     readonly signal?: AbortSignal | undefined;
 }
-/** What a block touched. Each list is sorted by bytes. */
+/** The runes, addresses and outputs that a block touched. Each list is sorted by bytes. */
 export interface BlockChange extends BlockPoint {
     readonly removed?: undefined;
-    /** The block below whose hash the mirror knows. */
+    /** The highest lower block whose hash the mirror knows. */
     readonly previous?: BlockPoint;
     /** Ids of runes. */
     readonly runes: readonly string[];
     readonly addresses: readonly string[];
     /** Outputs that received runes, `txid:vout`. */
     readonly made: readonly string[];
-    /** Outputs with runes that the block spends. Left out if the mirror is not from a node. */
+    /** Outputs with runes that the block spends. Missing if the mirror's data is not from a node. */
     readonly spent?: readonly string[];
     /** True if a list was cut after 10,000 entries. */
     readonly more?: true;
-    /** The addresses of the query that the block touched. All of them, unless `more` is true. Only with `addresses`. */
-    readonly matches?: readonly string[];
-    /** Blocks from which to continue after this change. */
+    /** Only with `addresses`: the addresses of the query that the block touched. Complete unless `more` is true. */
+        readonly matches?: readonly string[];
+    /** Known blocks: `since` of a query that continues after this change. */
     readonly since: readonly BlockPoint[];
 }
 /** A block that a reorganisation removed. */
 export interface RemovedBlock extends BlockPoint {
-    readonly removed: true;
-    /** Blocks from which to continue after this change. */
+        readonly removed: true;
+    /** Known blocks: `since` of a query that continues after this change. */
     readonly since: readonly BlockPoint[];
 }
 /** A new block, or a removed one. */
@@ -499,8 +526,8 @@ export type Change = BlockChange | RemovedBlock;
 export declare class MirrorError extends Error {
     readonly name = "MirrorError";
     /**
-     * 400 for an invalid request, 501 if the mirror lacks this part of the API: `message` is the message of the API.
-     * 503 if the mirror cannot be read: `cause` may be the reason.
+     * 400 for an invalid request, and 501 if the mirror lacks this part of the API; `message` is then the message of the
+     * API. 503 if the mirror cannot be read; `cause` may then have the reason.
      */
     readonly statusCode: number;
     /** Reason phrase of the status, such as `Bad Request`. */
@@ -516,9 +543,9 @@ export declare class MirrorError extends Error {
  */
 export declare function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage>;
 /**
- * Classifies outputs by several mirrors (`Mirror.classify`). An output is what all mirrors agree about; otherwise it is
- * `unknown`. Rejects like `Mirror.classify`, and with a TypeError without mirrors. Mirrors prove more if each has keys of
- * another operator.
+ * Classifies outputs by several mirrors (`Mirror.classify`). An output has a class only if all mirrors give it this
+ * class, with the same runes; otherwise it is `unknown`. Rejects like `Mirror.classify`, and with a TypeError without
+ * mirrors. The agreement proves more if each mirror has keys of another operator.
  */
 export declare function classify(mirrors: readonly Mirror[], outputs: readonly OutputToClassify[], options?: {
     readonly signal?: AbortSignal | undefined;
@@ -529,8 +556,8 @@ export declare function classify(mirrors: readonly Mirror[], outputs: readonly O
  * fresh manifest, and files of layout `archive`, which never change.
  *
  * In layout `archive` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
- * They may come from different builds while the host replaces its files, or when its cache mixes builds. The client
- * detects this unless both builds have the same block and the same number of records.
+ * These pages may come from different builds while the host replaces its files, or when its cache mixes builds. The
+ * client detects this, unless the block and the number of records are the same in both builds.
  */
 export declare class Mirror {
     #private;
@@ -564,18 +591,18 @@ export declare class Mirror {
         readonly signal?: AbortSignal | undefined;
     }): Promise<OutputAnswer>;
     /**
-     * Tells for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not spend
-     * runes by mistake. Only `none` says that an output is safe to spend as far as runes are concerned. Inscriptions are
-     * not covered. An output is `unknown` if the mirror lacks its block or has another one, and after any failure, with a
-     * reason. Rejects only with a TypeError for more outputs, or with the signal's reason.
+     * Returns for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not spend
+     * runes by mistake. Only outputs of the class `none` are safe to spend. They may still have inscriptions, which a
+     * mirror does not know. An output is `unknown` if the mirror lacks its block or has another block there, and after
+     * any failure; `reason` says why. Rejects only with a TypeError for more outputs, or with the signal's reason.
      */
     classify(outputs: readonly OutputToClassify[], { signal }?: {
         readonly signal?: AbortSignal | undefined;
     }): Promise<ClassifiedOutput[]>;
     /**
-     * Yields all entries of a list, in its order. `list` fetches a window, such as
-     * `(window) => mirror.holders('DOG•GO•TO•THE•MOON', window)`. All entries are of the same build: throws a MirrorError
-     * (503) if the mirror changes meanwhile. Then start again. Otherwise throws what `list` rejects with.
+     * Yields all entries of a list, in the list's order. `list` fetches a window, such as
+     * `(window) => mirror.holders('DOG•GO•TO•THE•MOON', window)`. All entries are of the same build: if the mirror
+     * changes meanwhile, throws a MirrorError (503), and the caller must start again. Also throws the errors of `list`.
      */
     all<Entry>(list: (window: WindowQuery) => Promise<Page<Entry>>, { signal }?: {
         readonly signal?: AbortSignal | undefined;
@@ -596,15 +623,15 @@ export declare class Mirror {
      */
     pending(query: PendingQuery): Promise<PendingAnswer>;
     /**
-     * Yields what each new block touches, and before that the blocks that a reorganisation removed, the newest first. Asks
-     * for new blocks until `signal` aborts. Rejects with a MirrorError (404) if the mirror has none of the blocks of
-     * `since` among its newest 144 blocks. Otherwise rejects like `activity`. After an error, call it again with the last
-     * `since`.
+     * Yields each new block with the runes, addresses and outputs that it touches. After a reorganisation, first yields
+     * the removed blocks, newest first. Looks for new blocks until `signal` aborts. Rejects with a MirrorError (404) if
+     * none of the blocks of `since` is among the mirror's newest 144 blocks, and otherwise like `activity`. After an
+     * error, call it again with the last `since`.
      */
     changes(query?: ChangesQuery): AsyncGenerator<Change, void, undefined>;
     /**
-     * Yields id, number, names, decimals and symbol of all runes, oldest first. Reads some megabytes for all runes of the
-     * network. Rejects like `activity`.
+     * Yields id, number, names, decimals and symbol of all runes, oldest first. Reads some megabytes for the runes of
+     * mainnet. Rejects like `activity`.
      */
     runes({ signal }?: {
         readonly signal?: AbortSignal | undefined;

@@ -1,8 +1,8 @@
 /**
  * Reads the files of a mirror over plain HTTP from any host.
  *
- * Accepts only complete files of a mirror. Hosts answer a missing, moved or truncated file in many ways, and none of
- * these answers may look like an empty list.
+ * Accepts only complete files of a mirror. If a file is missing, moved or truncated, hosts answer in many ways, and
+ * none of these answers may be taken for an empty list.
  */
 
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
@@ -13,12 +13,12 @@ import { inflateText, partOf, rangeOf } from '../archiveParts.ts';
 export class UnreadableError extends Error {}
 
 /**
- * Some hosts let browsers cache each file for a different time. Revalidating every file avoids a mix of builds. An
- * unchanged file costs only a 304 without a body.
+ * Revalidates every file. Otherwise answers could mix files of two builds, because some hosts let browsers cache each
+ * file for a different time. For an unchanged file, the host sends only a 304 without a body.
  */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
-/** Some browsers mix up cached parts of a file. */
+/** For requests of ranges: some browsers mix up cached ranges of a file. */
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
 /** File whose content is in memory. */
@@ -28,15 +28,19 @@ export interface ReadFile extends OpenFile {
 
 export interface MirrorFiles extends Files<ReadFile> {
   /**
-   * Reads any JSON file of the mirror by its path, unchanged. Undefined if the host does not have the file. A client with
-   * keys reads only the manifest and files whose SHA-256 is proven, which is given then.
+   * Returns the text of any JSON file of the mirror, by its path. Undefined if the host does not have the file.
+   * `sha256` is the digest that the signature proves: a client with keys reads only the manifest and files with such a
+   * digest.
    */
   file(path: string, sha256?: string): Promise<string | undefined>;
 }
 
 /** Returns a reader of the files below `base`, which ends with a slash. */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
-  /** Fetches a file. Resolves to undefined if the host does not have it. `take` reads a successful answer. */
+  /**
+   * Fetches a file. Resolves to undefined if the host does not have it. `take` reads the content of a successful
+   * response.
+   */
   const get = async <Content>(path: string, init: RequestInit, take: (response: Response) => Promise<Content>) => {
     const { href } = new URL(path, base);
     try {
@@ -101,7 +105,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** True for JSON in the form of an API file. A page must have as many records as its numbers say. */
+/** True for the JSON of an API file. A page must have as many records as its limit, offset and total require. */
 function isComplete(value: unknown): boolean {
   const file = Object(value) as Readonly<Record<string, unknown>>;
   const { limit, offset, total, results } = file;

@@ -1,7 +1,7 @@
 /**
- * Reads unconfirmed transactions from a server with the API of Esplora. Its answers are bounded in number, bytes and
- * time. Transactions are named by the hash of their bytes. Only for the heights of outputs, and for the list of an
- * address being complete, nothing but the server's word is known.
+ * Reads unconfirmed transactions from a server with the API of Esplora. Limits number, bytes and time of its answers.
+ * The server cannot forge a transaction, because an id is the hash of the transaction's bytes. But the client must
+ * trust the server about the heights of outputs, and that the list of an address is complete.
  */
 import { exceeds, type PendingLimits } from '../../limits.ts';
 import type { PendingQuery } from './client.d.ts';
@@ -9,7 +9,7 @@ import type { PendingQuery } from './client.d.ts';
 /** Thrown if the server fails, or if its answers are too large or malformed. */
 export class EsploraError extends Error {}
 
-/** Number of transactions that the server lists for an address. It has no second page. */
+/** Maximum number of transactions that the server lists for an address. The API has no second page. */
 const LISTED = 50;
 
 const HASH = /^[0-9a-f]{64}$/;
@@ -35,7 +35,7 @@ export class Esplora {
     this.#signal = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   }
 
-  /** Returns the ids of unconfirmed transactions of an address. `more` is true if there may be others. */
+  /** Returns the ids of the unconfirmed transactions of an address. `more` is true if the address may have others. */
   async mempool(address: string): Promise<{ txids: string[]; more: boolean }> {
     const path = `/address/${encodeURIComponent(address)}/txs/mempool`;
     const listed = this.#parse(path, await this.#get(path));
@@ -47,7 +47,7 @@ export class Esplora {
     return { txids: valid.slice(0, most), more: valid.length >= LISTED || exceeds(this.limits, 'transactions', valid.length) };
   }
 
-  /** Returns the bytes of a transaction as hex, which is not checked. */
+  /** Returns the bytes of a transaction as hex. The caller must check them. */
   async hex(txid: string): Promise<string> {
     return (await this.#get(`/tx/${txid}/hex`)).trim();
   }

@@ -1,4 +1,6 @@
-/** Reads for many outputs at once: joins reads that are near to each other in a file, and limits concurrent reads. */
+/**
+ * Makes reads for many outputs faster: joins reads that are near to each other in a file, and limits concurrent reads.
+ */
 import { exceeds, READER_LIMITS } from '../../limits.ts';
 import type { MirrorFiles } from './clientFiles.ts';
 
@@ -9,14 +11,14 @@ interface WantedPart {
   readonly resolve: (bytes: Promise<Uint8Array | undefined>) => void;
 }
 
-/** Consecutive parts of a file, from byte `begin` to `end - 1`. */
+/** Parts of a file that one request reads: the bytes `begin` to `end - 1`. */
 interface Group {
   readonly begin: number;
   end: number;
   readonly parts: WantedPart[];
 }
 
-/** Returns files that read parts of a file together if they are requested at the same time. For the reads of one request. */
+/** Wraps `files` for one request. If code asks for several parts of a file at the same time, reads them together. */
 export function groupedReads(files: MirrorFiles): MirrorFiles {
   const wanted = new Map<string, WantedPart[]>();
   const waiting: (() => void)[] = [];
@@ -28,7 +30,7 @@ export function groupedReads(files: MirrorFiles): MirrorFiles {
       return await read();
     } finally {
       const next = waiting.shift();
-      // The next read takes the place of this one.
+      // Hands its slot to the next read, so `running` does not change.
       if (next === undefined) running -= 1;
       else next();
     }
@@ -55,7 +57,8 @@ export function groupedReads(files: MirrorFiles): MirrorFiles {
         const parts = wanted.get(path);
         if (parts !== undefined) return void parts.push(part);
         wanted.set(path, [part]);
-        // By then, all lookups that do not wait for a read have requested their parts.
+        // Waits until all code that is not waiting for a read has asked for its parts, so that the parts are read
+        // together.
         setTimeout(() => readWanted(path));
       }),
   };

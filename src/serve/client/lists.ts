@@ -1,4 +1,7 @@
-/** Separate bundle for the parts of the client that few programs need at their start. Most answer from lists of an archive. */
+/**
+ * A separate bundle, lists.js, of the parts of the client that few programs need at once. Most of these parts answer
+ * requests from the lists of an archive.
+ */
 export { answerFromLists } from '../../lists/answers.ts';
 export { classifyOutputs } from '../../lists/classifyOutputs.ts';
 export { openRuneNames } from '../../lists/runeNames.ts';

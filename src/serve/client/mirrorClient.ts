@@ -1,8 +1,8 @@
 /**
  * Client for browsers and other programs. Runs the page map on the files of any host, even one without code, and
- * returns exactly what an API server would answer. Every build has this module as `client.js`.
+ * returns exactly the answers of an API server. Every build has this module as `client.js`.
  *
- * `client.d.ts` has the types of answers and queries. Its classes and its function are generated from this file
+ * `client.d.ts` has the types of answers and queries. Its classes and functions are generated from this file
  * (test/exhaustive/clientTypes.test.ts).
  */
 
@@ -46,8 +46,8 @@ export type * from './client.d.ts';
 export class MirrorError extends Error {
   override readonly name = 'MirrorError';
   /**
-   * 400 for an invalid request, 501 if the mirror lacks this part of the API: `message` is the message of the API.
-   * 503 if the mirror cannot be read: `cause` may be the reason.
+   * 400 for an invalid request, and 501 if the mirror lacks this part of the API; `message` is then the message of the
+   * API. 503 if the mirror cannot be read; `cause` may then have the reason.
    */
   readonly statusCode: number;
   /** Reason phrase of the status, such as `Bad Request`. */
@@ -59,11 +59,14 @@ export class MirrorError extends Error {
   }
 }
 
-/** Loads the code for lists of archives on first use, because most programs do not need it. */
+/** Loads lists.js with the first request that needs it, because most programs do not. */
 const fromLists: AnswerFromLists = async (request, dialect, archive, readTransaction) =>
   (await import('./lists.js')).answerFromLists(request, dialect, archive, readTransaction);
 
-/** Returns a function that makes files prove themselves. Loads the code for it with the first file. */
+/**
+ * Returns a function that wraps files, so that each read is checked against the signature. The first read loads
+ * proofs.js.
+ */
 function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
   let proofs: Proofs | undefined;
   const load = async () => {
@@ -102,13 +105,13 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
   return mirror.activity(query);
 }
 
-/** Most outputs of a call of `classify`. */
+/** Maximum number of outputs in a call of `classify`. */
 const MOST_OUTPUTS = 1000;
 
 /**
- * Classifies outputs by several mirrors (`Mirror.classify`). An output is what all mirrors agree about; otherwise it is
- * `unknown`. Rejects like `Mirror.classify`, and with a TypeError without mirrors. Mirrors prove more if each has keys of
- * another operator.
+ * Classifies outputs by several mirrors (`Mirror.classify`). An output has a class only if all mirrors give it this
+ * class, with the same runes; otherwise it is `unknown`. Rejects like `Mirror.classify`, and with a TypeError without
+ * mirrors. The agreement proves more if each mirror has keys of another operator.
  */
 export async function classify(
   mirrors: readonly Mirror[],
@@ -133,8 +136,8 @@ export async function classify(
  * fresh manifest, and files of layout `archive`, which never change.
  *
  * In layout `archive` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
- * They may come from different builds while the host replaces its files, or when its cache mixes builds. The client
- * detects this unless both builds have the same block and the same number of records.
+ * These pages may come from different builds while the host replaces its files, or when its cache mixes builds. The
+ * client detects this, unless the block and the number of records are the same in both builds.
  */
 export class Mirror {
   readonly #filesFor: (signal?: AbortSignal) => MirrorFiles;
@@ -204,10 +207,10 @@ export class Mirror {
   }
 
   /**
-   * Tells for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not spend
-   * runes by mistake. Only `none` says that an output is safe to spend as far as runes are concerned. Inscriptions are
-   * not covered. An output is `unknown` if the mirror lacks its block or has another one, and after any failure, with a
-   * reason. Rejects only with a TypeError for more outputs, or with the signal's reason.
+   * Returns for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not spend
+   * runes by mistake. Only outputs of the class `none` are safe to spend. They may still have inscriptions, which a
+   * mirror does not know. An output is `unknown` if the mirror lacks its block or has another block there, and after
+   * any failure; `reason` says why. Rejects only with a TypeError for more outputs, or with the signal's reason.
    */
   async classify(
     outputs: readonly OutputToClassify[],
@@ -224,7 +227,7 @@ export class Mirror {
     });
   }
 
-  /** Returns the classes of outputs, or why the mirror cannot tell them. Rejects like `activity`. */
+  /** Returns the classes of outputs, or the reason why the mirror has no classes. Rejects like `activity`. */
   async #classes(outputs: readonly OutputToClassify[], signal: AbortSignal | undefined): Promise<readonly OutputClass[] | string> {
     signal?.throwIfAborted();
     const { classifyOutputs, groupedReads } = await import('./lists.js');
@@ -236,9 +239,9 @@ export class Mirror {
   }
 
   /**
-   * Yields all entries of a list, in its order. `list` fetches a window, such as
-   * `(window) => mirror.holders('DOG•GO•TO•THE•MOON', window)`. All entries are of the same build: throws a MirrorError
-   * (503) if the mirror changes meanwhile. Then start again. Otherwise throws what `list` rejects with.
+   * Yields all entries of a list, in the list's order. `list` fetches a window, such as
+   * `(window) => mirror.holders('DOG•GO•TO•THE•MOON', window)`. All entries are of the same build: if the mirror
+   * changes meanwhile, throws a MirrorError (503), and the caller must start again. Also throws the errors of `list`.
    */
   async *all<Entry>(
     list: (window: WindowQuery) => Promise<Page<Entry>>,
@@ -306,10 +309,10 @@ export class Mirror {
   }
 
   /**
-   * Yields what each new block touches, and before that the blocks that a reorganisation removed, the newest first. Asks
-   * for new blocks until `signal` aborts. Rejects with a MirrorError (404) if the mirror has none of the blocks of
-   * `since` among its newest 144 blocks. Otherwise rejects like `activity`. After an error, call it again with the last
-   * `since`.
+   * Yields each new block with the runes, addresses and outputs that it touches. After a reorganisation, first yields
+   * the removed blocks, newest first. Looks for new blocks until `signal` aborts. Rejects with a MirrorError (404) if
+   * none of the blocks of `since` is among the mirror's newest 144 blocks, and otherwise like `activity`. After an
+   * error, call it again with the last `since`.
    */
   async *changes(query: ChangesQuery = {}): AsyncGenerator<Change, void, undefined> {
     const { signal } = query;
@@ -328,8 +331,8 @@ export class Mirror {
   }
 
   /**
-   * Yields id, number, names, decimals and symbol of all runes, oldest first. Reads some megabytes for all runes of the
-   * network. Rejects like `activity`.
+   * Yields id, number, names, decimals and symbol of all runes, oldest first. Reads some megabytes for the runes of
+   * mainnet. Rejects like `activity`.
    */
   async *runes({ signal }: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<RuneName, void, undefined> {
     signal?.throwIfAborted();
@@ -398,7 +401,7 @@ export class Mirror {
   }
 }
 
-/** Converts the error of a missing file to a MirrorError. */
+/** Converts a MissingFileError to a MirrorError. Returns any other error unchanged. */
 const unlessMissing = (error: unknown): unknown =>
   error instanceof MissingFileError
     ? new MirrorError(503, 'Service Unavailable', `${RETRY_LATER} (${error.message})`, { cause: error })

@@ -1,8 +1,9 @@
 /**
- * Separate bundle for the part of the client that says which runes unconfirmed transactions move. Decodes transactions
- * with the code of the protocol, and allocates the runes of the mirror's outputs and of their own.
+ * A separate bundle, pending.js: finds the runes that unconfirmed transactions move. Decodes the transactions, and
+ * applies the rules of the protocol (src/runes) to the runes of their inputs. These runes come from the mirror, or from
+ * other unconfirmed transactions.
  *
- * An answer fails closed: if anything that a transaction depends on cannot be read, its result is `unknown`.
+ * Fails closed: if anything that a transaction depends on cannot be read, its result is `unknown`.
  */
 import { sha256 } from '../../format/sha256.ts';
 import { exceeds, PENDING_LIMITS, type PendingLimits } from '../../limits.ts';
@@ -45,7 +46,7 @@ export interface MirrorReads {
 
 const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
 
-/** An unconfirmed transaction, and what is known about its inputs. */
+/** An unconfirmed transaction, and the outputs that it spends, as the caller describes them. */
 interface Given extends Unconfirmed {
   readonly spends: readonly ConfirmedOutput[];
 }
@@ -73,7 +74,7 @@ export async function pendingRunes(query: PendingQuery, mirror: MirrorReads, lim
   }
 }
 
-/** Runs `work` for each item, for some of them at the same time. */
+/** Runs `work` for each item, for at most `atOnce` items at the same time. */
 async function forEach<Item>(items: Iterable<Item>, atOnce: number, work: (item: Item) => Promise<void>): Promise<void> {
   const iterator = items[Symbol.iterator]();
   const worker = async () => {
@@ -82,7 +83,10 @@ async function forEach<Item>(items: Iterable<Item>, atOnce: number, work: (item:
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** Sorts transactions by inputs. A stranger's transaction with many inputs must not use up the limits of the others. */
+/**
+ * Sorts transactions by number of inputs. Limits then cut off the largest transactions first: otherwise a stranger's
+ * transaction with many inputs could use up the limits of the others.
+ */
 const smallFirst = <One extends Unconfirmed>(transactions: readonly One[]): One[] =>
   [...transactions].sort((a, b) => a.inputs.length - b.inputs.length);
 
@@ -101,13 +105,16 @@ function bytesOf(hex: string): Uint8Array | undefined {
 /** The transactions of a query, by id. */
 class Pool {
   readonly transactions = new Map<string, Given>();
-  /** Heights of parents that the Esplora server named, or why there is none. By transaction id. */
+  /** Heights of parents from the Esplora server, by transaction id. A string is the reason why a height is unknown. */
   readonly heights = new Map<string, number | string>();
   #bytes = 0;
 
   constructor(readonly limits: PendingLimits) {}
 
-  /** Adds a transaction. `name` names it in messages. Throws a TypeError if it is not one, or if there are too many. */
+  /**
+   * Adds a transaction. `name` is its name in messages. Throws a TypeError if `hex` is not a transaction, or if there
+   * are too many transactions.
+   */
   add(hex: string, name: string, spends: readonly (ConfirmedOutput | undefined)[] = [], txid?: string): Given {
     const { limits } = this;
     const bytes = bytesOf(hex);
@@ -145,7 +152,7 @@ async function complete(
   const { transactions, heights, limits } = all;
   const esplora = new Esplora(options, signal, limits);
   const add = async (txid: string) => all.add(await esplora.hex(txid), `transaction ${txid} of the Esplora server`, [], txid);
-  // Heights of the server count only if the server has all blocks of the mirror.
+  // The server's heights are usable only if its chain has the mirror's highest block.
   if ((await esplora.hashAt(tip.height)) !== parseHexId(tip.hash))
     throw new EsploraError(`the Esplora server has another block ${tip.height} than the mirror. Try again after the next block`);
   const listed = options.address === undefined ? { txids: [], more: false } : await esplora.mempool(options.address);
@@ -178,16 +185,18 @@ interface KnownRune {
   readonly divisibility: number;
 }
 
-/** Runes of an output, by id in smallest units. */
+/** Runes of an output: amounts in smallest units, by rune id. */
 interface Held {
   readonly address: string | undefined;
   readonly runes: ReadonlyMap<RuneId, bigint>;
 }
 
-/** A script of a taproot output. */
+/** A taproot script: used for an output whose script is not given. */
 const TAPROOT = Uint8Array.from({ length: 34 }, (_, i) => [0x51, 32][i] ?? 0);
 
-/** The parts of the mirror that transactions depend on. They are loaded before the transactions are allocated. */
+/**
+ * The data of the mirror that transactions depend on: `load` reads it in parts, then `allocate` applies the protocol.
+ */
 class MirrorState implements Ledger {
   readonly runes = 0;
   readonly held = new Map<string, Held>();
@@ -199,12 +208,12 @@ class MirrorState implements Ledger {
   readonly #taken = new Set<bigint>();
   /** Outputs of blocks, as the query describes them. */
   readonly #confirmed = new Map<string, PreviousOutput>();
-  /** Names of the parts that each transaction needs, by its id. */
+  /** Names of the parts that a transaction needs, by transaction id. */
   readonly #needs = new Map<string, Set<string>>();
   readonly #loads = new Map<string, () => Promise<unknown>>();
-  /** The outputs among the parts to be loaded, by the names of the parts. */
+  /** Outputs to load, by the names of their parts. */
   readonly #outputs = new Map<string, OutputToClassify>();
-  /** Why parts could not be loaded, by their names. */
+  /** Reasons why parts could not be loaded, by the names of the parts. */
   readonly #failed = new Map<string, string>();
   #spentRunes = 0;
 
@@ -218,7 +227,9 @@ class MirrorState implements Ledger {
     this.height = tip.height + 1;
   }
 
-  /** Loads all parts that the transactions need. Parts that cannot be loaded make the results of transactions unknown. */
+  /**
+   * Loads all parts that the transactions need. If a part cannot be loaded, the results that need it become `unknown`.
+   */
   async load(ordered: readonly Given[], { transactions, heights }: Pool): Promise<void> {
     for (const { txid, inputs, spends, message } of smallFirst(ordered)) {
       for (const [i, outpoint] of inputs.entries()) {
@@ -233,12 +244,13 @@ class MirrorState implements Ledger {
       if (name !== undefined) this.#need(txid, `name ${name}`, () => this.#loadName(name));
     }
     await this.#run();
-    // Checked last: a transaction may get into the mirror while its inputs are read, which are spent then.
+    // Checked last, because the mirror may get a block with one of these transactions while its inputs are read. The
+    // mirror then has these inputs as spent.
     for (const { txid } of ordered) this.#need(txid, txid, () => this.#checkUnconfirmed(txid));
     await this.#run();
   }
 
-  /** Adds a part that a transaction needs. `part` names it. Returns this name. */
+  /** Adds a part that a transaction needs, by the name of the part. Returns the name. */
   #need(txid: string, part: string, load?: () => Promise<unknown>): string {
     const needs = this.#needs.get(txid) ?? new Set();
     this.#needs.set(txid, needs.add(part));
@@ -246,7 +258,7 @@ class MirrorState implements Ledger {
     return part;
   }
 
-  /** Needs an output that is made at `height`. Returns why it is unknown, if its height says so. */
+  /** Adds the part of an output of a block at `height`. Returns the reason if the output is unknown. */
   #needOutput(txid: string, outpoint: string, height: number | string | undefined, given: ConfirmedOutput): string | undefined {
     const { blockHash } = given;
     const script = given.script === undefined ? TAPROOT : bytesOf(given.script);
@@ -285,7 +297,7 @@ class MirrorState implements Ledger {
     }
   }
 
-  /** Keeps what an output holds. Throws if the mirror does not know it, or if it is spent. */
+  /** Stores the runes of an output. Throws if the mirror does not know the output, or if the output is spent. */
   #hold(one: ClassifiedOutput): void {
     const { network, limits } = this;
     const { outpoint } = one;
@@ -359,7 +371,8 @@ class MirrorState implements Ledger {
       network,
       hash256,
       ledger: this,
-      // An output of these transactions is too young to be a commitment, whatever its script.
+      // An output of an unconfirmed transaction has no confirmations, so it can never be a commitment. Its script is
+      // irrelevant.
       previousOutput: (outpoint) => this.#confirmed.get(outpoint) ?? { script: TAPROOT, height },
       unknown: ({ txid }) => [...(this.#needs.get(txid) ?? [])].flatMap((part) => this.#failed.get(part) ?? []),
       countRow: () => {
@@ -370,13 +383,13 @@ class MirrorState implements Ledger {
   }
 }
 
-/** Converts a decimal string in units of a rune to smallest units. Throws for other text. */
+/** Converts a decimal string in units of a rune to smallest units. Throws for any other text. */
 function unitsOf(amount: string): bigint {
   if (!/^[0-9]+(?:\.[0-9]+)?$/.test(amount)) throw new Error(`the mirror has the amount ${amount}`);
   return BigInt(amount.replace('.', ''));
 }
 
-/** Parses the id of a rune, `block:tx`. Throws for other text. */
+/** Parses the id of a rune, `block:tx`. Throws for any other text. */
 function idOf(text: string): RuneId {
   const [, block, tx] = /^([0-9]{1,10}):([0-9]{1,7})$/.exec(text) ?? [];
   const id = block === undefined || tx === undefined ? -1 : knownId({ block: BigInt(block), tx: BigInt(tx) });
@@ -384,7 +397,7 @@ function idOf(text: string): RuneId {
   return id;
 }
 
-/** Renders the results of transactions that are in order. */
+/** Renders the results of transactions. `ordered` has parents before children. */
 function render(ordered: readonly Unconfirmed[], outcomes: readonly Outcome[], state: MirrorState): PendingTransaction[] {
   const etched = new Map<RuneId, PendingRune>();
   const decimals = new Map<RuneId, number>();
@@ -437,7 +450,7 @@ function render(ordered: readonly Unconfirmed[], outcomes: readonly Outcome[], s
   });
 }
 
-/** Returns the runes that outputs receive: outputs ascending, in them runes ascending. */
+/** Returns the runes that outputs receive, sorted by vout, then by rune id. */
 function receivedBy(rows: Outcome['rows']): [vout: number, held: Held][] {
   const outputs = new Map<number, { address: string | undefined; runes: Map<RuneId, bigint> }>();
   for (const { operation, rune_id, output, address, amount } of rows) {
