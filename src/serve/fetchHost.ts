@@ -1,4 +1,7 @@
-/** The page map for hosts that use Request and Response: edge functions and workers. Hosts add only a few lines. */
+/**
+ * The page map for hosts that use Request and Response, such as edge functions and workers. A host adds only a few
+ * lines.
+ */
 import { FormatError } from '../format/formatVersion.ts';
 import { answerFromLists } from '../lists/answers.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/fileAccess.ts';
@@ -30,8 +33,8 @@ export class FetchMirror {
   readonly #reader: MirrorReader<FetchedFile>;
 
   /**
-   * `freshMs` is how long a manifest in memory may be used, in milliseconds. Use infinity if the files of a deployment
-   * never change.
+   * `freshMs` is the time in milliseconds for which a manifest from memory may be used. Give Infinity if the files
+   * never change during a deployment.
    */
   constructor(fetchFile: FetchFile, freshMs: number) {
     this.#reader = new MirrorReader(filesBehind(fetchFile), answerFromLists, freshMs);
@@ -72,7 +75,10 @@ export class FetchMirror {
   }
 }
 
-/** Only a 404 means that a file does not exist. Rejects for any other failure, because the file may exist. */
+/**
+ * Returns the files behind `fetchFile`. Only a 404 means that a file does not exist. Rejects for any other failure,
+ * because then the file may exist.
+ */
 const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
   open: async (path) => {
     const response = await fetchFile(path);
@@ -86,7 +92,7 @@ const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
   inflate: inflateText,
 });
 
-/** Returns the path and query of a request. URL has resolved `..`, but kept the percent-encoding. */
+/** Returns the path and query of a request. `URL` resolves `..`, but keeps the percent-encoding. */
 function targetOf({ url }: Request): string {
   const { pathname, search } = new URL(url);
   return pathname + search;
@@ -94,7 +100,9 @@ function targetOf({ url }: Request): string {
 
 type MoreHeaders = Readonly<Record<string, string>>;
 
-/** An opened file. Its text is read to check that a page is complete, then sent with the file server's ETag. */
+/**
+ * An opened file. The page map reads its text to check that a page is complete; the answer has the file server's ETag.
+ */
 class FetchedFile implements OpenFile {
   readonly #response: Response;
   #text: Promise<string> | undefined;
@@ -117,7 +125,10 @@ class FetchedFile implements OpenFile {
   }
 }
 
-/** Returns the file server's ETag as a strong one. Compression makes it weak, but the decoded bytes are the same. */
+/**
+ * Returns the file server's ETag as a strong ETag. File servers make ETags of compressed answers weak, but the decoded
+ * bytes are the same.
+ */
 const strongEtag = (file: Response): string | undefined => file.headers.get('etag')?.replace(/^W\//, '');
 
 export function errorResponse(request: Request, { status, body }: ReturnType<typeof errorBody>, more: MoreHeaders = {}): Response {
@@ -127,7 +138,7 @@ export function errorResponse(request: Request, { status, body }: ReturnType<typ
   });
 }
 
-/** Returns the 503 for a missing required file, and for files that cannot be read. */
+/** Returns the 503 for a required file that is missing or cannot be read. */
 export const unavailable = (request: Request): Response => errorResponse(request, errorBody(503, RETRY_LATER), { 'retry-after': '5' });
 
 /** Returns the API's JSON 404 for paths under `/runes` that are neither a route nor a file. */
@@ -142,14 +153,16 @@ export async function pathNotFound(request: Request, fetchFile: FetchFile): Prom
   return page.ok ? new Response(null, { status: 404, headers: errorPageHeaders() }) : jsonNotFound(request);
 }
 
-/** Forwards a file with the file server's ETag. Reads the body only if it must compute an ETag. */
+/** Forwards a file with the file server's ETag. Without such an ETag, reads the body to compute one. */
 export async function sendFile(request: Request, file: Response, more: MoreHeaders = {}): Promise<Response> {
   const etag = strongEtag(file);
   if (etag === undefined) return sendBody(request, await file.text(), more);
   return passOn(request, file, 200, new Headers({ ...API_HEADERS, ...cachingHeaders(false), etag, ...more }));
 }
 
-/** Forwards the file server's answer for a file that is read by ranges: the complete file, a part of it, or a 416. */
+/**
+ * Forwards the file server's answer for a file that clients read by ranges: the complete file, a part of it, or a 416.
+ */
 export async function sendByRanges(request: Request, path: string, file: Response): Promise<Response> {
   const etag = strongEtag(file);
   const headers = new Headers({
@@ -165,7 +178,9 @@ export async function sendByRanges(request: Request, path: string, file: Respons
   return passOn(request, file, file.status, headers);
 }
 
-/** Answers with a file's body. Sends no body for HEAD, and a 304 if the client has the ETag of `headers`. */
+/**
+ * Answers with the body of `file`. Sends no body for HEAD, and a 304 if the client already has the ETag of `headers`.
+ */
 async function passOn(request: Request, file: Response, status: number, headers: Headers): Promise<Response> {
   const etag = headers.get('etag');
   const isKnown = etag !== null && matchesEtag(request.headers.get('if-none-match'), etag);

@@ -31,7 +31,7 @@ export const SERVE_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed'],
 };
 
-/** How long open requests may continue after a signal, in milliseconds. */
+/** Time for which open requests may continue after a signal, in milliseconds. */
 const GRACE_MS = 5000;
 
 /** Serves until SIGTERM or SIGINT. Resolves after the last connection is closed. */
@@ -59,12 +59,12 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
     if (cluster.isPrimary) announce(address);
     await once(server, 'close');
   } finally {
-    // The channel to the primary process would keep the worker alive.
+    // Otherwise the channel to the primary process would keep the worker process alive.
     cluster.worker?.disconnect();
   }
 }
 
-/** Starts listening and resolves to the address. Rejects with an error that names the wrong flag. */
+/** Starts listening. Resolves to the address, and rejects with an error that names the wrong flag. */
 async function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   server.listen(port, host);
   try {

@@ -46,8 +46,8 @@ export type * from './client.d.ts';
 export class MirrorError extends Error {
   override readonly name = 'MirrorError';
   /**
-   * 400 for an invalid request, and 501 if the mirror lacks this part of the API; `message` is then the message of the
-   * API. 503 if the mirror cannot be read; `cause` may then have the reason.
+   * 400 for an invalid request, and 501 if the mirror lacks this part of the API; `message` is then the message of
+   * the API. 503 if the mirror cannot be read; `cause` may then have the reason.
    */
   readonly statusCode: number;
   /** Reason phrase of the status, such as `Bad Request`. */
@@ -207,10 +207,11 @@ export class Mirror {
   }
 
   /**
-   * Returns for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not spend
-   * runes by mistake. Only outputs of the class `none` are safe to spend. They may still have inscriptions, which a
-   * mirror does not know. An output is `unknown` if the mirror lacks its block or has another block there, and after
-   * any failure; `reason` says why. Rejects only with a TypeError for more outputs, or with the signal's reason.
+   * Returns for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not
+   * spend runes by mistake. Only outputs of the class `none` are safe to spend. They may still have inscriptions,
+   * which a mirror does not know. An output is `unknown` if the mirror lacks its block or has another block there,
+   * and after any failure; `reason` says why. Rejects only with a TypeError for more outputs, or with the signal's
+   * reason.
    */
   async classify(
     outputs: readonly OutputToClassify[],

@@ -3,7 +3,7 @@ import { AwsClient } from 'aws4fetch';
 import type { FetchFile } from '../fetchHost.ts';
 import { contentRange, isReadByRanges, satisfy, type WantedRange, wantedRange } from '../http/ranges.ts';
 
-/** Variables, secrets and bindings of the worker. `hosting/cloudflare/README.md` explains each. */
+/** Variables, secrets and bindings of the worker. `hosting/cloudflare/README.md` explains them. */
 export interface Settings {
   readonly ASSETS?: Assets;
   readonly BUCKET?: Bucket;
@@ -42,7 +42,10 @@ export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
-/** Retries of a request to a private bucket after a 429 or 5xx. The library's default of ten would take a minute. */
+/**
+ * Maximum number of retries of a request to a private bucket after a 429 or 5xx. The library's default of ten retries
+ * would take a minute.
+ */
 const S3_RETRIES = 2;
 
 /** Returns the file reader that the settings select. Throws a SettingsError if they select none or several. */
@@ -65,8 +68,8 @@ export function originOf(settings: Settings): FetchFile {
 }
 
 /**
- * Returns how long a manifest and an index in memory may be used, in milliseconds. Deployed assets never change,
- * because a new deployment has new isolates.
+ * Returns the time in milliseconds for which the worker may use a manifest from memory. Unlimited for deployed assets,
+ * because they never change: a new deployment starts new isolates.
  */
 export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
   if (!isSet(FRESH_SECONDS)) return ASSETS === undefined ? 30_000 : Number.POSITIVE_INFINITY;
@@ -75,8 +78,8 @@ export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
 }
 
 /**
- * Reads files that were deployed with the worker. The binding returns no length and ignores ranges. Because a deployed
- * file has at most 25 MiB, reads a Parquet file completely and cuts the range out.
+ * Reads files that were deployed with the worker. The binding ignores ranges and returns no length. So reads a file
+ * that clients read by ranges completely, and cuts the range out: a deployed file has at most 25 MiB.
  */
 function deployedOrigin(assets: Assets): FetchFile {
   return async (path, range) => {
@@ -96,12 +99,15 @@ function deployedOrigin(assets: Assets): FetchFile {
   };
 }
 
-/** Reads files of an R2 bucket. A missing object is a 404: an unknown id. Rejects if the bucket cannot be read. */
+/**
+ * Reads files of an R2 bucket. Answers 404 for a missing object, which means an unknown id. Rejects if the bucket
+ * cannot be read.
+ */
 function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
   return async (path, range) => {
     const wanted = wantedRange(range);
     if (wanted?.kind === 'from' && wanted.end !== undefined) {
-      // Layout `archive` requests such ranges. For these, one request is enough.
+      // Readers of layout `archive` send such ranges. Tries a single request to R2, without a request for the size.
       const part = await partAt(bucket, prefix + path, wanted.start, wanted.end);
       if (part !== undefined) return part;
     }
@@ -112,7 +118,9 @@ function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
   };
 }
 
-/** Reads part of an object of unknown size. Undefined if R2 does not have all of this part. */
+/**
+ * Reads a part of an object without knowing the object's size. Undefined if the object does not have all of this part.
+ */
 async function partAt(bucket: Bucket, key: string, start: number, end: number): Promise<Response | undefined> {
   const length = end - start + 1;
   const object = await bucket.get(key, { range: { offset: start, length } }).catch(() => null);
@@ -131,7 +139,7 @@ function partOfObject(object: BucketObject, start: number, length: number): Resp
   return new Response(object.body, { status: 206, headers });
 }
 
-/** Reads part of an object. Requests its size first, which tells where the part ends and whether it exists. */
+/** Reads a part of an object. Requests the object's size first, because the end of the part may depend on it. */
 async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Promise<Response> {
   const found = await bucket.head(key);
   if (found === null) return new Response(null, { status: 404 });

@@ -1,7 +1,7 @@
 /**
  * The Cloudflare worker. Answers the API by the page map, and serves the other files of the build from deployed assets,
- * R2 or another origin. Stores nothing in Cloudflare's cache, because reading R2 costs less than the code for the
- * cache.
+ * R2 or another origin. Does not use Cloudflare's cache, because reading R2 is so cheap that code for the cache is not
+ * worth it.
  */
 import { messageOf } from '../../errors.ts';
 import { isBuiltFile, pageOfFolder, redirectOf } from '../../pages/fileKinds.ts';
@@ -24,7 +24,10 @@ interface Host {
 /** Mirror that an isolate keeps between requests. */
 let host: Host | undefined;
 
-/** Returns the mirror for these settings. An isolate usually keeps them, but the platform does not promise it. */
+/**
+ * Returns the mirror for these settings. Compares them, because the platform does not promise that all requests of an
+ * isolate have the same settings.
+ */
 function hostOf(settings: Settings): Host {
   const key = JSON.stringify(Object.entries(settings).map(([name, value]) => [name, typeof value === 'string' ? value : '']));
   if (host?.key !== key) {
@@ -44,7 +47,7 @@ async function answer(request: Request, settings: Settings): Promise<Response> {
   }
 }
 
-/** Serves only files of a build, because a bucket may be private and have other files too. */
+/** Serves files of a build. Refuses all other files, because a private bucket may have other files too. */
 async function serveFile(request: Request, fetchFile: FetchFile): Promise<Response> {
   if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   const { pathname } = new URL(request.url);
@@ -64,7 +67,7 @@ async function refused(request: Request, path: string, file: Response, fetchFile
   throw new Error(`${path} was answered with status ${file.status}`);
 }
 
-/** Serves a file that is read by ranges, in full or in part. */
+/** Serves a file that clients read by ranges: the complete file, or a part of it. */
 async function serveByRanges(request: Request, path: string, fetchFile: FetchFile): Promise<Response> {
   const range = request.method === 'GET' ? request.headers.get('range') : null;
   let file = range !== null && wantedRange(range) !== undefined ? await fetchFile(path, range) : await fetchFile(path);

@@ -3,7 +3,7 @@ import { isReadByRanges } from './ranges.ts';
 
 export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
 
-/** Headers of every file of any type: pages of any origin may read the file, and browsers do not guess its type. */
+/** Headers of every file: web pages of any origin may read the file, and browsers must not guess its type. */
 export const FILE_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'etag',
@@ -12,7 +12,7 @@ export const FILE_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Headers of every API answer. A browser that displays an answer runs no script in it. */
+/** Headers of every API answer. The policy stops a browser that displays an answer from running scripts in it. */
 export const API_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'application/json; charset=utf-8',
   ...FILE_HEADERS,
@@ -25,19 +25,25 @@ export const ERROR_HEADERS: Readonly<Record<string, string>> = { ...API_HEADERS,
 /** Clients revalidate every answer, because an unknown id may exist after the next block (docs/api.md, "Requests"). */
 const CACHE_CONTROL = 'public, no-cache, must-revalidate';
 
-/** Seconds for which a CDN may cache settled records. A correction of old data may reach clients that much later. */
+/**
+ * Seconds for which a CDN may cache records of settled blocks. A correction of such records may reach clients as much
+ * later.
+ */
 const CDN_SECONDS = 86_400;
 
 /**
- * Returns the caching headers of a 200 or 304. Clients always revalidate. A CDN (RFC 9213) may cache settled records
- * for a day, but never an answer without records.
+ * Returns the caching headers of a 200 or 304. Clients always revalidate. A CDN (RFC 9213) may cache records of settled
+ * blocks for a day, but no other answer.
  */
 export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, string>> =>
   isSettled
     ? { 'cache-control': CACHE_CONTROL, 'cdn-cache-control': `public, max-age=${CDN_SECONDS}` }
     : { 'cache-control': CACHE_CONTROL };
 
-/** Caching headers of files that never change. Proxies must not compress them, because that would shift ranges. */
+/**
+ * Caching headers of files that never change. Proxies must not compress these files, because clients read ranges of the
+ * uncompressed bytes.
+ */
 const IMMUTABLE = { 'cache-control': 'public, max-age=31536000, immutable, no-transform' };
 
 /** Returns the caching headers of a build's file. Only files of layout `archive` never change. */
@@ -50,16 +56,16 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   'access-control-max-age': '86400',
 };
 
-/** Further headers of HTML pages. The pages load scripts and data only from the mirror and cannot be framed. */
+/** Further headers of HTML pages. The pages may load scripts and data only from the mirror, and cannot be framed. */
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
-/** Lets scripts of other origins read which part of a file an answer has. */
+/** Lets scripts of other origins read the header that says which part of a file an answer has. */
 const RANGE_HEADERS: Readonly<Record<string, string>> = { 'access-control-expose-headers': 'content-range, etag' };
 
-/** Content types of text files on any website, by file extension. */
+/** Content types of the usual text files of websites, by file extension. */
 export const TEXT_TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
@@ -71,7 +77,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ...TEXT_TYPES,
   bin: 'application/octet-stream',
   parquet: 'application/vnd.apache.parquet',
-  // TypeScript declarations. The registered type of this extension is a video format.
+  // TypeScript declarations. The type that is registered for this extension is a video format.
   ts: 'text/plain; charset=utf-8',
 };
 
@@ -91,7 +97,7 @@ export function fileHeaders(path: string): Readonly<Record<string, string>> {
 /** Returns the headers of an error page for people. */
 export const errorPageHeaders = (): Readonly<Record<string, string>> => ({ ...fileHeaders('404.html'), 'cache-control': 'no-store' });
 
-/** Returns the strong ETag of a body from its SHA-256 in hex. */
+/** Returns the strong ETag of a body. `sha256` is the hex digest of the body. */
 export const etagOfDigest = (sha256: string): string => `"${sha256.slice(0, 32)}"`;
 
 export const compressedEtag = (etag: string): string => `${etag.slice(0, -1)}-gz"`;

@@ -1,4 +1,4 @@
-/** Handles HTTP methods. The API is read-only, and the page map knows no methods. */
+/** Handles HTTP methods, because the page map knows only reads. */
 
 import type { OpenFile } from '../../pages/fileAccess.ts';
 import { parsePath } from '../../pages/parseRequest.ts';
@@ -8,12 +8,12 @@ import { ALLOWED_METHODS } from './headers.ts';
 
 export type Reply<File extends OpenFile> =
   | Exclude<Answer<File>, { readonly kind: 'refusal' }>
-  /** Error of the API. `allow` is the value of this header. */
+  /** Error of the API. `allow` is the value of the Allow header. */
   | { readonly kind: 'error'; readonly status: number; readonly body: string; readonly allow?: string }
   /** A CORS preflight. */
   | { readonly kind: 'preflight' };
 
-/** True if a browser opens a path outside the API, so that a 404 is a page for people. `accept` is the header. */
+/** True if a browser opens a path outside the API: a 404 must then be an HTML page. `accept` is the Accept header. */
 export const wantsPage = (method: string, target: string, accept: string | null | undefined): boolean =>
   (method === 'GET' || method === 'HEAD') && /\btext\/html\b/i.test(accept ?? '') && parsePath(target).kind === 'outside';
 

@@ -5,13 +5,15 @@ export type WantedRange =
   | { readonly kind: 'suffix'; readonly suffix: number }
   | { readonly kind: 'from'; readonly start: number; readonly end: number | undefined };
 
-/** True for files that are read by ranges, and so never compressed: Parquet files, and files of layout `archive`. */
+/**
+ * True for files that clients read by ranges: Parquet files, and files of layout `archive`. Hosts never compress them.
+ */
 export const isReadByRanges = (path: string): boolean => path.endsWith('.parquet') || path.endsWith('.bin');
 
-/** Allows spaces between tokens, but not within a number. */
+/** A Range header with one range. Allows spaces between tokens. */
 const RANGE = /^ *bytes *= *(?:([0-9]{1,15}) *- *([0-9]{1,15})?|- *([0-9]{1,15})) *$/;
 
-/** Parses a Range header. Undefined without one, or for several ranges, another unit or a malformed header. */
+/** Parses a Range header. Undefined for a missing or malformed header, several ranges, or another unit than bytes. */
 export function wantedRange(header: string | null | undefined): WantedRange | undefined {
   const [, start, end, suffix] = RANGE.exec(header ?? '') ?? [];
   if (suffix !== undefined) return { kind: 'suffix', suffix: Number(suffix) };
@@ -27,6 +29,9 @@ export function satisfy(wanted: WantedRange, size: number): { readonly start: nu
   return start <= end ? { start, end } : undefined;
 }
 
-/** Returns a Content-Range header for a part of a file of `size` bytes. Without a part, for a range that the file lacks. */
+/**
+ * Returns a Content-Range header. `size` is the size of the file in bytes. Give no part if the file lacks the wanted
+ * range.
+ */
 export const contentRange = (size: number, part?: { readonly start: number; readonly end: number }): string =>
   `bytes ${part === undefined ? '*' : `${part.start}-${part.end}`}/${size}`;

@@ -1,6 +1,6 @@
 /**
- * Files of layout `archive`, which are read in parts. They never change, so they stay open for a while, because opening
- * a file takes longer than reading a part of it.
+ * Files of layout `archive`, which the server reads in parts. Keeps files open, because opening a file takes longer
+ * than reading a part of it. This is safe, because these files never change.
  */
 import { closeSync, openSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -28,7 +28,7 @@ export class OpenFiles {
     return this.#opened.has(path);
   }
 
-  /** Opens a file. Throws system errors. */
+  /** Opens a file, and closes the least recently used files above the limit. Throws system errors. */
   open(path: string, real: string): void {
     this.#opened.set(path, { handle: openSync(real, 'r'), reads: 0, isClosed: false });
     for (const [oldest, file] of this.#opened) {
@@ -38,7 +38,7 @@ export class OpenFiles {
     }
   }
 
-  /** Reads a part of an open file. Undefined if the file is shorter. */
+  /** Reads a part of an open file, synchronously. Undefined if the file is shorter. */
   readAtOnce(path: string, offset: number, length: number): Buffer | undefined {
     const file = this.#use(path);
     const part = Buffer.allocUnsafeSlow(length);

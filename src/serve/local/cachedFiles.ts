@@ -12,23 +12,26 @@ import { archiveNameOf } from '../../pages/filePaths.ts';
 import { etagOfDigest } from '../http/headers.ts';
 import { OpenFiles } from './archiveFiles.ts';
 
-/** A cached file may be stored as bytes and as text. Its compressed form is small. */
+/** Copies of a cached file in memory: as bytes and as text. The compressed copy is so small that it is not counted. */
 const COPIES_IN_MEMORY = 2;
 /** Memory overhead of a cache entry, besides its content. */
 const BYTES_PER_ENTRY = 600;
 
-/** A file may change twice within this time and keep the same modification time. */
+/** Milliseconds within which a file may change twice without a new modification time. Younger files are not cached. */
 const TOO_FRESH_MS = 100;
 
-/** How long the result of a folder check stays valid, in milliseconds. */
+/** Time for which the result of a folder check stays valid, in milliseconds. */
 const FOLDER_MS = 1000;
 
 /**
- * Milliseconds above which the read of a small file counts as slow. After slow reads, files are read in other threads,
- * because a slow disk would block all other requests.
+ * Milliseconds above which the read of a small file counts as slow. After several slow reads, reads files in other
+ * threads, because synchronous reads of a slow disk would block all other requests.
  */
 const SLOW_MS = 1;
-/** Number of slow reads in a row. One is not enough, because often another process just had the core. */
+/**
+ * Number of consecutive slow reads that show a slow disk. A single read may be slow because another process had the
+ * core.
+ */
 const SLOW_IN_A_ROW = 3;
 const READS_AFTER_SLOW_ONES = 100;
 
@@ -59,8 +62,8 @@ export class BuiltFile implements OpenFile {
   }
 
   /**
-   * Returns the content with one character per byte. Pages are cut and joined only at ASCII characters, so no other
-   * decoding is needed. It would take a third of the time of an answer.
+   * Returns the content with one character per byte. UTF-8 need not be decoded, because pages are cut and joined only
+   * at ASCII characters. Decoding would take a third of the time of an answer.
    */
   async text(): Promise<string> {
     if (this.bytes === undefined) return readFile(this.path, 'latin1');
@@ -74,8 +77,8 @@ export class BuiltFile implements OpenFile {
   }
 
   /**
-   * Opens a large file, which the caller must close. Its size, ETag and content come from one file, even if a build
-   * replaces the path.
+   * Opens a large file, which the caller must close. Size, ETag and content are those of the opened file, even if a
+   * build replaces the file at the path meanwhile.
    */
   async openLarge(): Promise<LargeFile> {
     const fd = openSync(this.path, 'r');
@@ -108,7 +111,8 @@ export interface LargeFile {
 
 async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
-  // A stream pipeline would end the hash in Deno. An empty range would be an error.
+  // No stream pipeline, because in Deno it would end the hash. No stream for an empty file, because an empty range is
+  // an error.
   if (size > 0) for await (const chunk of createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 })) hash.update(chunk);
   return etagOfDigest(hash.digest('hex'));
 }
@@ -121,7 +125,10 @@ interface Reading {
   read(path: string): Buffer | Promise<Buffer>;
 }
 
-/** Returns undefined for a missing file, and if a part of its path is a file. Rethrows any other error. */
+/**
+ * Returns undefined if the error says that a file is missing, or that a folder of its path is a file. Rethrows other
+ * errors.
+ */
 function unlessMissing(error: unknown): undefined {
   if (!isAbsence(error)) throw error;
 }
@@ -146,7 +153,7 @@ const IN_THREADS: Reading = {
   read: (path) => readFile(path),
 };
 
-/** Thrown if a path of the build is not a file, or is a link that leads elsewhere. */
+/** Thrown if a path of the build is not a file, or is a link that leads out of the build's folder. */
 export class ForeignFileError extends Error {
   override readonly name = 'ForeignFileError';
 }
@@ -181,9 +188,9 @@ export class BuiltFiles implements Files<BuiltFile> {
   }
 
   /**
-   * Opens a file of the build. Asynchronous reads need three trips to other threads, which would be most of a request's
-   * time. So reads are synchronous while the disk is fast: 20 µs from the system's cache. Rejects with a
-   * ForeignFileError for a path outside the folder or not a file.
+   * Opens a file of the build. Reads synchronously while the disk is fast (20 µs from the system's cache), because the
+   * three switches to other threads of an asynchronous read would take most of a request's time. Rejects with a
+   * ForeignFileError for a path outside the folder, and for anything that is not a file.
    */
   async open(path: string): Promise<BuiltFile | undefined> {
     if (this.#readsInThreads === 0) return this.#open(path, AT_ONCE);
@@ -231,7 +238,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     return file;
   }
 
-  /** Returns the real path and the stats of a path, following symbolic links. Undefined if it does not exist. */
+  /** Returns the real path and the stats of a file, following a symbolic link. Undefined if the file does not exist. */
   async #locate(path: string, reading: Reading): Promise<[real: string, stats: Stats] | undefined> {
     const named = `${this.#dir}/${path}`;
     const found = await reading.lstat(named);
@@ -246,7 +253,7 @@ export class BuiltFiles implements Files<BuiltFile> {
       throw new ForeignFileError(`${path} leads out of the served folder through a symbolic link; replace the link with the file itself`);
   }
 
-  /** Reads, and measures whether the disk is slow. */
+  /** Runs a read, and measures whether the disk is slow. */
   async #timed<Result>(read: () => Result | Promise<Result>): Promise<Result> {
     const start = performance.now();
     const bytes = await read();
@@ -296,6 +303,6 @@ export class BuiltFiles implements Files<BuiltFile> {
 
 const weightOf = (file: BuiltFile): number => BYTES_PER_ENTRY + COPIES_IN_MEMORY * (file.bytes?.length ?? 0);
 
-/** True if a file was not written between two `stat` calls. */
+/** True if both stats are of the same file, and nobody wrote to it between the two `stat` calls. */
 const isSame = (a: Stats, b: Stats): boolean =>
   a.ino === b.ino && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs && a.dev === b.dev;

@@ -1,4 +1,7 @@
-/** ClientLimits for clients of the local server: timeouts, connections, and answers to malformed HTTP. */
+/**
+ * Protects the local server against slow, greedy and malformed requests: timeouts, limits on connections, error
+ * answers.
+ */
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,24 +11,26 @@ import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 import { type ErrorStatus, errorBody } from '../http/errorBodies.ts';
 import { ALLOWED_METHODS, ERROR_HEADERS } from '../http/headers.ts';
 
-/** ClientLimits of the local server. Times are in milliseconds. */
+/** Limits of the local server on each client. Times are in milliseconds. */
 export interface ClientLimits extends ServerLimits {
   /** Time from the start of a connection or request until its headers are complete. */
   readonly headersMs: number;
-  /** Time from the same start until the body is complete. Bodies are discarded, because no API request has one. */
+  /**
+   * Time from the same start until the body is complete. The server discards bodies, because no API request has one.
+   */
   readonly requestMs: number;
   /**
-   * Time for which a connection may stay open without a request. It must exceed the minute for which proxies reuse
-   * connections. Otherwise proxies would send requests on closed connections.
+   * Time for which a connection may stay open without a request. Must be longer than the minute for which proxies reuse
+   * connections; otherwise proxies would send requests on closed connections.
    */
   readonly idleMs: number;
-  /** Time for which a client may read nothing of a pending answer. */
+  /** Time after which a client that reads nothing of its pending answer is disconnected. */
   readonly stalledMs: number;
   /** Interval between checks of the connections. */
   readonly checkEveryMs: number;
 }
 
-/** Number of open files to reserve for pages, which connections may not use. */
+/** Number of open files that connections must leave for pages. */
 const RESERVED_FILES = 100;
 
 export const CLIENT_LIMITS: ClientLimits = {
@@ -41,8 +46,8 @@ export const CLIENT_LIMITS: ClientLimits = {
 const ERROR_GRACE_MS = 1000;
 
 /**
- * Returns the options of the server. The server itself refuses requests without a Host header, because Node would
- * refuse them without a body.
+ * Returns the options of the server. `requireHostHeader` is false, because Node would refuse requests without a Host
+ * header with an empty body. server.ts refuses them with an API error.
  */
 export const serverOptions = (limits: ClientLimits): ServerOptions => ({
   headersTimeout: limits.headersMs,
@@ -65,14 +70,14 @@ export function limitServer(server: Server, limits: ClientLimits): void {
     socket.on('error', () => {});
     refuseWith(405, 'CONNECT is not allowed; the API is read-only', socket, { allow: ALLOWED_METHODS });
   });
-  // A client may close its sending side after the request. Without this option, Node would end the connection before
-  // the answer is ready.
+  // A client may close its sending side after the request (half-open). Without this option, Node would then end the
+  // connection before the answer is ready.
   Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 /**
  * Cuts a connection if its client reads nothing for `stalledMs` while an answer is pending. Node's own timeout would
- * take twice as long or more, because it restarts when the system buffers a part of the answer.
+ * take at least twice as long, because it restarts whenever the system buffers a part of the answer.
  */
 function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: ClientLimits): void {
   let [sent, since] = [0, performance.now()];
@@ -89,8 +94,9 @@ function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: ClientLimit
 const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
 
 /**
- * Processes the requests of a connection one after another. A client may pipeline many requests without reading
- * answers. Processed in parallel, these requests would slow down other clients and each keep a body in memory.
+ * Processes the requests of a connection one after another. A client may pipeline many requests without reading the
+ * answers. If the server processed them in parallel, they would slow down other clients, and the bodies of all answers
+ * would be in memory.
  */
 export function inTurn(work: (request: IncomingMessage, response: ServerResponse) => void, limits: ClientLimits): RequestListener {
   return (request, response) => {
@@ -102,7 +108,7 @@ export function inTurn(work: (request: IncomingMessage, response: ServerResponse
     const end = () => {
       if (!answers.delete(response)) return;
       const [next] = answers;
-      // Gives other connections a turn first.
+      // Not called directly, so that other connections get a turn first.
       if (next !== undefined && !socket.destroyed) setImmediate(work, next.req, next);
     };
     // `finish` means that the answer was sent, `close` that the client disconnected.
@@ -111,20 +117,20 @@ export function inTurn(work: (request: IncomingMessage, response: ServerResponse
   };
 }
 
-/** Returns the number of connections that the limits allow. Leaves room for page files in the system's limit. */
+/** Returns the maximum number of connections. Leaves a part of the system's limit on open files for pages. */
 function connectionsOf({ connections }: ClientLimits): number {
   const soft = Number(reportedLimit());
   const openFiles = Number.isInteger(soft) && soft > 0 ? soft : connections + RESERVED_FILES;
   return Math.min(connections, Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2)));
 }
 
-/** Returns how many files this process may have open, including connections. */
+/** Returns the system's limit on open files of this process, which include connections. */
 function reportedLimit(): unknown {
   try {
     const report = process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } };
     return report.userLimits?.open_files?.soft;
   } catch {
-    // Deno and Bun do not report it, or need a permission.
+    // Deno and Bun do not report this limit, or need a permission.
     return undefined;
   }
 }
@@ -132,7 +138,7 @@ function reportedLimit(): unknown {
 /** Answers malformed or too slow HTTP with an error and closes the connection. */
 function refuse(error: Error, socket: Duplex): void {
   const [answer] = waiting.get(socket) ?? [];
-  // The client would take an error for a part of the answer that is being sent.
+  // An answer is being sent: the client would take an error for a part of this answer.
   if (answer?.headersSent === true) {
     socket.destroy();
     return;
@@ -141,7 +147,7 @@ function refuse(error: Error, socket: Duplex): void {
   refuseWith(status, message, socket);
 }
 
-/** Sends an error without node:http and closes the connection. */
+/** Writes an error to the socket, because node:http has no response for it. Closes the connection. */
 function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: Readonly<Record<string, string>> = {}): void {
   if (!socket.writable) {
     socket.destroy();

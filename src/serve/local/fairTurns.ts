@@ -1,6 +1,6 @@
 /**
- * Shares the server's time between answers from an archive. An answer that reads much continues in turns with others,
- * and ends if its client disconnects.
+ * Shares the server's time between answers from an archive. Long answers, which read many parts of files, take turns
+ * with each other and with new requests, and end if their client disconnects.
  */
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
@@ -8,14 +8,14 @@ import { exceeds, type ServerLimits } from '../../limits.ts';
 import type { Files } from '../../pages/fileAccess.ts';
 import type { BuiltFile } from './cachedFiles.ts';
 
-/** Thrown if the client of a request has disconnected. Has the name of an aborted read (format/archiveReader.ts). */
+/** Thrown if the client of a request has disconnected. The name marks an aborted read for format/archiveReader.ts. */
 export class ClientLeftError extends Error {
   override readonly name = 'AbortError';
 }
 
 /**
- * Runs the reads of long answers one after another, and answers new requests in between. Every read begins a turn of
- * Node's event loop, because Node accepts only one connection per turn.
+ * Runs the reads of long answers one after another, so that the server can answer new requests in between. Each read
+ * waits for a new turn of Node's event loop, because Node accepts only one connection per turn.
  */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve();
@@ -63,7 +63,8 @@ export class FairFiles implements Files<BuiltFile> {
 
   /**
    * Runs `work` unless the client has disconnected. A client that closed only its sending side may still read, but
-   * looks like a disconnected client until the server sends something. It gets a short answer, but not a long one.
+   * looks like a disconnected client until the server sends something. So such a client gets short answers, but no long
+   * ones.
    */
   async #unlessLeft<Result>(isLong: boolean, work: () => Promise<Result>): Promise<Result> {
     const { destroyed, socket } = this.#response;

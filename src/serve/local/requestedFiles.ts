@@ -1,14 +1,16 @@
-/** Files that are requested by their own paths: landing page, manifest, digests, pages and the owner's files. */
+/**
+ * Files that clients request by path: landing page, manifest, digests, pages, and files that the folder's owner added.
+ */
 import { extname } from 'node:path';
 import { isBuiltFile, pageOfFolder } from '../../pages/fileKinds.ts';
 import { API_HEADERS, cachingHeaders, FILE_HEADERS, fileCaching, fileHeaders, TEXT_TYPES } from '../http/headers.ts';
 import { type Headers, headerList } from './sendAnswer.ts';
 
-/** Longest file name and longest path on common file systems, in bytes. */
+/** Maximum length of a file name and of a path on common file systems, in bytes. */
 const LONGEST_NAME = 255;
 const LONGEST_PATH = 1024;
 
-/** Content types by file extension. Browsers download files of any other type. */
+/** Content types by file extension. Files with other extensions get a type that browsers download. */
 const TYPES: ReadonlyMap<string, string> = new Map([
   ...Object.entries(TEXT_TYPES),
   ['csv', 'text/csv; charset=utf-8'],
@@ -19,8 +21,8 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the path of the requested file, relative to the folder. Undefined for hidden files, `..`, names too long for
- * a file system, and characters that are special on Windows.
+ * Returns the path of the requested file, relative to the folder. Undefined for hidden files, `..`, names that are too
+ * long for a file system, and names with characters that are special on Windows.
  */
 export function plainPathOf(target: string): string | undefined {
   const [encoded = ''] = target.split('?');
@@ -48,7 +50,7 @@ const BUILT = new Map<string, Headers>();
 
 /**
  * Returns the headers of a file by its path. Files that the folder's owner added get no content security policy,
- * because their pages may run any script.
+ * because the owner's pages may run any script.
  */
 export function headersOf(path: string): Headers {
   const type = extname(path).slice(1).toLowerCase();

@@ -9,7 +9,10 @@ import { contentRange, satisfy, wantedRange } from '../http/ranges.ts';
 import { takesGzip } from './acceptEncoding.ts';
 import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type LargeFile } from './cachedFiles.ts';
 
-/** Alternating names and values. Node writes such a list 15 µs faster than an object, a third of a request's time. */
+/**
+ * Alternating names and values. Node writes such a list 15 µs faster than an object, which is a third of the time of a
+ * request.
+ */
 export type Headers = readonly string[];
 
 export const headerList = (headers: Readonly<Record<string, string>>): Headers => Object.entries(headers).flat();
@@ -19,16 +22,16 @@ const PAGE_ERROR: Headers = headerList(errorPageHeaders());
 const SETTLED: Headers = headerList({ ...API_HEADERS, ...cachingHeaders(true) });
 const UNSETTLED: Headers = headerList({ ...API_HEADERS, ...cachingHeaders(false) });
 
-/** Returns the headers for records of a list. CDNs may cache settled records. */
+/** Returns the headers for records of a list. CDNs may cache records of settled blocks. */
 export const listHeaders = (isSettled: boolean): Headers => (isSettled ? SETTLED : UNSETTLED);
 const VARY: Headers = ['vary', 'accept-encoding'];
 
-/** Least size for compression. A smaller body fits into one network packet uncompressed. */
+/** Minimum size of a body for compression. A smaller body fits into one network packet uncompressed. */
 const COMPRESS_FROM_BYTES = 1000;
 
 type ApiError = ReturnType<typeof errorBody>;
 
-/** Body with one character per byte, and its compressed form if there is one. */
+/** Body with one character per byte, and its compressed form if the archive has it. */
 interface MadeBody {
   readonly body: string;
   readonly gzip?: Uint8Array;
@@ -40,7 +43,7 @@ interface BodyForm {
   gzip: Uint8Array | undefined;
 }
 
-/** Bytes and ETags of bodies that are sent again. */
+/** Bytes and ETags of bodies, because the server sends the body of a cached answer several times. */
 const forms = new WeakMap<MadeBody, BodyForm>();
 
 function formOf(made: MadeBody): BodyForm {
@@ -67,7 +70,7 @@ export class Exchange {
     return this.request.method ?? 'GET';
   }
 
-  /** Sends a file as a 200 or 304. `headers` depend on the type of the file. */
+  /** Sends a file as a 200 or 304. `headers` are those of the file's type. */
   async sendFile(file: BuiltFile, headers: Headers): Promise<void> {
     if (file.bytes === undefined) return this.#sendLarge(await file.openLarge(), headers);
     const isZipped = this.#isZipped(file.bytes.length);
@@ -95,13 +98,13 @@ export class Exchange {
   }
 
   /**
-   * Sends a file that is read by ranges: all or a part of it, uncompressed. Streams the file, so that it is never
-   * completely in memory.
+   * Sends a file that clients read by ranges: the complete file or a part of it, uncompressed. Streams the file, so
+   * that it is never completely in memory.
    */
   async sendByRanges(file: BuiltFile, headers: Headers): Promise<void> {
     const { fd, size, etag } = await file.openLarge();
     const known = this.#knownTag(etag, false);
-    // The client may have a part of another file.
+    // If the ETag in If-Range differs, the client has a part of another file, so it gets the complete file.
     const isSame = (this.request.headers['if-range'] ?? etag) === etag;
     const wanted = this.method === 'GET' && isSame ? wantedRange(this.request.headers.range) : undefined;
     const part = wanted === undefined ? { start: 0, end: size - 1 } : satisfy(wanted, size);
@@ -148,8 +151,8 @@ export class Exchange {
   }
 
   /**
-   * Ends a request that failed. Sends the error if nothing was sent yet. Otherwise cuts the connection, so that the
-   * client does not mistake a partial answer for a complete one.
+   * Ends a request that failed. Sends the error if no headers were sent yet. Otherwise cuts the connection, so that the
+   * client does not take a partial answer for a complete one.
    */
   fail(error: ApiError, more: Headers): void {
     if (this.#response.headersSent) this.#response.destroy();
@@ -162,8 +165,8 @@ export class Exchange {
   }
 
   /**
-   * Returns the ETag that the client already has, compressed or not. Undefined if it has neither. Prefers the ETag of
-   * the form that would be sent.
+   * Returns the ETag of the body that the client already has, compressed or not. Undefined if the client has neither.
+   * Prefers the ETag of the form that would be sent.
    */
   #knownTag(etag: string, isZipped: boolean): string | undefined {
     const known = this.request.headers['if-none-match'];
@@ -182,7 +185,7 @@ export class Exchange {
     this.#response.end(this.method === 'HEAD' ? undefined : bytes);
   }
 
-  /** Returns the headers that a 304 repeats from the 200. */
+  /** Returns the headers that a 304 must have, too. */
   #validators(etag: string): Headers {
     return ['etag', etag, ...(this.#compresses ? VARY : [])];
   }

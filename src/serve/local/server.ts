@@ -32,8 +32,8 @@ export interface ServerSettings {
 }
 
 /**
- * Creates a server for the build in `dir`, without listening. Notices a new build in the same folder. Throws an
- * InputError if the folder has no build.
+ * Creates a server for the build in `dir`; the caller starts it with `listen`. The server notices a new build in the
+ * same folder. Throws an InputError if the folder has no build.
  */
 export function createMirrorServer(
   dir: string,
@@ -63,7 +63,7 @@ export function createMirrorServer(
   return server;
 }
 
-/** Data from which a request is answered. */
+/** The data for answering a request. */
 interface Source {
   readonly site: WatchedBuild;
   readonly files: BuiltFiles;
@@ -98,13 +98,15 @@ async function answer(exchange: Exchange, source: Source): Promise<void> {
   }
 }
 
-/** Attempts per request while a build replaces files. The manifest may already be outdated at the first attempt. */
+/**
+ * Maximum number of attempts per request while a build replaces files. The first attempt may use an outdated manifest.
+ */
 const ATTEMPTS = 4;
 
 /**
- * Answers from a single build. A build writes its manifest before it removes files of the build before. So if a file
- * was missing and the manifest is unchanged, the current build does not have the file. Checks the manifest only once,
- * after the answer, because each attempt begins with the last known manifest. Rejects with a MissingFileError if all
+ * Answers from a single build. A build writes its manifest before it removes files of the last build. So if a file is
+ * missing and the manifest is unchanged, the current build does not have the file. Each attempt uses the last known
+ * manifest, and checks only afterwards whether the manifest is still current. Rejects with a MissingFileError if all
  * attempts fail.
  */
 async function answerFromOneBuild(target: string, source: Source): Promise<Answer<BuiltFile>> {
@@ -117,18 +119,21 @@ async function answerFromOneBuild(target: string, source: Source): Promise<Answe
       if (site.now() === used) return found;
     } catch (error) {
       if (error instanceof ClientLeftError) throw error;
-      // Tries again, because a build may have just removed the file, or the used manifest may be outdated.
+      // Tries again if the used manifest is outdated, or a file is missing, which a build may have just removed.
       if (site.now() === used && !(error instanceof MissingFileError)) throw error;
-      // An open file of an archive may be damaged although a repaired file is at its path.
+      // Opens files again: an open file of an archive may be damaged, while a repair has put a good file at its path.
       files.close();
       failure = error;
     }
   }
-  // Created only here, because creating an error with its stack takes longer than reading a file.
+  // Not created in the loop, because creating an error with its stack takes longer than reading a file.
   throw failure ?? new MissingFileError(MANIFEST_PATH, 'changed during every attempt');
 }
 
-/** Answers of an archive, by build. They change only with the build, and creating one costs more than sending it. */
+/**
+ * Cached answers from an archive, by build. They change only with the build, and making an answer takes longer than
+ * sending it.
+ */
 const answers = new WeakMap<BuiltSite, PartCache>();
 /** An answer is stored as text, as bytes and compressed. */
 const COPIES = 3;
@@ -142,7 +147,8 @@ function answerFrom(site: BuiltSite, target: string, { fair, cache, limits }: So
   return known.get(target, async () => {
     const value = await respond(target, site, fair, answerFromLists, cache);
     const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
-    // All other answers have files, which have their own cache. A long answer would displace many others.
+    // Infinity means that the answer is not cached. Other kinds of answers are files, which have a cache of their own.
+    // A long answer would displace many others.
     return { value, bytes: bytes <= limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
   });
 }
@@ -160,7 +166,10 @@ function targetOf(request: IncomingMessage): string {
   return url.startsWith('/') ? url : `/${url.replace(/^[a-z]+:\/\/[^/?]*\/?/i, '')}`;
 }
 
-/** Sends a file outside the API's routes. Sends a 404 for any other path, and for a link out of the folder. */
+/**
+ * Sends the file at a path that is not a route of the API. Sends a 404 if the path has no file, or is a link out of the
+ * folder.
+ */
 async function sendPlainFile(exchange: Exchange, target: string, { site, files }: Source): Promise<void> {
   const path = exchange.method === 'GET' || exchange.method === 'HEAD' ? plainPathOf(target) : undefined;
   const redirect = path === undefined ? undefined : redirectOf(`/${path}`);
@@ -168,8 +177,8 @@ async function sendPlainFile(exchange: Exchange, target: string, { site, files }
   const file = path === undefined ? undefined : await openPlain(path, files);
   if (path === undefined || file === undefined) return sendNotFound(exchange, target, files);
   if (isPagePath(path, site.last)) await readFacts(file, path);
-  // Builds write pages and their compressed files in place, and an incomplete compressed file cannot be recognised.
-  // Builds rename all other files into place.
+  // Builds write pages and their compressed files in place, and rename all other files into place. An incomplete page
+  // can be recognised, but not an incomplete compressed file.
   if (isSidecarPath(path) && site.isUnfinished()) throw new MissingFileError(path, 'may be incomplete, because the build is not finished');
   return isReadByRanges(path) ? exchange.sendByRanges(file, headersOf(path)) : exchange.sendFile(file, headersOf(path));
 }

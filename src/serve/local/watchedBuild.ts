@@ -7,7 +7,7 @@ import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/filePaths.ts';
 import { type BuiltSite, siteOf } from '../../pages/mirrorOptions.ts';
 import { plainCall } from '../../program.ts';
 
-/** Manifest of the build in a folder. The same returned object means the same build. */
+/** The manifest of the build in a folder. As long as it returns the same object, the build is the same. */
 export class WatchedBuild {
   readonly #dir: string;
   readonly #path: string;
@@ -32,8 +32,8 @@ export class WatchedBuild {
   }
 
   /**
-   * Returns the current manifest. Reads the file if it has changed, which takes microseconds to check. Throws an
-   * InputError if the file is missing, and a FormatError if it has another format version.
+   * Returns the current manifest. Reads the file only if it has changed; this check takes microseconds. Throws an
+   * InputError if the file is missing, and a FormatError if the manifest has another format version.
    */
   now(): BuiltSite {
     const stamp = this.#stampNow();

@@ -1,4 +1,7 @@
-/** `npm start -- --workers N`: several processes answer on one port, and a primary process restarts them. */
+/**
+ * `npm start -- --workers N`: several worker processes answer on one port, and a primary process replaces those that
+ * end.
+ */
 import cluster, { type Address, type Worker } from 'node:cluster';
 import type { Log } from '../../cli/log.ts';
 import { program } from '../../program.ts';
@@ -7,15 +10,15 @@ import { program } from '../../program.ts';
 const RESTART_DELAY_MS = 1000;
 
 /**
- * Starts `count` worker processes with this process's flags, and replaces each that ends. Calls `announce` with the
- * address after all of them listen. After a SIGTERM or SIGINT, resolves when all have ended.
+ * Starts `count` worker processes with this process's flags, and replaces each worker that ends. Calls `announce` with
+ * the address when all workers listen. After a SIGTERM or SIGINT, resolves when all workers have ended.
  *
- * The first worker starts alone. If it exits before it listens, it has reported the reason, and this process ends with
- * the same exit code. A killed worker has reported nothing, so it is replaced.
+ * The first worker starts alone. If it exits before it listens, it has already reported the reason, so this process
+ * ends with the same exit code. If it was killed, it has reported nothing, so it is replaced.
  */
 export function serveInWorkers(count: number, log: Log, announce: (address: Address) => void): Promise<void> {
-  // Each worker accepts connections itself. If the primary distributed connections and all workers were full, it would
-  // pass a refused connection from worker to worker.
+  // Each worker accepts connections itself. If the primary distributed the connections and all workers were full, it
+  // would pass a connection from worker to worker.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: program.runner, args: ['serve', ...process.argv.slice(2)] });
   const listening = new Set<Worker>();
@@ -30,7 +33,7 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
     process.once('SIGTERM', stop).once('SIGINT', stop);
 
     cluster.on('listening', (worker, address) => {
-      // The stop signal may have reached this worker too early, so it is sent again.
+      // Sends the signal again, because it may have reached this worker before the worker could handle it.
       if (isStopping) return void worker.process.kill('SIGTERM');
       listening.add(worker);
       if (!hasListened) for (let i = 1; i < count; i += 1) cluster.fork();
@@ -59,7 +62,7 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
   });
 }
 
-/** Returns the running workers. A worker that ended stays in `cluster.workers` until its channel closes. */
+/** Returns the running workers. `cluster.workers` also has workers that have ended, until their channels close. */
 const running = (): Worker[] =>
   Object.values(cluster.workers ?? {})
     .filter((worker) => worker !== undefined)

@@ -4,7 +4,7 @@
  */
 import { FetchMirror, jsonNotFound } from '../fetchHost.ts';
 
-/** The CDN serves files (`excludedPath`), so reading a page does not call this function again. */
+/** `excludedPath` lets the CDN serve files itself, so that reading a page does not call this function again. */
 export const config = {
   path: ['/runes', '/runes/*'],
   excludedPath: ['/runes/v1/*.json'],
@@ -14,9 +14,9 @@ export const config = {
 };
 
 /**
- * The mirror of the last request. A deploy never changes and has its own instances of this function, so a mirror stays
- * valid. Files are read from the origin of each request, and origins share no mirror, because one of a deploy's origins
- * may stop working.
+ * The mirror of the last request. It stays valid, because a deploy never changes and has its own instances of this
+ * function. A deploy may have several origins. Each request reads files from its own origin, with a mirror of its own,
+ * because another origin may stop working.
  */
 let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 
