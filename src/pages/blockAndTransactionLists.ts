@@ -3,7 +3,7 @@
  * files of lists, and the page map finds the files for a request. Both use the paths of `filePaths.ts`.
  */
 
-/** The kinds of rune activity. The renderer passes the index of an operation in this list to the writer. */
+/** The kinds of rune activity. Do not reorder them: the renderer passes the index of an operation to the writer. */
 export const OPERATIONS = ['etching', 'mint', 'burn', 'send', 'receive'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 

@@ -23,7 +23,10 @@ export interface ReadPage extends Window {
 const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 const BETWEEN = '},{"rune":';
 
-/** Finds window, total and records of a page. Undefined for text that does not begin and end like a page. */
+/**
+ * Parses the text around the records of a page. `begin` and `end` are the positions of the records. Undefined for text
+ * that does not begin and end like a page.
+ */
 function openEnvelope(text: string) {
   const head = HEAD.exec(text);
   if (head === null || !text.endsWith(ENVELOPE_TAIL)) return undefined;
@@ -44,9 +47,9 @@ export interface PageFacts extends Window {
 }
 
 /**
- * Reads window, total and height of a page without splitting it into records. Returns undefined for an incomplete page.
- * Builds write new pages in place, so a running or killed build leaves such pages. The last characters do not prove
- * that a page is complete, because a value may have the same ones. So this counts the records and parses the last one.
+ * Reads window, total and height of a page without splitting it into records. Returns undefined for an incomplete page,
+ * as a running or killed build leaves it, because builds write new pages in place. An incomplete page may also end with
+ * `]}`, if a value has these characters. So this counts the records and parses the last record.
  */
 export function factsOf(text: string): PageFacts | undefined {
   const page = openEnvelope(text);
@@ -94,7 +97,7 @@ export function cutRecords(text: string, from: number, count: number): { readonl
   if (page === undefined) throw new PageFormatError(text);
   const { begin, end, isEmpty } = page;
   if (isEmpty || count === 0) return { text: '', count: 0 };
-  // Returns the position of the next record; undefined after the last record.
+  // Returns the position of the record after the record at `at`. Undefined if it is the last record.
   const after = (at: number): number | undefined => {
     const next = text.indexOf(BETWEEN, at);
     return next < 0 ? undefined : next + 2;
@@ -110,13 +113,16 @@ export function cutRecords(text: string, from: number, count: number): { readonl
   return { text: text.slice(start, next === undefined ? end : next - 1), count: found };
 }
 
-/** Returns the block hash of a record, as spelled there. No value looks like the key, because JSON escapes quotes. */
+/**
+ * Returns the block hash of a record, in the record's own spelling. No value can contain `"block_hash":`, because JSON
+ * escapes quotes.
+ */
 export const blockHashOf = (record: string): string | undefined => /"block_hash":"([^"]*)"/.exec(record)?.[1];
 
-/** Returns the tx id of the first record in a text, in the record's own spelling; undefined without one. */
+/** Returns the tx id of the first record in a text, in the record's own spelling. Undefined without a record. */
 export const txIdOf = (text: string): string | undefined => /"tx_id":"([^"]*)"/.exec(text)?.[1];
 
-/** Returns the block height of the first record in a text; undefined without one. */
+/** Returns the block height of the first record in a text. Undefined without a record. */
 export function blockHeightOf(text: string): number | undefined {
   const digits = /"block_height":([0-9]{1,16})/.exec(text)?.[1];
   return digits === undefined ? undefined : Number(digits);

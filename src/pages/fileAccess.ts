@@ -2,11 +2,11 @@
 
 export interface OpenFile {
   /**
-   * Returns the content. Bytes of ASCII must become ASCII characters. A host may decode other bytes in any way, if it
-   * encodes bodies in the same way. Bodies are cut only at ASCII characters.
+   * Returns the content. ASCII bytes must become ASCII characters, because pages are cut only at these. A host may
+   * decode other bytes in any way, if it encodes bodies in the same way.
    */
   text(): Promise<string>;
-  /** Releases a file that will not be read. Absent when open files need no release. */
+  /** Releases a file that will not be read. Missing if open files need no release. */
   close?(): Promise<void>;
 }
 
@@ -17,9 +17,9 @@ export interface OpenFile {
 export interface Files<File extends OpenFile> {
   open(path: string): Promise<File | undefined>;
   /**
-   * Reads `length` bytes of an archive's file from `offset` on. `size` is the size of the complete file. If
-   * `length` is equal to it, the host needs no range request. Resolves to undefined when the file is missing or
-   * shorter. Rejects for any other failure.
+   * Reads `length` bytes of an archive's file from `offset` on. `size` is the size of the complete file: if `length`
+   * equals `size`, the host needs no range request. Resolves to undefined when the file is missing or shorter. Rejects
+   * for any other failure.
    */
   read(path: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined>;
   /**
@@ -30,8 +30,8 @@ export interface Files<File extends OpenFile> {
 }
 
 /**
- * A required file is missing, or belongs to another build than files that were read before. The caller may retry,
- * because a host may be replacing the build. Otherwise the build is incomplete.
+ * A required file is missing, or belongs to another build than files that were read before. The caller should retry,
+ * because the host may just be replacing the build. If the error lasts, the build is incomplete.
  */
 export class MissingFileError extends Error {
   override readonly name = 'MissingFileError';

@@ -1,7 +1,7 @@
 /**
- * Every kind of file of a build, and which of them hosts send. `test/pages/siteFiles.test.ts` compares this table with the
- * trees that builds write, verification, the documents, the API's description, netlify.toml and the recipes of nginx
- * and Caddy. Content type and headers depend on the extension (serve/http/headers.ts). Clients revalidate every file.
+ * Every kind of file of a build, and whether hosts send it. `test/pages/siteFiles.test.ts` compares this table with the
+ * files that builds write, with verification, the documents, the API's description, netlify.toml, and the recipes of
+ * nginx and Caddy. Content type and headers depend on the extension (serve/http/headers.ts).
  */
 import {
   ARCHIVE_FOLDER,
@@ -23,16 +23,16 @@ export const OPENAPI_PATH = 'openapi.json';
 export const NOT_FOUND_PATH = '404.html';
 
 export interface FileKind {
-  /** The path, or an example where a kind has many files. */
+  /** The path, or an example if the kind has many files. */
   readonly path: string;
-  /** The paths of a kind that has many files. */
+  /** Matches the paths of a kind that has many files. */
   readonly pattern?: RegExp;
   /**
-   * Layout or option of builds that write the file; left out if every build writes it. `archive` includes the archive
-   * beside the pages of layout `files`.
+   * Layout or option of the builds that write the file. Missing if every build writes it. `archive` includes the
+   * archive beside the pages of layout `files`.
    */
   readonly when?: 'files' | 'archive' | 'parquet';
-  /** False when hosts do not send the file at its own path. */
+  /** False if hosts do not send the file at the file's own path. */
   readonly isSent?: false;
 }
 
@@ -89,7 +89,7 @@ export const isOfKind = ({ path, pattern }: FileKind, file: string): boolean =>
 
 const FIXED = BUILD_FILES.filter(({ pattern }) => pattern === undefined).map(({ path }) => path);
 
-/** The folders of a build that do not depend on its data. */
+/** The folders of a build whose names do not depend on the build's data. */
 export const FOLDERS: readonly string[] = [
   ...new Set([
     ...FIXED.flatMap((path) =>
@@ -106,16 +106,19 @@ export const FOLDERS: readonly string[] = [
 
 const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
 
-/** True for the path of a file that hosts send. A host that also has other files sends only these. */
+/** True for the path of a file of a build that hosts send. Hosts that also have other files use this to refuse them. */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /**
- * Returns the file of the HTML page for the path of a folder, which is `/` or `/docs/`. Undefined for any other path.
- * Paths begin with a slash, as in requests.
+ * Returns the path of the HTML page for the folder `/` or `/docs/`. Undefined for any other path. `pathname` begins
+ * with a slash, as in requests.
  */
 export const pageOfFolder = (pathname: string): string | undefined =>
   pathname.endsWith('/') ? FIXED.find((path) => path.endsWith('.html') && `/${path}` === `${pathname}index.html`) : undefined;
 
-/** Returns the redirect that adds a missing slash, because relative links of a page need it: `/docs` to `docs/`. */
+/**
+ * Returns the redirect from `/docs` to `docs/`, because the relative links of the page need the slash. Undefined for
+ * other paths.
+ */
 export const redirectOf = (pathname: string): string | undefined =>
   pageOfFolder(`${pathname}/`) === undefined ? undefined : `${pathname.slice(pathname.lastIndexOf('/') + 1)}/`;

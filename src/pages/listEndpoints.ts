@@ -1,7 +1,7 @@
 /**
  * Requests for the further parts of the API: etchings, holders, balances, outputs, and activity by rune and by address.
  * The manifest names the parts of a mirror in `lists`. A request for any other part gets 501, even with invalid
- * parameters. An empty list or a 404 would wrongly mean that the chain has no such data.
+ * parameters, because an empty list or a 404 would wrongly mean that the chain has no such data.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { parseRune, withoutZeros } from './ids.ts';
@@ -11,7 +11,10 @@ import { decode, decodeStrictly, parseQuery, type Window, windowIn } from './par
 const LISTS = 'layout archive or --lists';
 const ALL_BLOCKS = `${LISTS}, and all blocks since the first rune`;
 
-/** The parts: the keys are their names in the manifest. Messages say the names in the values, and what gives them to a build. */
+/**
+ * The parts, by their names in the manifest. The values are texts of messages: the name, and what a build needs for the
+ * part.
+ */
 const PARTS = {
   etchings: ['etchings', 'a runes table in their input'],
   rune_activity: ['activity by rune', LISTS],
@@ -27,7 +30,7 @@ export interface FurtherPath {
   readonly kind: 'further';
   readonly part: FurtherPart;
   readonly rune?: string;
-  /** Undefined when its percent-encoding is malformed. */
+  /** Undefined if the address has malformed percent-encoding. */
   readonly address?: string | undefined;
   readonly output?: string;
   /** True for a list, which has a window. */
@@ -48,23 +51,29 @@ export interface FurtherRequest {
   readonly window: Window | undefined;
 }
 
-/** The first records of a transaction, as JSON in the order of the API, and the number of all of its records. */
+/** The first records of a transaction, as JSON in the order of the API. `total` is the number of all of its records. */
 export interface TransactionRecords {
   readonly total: number;
   readonly records: readonly string[];
 }
 
-/** Reads a transaction's records, if they are not too many. Without any, `total` is 0. Rejects like `AnswerFromLists`. */
+/**
+ * Reads the records of a transaction: all, or only the first if they are too many. `total` is 0 if it has no
+ * records. Rejects like `AnswerFromLists`.
+ */
 export type ReadTransaction = (txId: string) => Promise<TransactionRecords>;
 
-/** The reason why the mirror cannot answer: too many reads, or only blocks below its lowest block could tell. */
+/**
+ * The reason why the mirror cannot answer: the answer takes too many reads, or depends on blocks below the mirror's
+ * lowest block.
+ */
 export interface Unanswerable {
   readonly reason: string;
 }
 
 /**
- * Returns the body of an answer; undefined for an unknown object. Rejects with an ArchiveError or a MissingFileError for
- * missing or damaged files.
+ * Returns the body of an answer. Undefined if the requested object does not exist. Rejects with an ArchiveError or a
+ * MissingFileError for missing or damaged files.
  */
 export type AnswerFromLists = (
   request: FurtherRequest,
@@ -73,7 +82,10 @@ export type AnswerFromLists = (
   readTransaction: ReadTransaction,
 ) => Promise<string | Unanswerable | undefined>;
 
-/** Parses the path segments below `/runes/v1`, still percent-encoded. Undefined for a path of no further part. */
+/**
+ * Parses the path segments below `/runes/v1`, which are still percent-encoded. Undefined if the path belongs to no
+ * further part.
+ */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {
   const [collection, id, action, last] = raw.map(decode);
   const { length } = raw;
@@ -132,7 +144,9 @@ export function parseFurther(path: FurtherPath, query: string, site: BuiltSite):
   };
 }
 
-/** Returns the message for a part of the API that the mirror lacks, or has in a form that this program cannot read. */
+/**
+ * Returns the message for a part of the API that the mirror lacks, or has in a format that this program cannot read.
+ */
 export function absentPart(part: FurtherPart, site: BuiltSite): string {
   if (site.lists[part] !== undefined) return `this program is too old for ${part} of this mirror; update it`;
   const others = (Object.keys(PARTS) as FurtherPart[]).filter((name) => site.lists[name] !== undefined);
@@ -141,7 +155,7 @@ export function absentPart(part: FurtherPart, site: BuiltSite): string {
   return `this mirror does not have ${missing}; it has: ${has}. Builds have ${missing} with ${needs}`;
 }
 
-/** Most characters of an address, as on the recorded server. */
+/** Maximum number of characters of an address, as on the recorded server. */
 const LONGEST_ADDRESS = 100;
 
 /** Parses an address: any text of 1 to 100 characters. Bech32 in upper case becomes the same address in lower case. */
@@ -152,7 +166,9 @@ export function parseAddress(text: string | undefined): { readonly value?: strin
   return { value: /^(?:BC|TB|BCRT)1[0-9A-Z]*$/.test(text) ? text.toLowerCase() : text };
 }
 
-/** Parses an outpoint, `txid:vout`. Undefined for other text. */
+/**
+ * Parses an outpoint, `txid:vout`. Returns it in lower case, without `0x` and leading zeros; undefined for other text.
+ */
 export function parseOutput(text: string): string | undefined {
   const [, id, index] = /^(?:0[xX])?([0-9a-fA-F]{64}):([0-9]+)$/.exec(text) ?? [];
   return id === undefined || index === undefined ? undefined : `${id.toLowerCase()}:${withoutZeros(index)}`;

@@ -7,7 +7,7 @@ import type { RootName } from '../format/archiveReader.ts';
 import { isFileName } from '../format/fileName.ts';
 import { checkFormat } from '../format/formatVersion.ts';
 
-/** The two spellings of responses; a build uses one of them (docs/api.md, "Dialects"). */
+/** The two spellings of responses, of which a build uses one (docs/api.md, "Dialects"). */
 export const DIALECTS = ['contract', 'hiro'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
@@ -15,8 +15,8 @@ export type Dialect = (typeof DIALECTS)[number];
 export const dialectName = (dialect: Dialect): string => (dialect === 'contract' ? '0x' : dialect);
 
 /**
- * How a build stores lists. `files` has a file for every page of every list. `archive` has each record once,
- * compressed, in few files (src/format).
+ * Formats in which a build stores lists. `files` has a file for every page of every list. `archive` has each record
+ * once, compressed, in few files (src/format).
  */
 export const LAYOUTS = ['files', 'archive'] as const;
 export type Layout = (typeof LAYOUTS)[number];
@@ -57,7 +57,10 @@ interface Lists {
   readonly [part: string]: object | undefined;
 }
 
-/** A reorganisation may replace this many of the highest blocks. None has been deeper than six blocks since 2013. */
+/**
+ * Number of the highest blocks that a reorganisation may replace. No reorganisation has been deeper than six blocks
+ * since 2013.
+ */
 export const UNSETTLED_BLOCKS = 6;
 
 /** True when a block is settled: so deep in the chain that it is not expected to change. */
@@ -65,8 +68,8 @@ export const isSettled = (height: number, site: BuiltSite): boolean => height <=
 
 /**
  * Reads the options of a build from its manifest. Throws a FormatError for another format version, and an Error for
- * anything that is not a manifest of this program. Uses no schema library, because that would be 90 % of an edge
- * function's bundle.
+ * anything that is not a manifest of this program. Uses no schema library, because the library would make up 90 % of
+ * the bundle of an edge function.
  */
 export function siteOf(manifest: unknown): BuiltSite {
   const fields = Object(manifest) as Readonly<Record<string, unknown>>;
@@ -99,8 +102,8 @@ export function siteOf(manifest: unknown): BuiltSite {
 }
 
 /**
- * Returns the height of a manifest's `tip`. Manifests of older builds have no `tip`, but ranges of heights, which end
- * at the highest block. Returns -1 for malformed values. Then no block is settled, which only costs caching.
+ * Returns the height of a manifest's `tip`. Manifests of older builds have no `tip`, but their ranges of heights end at
+ * the highest block. Returns -1 for malformed values: then no block counts as settled, so CDNs only cache less.
  */
 function tipOf(last: unknown, heights: unknown): number {
   const run: unknown = Array.isArray(heights) ? heights.at(-1) : undefined;

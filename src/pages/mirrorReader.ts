@@ -25,10 +25,10 @@ export class MirrorReader<File extends OpenFile> {
   #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
 
   /**
-   * `freshMs` is the time in milliseconds for which the manifest is used from memory. Use infinity when the files of a
-   * deployment never change. `confirmsAbsence` reads the manifest again before an id of layout `files` is reported as
-   * unknown, because a new build of another dialect or layout has other paths. This costs a request for each unknown
-   * id.
+   * `freshMs` is the time in milliseconds for which the manifest is used from memory. Give Infinity if the files of a
+   * deployment never change. With `confirmsAbsence`, reads the manifest again before reporting an id of layout `files`
+   * as unknown, because a new build in another dialect or layout has other paths. This takes one more request for each
+   * unknown id.
    */
   constructor(files: Files<File>, lists: AnswerFromLists, freshMs: number, confirmsAbsence = false) {
     this.#files = files;
@@ -40,8 +40,8 @@ export class MirrorReader<File extends OpenFile> {
   /**
    * Answers a request. `target` is its path and query. If a required file is missing, reads the manifest again and
    * retries once, because the host may be replacing files. Rejects with a MissingFileError if the retry fails too, and
-   * with the error of `files` if they cannot be read. `files` may be aborted with this request. The manifest is read
-   * without them, because other requests may wait for it.
+   * with the error of `files` if they cannot be read. `files` may be aborted with this request, so the manifest is read
+   * by the files of the constructor: other requests may be waiting for the manifest.
    */
   answer(target: string, files = this.#files): Promise<Answer<File>> {
     return this.#twice(files, (site, counted) => respond(target, site, counted, this.#lists, this.#cache));
@@ -73,8 +73,8 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   /**
-   * Returns the manifest's text, from memory while it is fresh, unless it is wanted `anew`. Rejects when the manifest
-   * cannot be read or belongs to another program.
+   * Returns the text of the manifest, from memory while it is fresh. With `anew`, always reads the file. Rejects if the
+   * manifest cannot be read or belongs to another program.
    */
   async manifest(anew = false): Promise<string> {
     return (await (anew ? this.#anew() : this.#current())).text;

@@ -10,7 +10,7 @@ export interface Window {
   readonly offset: number;
 }
 
-/** Returns the window that a query asks for, or the message of the rule that it breaks. */
+/** Returns the window that a query asks for, or an error message if `offset` or `limit` is invalid. */
 export function windowIn(values: ReadonlyMap<string, readonly string[]>, site: Site): Window | string {
   // The recorded server reports the offset before the limit.
   const offset = parseInteger('offset', values.get('offset'), 0, 0, Number.MAX_SAFE_INTEGER);
@@ -19,7 +19,10 @@ export function windowIn(values: ReadonlyMap<string, readonly string[]>, site: S
   return typeof limit === 'string' ? limit : { limit, offset };
 }
 
-/** Returns the number, or the message of the rule that it breaks. As recorded, a repeated parameter breaks the rule. */
+/**
+ * Returns the number, or an error message if the parameter is invalid. A repeated parameter is invalid, as on the
+ * recorded server.
+ */
 function parseInteger(
   name: string,
   values: readonly string[] | undefined,
@@ -36,7 +39,9 @@ function parseInteger(
   return number;
 }
 
-/** Returns all values of each parameter, in order. Decodes `+` as a space, as in every form-encoded query. */
+/**
+ * Returns the values of each parameter, in the order of the query. Decodes `+` as a space, as in form-encoded queries.
+ */
 export function parseQuery(query: string): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const pair of query.split('&')) {
@@ -51,7 +56,7 @@ export function parseQuery(query: string): Map<string, string[]> {
   return values;
 }
 
-/** Decodes percent-encoding. Returns malformed text unchanged, because the rules of parameters refuse it later. */
+/** Decodes percent-encoding. Returns malformed text unchanged: the checks of the parameters refuse such text later. */
 export const decode = (text: string): string => decodeStrictly(text) ?? text;
 
 /** Decodes percent-encoding; undefined for malformed text. */

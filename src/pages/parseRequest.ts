@@ -1,5 +1,5 @@
 /**
- * Parses request targets by the rules of docs/api.md. Refusal messages are identical to those of the recorded server,
+ * Parses request targets as docs/api.md describes them. Refusal messages are identical to those of the recorded server,
  * because existing clients read them.
  */
 
@@ -91,7 +91,7 @@ const withOperation = (list: ActivityList & { kind: 'block' }, operation: Operat
   operation,
 });
 
-/** Returns the recorded message, which repeats the broken rules for each of the five operations. */
+/** Returns the message of the recorded server, which repeats the broken rules for each of the five operations. */
 function operationRule(rules: string[]): string {
   const each = OPERATIONS.flatMap(() => rules);
   return [...each, 'must match a schema in anyOf'].map((rule) => `querystring/operation_type ${rule}`).join(', ');

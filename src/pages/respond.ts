@@ -35,7 +35,7 @@ interface PageAnswer<File extends OpenFile> {
   readonly isSettled: boolean;
 }
 
-/** A body made of texts from files. The host must encode it in the same way as it decodes files. */
+/** A body that is made of texts from files. The host must encode the body in the same way as it decodes files. */
 interface WindowAnswer {
   readonly kind: 'window';
   readonly body: string;
@@ -45,8 +45,8 @@ interface WindowAnswer {
 }
 
 /**
- * An error: 400 when the request breaks a rule of the API, 404 when the rune or holder does not exist, 501 when this
- * mirror lacks that part of the API. With `isBare`, the host sends the short body of the recorded server.
+ * An error: 400 for an invalid request, 404 if the rune or holder does not exist, 501 if this mirror lacks that part of
+ * the API. With `isBare`, the host sends the short error body of the recorded server.
  */
 export interface Refusal {
   readonly kind: 'refusal';
@@ -128,7 +128,9 @@ async function answerFurther<File extends OpenFile>(
   return { kind: 'refusal', status: 404, message, isBare: site.dialect === 'hiro' };
 }
 
-/** Runs `work` on the archive with the lists of a mirror. Rejects with a MissingFileError for missing or damaged files. */
+/**
+ * Runs `work` on the archive that has the mirror's lists. Rejects with a MissingFileError for missing or damaged files.
+ */
 export function fromLists<File extends OpenFile, Result>(
   root: RootName,
   site: BuiltSite,
@@ -148,7 +150,10 @@ async function transactionInArchive(txId: string, site: BuiltSite, archive: Arch
   return readWhole((await windowOf({ kind: 'transaction', txId }, window, site, archive)).body, ARCHIVE_FOLDER);
 }
 
-/** Reads a transaction's records from pages. `archive` has the lists, and tells whether pages are of the same build. */
+/**
+ * Reads a transaction's records from pages. `archive` has the lists of the same mirror: a page is of another build if
+ * its block has another hash in the archive.
+ */
 async function transactionInFiles<File extends OpenFile>(
   txId: string,
   site: BuiltSite,
@@ -176,7 +181,7 @@ async function transactionInFiles<File extends OpenFile>(
   return { total: first.total, records: pages.flatMap(({ records }) => records) };
 }
 
-/** Facts of pages that a host keeps open. Kept, because counting the records of a page takes time. */
+/** Facts of pages that a host keeps open. Cached, because counting the records of a page takes time. */
 const knownFacts = new WeakMap<OpenFile, PageFacts>();
 
 /**
@@ -231,11 +236,12 @@ async function answerList<File extends OpenFile>(
     const rest = await read(second, next);
     if (!areOfOneList(found, rest))
       throw new MissingFileError(pagePath(stem, second, site), 'belongs to another build than the previous page');
-    // The pages may still be from two builds with the same total and block. So no CDN may cache this answer for long.
+    // The check cannot tell two builds apart that have the same total and block, so the pages may still be from two
+    // builds. So no CDN may cache this answer for long.
     return { ...slice(window, { ...found, records: [...found.records, ...rest.records] }, site), isSettled: false };
   }
-  // If that page does not exist, the first page has the complete list, or shows that the list ends before the window.
-  // If there is no first page, the list does not exist.
+  // The page for the window does not exist. Then the first page has the complete list, or its total shows that the list
+  // ends before the window. Without a first page, the list does not exist.
   const start = isFallback ? undefined : await open(fallback);
   if (start === undefined) return envelopeAnswer(window, 0, [], site);
   const found = await read(fallback, start);
@@ -255,13 +261,13 @@ function readWhole(text: string, path: string): ReadPage {
 const otherPageSizes = (path: string): MissingFileError => new MissingFileError(path, 'belongs to a build with other page sizes');
 
 /**
- * True when two pages may be of the same build: they have the same total and block. A correction may leave both
- * unchanged.
+ * True when two pages may be of the same build: they have the same total and block. A correction may change records but
+ * neither total nor block.
  */
 const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
 
-/** Cuts the window out of `read`, whose records begin at or before the window. */
+/** Cuts the window out of `read`. The records of `read` must begin at or before the window. */
 function slice(window: Window, read: ReadPage, site: BuiltSite): WindowAnswer {
   const from = window.offset - read.offset;
   return envelopeAnswer(window, read.total, read.records.slice(from, from + window.limit), site);

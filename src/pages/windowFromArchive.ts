@@ -7,7 +7,7 @@ import { isHeight, spellHex } from './ids.ts';
 import { type BuiltSite, isSettled } from './mirrorOptions.ts';
 import type { Window } from './parseQuery.ts';
 
-/** Body of an answer. `gzip` is the compressed body, if the archive has it. */
+/** Body of an answer. `gzip` is the compressed body, if the window is a page of the archive. */
 export interface ArchivedWindow {
   readonly body: string;
   readonly isSettled: boolean;
@@ -24,7 +24,10 @@ export async function windowOf(list: ActivityList, window: Window, site: BuiltSi
     : windowOfOperation(block, list.operation, window, site);
 }
 
-/** Finds a block by its height or hash. A block in several files is opened at the page where the window begins. */
+/**
+ * Finds a block by its height or hash. If the block is in several files, opens the file with the page where the window
+ * begins.
+ */
 async function findBlock(id: string, window: Window, archive: Archive): Promise<ArchivedBlock | undefined> {
   const page = Math.floor(window.offset / archive.root.pageSize);
   if (isHeight(id)) return archive.block(Number(id), page);
@@ -33,7 +36,7 @@ async function findBlock(id: string, window: Window, archive: Archive): Promise<
   return blocks.find((block) => block?.hash === id);
 }
 
-/** True for the entry of a block. The entry of a transaction has at least one record. */
+/** True for the entry of a block, which has no records. The entry of a transaction has at least one. */
 const isBlock = ({ count }: TableEntry): boolean => count === 0;
 
 async function windowOfBlock(block: ArchivedBlock, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {

@@ -1,6 +1,6 @@
 /**
- * Maps windows to pages. A list's total is known only after one of its pages was read, so this takes two steps.
- * `firstRead` returns the page to try, and `secondRead` returns the next page, if the window needs it. An answer never
+ * Maps windows to pages, in two steps, because the total of a list is known only after one of its pages was read.
+ * `firstRead` returns the page to try. `secondRead` returns the next page, if the window needs it. An answer never
  * reads more than two existing pages.
  */
 import type { PageId } from './filePaths.ts';
@@ -14,8 +14,9 @@ export function exactPage(window: Window, site: Site): PageId | undefined {
 }
 
 /**
- * Returns the smallest page that covers the window. If none does, returns the page of the largest size in which the
- * window begins. Smaller pages take less to read: 20 records instead of 1,000 for a window of 5.
+ * Returns the smallest page that covers the window, because a smaller page takes less time to read: 20 records instead
+ * of 1,000 for a window of 5. If no page covers the window, returns the page of the largest size in which the window
+ * begins.
  */
 export function firstRead(window: Window, site: Site): PageId {
   for (const limit of site.pageSizes) {
@@ -26,12 +27,14 @@ export function firstRead(window: Window, site: Site): PageId {
   return { limit, offset: Math.floor(window.offset / limit) * limit };
 }
 
-/** Returns the page after `first` when the window extends into it and the list has that many records. */
+/** Returns the page after `first`, if the window and the list extend into this page. */
 export function secondRead(window: Window, first: PageId, total: number): PageId | undefined {
   const next = first.offset + first.limit;
   const end = Math.min(window.offset + window.limit, total);
   return end > next ? { limit: first.limit, offset: next } : undefined;
 }
 
-/** Returns the first page, which every list in the data has. It has the total if the tried page does not exist. */
+/**
+ * Returns the first page, which every existing list has. Its total says whether a missing page is past the list's end.
+ */
 export const fallbackPage = (site: Site): PageId => ({ limit: defaultLimit(site), offset: 0 });
