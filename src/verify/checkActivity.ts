@@ -1,6 +1,6 @@
 /**
- * Verifies the lists of activity of an archive: computes from the pages of the blocks which list has which records.
- * Compares sums of fingerprints, because the pointers of a level may not fit into memory.
+ * Verifies the lists of activity of an archive: computes from the pages of the blocks which records each list must
+ * have. Compares only sums of fingerprints of the pointers, because the pointers of a level may not fit into memory.
  */
 import { createHash } from 'node:crypto';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -29,16 +29,16 @@ function keyOf(text: string): ListKey {
 const MOST_KEYS = 10_000;
 
 /**
- * Expected contents of a level, computed from its blocks. `entries` has the entries of the table of names; none if the
- * archive has etchings.
+ * Expected content of a level, computed from its blocks. `entries` has the entries of the table of names. It is empty
+ * if the archive has etchings, because checkEtchings.ts then checks this table.
  */
 interface ExpectedLevel extends ExpectedEntries {
   /** Size of the pages of all blocks below the level, in bytes. */
   begin: number;
   readonly pointers: Fingerprints;
-  /** Positions of the first pages of the blocks, in bytes from the level's first page on. */
+  /** Position of the first page of each block, in bytes from the level's first page on. */
   readonly starts: number[];
-  /** Names and ids that `entries` has. */
+  /** Names and ids that were added to `entries`. */
   readonly names: Set<string>;
 }
 
@@ -47,7 +47,7 @@ export class ActivityVerification {
   readonly #archive: StoredArchive;
   readonly #lists: ListTables;
   readonly #levels: ExpectedLevel[];
-  /** Keys of runes, cached because most records are of few runes. */
+  /** Keys of runes by id. Cached, because a few runes have most of the records. */
   readonly #keys = new Map<string, ListKey>();
   /** Size of the pages of all blocks so far, in bytes. */
   #bytes = 0;
@@ -83,7 +83,7 @@ export class ActivityVerification {
     return lists?.activity === undefined ? undefined : new ActivityVerification(verification, archive, lists);
   }
 
-  /** Adds a block. Heights must ascend. `pages` has the length in bytes of each page with `pageSize` records. */
+  /** Adds a block. Heights must ascend. `pages` has the length of each of the block's pages, in bytes. */
   add(height: number, records: readonly Activity[], pages: readonly number[]): void {
     const level = this.#levels.find(({ first, last }) => height >= first && height <= last);
     if (level === undefined) return;
@@ -161,11 +161,11 @@ export class ActivityVerification {
   }
 }
 
-/** True if pointer `a` comes before `b` in a list: in a newer block, or earlier in the same block. */
+/** True if pointer `a` must come before `b` in a list: its record is in a newer block, or earlier in the same block. */
 function isBefore(a: Pointer, b: Pointer, starts: readonly number[]): boolean {
   const [newer, older] = [blockOf(a.position, starts), blockOf(b.position, starts)];
   return newer !== older ? newer > older : a.position !== b.position ? a.position < b.position : a.record < b.record;
 }
 
-/** Returns the number of the level's blocks that begin at or before a position. Newer blocks have higher numbers. */
+/** Returns the number of the level's blocks that begin at or before a position. A newer block has a higher number. */
 const blockOf = (position: number, starts: readonly number[]): number => countBefore(starts.length, (i) => (starts[i] ?? 0) <= position);

@@ -52,7 +52,7 @@ export class ArchiveVerification {
     this.#verification = verification;
     this.#archive = archive;
     this.#limit = maximumLimit(site);
-    // Layout `files` needs no table of ids.
+    // Layout `files` has no table of ids, so there are no levels of it to check.
     const ranges = site.layout === 'files' ? [] : levelRanges(site.tip, archive.root);
     this.#ids = ranges.map((range) => ({ ...range, entries: new Fingerprints() }));
   }
@@ -64,7 +64,10 @@ export class ArchiveVerification {
     return pages;
   }
 
-  /** Renders the pages and directory lines of a block again, and compares them. Returns the lengths of stored pages. */
+  /**
+   * Renders the pages and directory lines of a block again, and compares them with the stored ones. Returns the lengths
+   * of the stored pages, in bytes.
+   */
   add(batch: Batch, block: BatchBlock): number[] {
     const { findings } = this.#verification;
     const limit = this.#limit;
@@ -108,7 +111,7 @@ export class ArchiveVerification {
     }
   }
 
-  /** Checks what depends on all blocks: segments, table of ids and root. Call it after `add` of every block. */
+  /** Checks segments, table of ids and root, which depend on all blocks. Call it after `add` of every block. */
   finish(): void {
     const { findings, site } = this.#verification;
     const { root, name } = this.#archive;

@@ -1,6 +1,6 @@
 /**
- * Verifies balances and holders: makes their documents again from records and etchings, as a full build does. Compares
- * the result with the documents of the archive.
+ * Verifies balances and holders: makes their documents again from records and etchings, as a full build does, and
+ * compares these documents with those of the archive.
  */
 import { columns, type Table } from '../duckdb/table.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -15,7 +15,10 @@ import { comparedLevels } from './compareLevels.ts';
 import type { RecordTables } from './recordTables.ts';
 import type { Verification } from './verification.ts';
 
-/** Compares all documents. `etchings` has the etchings of the output, and `tables` all its records. */
+/**
+ * Compares all documents of balances, holders and outputs. `etchings` has the etchings of the output, and `received`
+ * and `records` have its records. Adds a finding for each difference.
+ */
 export async function verifyBalances(
   verification: Verification,
   archive: StoredArchive,

@@ -1,7 +1,8 @@
 /**
  * Verifies the files of changes: makes them again from the records of the newest blocks. The records do not say which
- * outputs were spent. So these are compared with the outputs of the mirror: a spent output received runes and is not
- * unspent, and an output that one of these blocks made is either unspent or spent by one of them.
+ * outputs were spent. So checks the spent outputs in the files against the outputs of the mirror. A spent output must
+ * have received runes, and must not be unspent. An output that a block of the files made must be unspent, or spent by a
+ * block of the files.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -20,9 +21,9 @@ import type { Verification } from './verification.ts';
 export class ChangesVerification {
   readonly #verification: Verification;
   readonly #schemas: ReturnType<typeof changesSchemas>;
-  /** The blocks that must have files, ascending. */
+  /** The blocks that must have files, sorted by height. */
   readonly #points: readonly Point[];
-  /** The block below the first of them, if its hash is known. */
+  /** The block below `#points`, if its hash is known. */
   readonly #below: Point | undefined;
   readonly #listed: ListedChanges[] = [];
   /** Outpoints that the blocks make and spend. */
@@ -39,7 +40,7 @@ export class ChangesVerification {
     const known = new Map(blocks.slice(-count - 1).map(({ height, hash }) => [height, hash]));
     const listed = this.#read(CHANGES_INDEX_PATH, this.#schemas.ChangesIndex)?.blocks ?? [];
     const below = listed[0] && this.#read(changesPath(listed[0].height), this.#schemas.Changes)?.previous;
-    // Only these files name blocks without records.
+    // Blocks without records are taken from the files themselves, because no other file has their hashes.
     const empty = [...(below === undefined ? [] : [below]), ...listed].filter(
       ({ height }) => !known.has(height) && height <= site.tip && height >= site.tip - count,
     );
@@ -58,14 +59,14 @@ export class ChangesVerification {
     }
   }
 
-  /** Compares the file of a block with its records. Heights must ascend. Skips older blocks. */
+  /** Compares the file of a block with the block's records. Heights must ascend. Skips blocks that need no file. */
   add(height: number, records: readonly Activity[]): void {
     if (height < (this.#points[0]?.height ?? Number.POSITIVE_INFINITY)) return;
     this.#addEmpty(height);
     this.#compare(records);
   }
 
-  /** Compares the files of blocks without records below a height. */
+  /** Compares the files of the next blocks below a height, which have no records. */
   #addEmpty(height: number): void {
     while ((this.#points[this.#listed.length]?.height ?? height) < height) this.#compare([]);
   }
@@ -103,7 +104,7 @@ export class ChangesVerification {
       made: JSON.stringify(made),
       spent: hasSpent ? JSON.stringify(list(spent)) : undefined,
     };
-    // Only the file says that its list of spent outputs was cut.
+    // A cut list of spent outputs is believed, because the complete list is unknown here.
     isCut ||= file?.more === true && spent.length === most;
     this.#isCut ||= isCut;
     const previous = at === 0 ? this.#below : this.#points[at - 1];
@@ -127,7 +128,10 @@ export class ChangesVerification {
     if (manifest.changes?.sha256 !== digestOf(index)) findings.add(`${MANIFEST_PATH} has another SHA-256 than ${CHANGES_INDEX_PATH}`);
   }
 
-  /** Compares made and spent outputs with those of the archive, which `verifyOutputs` has read into the store. */
+  /**
+   * Compares made and spent outputs with the outputs of the archive, which `verifyOutputs` must have read into the
+   * store.
+   */
   async checkSpent(received: Received): Promise<void> {
     const { findings } = this.#verification;
     if (!this.#hasSpent && this.#listed.length > 0) findings.add('the files of changes lack spent outputs, which the data has');

@@ -1,8 +1,8 @@
 /**
  * Verifies etchings: counts mints and burns again from the records, and renders every etching of every level again. A
- * level has the etchings that changed in its blocks, as of its last block. So a level is checked when all its blocks,
- * but no later block, were counted. Other values of an etching cannot be checked, because an output does not have the
- * runes table.
+ * level has the etchings that changed in its blocks, as they are after its last block. So a level is checked at the
+ * moment when all its blocks, but no later blocks, were counted. Other values of an etching cannot be checked, because
+ * the output does not contain the runes table.
  */
 import type { Manifest } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
@@ -27,7 +27,7 @@ type Facts = NonNullable<NonNullable<Manifest['lists']>['etchings']>;
 /** An etching as read from its JSON, without counts. */
 type ReadEtching = Omit<Etching, 'counts'>;
 
-/** A level whose etchings were compared with the records. */
+/** A level after its etchings were compared with the records. */
 interface CheckedLevel extends LevelRange {
   /** Keys of the etchings in the level. */
   readonly keys: readonly string[];
@@ -44,7 +44,7 @@ export class EtchingsVerification {
   readonly #lists: ListTables;
   readonly #facts: Facts;
   readonly #recount = new SupplyRecount();
-  /** Levels of which some blocks were not counted yet, the lowest first. */
+  /** Levels that are not checked yet, because some of their blocks were not counted. The lowest comes first. */
   readonly #left: LevelRange[];
   readonly #levels: CheckedLevel[] = [];
 
@@ -108,13 +108,13 @@ export class EtchingsVerification {
     return undefined;
   }
 
-  /** Counts the records of a block. Heights must ascend. */
+  /** Counts the records of a block, after checking the levels that end below it. Heights must ascend. */
   add(height: number, records: readonly Activity[]): void {
     this.#checkBelow(height);
     this.#recount.add(records);
   }
 
-  /** Checks the etchings. Call it after `add` of every block. */
+  /** Checks the remaining levels, the order of etchings, and their names. Call it after `add` of every block. */
   async finish(): Promise<void> {
     const { findings } = this.#verification;
     this.#checkBelow(Number.POSITIVE_INFINITY);
@@ -195,12 +195,15 @@ export class EtchingsVerification {
     if (renderEtching({ ...etching, counts }, dialect, tip) !== json) throw new Error(`${etching.id} does not match its records`);
   }
 
-  /** Begins with the counts of an etching in the start, which the digest of the start proves (checkLedgerDigest.ts). */
+  /**
+   * Begins with the counts that the etching has in the start. The digest of the start proves them
+   * (checkLedgerDigest.ts).
+   */
   #begin(etching: ReadEtching, counts: Counts): void {
     this.#recount.begin(etching.id, { ...counts, minted: mintedUnits(etching, counts.mints) });
   }
 
-  /** True when an etching changed in the blocks of a level. */
+  /** True if an etching changed in the blocks of a level, so that the level must have it. */
   #hasChanged(etching: ReadEtching, { first, last, touched }: CheckedLevel): boolean {
     if (etching.block_height > last) return false;
     if (etching.block_height >= first) return true;
@@ -222,7 +225,7 @@ function hasMoved(etching: ReadEtching, from: number, to: number): boolean {
   );
 }
 
-/** Checks the order of etchings, and finds out whether they can have counts. */
+/** Checks the order of etchings, and whether the data allows their counts of mints and burns. */
 class EtchingList {
   readonly #verification: Verification;
   readonly #heights: ReadonlySet<number>;
@@ -258,13 +261,15 @@ class EtchingList {
     this.#lowest = Math.min(this.#lowest, height);
   }
 
-  /** True if the output has all mints and burns of these etchings, as far as the manifest lists the read blocks. */
+  /**
+   * True if the output has all mints and burns of these etchings, according to the list of read blocks in the manifest.
+   */
   isComplete(): boolean {
     const { manifest, blocks, site } = this.#verification;
     if (!this.#hasFirst || !this.#hasBlocks) return false;
     const read = joinRuns((manifest.sources ?? []).flatMap((source) => source.blocks));
     const first = read[0]?.[0];
-    // The start has the records up to its block, and there are no records of these blocks.
+    // The counts of the start include the records up to its block, so the output must not have records of these blocks.
     if (this.#start >= 0 && (first !== this.#start + 1 || (blocks[0]?.height ?? first) < first)) return false;
     if (first === undefined) return true;
     const low = Math.max(first, this.#lowest);

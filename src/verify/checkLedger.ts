@@ -1,7 +1,7 @@
 /**
- * Verifies that records add up. In rows from a node, no rune appears or vanishes within a transaction, and no address
- * sends more than it received. Only the second check finds a wrong sender in files of pages. Records of other sources
- * may be wrong in known ways (docs/rows.md), so their runes cause no finding.
+ * Verifies that records add up. In rows from a node, every transaction conserves every rune, and no address sends more
+ * than it received. Only the check of addresses can find a wrong sender in pages. Records of other sources have known
+ * faults (docs/rows.md), so their runes cause no finding.
  */
 import { text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
@@ -23,22 +23,22 @@ interface Moves {
   received: bigint;
   sent: bigint;
   /**
-   * Units of burn records without an address. They were minted or premined but not received, or scripts without an
-   * address had them.
+   * Units of burn records without an address. They come from a mint or a premine of the same transaction, or from
+   * scripts without an address.
    */
   burned: bigint;
   /** Units that scripts without an address received, minus the units that they sent. */
   unaddressed: bigint;
 }
 
-/** True if all records come from a node. */
+/** True if all records of the mirror come from a node. */
 export const isFromNode = ({ sources = [], lists }: Verification['manifest']): boolean =>
   lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
 
-/** Checks each transaction of records from a node. Only a node has rows of all scripts without an address. */
+/** Checks each transaction of records from a node. Other sources lack rows of scripts without an address. */
 export class TransactionsVerification {
   readonly #verification: Verification;
-  /** Units of each rune that scripts without an address have. */
+  /** Units that scripts without an address hold, by rune. */
   readonly #unaddressed = new Map<string, bigint>();
   /** Premines of runes, in smallest units. Undefined if the mirror has no etchings. */
   readonly #premines: ReadonlyMap<string, bigint> | undefined;
@@ -52,7 +52,7 @@ export class TransactionsVerification {
     return new TransactionsVerification(verification, await etchings?.premines());
   }
 
-  /** Adds outputs that the mirror begins with. Other outputs are added with the transactions that make them. */
+  /** Adds outputs of the start. The records of transactions add all other outputs. */
   begin(received: readonly Activity[]): void {
     for (const { rune, address, amount = '0' } of received)
       if (address === undefined) this.#unaddressed.set(rune.id, (this.#unaddressed.get(rune.id) ?? 0n) + BigInt(amount.replace('.', '')));
@@ -78,7 +78,7 @@ export class TransactionsVerification {
     }
   }
 
-  /** Checks that outputs receive all units that are sent or `made` (minted or premined), except burned units. */
+  /** Checks that outputs receive all units that are sent or `made` (minted or premined), except the burned units. */
   #conserve({ rune, place, received, sent, burned, unaddressed }: Moves, made: bigint): void {
     const unreceived = made + sent - received;
     if (unreceived < 0n || unreceived > burned) {
@@ -91,7 +91,10 @@ export class TransactionsVerification {
     if (change !== 0n) this.#unaddressed.set(rune, (this.#unaddressed.get(rune) ?? 0n) + change);
   }
 
-  /** Checks that scripts without an address send no more than they received. Needs all blocks since the first rune or the start. */
+  /**
+   * Checks that scripts without an address send no more than they received. The mirror must have all blocks since the
+   * first rune or the start.
+   */
   finish(): void {
     for (const [rune, units] of this.#unaddressed) {
       if (units >= 0n) continue;
@@ -133,8 +136,8 @@ const mixed = (records: Changing): string => `SELECT rune_id FROM ${records} WHE
   GROUP BY rune_id HAVING count(DISTINCT strlen(split_part(amount, '.', 2))) > 1`;
 
 /**
- * Finds balances below zero. For records from a node, adds findings and returns nothing. Otherwise returns the runes.
- * `records` must have all blocks from the first block with runes on, or the outputs of the start.
+ * Finds balances below zero. For records from a node, adds findings and returns an empty list. Otherwise returns the
+ * runes. `records` must begin at the first block with runes, or with the outputs of the start.
  */
 export async function verifySums({ manifest, findings, store }: Verification, records: Changing): Promise<readonly Unbalanced[]> {
   const sums = sumsOf('units', `CASE operation WHEN 'receive' THEN 1 ELSE -1 END`);

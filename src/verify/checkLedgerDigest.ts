@@ -1,6 +1,6 @@
 /**
- * Verifies the digests of the ledger. The documents from which they are made were compared with the records, so this
- * check makes the digests again from the same documents.
+ * Verifies the digests of the ledger. Computes them again from the documents of the archive: other checks have already
+ * compared these documents with the records.
  */
 import { areFromNode, digestOf } from '../engine/archive/ledgerDigest.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -24,7 +24,8 @@ export async function verifyLedger({ manifest, blocks, findings, site }: Verific
   const heights = lowerEnds(lists.tip, lists).filter((height) => height >= (lists.start?.height ?? firstHeight));
   if (points.map(({ height }) => height).join() !== heights.join()) findings.add(`${path} has digests of the ledger at wrong blocks`);
   const hashes = new Map(blocks.map(({ height, hash }) => [height, hash]));
-  // No record proves the start, but its documents must give the digest that other mirrors have for this block.
+  // No record proves the ledger of the start. But its documents must have the digest in `start`, which other mirrors
+  // have for the same block.
   const start = lists.start === undefined || points.some(({ height }) => height === lists.start?.height) ? [] : [lists.start];
   for (const { height, hash, digest } of [...start, ...points]) {
     if (!heights.includes(height) && height !== lists.start?.height) continue;

@@ -1,6 +1,6 @@
 /**
- * Verifies published rows: the list of their files, the bytes and rows of each file, and that rows and pages have the
- * same records, by the digests of blocks.
+ * Verifies published rows: the list of their files, and the bytes and rows of each file. Compares rows with pages by
+ * the digests of blocks.
  */
 import { join } from 'node:path';
 import { rowsIndex } from '../contract/rowsSchemas.ts';
@@ -14,7 +14,10 @@ import { contentOf, formFault, ledgerForm, RUNES, stampOf, type TableForm } from
 import { rangeOfHeight, rowsIndexFile } from '../rows/rowsIndex.ts';
 import type { Verification } from './verification.ts';
 
-/** Compares rows with the blocks, whose digests must already match their pages. Returns the paths of the files of rows. */
+/**
+ * Compares rows with the digests of the blocks. The caller must have compared these digests with the pages. Returns the
+ * paths of the files of rows.
+ */
 export async function verifyRows(verification: Verification): Promise<string[]> {
   const { root, manifest, blocks, findings, own, progress, store } = verification;
   const name = manifest.rows?.index ?? '';
@@ -58,7 +61,7 @@ export async function verifyRows(verification: Verification): Promise<string[]> 
     own.file(name, index.content);
     return [runesPath, ...files.map((file) => rowFilePath(file.first, file.last, file.sha256))];
   } catch (error) {
-    // A lack of memory or disk space is not a fault of the files.
+    // A BuildError means a lack of memory or disk space, which is not a fault of the files.
     if (error instanceof BuildError) throw error;
     findings.add(`${name}: ${messageOf(error).split('\n')[0]}`);
     return [];
@@ -67,7 +70,7 @@ export async function verifyRows(verification: Verification): Promise<string[]> 
   }
 }
 
-/** Reads a file. Rejects if it is missing, or does not have the form. */
+/** Reads a file of rows or runes. Rejects if the file is missing, or does not have the columns and order of `form`. */
 async function factsOf(path: string, form: TableForm, { root, store }: Verification) {
   const stamp = await stampOf(join(root, path));
   if (stamp === undefined) throw new Error(`${path} is missing`);

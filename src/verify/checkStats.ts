@@ -1,4 +1,4 @@
-/** Counts the stats again from the records of the blocks, and makes the stats files that the output must have. */
+/** Computes the stats again from the records of the blocks, and makes the stats files that the output must have. */
 import type { BlockStats, RuneStats } from '../contract/statsSchemas.ts';
 import type { FileSink } from '../engine/render/pageFiles.ts';
 import { mostActive, noCounts, RuneTotals, statsOfAll } from '../output/stats/blockStats.ts';
@@ -46,7 +46,7 @@ export class Recount {
     this.#blocks.push(block);
   }
 
-  /** Runes of all records, in any order. Complete after `finish`. */
+  /** Runes of all records, in no particular order. Complete only after `finish`. */
   get runes(): Iterable<RuneStats> {
     return this.#totals.all;
   }

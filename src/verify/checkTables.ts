@@ -1,6 +1,6 @@
 /**
- * Verifies sorted tables. Compares sums of fingerprints, one of a level's entries and one computed from the blocks. The
- * entries themselves do not fit into memory.
+ * Verifies sorted tables. The entries of a level may not fit into memory. So compares two sums of fingerprints: one of
+ * the stored entries, and one of the entries computed from the blocks.
  */
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { entriesOf } from '../engine/archive/tableWriter.ts';
@@ -19,15 +19,15 @@ import { nameKeyOf } from '../lists/nameTable.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import { type Findings, orFinding } from './findings.ts';
 
-/** Fingerprints have 48 bits, so that a number has the exact sum of two. */
+/** Fingerprints have 48 bits, so that a JavaScript number represents the sum of two exactly. */
 const MODULUS = 2 ** 48;
 
-/** Number of some entries, and sum of their fingerprints. */
+/** Number and sum of the fingerprints of a set of entries. The order in which entries are added does not matter. */
 export class Fingerprints {
   count = 0;
   #sum = 0;
 
-  /** Adds an entry, whose numbers have at most 53 bits. */
+  /** Adds an entry. Its numbers must have at most 53 bits. */
   add(entry: readonly number[]): void {
     let [a, b] = [0x811c9dc5, 0x9747b28c];
     for (const value of entry) {
@@ -45,7 +45,7 @@ export class Fingerprints {
   }
 }
 
-/** Computes the last step of MurmurHash3, which spreads 32 bits. */
+/** Computes the last step of MurmurHash3: each bit of the input changes about half of the 32 bits of the result. */
 function mixed(bits: number): number {
   let hash = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
@@ -67,8 +67,9 @@ interface NamedRune {
 }
 
 /**
- * Adds the entries of a rune in the table of names (lists/nameTable.ts). `ordinal` is the position of its etching; 0
- * without etchings. `known` has the names and ids that were added. It is needed only if a rune may be added again.
+ * Adds the entries that a rune has in the table of names (lists/nameTable.ts). `ordinal` is the position of its
+ * etching, or 0 without etchings. If the same rune may be added again, give `known`, which remembers the added names
+ * and ids.
  */
 export function addNames({ id, number, name }: NamedRune, ordinal: number, entries: Fingerprints, known?: Set<string>): void {
   const [height = 0, first = 0] = RUNE_ID.exec(id)?.slice(1).map(Number) ?? [];
@@ -80,7 +81,7 @@ export function addNames({ id, number, name }: NamedRune, ordinal: number, entri
   }
 }
 
-/** Compares the levels of a table with the entries that they must have. `what` is the name of the table in findings. */
+/** Compares the levels of a table with the entries that the levels must have. `what` names the table in findings. */
 export function checkTable(
   what: string,
   levels: readonly Level[],
@@ -135,7 +136,7 @@ export function checkFiles(level: Level, archive: StoredArchive, findings: Findi
     findings.add(`the tables of the blocks ${level.first} to ${level.last} have a wrong number of files`);
 }
 
-/** True if `a` sorts after `b`, by the first number that differs. False if they are equal. */
+/** True if entry `a` sorts after entry `b`. The first number that differs decides. False if they are equal. */
 export function isAbove(a: readonly number[], b: readonly number[]): boolean {
   for (const [i, value] of a.entries()) if (value !== b[i]) return value > (b[i] ?? 0);
   return false;

@@ -1,7 +1,8 @@
 /**
  * Verifies unspent outputs. The pages do not say which outputs were spent, so two other facts are checked. Every output
- * has the runes that its records say. All outputs of an address add up to its balances, rune by rune. So no check finds
- * two swapped outputs of an address with the same runes and amounts.
+ * must have the runes that its records say. And for each rune, all outputs of an address must add up to the address's
+ * balance. So if two outputs of an address have the same runes and amounts, no check finds out that the wrong one is
+ * listed as spent.
  */
 import { join } from 'node:path';
 import { LineFile } from '../disk/lineFile.ts';
@@ -22,7 +23,7 @@ import { comparedLevels } from './compareLevels.ts';
 import { PULL_ANEW } from './findings.ts';
 import type { Verification } from './verification.ts';
 
-/** Columns of outputs, with a row for each of their runes. */
+/** Columns of a table that has a row for each rune of an output. */
 export const OUTPUT_COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
 
 /** OUTPUT_COLUMNS, as columns of a table. */
@@ -30,10 +31,13 @@ export const RECEIVED = {
   ...columns('output VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT'),
   ...columns('timestamp BIGINT, address VARCHAR, rune VARCHAR, units VARCHAR'),
 } as const;
-/** Runes that outputs received. Units have decimals. */
+/** Runes that outputs received. `units` is a decimal string in units of the rune. */
 export type Received = Table<typeof RECEIVED>;
 
-/** Adds the runes that outputs received. `records` is SQL with OUTPUT_COLUMNS and `operation`. Skips NULL outputs. */
+/**
+ * Adds the runes that outputs received to `received`. `records` is SQL that has OUTPUT_COLUMNS and `operation`. Skips
+ * records without an output.
+ */
 export const loadReceived = (records: string, received: Received, store: Store): Promise<void> =>
   store.run(`INSERT INTO ${received}
     SELECT * EXCLUDE (operation) REPLACE (coalesce(units, '0') AS units) FROM ${records} WHERE "output" IS NOT NULL`);
@@ -42,8 +46,8 @@ export const loadReceived = (records: string, received: Received, store: Store):
 type OutputLists = ListTables & { readonly outputs: OutputTables };
 
 /**
- * Compares the outputs of an archive with the records up to its tip. `limits` has the limits with which its lists were
- * made. Throws a ChangedArchiveError when a file is damaged.
+ * Compares the outputs of an archive with the records up to the archive's tip. `limits` are the limits with which the
+ * build made the lists. Throws a ChangedArchiveError if a file is damaged.
  */
 export async function verifyOutputs(
   verification: Verification,
@@ -87,8 +91,8 @@ export async function verifyOutputs(
 }
 
 /**
- * Checks which outputs the newest blocks make and spend. `lines` has their kind and outpoint; `isCut` if some are missing.
- * Call it after `verifyOutputs` without findings.
+ * Checks the outputs that the newest blocks make and spend. `lines` has their kind and outpoint. `isCut` says that
+ * `lines` lacks some of them. Call it only after `verifyOutputs` ran without findings.
  */
 export async function verifySpent(lines: string, isCut: boolean, received: Received, verification: Verification): Promise<void> {
   const of = (kind: string) => `(SELECT "output" FROM ${lines} WHERE kind = '${kind}')`;
@@ -102,7 +106,7 @@ export async function verifySpent(lines: string, isCut: boolean, received: Recei
   await addFirst(sql, 'the files of changes are wrong about whether the output', ' was spent', verification);
 }
 
-/** Adds a finding about the first row of a query. */
+/** Adds a finding about the smallest `name` that a query returns. Adds none if the query returns no rows. */
 async function addFirst(sql: string, before: string, after: string, { findings, store }: Verification, advice?: string): Promise<void> {
   const [row] = await store.rows(`SELECT min(name) AS name FROM (${sql}) HAVING count(*) > 0`, { name: text });
   if (row !== undefined) findings.add(`${before} ${row.name}${after}`, advice);
@@ -110,7 +114,8 @@ async function addFirst(sql: string, before: string, after: string, { findings, 
 
 /**
  * Makes three tables from the documents by outpoint: `read_outputs` (a row for each rune of an unspent output),
- * `read_values` (made outputs) and `read_spent`. Returns false if a build cannot have made one of the documents.
+ * `read_values` (outputs that levels make) and `read_spent` (outputs that levels spend). Returns false if a document is
+ * not one that a build makes.
  */
 async function readOutputs({ scratch, store }: Verification, archive: StoredArchive, { outputs }: OutputTables): Promise<boolean> {
   const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));

@@ -6,8 +6,9 @@ import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import type { Findings } from './findings.ts';
 
 /**
- * Returns a function with which the writers of lists begin a level. The level compares documents instead of writing
- * them. `tables` has the levels of the archive by kind of list. In findings, `what` comes before the key of a document.
+ * Returns a function for the code that writes lists: it begins a level. This level compares documents instead of
+ * writing them. `tables` has the levels of the archive by kind of list. `what` names the documents of each kind in
+ * findings.
  */
 export const comparedLevels =
   <Kind extends string>(
@@ -22,7 +23,7 @@ export const comparedLevels =
     return new ComparedLevel(level, archive, (key) => findings.add(`${wrong} ${key.split(' ')[0]}`));
   };
 
-/** Compares expected documents with the documents of an archive's level, up to the first difference. */
+/** Compares expected documents with the documents of an archive's level. Reports only the first difference. */
 class ComparedLevel implements LevelWriter {
   readonly #level: DocumentLevel | undefined;
   readonly #documents: Iterator<StoredDocument>;

@@ -1,6 +1,6 @@
 /**
- * Compares the lists of several mirrors. Files with equal names are equal. Other files are read, because their bytes
- * also depend on the version of zlib.
+ * Compares the lists of several mirrors. Files with equal names are equal. Files with other names may still have the
+ * same text, because their bytes also depend on the version of zlib. So their texts are compared.
  */
 import { createHash } from 'node:crypto';
 import type { Manifest } from '../contract/schemas.ts';
@@ -17,11 +17,11 @@ export interface ListedMirror {
   readonly files: ArchiveFiles;
 }
 
-/** Levels of a list with equal heights and different content. */
+/** A level of a list that has the same heights in several mirrors, but different content. */
 interface DifferentLevel {
   readonly list: string;
   readonly range: LevelRange;
-  /** What identifies the content of a level, by the index of its mirror. */
+  /** Identifiers of the content of the level (`contentsOf`), by index of the mirror. */
   readonly contents: ReadonlyMap<number, string>;
 }
 
@@ -32,10 +32,13 @@ export interface ComparedLists {
   readonly compared: readonly number[];
 }
 
-/** The list whose documents name pages of the levels below. Mirrors with different starts have other levels there. */
+/**
+ * The list whose documents refer to pages of lower levels. So the content of a level depends on the start of the
+ * mirror.
+ */
 const BY_PAGE = 'outputs of addresses';
 
-/** The lists in the form of documents. All other lists follow from these and from the blocks. */
+/** The lists that are stored as documents. All other lists follow from these lists and from the blocks. */
 const LISTS: Readonly<Record<string, (lists: ListTables) => readonly DocumentLevel[] | undefined>> = {
   etchings: ({ etchings }) => etchings?.levels,
   balances: ({ balances }) => balances?.addresses,
@@ -48,13 +51,13 @@ interface OpenedLevel {
   readonly mirror: number;
   readonly level: DocumentLevel;
   readonly archive: Archive;
-  /** Height of the start on which the content depends; -1 if there is none. */
+  /** Height of the start on which the content depends. -1 if it does not depend on a start. */
   readonly below: number;
 }
 
 /**
- * Compares levels of equal heights. Lists of another dialect, with other pages or from another start than those of the
- * first mirror with lists are not compared. Rejects with an ArchiveError if a file is missing or damaged.
+ * Compares levels of equal heights. Skips mirrors whose lists have another dialect, page size or start than the lists
+ * of the first mirror with lists. Rejects with an ArchiveError if a file is missing or damaged.
  */
 export async function compareLists(mirrors: readonly ListedMirror[]): Promise<ComparedLists> {
   const all = await Promise.all(mirrors.map(openLists));
@@ -74,7 +77,9 @@ export async function compareLists(mirrors: readonly ListedMirror[]): Promise<Co
   return { different, compared: opened.map(({ mirror }) => mirror) };
 }
 
-/** Opens the lists of a mirror, and describes their form. Undefined for a mirror without lists. */
+/**
+ * Opens the lists of a mirror. Only lists with the same `form` can be compared. Undefined for a mirror without lists.
+ */
 async function openLists({ manifest, files }: ListedMirror): Promise<{ archive: Archive; lists: ListTables; form: string } | undefined> {
   const { listRoot, dialect } = siteOf(manifest);
   const archive = listRoot && (await Archive.open(listRoot, files));
@@ -83,7 +88,10 @@ async function openLists({ manifest, files }: ListedMirror): Promise<{ archive: 
   return archive && lists && { archive, lists, form: `${dialect} ${lists.page} ${start}` };
 }
 
-/** Returns what identifies the content of each mirror's level: names of files if all are equal, else a hash of the text. */
+/**
+ * Returns an identifier of the content of each mirror's level: the names of its files if they are the same in all
+ * mirrors, otherwise a hash of its text.
+ */
 async function contentsOf(levels: readonly OpenedLevel[]): Promise<Map<number, string>> {
   const byNames = groupBy(levels, ({ level: { files } }) => files.map(({ file }) => file).join(' '));
   const contents = new Map<number, string>();

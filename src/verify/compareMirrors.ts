@@ -1,6 +1,6 @@
 /**
- * Compares several mirrors: their blocks by their digests, and their lists. Reports which mirrors agree, and by which
- * rules each made its rows.
+ * Compares several mirrors: their blocks by the digests of blocks, and their lists. Reports which mirrors agree, and
+ * which rules made the rows of each mirror.
  */
 import { closeSync, existsSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,13 +21,13 @@ import { DEFAULTS } from '../pull/pullRequest.ts';
 import { compareLists, type ListedMirror } from './compareListsOfMirrors.ts';
 import { VerificationError } from './findings.ts';
 
-/** Maximum number of heights to show of each list of blocks. Others are only counted. */
+/** Maximum number of ranges of heights to show in a list of blocks. */
 const SHOWN = 10;
 
 /** Another mirror: a folder, or the URL before `/runes/v1`. */
 export type Other = string | URL;
 
-/** Parses --against. Throws a UsageError for a URL that cannot be a mirror's. */
+/** Parses --against. Throws a UsageError for a URL that cannot be the URL of a mirror. */
 export function parseAgainst(text: string): Other {
   if (!/^[a-z]+:\/\//.test(text)) {
     if (/^[a-z0-9.-]+:[0-9]+(?:\/|$)/i.test(text) && !existsSync(text))
@@ -76,7 +76,7 @@ export const filesIn = (root: string): ArchiveFiles => ({
 
 /**
  * Compares the blocks and the lists of at least two mirrors. Logs the result. Throws a VerificationError if a block
- * that all have differs, or a list: it says which mirrors agree, and in which blocks they differ.
+ * that all mirrors have differs, or a list: the error says which mirrors agree, and in which blocks they differ.
  */
 export async function compareMirrors(mirrors: readonly Compared[], log: Log): Promise<void> {
   const names = mirrors.map(({ name }) => name);
@@ -109,8 +109,8 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
 }
 
 /**
- * Compares the digests of ledgers, also those of starts, after each block for which several mirrors have one. Describes
- * which mirrors agree.
+ * Compares the digests of ledgers, also of starts, after each block for which several mirrors have a digest. Returns
+ * texts that say which mirrors agree.
  */
 function compareLedgers(
   mirrors: readonly Compared[],
@@ -132,9 +132,9 @@ function compareLedgers(
 interface ComparedBlocks {
   /** Heights that all mirrors have. */
   readonly common: readonly number[];
-  /** Those of `common` whose records differ, ascending. */
+  /** Heights of `common` whose records differ, ascending. */
   readonly different: readonly number[];
-  /** What is to say about the mirrors; empty if they have the same blocks. */
+  /** Lines for the user about the differences. Empty if the mirrors have the same blocks. */
   readonly details: readonly string[];
 }
 
@@ -159,14 +159,17 @@ function compareBlocks(mirrors: readonly Compared[], names: readonly string[]): 
   return { common, different, details };
 }
 
-/** Returns which mirrors agree, such as `a = c ≠ b`. `has` returns what the mirror with an index has, if anything. */
+/**
+ * Returns a text that says which mirrors agree, such as `a = c ≠ b`. `has` returns the value to compare of the mirror
+ * with this index. Leaves out mirrors without a value.
+ */
 function groupsOf(names: readonly string[], has: (index: number) => string | undefined): string {
   const having = [...names.entries()].filter(([i]) => has(i) !== undefined);
   const groups = groupBy(having, ([i]) => has(i));
   return [...groups.values()].map((group) => group.map(([, name]) => name).join(' = ')).join(' ≠ ');
 }
 
-/** Returns the number of blocks, and the first ranges of their heights, which ascend. */
+/** Returns a text with the number of blocks and the first ranges of their heights. `heights` must ascend. */
 function listed(heights: readonly number[]): string {
   const runs = runsOf(heights.map((height) => ({ height }))).map(([first, last]) => (first === last ? `${first}` : `${first}..${last}`));
   return `${count(heights.length, 'block')}, ${runs.slice(0, SHOWN).join(', ')}${runs.length > SHOWN ? ' …' : ''}`;

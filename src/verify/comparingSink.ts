@@ -1,4 +1,4 @@
-/** A file sink that compares instead of writing: it checks that each file in the output has the expected content. */
+/** A file sink that does not write files: it checks that each file in the output has the expected content. */
 import { lstatSync } from 'node:fs';
 import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
 import { decompress } from '../engine/render/compress.ts';
@@ -12,7 +12,7 @@ import type { Findings } from './findings.ts';
 export class ComparingSink implements FileSink {
   readonly #root: string;
   readonly #findings: Findings;
-  /** Number and total size of the files that were found, without compressed files. */
+  /** Number and total size in bytes of the files that were found, without compressed files. */
   files = 0;
   bytes = 0;
   /** Number of compressed files that were found. */
@@ -72,7 +72,7 @@ export class ComparingSink implements FileSink {
     } catch (error) {
       if (!isAbsence(error)) throw error;
     }
-    // Without a hard link, `path` is a copy, because the file system has no hard links, or one of the two files is
+    // The two are not hard links of one file: the file system has no hard links, so `path` is a copy, or a file is
     // missing.
     const present = this.#read(path);
     if (present !== undefined && !present.equals(this.#readQuietly(target) ?? present)) {

@@ -1,8 +1,10 @@
-/** Counts mints and burns by rune again, from records. */
+/** Computes the numbers and amounts of mints and burns of each rune again, from records. */
 import type { Counts, Etching } from '../lists/etchings.ts';
 import type { Activity } from './readBlock.ts';
 
-/** Mints and burns of a rune so far. `decimals` is the number of decimals of all amounts; -1 if they differ. */
+/**
+ * Mints and burns of a rune so far. `decimals` is the number of decimals of its amounts; -1 if amounts differ in it.
+ */
 interface Sums {
   mints: number;
   burns: number;
@@ -32,7 +34,7 @@ export class SupplyRecount {
     }
   }
 
-  /** Begins with the counts of a rune up to a block, in place of the records up to this block. */
+  /** Sets the counts of a rune up to the start, instead of adding the records up to the start. */
   begin(rune: string, counts: Counts): void {
     this.#runes.set(rune, { ...counts, decimals: undefined });
   }

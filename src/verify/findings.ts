@@ -1,4 +1,4 @@
-/** Collects the findings of a verification, each about something wrong in the output. */
+/** Collects the findings of a verification. A finding says what is wrong in the output. */
 import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
 import { CliError, EXIT, messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
@@ -9,7 +9,7 @@ const BUILD_AGAIN = 'Build again with the same flags and --full, or remove the f
 export const PULL_ANEW =
   'The input has wrong rows, or lacks blocks. An older version of this program may have written it: pull anew into an empty folder, and build from that with --full.';
 
-/** Maximum number of findings to show. Others are only counted. */
+/** Maximum number of findings to show. Further findings are only counted. */
 const SHOWN = 20;
 
 export class Findings {
@@ -17,7 +17,7 @@ export class Findings {
   readonly #advice = new Set<string>();
   count = 0;
 
-  /** Adds a finding. `advice` says what to do about it, if building again does not help. */
+  /** Adds a finding. Give `advice` on what to do if building again does not help. */
   add(finding: string, advice = BUILD_AGAIN): void {
     this.count += 1;
     this.#advice.add(advice);

@@ -1,4 +1,4 @@
-/** Reads a block from its largest pages, into a batch as builds make it. */
+/** Reads a block from its pages of the largest size. Returns a batch in the form that builds render. */
 import { z } from 'zod';
 import { blockDigest, digestOfRecords } from '../contract/blockDigest.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
@@ -63,7 +63,7 @@ export function readBlock(
   return { ...toBatch(records, bytes, block, site), records };
 }
 
-/** Lists the block's pages of the largest size. Together they have all of its records. */
+/** Lists the block's pages of the largest size, which together have all of its records. */
 function largestPages({ records }: BlockDigest, site: Site): PageId[] {
   const limit = maximumLimit(site);
   if (site.layout === 'archive') return Array.from({ length: Math.ceil(records / limit) }, (_, i) => ({ limit, offset: i * limit }));

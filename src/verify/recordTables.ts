@@ -1,4 +1,4 @@
-/** Tables of records that change balances, from which verification makes balances and outputs again. */
+/** Tables of the records that change balances. The verification makes balances and outputs from them again. */
 import { join } from 'node:path';
 import { LineFile } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
@@ -10,7 +10,7 @@ import type { Verification } from './verification.ts';
 
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 
-/** Columns of records that change balances. Amounts have decimals. */
+/** Columns of records that change balances. `amount` is a decimal string in units of the rune. */
 const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
 
 export class RecordTables {
@@ -37,7 +37,7 @@ export class RecordTables {
     this.#lines ??= new LineFile(join(this.#verification.scratch, 'records.ndjson'));
     for (const record of records) {
       const { rune, address, operation, amount } = record;
-      // An output without an address is kept only for `received`, because it changes no balance.
+      // A record without an address changes no balance, so it is stored only if `received` needs its output.
       const received = this.received !== undefined && operation === 'receive' ? this.#outputOf(record) : undefined;
       if (received === undefined && (address === undefined || !CHANGES.has(operation))) continue;
       this.#lines.add(JSON.stringify({ height, rune: rune.id, address, operation, units: amount, ...received }));

@@ -1,4 +1,4 @@
-/** Reads the unspent outputs of a start, with which a mirror may begin in place of records of older blocks. */
+/** Reads the unspent outputs of a start. If a mirror has a start, they stand for the records of older blocks. */
 import { documentsOf } from '../engine/archive/documentWriter.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { ArchiveError } from '../format/archiveError.ts';
@@ -7,7 +7,7 @@ import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import type { Activity } from './readBlock.ts';
 
 /**
- * Yields the outputs of the lowest level, as `receive` records without the names of runes. Yields nothing for a mirror
+ * Yields the outputs of the start, which are in the lowest level, as `receive` records. Yields nothing for a mirror
  * without a start. Throws an ArchiveError for a damaged document.
  */
 export function* startOutputs(

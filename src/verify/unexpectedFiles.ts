@@ -12,14 +12,14 @@ import { readBlock } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
 /**
- * Adds a finding for each file that is not part of the build. All expected files were found before, so the paths are
- * compared only if there are more files. Expected files are the pages that `sink` compared, the build's own files, and
- * `others`.
+ * Adds a finding for each file that is not part of the build. Expected files are the pages that `sink` compared, the
+ * build's own files, and `others`. The caller has found all of these. So paths are compared only if the folder has more
+ * files than expected.
  */
 export function reportStrangers(verification: Verification, sink: ComparingSink, others: readonly string[]): void {
   const { root, own, findings } = verification;
   let count = 0;
-  // walk() does not follow links, so a link in place of a folder makes the count wrong.
+  // walk() does not follow links. So if a link has replaced a folder, the count is lower, and the paths are compared.
   for (const { isFile } of walk(root)) if (isFile) count += 1;
   if (count === sink.files + sink.sidecars + own.files + others.length) return;
   const known = new Set([...pagesOf(verification), ...own.paths, ...others]);
@@ -30,7 +30,7 @@ export function reportStrangers(verification: Verification, sink: ComparingSink,
   }
 }
 
-/** Returns the paths of all pages and their compressed files. Slow, because it reads the blocks again. */
+/** Returns the paths of all pages and of their compressed files. Slow, because it reads the blocks again. */
 function pagesOf(verification: Verification): Set<string> {
   const { site, blocks } = verification;
   const paths = new Set<string>();
@@ -51,7 +51,7 @@ function pagesOf(verification: Verification): Set<string> {
   return paths;
 }
 
-/** Lists everything below the folder except folders and the lock. Does not follow links. */
+/** Yields everything in the folder and its subfolders, except folders and the lock. Does not follow links. */
 function* walk(root: string, folder = ''): Generator<{ readonly path: string; readonly isFile: boolean }> {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;

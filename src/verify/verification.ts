@@ -21,22 +21,22 @@ export interface Verification {
   /** Blocks in the digest files, ascending by height. */
   readonly blocks: readonly BlockDigest[];
   readonly findings: Findings;
-  /** Compares the files that are not pages. */
+  /** Compares the files of the build that are not pages. */
   readonly own: ComparingSink;
   readonly limits: Limits;
-  /** Store for the checks, which run one after another. */
+  /** The checks run one after another, so they share this store. */
   readonly store: Store;
   /** Folder for temporary files, including temporary files of the store. */
   readonly scratch: string;
   readonly progress: Progress;
 }
 
-/** Share of its usual memory that the store gets. The verification needs the rest for the counts of all runes. */
+/** Fraction of its usual memory that the store gets. The verification needs the rest for the counts of all runes. */
 const PART = 0.83;
 
 /**
- * Calls `work` with an empty store and its folder, then removes both. `memoryLimit` is a size such as `1GB`. A store for
- * little data keeps freed memory.
+ * Calls `work` with an empty store and its folder, then removes both. `memoryLimit` is a size such as `1GB`. Set
+ * `isSmall` for little data: the store then keeps freed memory, because returning it to the system takes time.
  */
 export async function withScratchStore<T>(
   memoryLimit: string,

@@ -1,6 +1,6 @@
 /**
- * Verifies an output: reads every block's records from its largest pages, and makes all files of the build again from
- * these records. Each file must exist with the same bytes. There must be no other file.
+ * Verifies an output: reads every block's records from its pages of the largest size, and makes all files of the build
+ * again from these records. The output must have exactly these files, with the same bytes.
  */
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
@@ -54,8 +54,8 @@ export interface Verified {
 }
 
 /**
- * Verifies an output folder. One of `keys` must have signed it, unless there are none. Throws a VerificationError with
- * the findings, or an InputError if it is not an output.
+ * Verifies an output folder. If `keys` are given, one of them must have signed the output. Throws a VerificationError
+ * with the findings, or an InputError if the folder is not an output.
  */
 export async function verify(
   root: string,
@@ -83,13 +83,13 @@ export async function verify(
   return verified;
 }
 
-/** Checks the pages of all blocks, and everything that follows from them. */
+/** Checks the pages of all blocks, and all files that follow from the blocks. */
 async function verifyBlocks(verification: Verification, archive: StoredArchive | undefined): Promise<Verified> {
   const { root, manifest, site, blocks, findings, own, progress } = verification;
   const sink = new ComparingSink(root, findings);
   const lists = archive?.root.lists;
   const isComplete = manifest.lists?.etchings?.counts === true;
-  // Without outputs, the balances after the start are unknown.
+  // With a start but without outputs, the balances at the start are unknown, so sums cannot be checked.
   const hasSums = isComplete && (lists?.start === undefined || lists.outputs !== undefined);
   const hasBalances = isComplete && lists?.activity !== undefined;
   if (archive !== undefined && lists !== undefined && (lists.balances !== undefined) !== hasBalances)
@@ -142,7 +142,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   if (findings.count === 0) pages?.finish();
   if (findings.count === 0) activity?.finish();
   const archived = archive === undefined ? [] : [...describe(archive.name, archive.root).paths];
-  // The other checks have read every file, so this only counts them.
+  // The other checks have read every file of the archive, so only their sizes are needed here.
   const files = sink.files + archived.length;
   const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
   const bulk = site.parquet && findings.count === 0 ? await verifyRows(verification) : [];
@@ -165,16 +165,16 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
       unbalanced = await verifySums(verification, tables.records);
       if (hasSums) transactions?.finish();
     }
-    // Skips the lists if records are wrong, because the lists are then wrong, too.
+    // Skips the lists if records are wrong, because lists that follow from wrong records are wrong, too.
     const hasTables = tables !== undefined && etchings !== undefined;
     if (findings.count === before && archive !== undefined && lists?.balances !== undefined && hasTables)
       await verifyBalances(verification, archive, lists, lists.balances, etchings, tables);
     if (findings.count === before && tables?.received !== undefined) await changes.checkSpent(tables.received);
-    // The documents are right, so the digests are if they are those of the documents.
+    // Without findings, the documents are right. So the digests are right if they are the digests of these documents.
     if (findings.count === before && archive !== undefined) await verifyLedger(verification, archive);
     const runes = etchings === undefined ? recount.runes : await etchings.named();
     for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
-    // Without the names of runes, the search files of this build are unknown.
+    // Without the names of runes, the expected search files are unknown, so unexpected files cannot be told apart.
     if (runes !== undefined) reportStrangers(verification, sink, [MARKER, ...archived, ...bulk]);
   }
   return { manifest, files, blocks, unbalanced };
@@ -208,7 +208,7 @@ function entriesOf(folder: string, findings: Findings): string[] {
   }
 }
 
-/** Reads the blocks in the digest files, ascending by height. Adds a finding for each damaged file. */
+/** Reads the blocks in the digest files, sorted by height. Adds a finding for each damaged file. */
 function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findings: Findings): BlockDigest[] {
   const all: BlockDigest[] = [];
   // A build without records has no digests.
