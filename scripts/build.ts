@@ -5,8 +5,9 @@ import { BUILD_COMMAND, buildOptions } from '../src/engine/buildCommand.ts';
 import { explainInterruption } from '../src/engine/interruption.ts';
 
 /**
- * Loads the build as this file was loaded. The loader of run.cjs supports only require(), other loaders import(). With
- * both, the process would have two copies of each error's class, and would not know the errors of the other copy.
+ * Loads the build by the same means as this file was loaded: the loader of run.cjs supports only require(), and other
+ * loaders support import(). With both, the process would have two copies of each module, and `instanceof` would not
+ * recognise the errors of the other copy.
  */
 const load = async (): Promise<typeof import('../src/engine/build.ts')> =>
   typeof require === 'function' ? require('../src/engine/build.ts') : import('../src/engine/build.ts');
@@ -14,7 +15,7 @@ const load = async (): Promise<typeof import('../src/engine/build.ts')> =>
 void runCommand(BUILD_COMMAND, process.argv.slice(2), async (flags, log) => {
   const [options, progress] = [buildOptions(flags), Progress.of(flags, log)];
   if (!options.dryRun) explainInterruption(options.out, log);
-  // Load the build after the flags are checked, so that help is fast.
+  // Loads the build only after the flags are checked, so that --help is fast.
   const { build } = await load();
   await build(options, log, progress);
 });

@@ -2,7 +2,7 @@
 import { runCommand } from '../src/cli/run.ts';
 import { EXPORT_COMMAND } from '../src/export/exportCommand.ts';
 
-/** Loads the work after the flags are parsed, so that help is fast, and as this file was loaded (see build.ts). */
+/** Loads runExport.ts only after the flags are parsed, so that --help is fast. See build.ts about require(). */
 const load = async (): Promise<typeof import('../src/export/runExport.ts')> =>
   typeof require === 'function' ? require('../src/export/runExport.ts') : import('../src/export/runExport.ts');
 

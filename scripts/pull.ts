@@ -3,7 +3,7 @@ import { runCommand } from '../src/cli/run.ts';
 import { LIMITS } from '../src/limits.ts';
 import { PULL_COMMAND, type PullModules, runPull } from '../src/pull/pullCommand.ts';
 
-/** Loads modules as this file was loaded (see scripts/build.ts). */
+/** Loads modules by require() if this file was loaded by require() (see build.ts). */
 const modules: PullModules | undefined =
   typeof require === 'function'
     ? { pull: async () => require('../src/pull/runPull.ts'), build: async () => require('../src/engine/build.ts') }

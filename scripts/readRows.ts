@@ -1,4 +1,4 @@
-/** Reads Parquet files of other mirrors for `npm run pull`, in a process of its own. Not a command for people. */
+/** The separate process in which `npm run pull` reads Parquet files of other mirrors. Not a command for users. */
 import { createInterface } from 'node:readline';
 import { answerRequests } from '../src/pull/mirror/rows/readStrangersRows.ts';
 

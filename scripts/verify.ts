@@ -2,7 +2,7 @@
 import { runCommand } from '../src/cli/run.ts';
 import { VERIFY_COMMAND } from '../src/verify/verifyCommand.ts';
 
-/** Loads the work after the flags are parsed, so that help is fast, and as this file was loaded (see build.ts). */
+/** Loads runVerify.ts only after the flags are parsed, so that --help is fast. See build.ts about require(). */
 const load = async (): Promise<typeof import('../src/verify/runVerify.ts')> =>
   typeof require === 'function' ? require('../src/verify/runVerify.ts') : import('../src/verify/runVerify.ts');
 
