@@ -7,7 +7,10 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { HTML_START } from './htmlStart.ts';
 
-/** Links start with `../docs/`, so that they also work on hosts that serve the page at `/docs`. */
+/**
+ * Relative URLs start with `../docs/`, so that they also work on hosts that serve the page at `/docs`, without the
+ * slash.
+ */
 const HTML = `${HTML_START}
 <title>API - Rune activity mirror</title>
 <link rel="icon" href="data:,">

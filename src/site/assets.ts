@@ -1,6 +1,6 @@
 /**
  * Files of a build that do not depend on the data: scripts and styles of the explorer, the client and the API page. The
- * first request of a process bundles the scripts from source.
+ * first call in a process bundles the scripts from source; an installed package has them already.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -61,7 +61,7 @@ function filesIn(folder: string): OwnFile[] {
 
 const inSource = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-/** Bundles all entries in one child process. */
+/** Bundles all scripts and styles in one child process. */
 function bundles(): OwnFile[] {
   const folder = join(inSource('.'), 'out');
   const options = [SCRIPTS, STYLES].map(
@@ -69,7 +69,8 @@ function bundles(): OwnFile[] {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // Separate bundles: the explorer loads charts.js, details.js and download.js later, and the client lists.js, proofs.js and pending.js.
+      // Separate bundles: the explorer loads charts.js, details.js and download.js later, and the client loads
+      // lists.js, proofs.js and pending.js later.
       external: ['./charts.js', './details.js', './download.js', './lists.js', './proofs.js', './pending.js'],
       minify: true,
       write: false,

@@ -1,5 +1,6 @@
-// Runs esbuild in a child process, because esbuild ends its own process, or never answers, if its helper cannot start.
-// Takes a JSON list of esbuild options as its argument and writes a JSON list of [path, content].
+// Runs esbuild in a child process of the build, because esbuild ends the process that calls it, or never answers, if
+// its helper program cannot start. Takes a JSON list of esbuild options as its argument, and writes a JSON list of
+// [path, content].
 const { build } = require('esbuild');
 
 Promise.all(JSON.parse(process.argv[2]).map((options) => build(options))).then(

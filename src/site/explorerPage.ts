@@ -14,15 +14,15 @@ const MARK =
 const ICON = `data:image/svg+xml,${encodeURIComponent(MARK.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" '))}`;
 
 /**
- * Returns the build's options for the scripts as JSON. Escapes `<`, so that the JSON cannot contain markup. Omits
- * options of other files, because scripts do not need them.
+ * Returns the build's options as JSON for the scripts. Escapes `<`, so that the JSON cannot contain markup. Omits
+ * options that scripts do not need.
  */
 function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest): string {
   const site: Omit<Site, 'compress' | 'parquet'> = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages };
   return JSON.stringify(site).replaceAll('<', '\\u003c');
 }
 
-/** Warning that the data is the sample of this program. */
+/** Note on the page of a mirror of the sample. */
 const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';
 
 /** Renders the HTML document. It depends only on the manifest. */

@@ -1,8 +1,10 @@
-/** Formats numbers, ids and times for the explorer. Needs no browser, because builds also format the HTML with it. */
+/**
+ * Formats numbers, ids and times for the explorer. Uses no DOM, because builds also format HTML with these functions.
+ */
 
 /**
  * Adds thousands separators to the integer part of a decimal string: `1234567.50` becomes `1,234,567.50`. Does not
- * convert to a number, because amounts have up to 39 digits.
+ * convert the string to a number, because amounts have up to 39 digits.
  */
 export function groupDigits(decimal: string | number | bigint): string {
   const [whole = '', ...fraction] = String(decimal).split('.');
@@ -22,14 +24,17 @@ export function shorten(id: string, digits = 6): string {
 /** Last second of JavaScript's date range. */
 const LAST_SECOND = 8_640_000_000_000;
 
-/** Formats seconds since 1970 as `2024-04-20 00:09:27 UTC`, or as a number above the date range. */
+/** Formats seconds since 1970 as `2024-04-20 00:09:27 UTC`. Above the date range, returns the number as text. */
 export const utc = (seconds: number): string =>
   seconds <= LAST_SECOND ? `${isoTime(seconds).replace('T', ' ').replace('Z', '')} UTC` : String(seconds);
 
-/** Formats seconds since 1970 in the reader's time zone: `2024-04-20 02:09:27 CEST`. Undefined in UTC, and above the date range. */
+/**
+ * Formats seconds since 1970 in the reader's time zone: `2024-04-20 02:09:27 CEST`. Undefined if this zone is UTC, and
+ * above the date range.
+ */
 export function localTime(seconds: number): string | undefined {
   const date = new Date(seconds * 1000);
-  // Swedish dates have the form of `utc`.
+  // The Swedish locale, because its dates have the same format as those of `utc`.
   return seconds > LAST_SECOND || date.getTimezoneOffset() === 0
     ? undefined
     : date.toLocaleString('sv', { dateStyle: 'short', timeStyle: 'long' });
@@ -55,7 +60,10 @@ export function relativeTime(seconds: number, now: number): string {
   return unit === 'second' ? 'just now' : format.format(Math.trunc(difference / length), unit);
 }
 
-/** Formats ranges of heights, ends included: `840,000 and 2,000,001 to 2,000,030`. Abbreviates above eight ranges. */
+/**
+ * Formats ranges of heights, both ends inclusive: `840,000 and 2,000,001 to 2,000,030`. Shows only the first four and
+ * the last three of more than eight ranges.
+ */
 export function formatHeights(runs: readonly (readonly [first: number, last: number])[]): string {
   const each = runs.map(([first, last]) => (first === last ? groupDigits(first) : `${groupDigits(first)} to ${groupDigits(last)}`));
   const shown = each.length > 8 ? [...each.slice(0, 4), '…', ...each.slice(-3)] : each;

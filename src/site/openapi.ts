@@ -1,7 +1,7 @@
 /**
  * The API's description, `openapi.json`, in OpenAPI 3.1. It depends only on the manifest: page sizes, dialect, lists by
- * operation, and the highest block as an example. Schemas come from the zod contract, so that descriptions and checks
- * cannot differ.
+ * operation, and the highest block as an example. Schemas are made from the zod schemas that check data, so that the
+ * description and the checks cannot differ.
  */
 import { z } from 'zod';
 import { BALANCE_SCHEMAS } from '../contract/balanceSchemas.ts';
@@ -21,10 +21,10 @@ import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiEx
 import { type FileOperation, fileOperations, type Json, namesIn, type Subject } from './openapiFiles.ts';
 import { type ListOperation, listOperations, parametersOf } from './openapiLists.ts';
 
-/** Version of the API, not of the program. CHANGELOG.md has its history and the rules for raising it. */
+/** Version of the API, not of the program. CHANGELOG.md has its history, and says when to raise it. */
 export const API_VERSION = '1.5.0';
 
-/** Returns the document, ready for JSON. Equal manifests give equal keys in the same order. */
+/** Returns the document as an object for JSON.stringify. Equal manifests give the same keys in the same order. */
 function openapiDocument(manifest: Manifest): Json {
   const subject: Subject = {
     site: siteOf(manifest),
@@ -41,7 +41,8 @@ function openapiDocument(manifest: Manifest): Json {
       license: { name: 'MIT (the program)', identifier: 'MIT' },
       version: API_VERSION,
     },
-    // Relative to this document at the mirror's root, so that it is right for copies and below any path.
+    // The URL is relative to this document in the mirror's root folder, so that it is also right for copies of the
+    // mirror and for mirrors below any path.
     servers: [{ url: '.', description: 'This mirror. Paths start at the folder of openapi.json.' }],
     security: [],
     tags: [
@@ -95,7 +96,10 @@ Hashes in answers are lower-case hex digits ${site.dialect === 'contract' ? 'wit
 
 const schemasOf = new Map<string, Json>();
 
-/** Returns the named schemas as JSON Schema. Cached by dialect and `--parquet`, because they take most of the time. */
+/**
+ * Returns the named schemas as JSON Schema. Caches them by dialect and `--parquet`, because making them takes most of
+ * the time.
+ */
 function componentSchemas(site: Site): Json {
   const key = `${site.dialect} ${site.parquet}`;
   const made = schemasOf.get(key) ?? makeSchemas(site);
@@ -129,7 +133,7 @@ function makeSchemas(site: Site): Json {
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, {
     uri: (id) => `#/components/schemas/${id}`,
-    // A later version may add fields, so clients must not refuse unknown ones.
+    // A later version may add fields, so clients must not refuse unknown fields.
     override: ({ jsonSchema }) => {
       delete jsonSchema.additionalProperties;
     },
@@ -191,7 +195,7 @@ const reference = (kind: 'schemas' | 'parameters' | 'responses' | 'headers', nam
   $ref: `#/components/${kind}/${name}`,
 });
 const withHeaders = (...names: string[]): Json => Object.fromEntries(names.map((name) => [name, reference('headers', name)]));
-/** Returns a body with a named schema and examples. */
+/** Returns the content of a JSON answer: a reference to a named schema, and examples. */
 const json = (schema: string, more: Json = {}): Json => ({ 'application/json': { schema: reference('schemas', schema), ...more } });
 const CACHED = ['ETag', 'Cache-Control', 'Access-Control-Allow-Origin'];
 
@@ -231,7 +235,8 @@ const SHARED: Json = {
 
 function listOperation(operation: ListOperation, site: BuiltSite): Json {
   const { id, summary, description, further, examples, refused } = operation;
-  // A mirror without this part answers 501 to every request for it. So the examples are of a mirror that has it.
+  // A mirror without this part answers 501 to every request for it. So the examples of 400 are from a mirror with this
+  // part.
   const subject = further === undefined ? site : { ...site, lists: { [further.part]: { total: 0 } } };
   const { schema = 'ActivityList', notFound: missing } = further ?? {};
   return {
@@ -254,7 +259,7 @@ function listOperation(operation: ListOperation, site: BuiltSite): Json {
   };
 }
 
-/** Returns the 404 of a single object. In dialect `hiro` it has the recorded body. */
+/** Returns the 404 of a single object. In dialect `hiro`, it has the body of the recorded server. */
 function notFoundAnswer(message: string, { dialect }: BuiltSite): Json {
   const description = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   if (dialect === 'contract') return errorAnswer(description, [], { example: errorExample(404, message) });

@@ -1,6 +1,6 @@
 /**
- * Examples for the API's description: a real transaction, a block of the recorded server's test data that is labelled
- * as invented, and errors from the request map.
+ * Examples for the API's description: a real transaction, an invented block from the recorded server's test data (its
+ * summary says so), and errors from the parser of requests.
  */
 
 import type { ActivityRecord } from '../contract/contractJson.ts';
@@ -15,7 +15,7 @@ export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bf
 /** Address that received the premine. */
 export const EXAMPLE_ADDRESS = 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t';
 
-/** Newer of the two records of this transaction. */
+/** The newer record of the two records of this transaction. */
 const PREMINE: ActivityRecord = {
   rune: { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' },
   address: EXAMPLE_ADDRESS,
@@ -31,7 +31,7 @@ const PREMINE: ActivityRecord = {
   },
 };
 
-/** Only record of a block in the recorded test data (test/fixtures/conformance). */
+/** The only record of a block in the recorded test data (test/fixtures/conformance). */
 const RECORDED: ActivityRecord = {
   rune: { id: '840000:11', number: 11, name: 'PREKLJSXWMBQMMMGEF', spaced_name: 'PREKLJS•XWMBQM•M•MGEF' },
   address: 'bc1qmhsd5hsd0jfr72vr94spak3329nf4jqyh3pg05',
@@ -82,7 +82,7 @@ export const blockExamples = ({ dialect }: Site): Examples => ({
   unknown: empty('An unknown block, or one without activity, limit=1', 1),
 });
 
-/** Returns the 400 answers to these targets. Throws if a target is accepted. */
+/** Returns the 400 answers to these targets. Throws if the API accepts a target. */
 export function refusals(targets: Readonly<Record<string, string>>, site: BuiltSite): Examples {
   return Object.fromEntries(
     Object.entries(targets).map(([name, target]) => {

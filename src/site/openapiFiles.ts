@@ -8,7 +8,7 @@ export type Json = Readonly<Record<string, unknown>>;
 /** Returns the names of the parameters in a path, such as `tx_id` of `{tx_id}`. */
 export const namesIn = (path: string): string[] => [...path.matchAll(/(?<=\{)\w+(?=\})/g)].map(([name]) => name);
 
-/** Build that the description is for. */
+/** The build that the document describes. */
 export interface Subject {
   readonly site: BuiltSite;
   /** Height of the mirror's highest block. */

@@ -1,4 +1,4 @@
-/** Operations of the API's description that return lists, or an object of a list. */
+/** Operations of the API's description that return a list, or a single entry of a list. */
 
 import type { FurtherPart } from '../pages/listEndpoints.ts';
 import { type BuiltSite, maximumLimit } from '../pages/mirrorOptions.ts';
@@ -6,23 +6,23 @@ import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
 import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
 import { type Json, namesIn } from './openapiFiles.ts';
 
-/** Operation that returns a window of a list, or an object of a list. */
+/** Operation that returns a window of a list, or a single entry of a list. */
 export interface ListOperation {
   readonly path: string;
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  /** Left out for activity by transaction and by block. */
+  /** Missing for activity by transaction and by block, which every mirror has. */
   readonly further?: {
     /** Key in the manifest's `lists`. */
     readonly part: FurtherPart;
     readonly tag: 'Activity' | 'Etchings' | 'Balances' | 'Outputs';
     readonly schema: string;
-    /** Message of the 404 of a single object. Left out for lists. */
+    /** Message of the 404 for a single entry. Missing for lists. */
     readonly notFound?: string;
   };
   readonly examples?: Json;
-  /** Targets that get a 400, by the name of their example. */
+  /** Targets that get a 400. The keys are names of examples. */
   readonly refused: Readonly<Record<string, string>>;
 }
 

@@ -2,7 +2,10 @@
 import { groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 
-/** Most characters on each side of the decimal point. Longer integers wrap. Longer decimals are not aligned. */
+/**
+ * Maximum number of characters on each side of the decimal point. Longer integer parts wrap, and amounts with more
+ * decimals are not aligned.
+ */
 const MOST = { whole: 20, fraction: 18 };
 
 /** Splits an amount at the decimal point. Adds separators to its integer part. */

@@ -1,15 +1,15 @@
-/** Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser. */
+/** Calculates with amounts of runes: decimal strings, because they are too large for numbers. Uses no DOM. */
 
 export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
   amounts.reduce((most, amount) => Math.max(most, amount?.split('.')[1]?.length ?? 0), 0);
 
-/** Returns an amount in units of 10^-decimals. Ignores digits beyond these decimals. */
+/** Converts an amount to units of 10^-decimals. Ignores further decimals of the amount. */
 export function unitsOf(amount: string, decimals: number): bigint {
   const [whole = '', fraction = ''] = amount.split('.');
   return BigInt(`${whole}${fraction.slice(0, decimals).padEnd(decimals, '0')}`);
 }
 
-/** Returns units of 10^-decimals as a decimal string. */
+/** Converts units of 10^-decimals to a decimal string. */
 export function decimalOf(units: bigint, decimals: number): string {
   const digits = String(units).padStart(decimals + 1, '0');
   return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
@@ -24,7 +24,7 @@ export function addDecimals(amounts: readonly string[]): string {
   );
 }
 
-/** Returns the share of an amount in another, as a number from 0 to 1. Undefined if the other is 0. */
+/** Returns the fraction `part` / `whole`, usually from 0 to 1. Undefined if `whole` is 0. */
 export function shareOf(part: string, whole: string): number | undefined {
   const decimals = decimalsOf([part, whole]);
   const [a, b] = [unitsOf(part, decimals), unitsOf(whole, decimals)];

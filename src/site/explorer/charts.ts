@@ -1,4 +1,7 @@
-/** The charts of the overview, in a bundle that loads after the page. A charting library would be much larger. */
+/**
+ * The charts of the overview, in a bundle that loads after the page. Uses no charting library, because a library would
+ * be much larger.
+ */
 import type { RuneStats, Stats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { count, groupDigits, utc } from '../formatValues.ts';
@@ -8,17 +11,18 @@ import { type Column, columnsOf, linear } from './scales.ts';
 
 const HEIGHT = 236;
 const MARGIN = { top: 10, right: 1, bottom: 26, left: 44 } as const;
-/** Least width of a column, in pixels. Narrower columns are merged. */
+/** Minimum width of a column, in pixels. Narrower columns are merged. */
 const LEAST_STEP = 4;
 const WIDEST_BAR = 44;
 const SHOWN_RUNES = 12;
 
-/** Operations of a stack from bottom to top, the most frequent first. */
+/** Operations in the order of a stack, from bottom to top: the most frequent operations are at the bottom. */
 const FROM_BELOW = [...OPERATIONS].reverse();
 
 /**
- * Draws records by height, stacked by operation. Redraws if the width changes. A link lies over the column under the
- * pointer and leads to the column's first block. Arrow keys move the link, so that it is a single stop of the Tab key.
+ * Draws records by height, stacked by operation. Redraws the chart if its width changes. One link lies over the column
+ * under the pointer, and leads to the column's first block. Arrow keys move this link, so the Tab key stops only once
+ * in the chart.
  */
 export function drawActivity(content: Element, stats: Stats): void {
   if (stats.activity.length === 0) return;
@@ -38,7 +42,7 @@ export function drawActivity(content: Element, stats: Stats): void {
   }).observe(place);
 }
 
-/** Describes a column in words. Its range of heights depends on the width of the chart. */
+/** Returns a text that says how many blocks a column has, because this number depends on the width of the chart. */
 function captionOf(columns: readonly Column[], { bucket }: Stats): string {
   const last = columns.at(-1);
   if (last === undefined) return '';
@@ -74,7 +78,7 @@ function pointerOf(place: HTMLElement, columns: readonly Column[], width: number
     select(Math.floor((event.clientX - place.getBoundingClientRect().left - MARGIN.left) / step));
     show(true);
   };
-  // A finger cannot hover, so its first tap reads a column, and the second tap follows the link.
+  // A finger cannot hover, so its first tap on a column only shows the readout, and the second tap follows the link.
   let isFirstTap = false;
   place.onpointerdown = (event) => {
     const shown = readout.hidden ? undefined : at;
@@ -86,7 +90,7 @@ function pointerOf(place: HTMLElement, columns: readonly Column[], width: number
     if (isFirstTap) event.preventDefault();
     isFirstTap = false;
   });
-  // `pointerleave` of a finger means that the finger was lifted.
+  // Keeps the readout if a finger leaves, because `pointerleave` then only means that the finger was lifted.
   place.onpointerleave = ({ pointerType }) => show(pointerType !== 'mouse');
   link.addEventListener('focus', () => show(true));
   link.addEventListener('blur', () => show(false));
@@ -165,7 +169,7 @@ function stack(column: Column, x: number, width: number, y: (value: number) => n
     if (value === 0) return [];
     const [bottom, top] = [y(below), y(below + value)];
     below += value;
-    // Keeps a single record visible beside many others.
+    // A minimum height keeps a single record visible beside many others.
     const height = Math.max(bottom - top, 0.75);
     return [
       svg('rect', {
@@ -248,7 +252,7 @@ function asTable(stats: Stats): HTMLElement {
   );
 }
 
-/** Lists the runes with the most records as a table with bars, so that screen readers can read it. */
+/** Lists the runes with the most records. A table with bars instead of a chart, so that screen readers can read it. */
 export function drawRunes(content: Element, stats: Stats): void {
   const runes = stats.runes.slice(0, SHOWN_RUNES);
   const most = runes.reduce((top, { records }) => Math.max(top, records), 0);
@@ -264,7 +268,7 @@ function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLEle
     ...parts.map((name) => el('span', { 'data-operation': name, style: `width:${((rune[name] / most) * 100).toFixed(2)}%` })),
   );
   const [block = ''] = rune.id.split(':');
-  // Links only blocks of this mirror. Many mirrors have only a window of blocks, and most of their runes are older.
+  // Links the block of the etching only if the mirror has it. In a mirror of a window of blocks, most runes are older.
   const isInMirror = /^[0-9]{1,16}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
   const id = isInMirror
     ? linkTo({ kind: 'block', id: block, offset: 0 }, rune.id, { class: 'rune-id', title: `Etched in block ${groupDigits(block)}` })

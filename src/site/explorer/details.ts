@@ -1,4 +1,6 @@
-/** The pages of a rune, an address, an output and all runes, in a bundle that loads with the first such page. */
+/**
+ * The pages of a rune, an address, an output and all runes: a separate bundle, which loads with the first such page.
+ */
 import { addressPage } from './addressPage.ts';
 import { outputPage } from './outputPage.ts';
 import { runePage } from './runePage.ts';

@@ -1,4 +1,4 @@
-/** Helpers that create elements. They insert text only as text, so that data never becomes markup. */
+/** Creates elements. Inserts strings only as text nodes, so that data never becomes markup. */
 
 export type Child = Node | string | undefined;
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
@@ -27,7 +27,7 @@ function fill<Made extends Element>(element: Made, attributes: Attributes, child
   return element;
 }
 
-/** Creates a table. All columns are numbers, except for the first `texts` columns. */
+/** Creates a table. The first `texts` columns have text, and the other columns have numbers. */
 export function plainTable(attributes: Attributes, names: readonly string[], texts: number, rows: readonly Child[]): HTMLElement {
   const head = names.map((name, i) => el('th', { scope: 'col', class: i < texts ? undefined : 'number' }, name));
   return el('table', attributes, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows));

@@ -1,11 +1,14 @@
-/** Saves a complete list as a CSV file. A bundle that loads with the first download. */
+/** Saves a complete list as a CSV file. Is a separate bundle, which loads with the first download. */
 import { type CsvList, csvColumns, csvLine, csvLines } from '../../lists/csv.ts';
 import { el } from './dom.ts';
 
-/** Lines that are kept as text. Browsers move larger parts of a file to the disk. */
+/** Number of lines to collect as text before they become a Blob, because browsers can move Blobs to the disk. */
 const LINES_AT_ONCE = 1000;
 
-/** Reads all entries and offers the file to the user. `show` gets the number of entries so far. Rejects if reading fails. */
+/**
+ * Reads all entries, and offers the file to the user. Calls `show` with the number of entries so far. Rejects if
+ * reading an entry fails.
+ */
 export async function saveCsv(list: CsvList, name: string, entries: AsyncIterable<object>, show: (count: number) => void): Promise<void> {
   const parts: Blob[] = [];
   let [lines, count] = [[csvLine(csvColumns(list))], 0];
@@ -19,6 +22,6 @@ export async function saveCsv(list: CsvList, name: string, entries: AsyncIterabl
   }
   const href = URL.createObjectURL(new Blob([...parts, ...lines], { type: 'text/csv;charset=utf-8' }));
   el('a', { href, download: `${name}.csv` }).click();
-  // The browser has opened the file by then.
+  // Releases the file after a minute: the browser has opened it by then.
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

@@ -5,8 +5,8 @@ import { el } from './dom.ts';
 import { announce } from './parts.ts';
 
 /**
- * Creates a button that saves a list with `total` entries as CSV. `name` describes the list in the name of the file.
- * `read` yields the entries. Shows the progress, and why a download failed.
+ * Creates a button that saves a list with `total` entries as CSV. `name` is part of the file's name. `read` yields the
+ * entries. The button shows the progress, and the reason if the download fails.
  */
 export function downloadButton(list: CsvList, name: string, total: number, read: () => AsyncIterable<object>): HTMLButtonElement {
   const text = 'Download CSV';
@@ -24,7 +24,7 @@ export function downloadButton(list: CsvList, name: string, total: number, read:
     } catch (error) {
       button.textContent = 'Download failed: try again';
       button.title = error instanceof Error ? error.message : String(error);
-      // Another page aborts the download.
+      // If the user has opened another page, the download was aborted on purpose, so this is not announced.
       if (button.isConnected) announce(`The download failed: ${button.title}`);
     }
     button.disabled = false;

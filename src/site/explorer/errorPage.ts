@@ -4,7 +4,9 @@ import { el } from './dom.ts';
 import { elsewhere, linkTo } from './parts.ts';
 import { type FoundView, transactionOf } from './views.ts';
 
-/** Renders an error. If a repetition may help, adds a button that calls `retry`, otherwise links. */
+/**
+ * Renders an error. Adds a button that calls `retry` if another attempt may succeed, otherwise links to other pages.
+ */
 export function errorPage(error: unknown, view: FoundView, retry: () => void): Node[] {
   const [title, text] = wordsOf(error);
   const alert = el(

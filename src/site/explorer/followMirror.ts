@@ -1,15 +1,15 @@
-/** Follows the new blocks of the mirror, as long as the page is visible. */
+/** Shows new blocks of the mirror, as long as the page is visible. */
 import type { MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
 import { announce } from './parts.ts';
 import { mirror } from './requestMirror.ts';
 
-/** Time between two looks at the manifest. Without new data, a look costs an answer without a body (304). */
+/** Time between two requests for the manifest. Without new data, the answer is a 304 without a body. */
 const INTERVAL_MS = 30_000;
 
 /**
- * Looks at the manifest again and again. If the mirror has changed since the page was built, updates the totals and calls
- * `refresh`, which shows the new data. If `refresh` resolves to false or rejects, the next look calls it again.
+ * Requests the manifest periodically. If the mirror has new data, calls `refresh`, which shows the new data, and
+ * updates the totals. If `refresh` resolves to false or rejects, calls it again after the next request.
  */
 export function followMirror(refresh: () => Promise<boolean>): void {
   const figures = document.querySelector<HTMLElement>('.figures');
@@ -25,7 +25,7 @@ export function followMirror(refresh: () => Promise<boolean>): void {
         updateFigures(figures, manifest);
       }
     } catch {
-      // The mirror may be unreachable, or replace its files. The next look tries again.
+      // The mirror may be unreachable, or its files are being replaced. The next request tries again.
     }
     clearTimeout(timer);
     timer = setTimeout(look, INTERVAL_MS);

@@ -1,4 +1,4 @@
-/** The mint of a rune: its terms, and whether it is open. Needs no browser. */
+/** The mint of a rune: its terms, and whether it is open. Uses no DOM. */
 
 import { isMintOpen, type MintWindow, mintWindow } from '../../runes/mintTerms.ts';
 import type { Etching, MirrorManifest } from '../../serve/client/mirrorClient.ts';
@@ -8,12 +8,13 @@ import { shareOf, unitsOf } from './amountMath.ts';
 export interface Mint extends MintWindow {
   /** Amount of each mint. */
   readonly amount: string;
-  /** Largest number of mints. Undefined if the terms have no cap. Then ord allows no mints. */
+  /** Maximum number of mints. Undefined if the terms have no cap; then ord allows no mints. */
   readonly cap: bigint | undefined;
 }
 
 /**
- * Returns the mint of a rune. Undefined if the rune was etched without terms. The form of a cap depends on the dialect.
+ * Returns the mint of a rune. Undefined if the rune was etched without terms. `dialect` says how the etching spells the
+ * cap.
  */
 export function mintOf({ mint_terms: terms, divisibility, location }: Etching, dialect: 'contract' | 'hiro'): Mint | undefined {
   if (Object.values(terms).every((term) => term === null)) return undefined;
@@ -25,8 +26,8 @@ export function mintOf({ mint_terms: terms, divisibility, location }: Etching, d
 }
 
 /**
- * Returns whether the block after `tip` may mint, and a short text. `mints` is undefined if the mirror does not count
- * them.
+ * Returns whether the rune can be minted in the block after `tip`, and a short text about it. `mints` is the number of
+ * mints so far, or undefined if the mirror does not count them.
  */
 export function stateOfMint(mint: Mint, mints: bigint | undefined, tip: number): { isOpen: boolean; text: string } {
   const { cap = 0n, start, end } = mint;
@@ -43,9 +44,9 @@ export function stateOfMint(mint: Mint, mints: bigint | undefined, tip: number):
 /** The mint of a rune as of the highest block of the mirror. */
 export interface MintNow extends Mint {
   readonly isOpen: boolean;
-  /** True if no mint can succeed any more. */
+  /** True if no mint can be valid any more. */
   readonly isOver: boolean;
-  /** The state in words. */
+  /** The state of the mint as a short text. */
   readonly text: string;
   /** Mints so far, mints left of the cap, and share of the cap. Undefined if the mirror does not count mints. */
   readonly mints?: bigint;

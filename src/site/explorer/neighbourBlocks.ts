@@ -1,4 +1,4 @@
-/** The blocks before and after a block, among those that the mirror has. */
+/** The nearest blocks of the mirror before and after a block. */
 import type { Heights } from './requestMirror.ts';
 
 /** Heights of the nearest blocks of the mirror before and after a block. Undefined if there is none. */

@@ -19,7 +19,7 @@ export async function outputPage(view: SubjectView, { mirror, manifest, signal }
   }
   const answer = await mirror.output(id, { signal });
   const { block_height, address, runes, held = [] } = answer;
-  // The answer about a spent output has no location, but the records of its transaction do.
+  // The answer about a spent output has no location, so the location is read from a record of the output's transaction.
   const [first] = answer.location === undefined ? (await mirror.activity({ transaction: transaction.id, limit: 1, signal })).results : [];
   const location = answer.location ?? first?.location;
   const [state, isUnspent] = stateOf(answer);
@@ -43,7 +43,7 @@ export async function outputPage(view: SubjectView, { mirror, manifest, signal }
   return { title, said: state, nodes };
 }
 
-/** Returns the state of an output in words, and whether it holds runes. */
+/** Returns the state of an output as text, and whether the output holds runes. */
 function stateOf({ spent, runes, block_height }: OutputAnswer): readonly [text: string, isUnspent: boolean] {
   if (runes.length > 0) return ['Unspent: it holds runes', true];
   if (spent === true) return ['Spent: it holds nothing now. These are the runes that it held', false];

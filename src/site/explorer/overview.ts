@@ -7,7 +7,7 @@ import { fetchBlocks, fetchStats, MissingStats, type NewBlock } from './requestM
 
 let isShown = false;
 
-/** Fills the overview once per page load. */
+/** Fills the overview. Does nothing after the first call. */
 export async function showOverview(): Promise<void> {
   if (isShown) return;
   isShown = true;
@@ -43,7 +43,7 @@ async function charts(): Promise<void> {
   ]);
 }
 
-/** Shows the newest blocks again. Rejects with MissingStats. */
+/** Reloads the table of the newest blocks. Rejects with MissingStats if the request fails. */
 export const refreshNewest = (): Promise<void> => fillNewest(byId('newest').querySelector('.content') ?? byId('newest'));
 
 async function fillNewest(content: Element): Promise<void> {

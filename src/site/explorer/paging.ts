@@ -6,13 +6,13 @@ import { linkTo } from './parts.ts';
 import { settings } from './settings.ts';
 import { type FoundView, searchOf } from './views.ts';
 
-/** Window of any list. */
+/** A window of any list. */
 export interface Shown {
   readonly limit: number;
   readonly offset: number;
   readonly total: number;
   readonly results: readonly unknown[];
-  /** Height of the block after which the list is exact. Undefined for the mirror's highest block. */
+  /** Height of the block after which the list is true. Undefined for the mirror's highest block. */
   readonly block_height?: number | undefined;
 }
 
@@ -21,8 +21,8 @@ export const rangeOf = ({ offset, total, results }: Shown): string =>
   `${groupDigits(offset + 1)}–${groupDigits(offset + results.length)} of ${groupDigits(total)}`;
 
 /**
- * Renders a window of a list: its table, with links to other pages above and, if there are some, below. `size` is the
- * list's total in words, for a window past the end.
+ * Renders a window of a list: the table, with a paging row above. If the list has other pages, there is another paging
+ * row below. `size` is the list's total as text, for the note about a window past the end.
  */
 export function pagesOf<T extends Shown>(view: FoundView, shown: T, size: string, table: (shown: T) => HTMLElement): HTMLElement[] {
   if (shown.results.length === 0) {
@@ -33,7 +33,7 @@ export function pagesOf<T extends Shown>(view: FoundView, shown: T, size: string
   return [pagingOf(view, shown, 'Pages'), table(shown), ...again];
 }
 
-/** Renders the paging row. A list that fits on the smallest page gets no links. */
+/** Renders a paging row. It has no links if the list fits on the smallest page. */
 function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
   const { total, offset, limit } = result;
   const [smallest = 20] = settings.pageSizes;
@@ -52,12 +52,15 @@ function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
       step('Last', '»', last, offset >= last),
     ),
   );
-  // A list that reads several pages at once has only this size.
+  // A larger limit means that the list reads several pages at once. Such a list has only this page size.
   if (limit <= (settings.pageSizes.at(-1) ?? smallest)) nav.append(sizes(view, limit, offset));
   return nav;
 }
 
-/** Creates a link with an arrow as its text and `title` as its name. `key` finds the same link on the next page. */
+/**
+ * Creates a link with an arrow as its text and `title` as its accessible name. The next page has a link with the same
+ * `key`, which can then get the focus.
+ */
 export const stepTo = (href: string, arrow: string, title: string, key?: string): HTMLElement =>
   el('a', { href, class: 'step', 'data-step': key, 'aria-label': title, title }, arrow);
 
@@ -65,7 +68,9 @@ export const stepTo = (href: string, arrow: string, title: string, key?: string)
 export const deadStep = (arrow: string, title?: string): HTMLElement =>
   el('span', { class: 'step', 'aria-disabled': 'true', title }, arrow);
 
-/** Returns links to the same offset with other page sizes. Links, unlike a menu, can be opened in a new tab. */
+/**
+ * Returns links to the same offset with other page sizes. Not a menu, because only links can be opened in a new tab.
+ */
 function sizes(view: FoundView, limit: number, offset: number): HTMLElement {
   const [smallest] = settings.pageSizes;
   const each = settings.pageSizes.map((size) => {

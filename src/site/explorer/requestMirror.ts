@@ -9,7 +9,7 @@ import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
 export type NewBlock = LatestBlocks['blocks'][number];
-/** Ranges of heights with activity, both ends included. */
+/** Ranges of heights with activity, both ends inclusive. */
 export type Heights = MirrorManifest['heights'];
 
 export const mirror = new Mirror(BASE);
@@ -24,14 +24,17 @@ export interface Extent {
   readonly tip: number | undefined;
 }
 
-/** Fetches the heights that the mirror covers. Empty on failure, because only links to neighbour blocks need them. */
+/**
+ * Fetches the heights that the mirror covers. Resolves to no heights if the request fails, because only links to
+ * neighbour blocks need them.
+ */
 export const fetchExtent = (): Promise<Extent> =>
   mirror.manifest().then(
     ({ heights, tip }) => ({ heights, tip: tip?.height ?? heights.at(-1)?.[1] }),
     () => ({ heights: [], tip: undefined }),
   );
 
-/** Thrown if a statistics file or charts.js fails to load. Look-ups work without them. */
+/** Thrown if a statistics file or charts.js fails to load. The caller then omits a part of the page. */
 export class MissingStats extends Error {}
 
 /** Fetches the statistics of all blocks. Rejects with MissingStats. */
@@ -44,7 +47,7 @@ export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
 /** Numbers of records of a block: all, and by operation. */
 export type BlockCounts = Readonly<Record<Operation | 'records', number>>;
 
-/** Counts of shown blocks, by hash. Cached because the filters of a block show the same counts. */
+/** Counts of blocks, by hash. Cached, because a block's views with other filters show the same counts. */
 const counted = new Map<string, Promise<BlockCounts | undefined>>();
 
 /** Fetches the counts of a block. Undefined if they fail to load or belong to another block of this height. */
@@ -54,7 +57,10 @@ export function fetchBlockStats({ block_hash, block_height }: Activity['location
   return counts;
 }
 
-/** Reads the file of a hundred heights only up to the block, because the runes after the blocks may be many. */
+/**
+ * Reads the stats file of the block's hundred heights only up to the block. The rest of the file may be long, because
+ * the runes follow after the blocks.
+ */
 async function findBlockStats(hash: string, height: number): Promise<BlockCounts | undefined> {
   const { body } = await fetch(new URL(statsFilePath(height), BASE));
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -74,8 +80,8 @@ async function findBlockStats(hash: string, height: number): Promise<BlockCounts
 const searchFiles = new Map<string, Promise<SearchFile | undefined>>();
 
 /**
- * Finds runes by their first letters in upper case, oldest first. Keeps the read files in memory. Rejects if a file
- * cannot be read.
+ * Finds runes by the first letters of their names, oldest first. `letters` must be in upper case. Caches files in
+ * memory. Rejects if a file cannot be read.
  */
 export const findByLetters = (letters: string): Promise<FoundRune[]> =>
   findRunes(letters, (path) => {
@@ -87,7 +93,10 @@ export const findByLetters = (letters: string): Promise<FoundRune[]> =>
     return read;
   });
 
-/** Fetches a file of runes. Undefined if no rune has such a name. Object stores may answer 403 for a missing file. */
+/**
+ * Fetches a search file. Undefined if the mirror does not have the file, because no rune has such a name. Object stores
+ * may answer 403 for a missing file.
+ */
 async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
   const response = await fetch(new URL(path, BASE));
   const text = await response.text();
@@ -97,11 +106,11 @@ async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
   return file;
 }
 
-/** Fetches a statistics file, which must have these lists. */
+/** Fetches a statistics file. Rejects with MissingStats if it is unreadable or lacks one of `lists`. */
 async function fetchStatsFile<T>(path: string, lists: readonly (keyof T)[]): Promise<T> {
   try {
     const response = await fetch(new URL(path, BASE));
-    // Reads the body in any case, because an unread response keeps its connection open.
+    // Reads the body even of an error, because an unread response keeps its connection open.
     const text = await response.text();
     const value = Object(response.ok ? JSON.parse(text) : undefined) as T;
     if (lists.every((name) => Array.isArray(value[name]))) return value;

@@ -1,4 +1,4 @@
-/** Columns and scales of the charts, and groups of entries. Needs no browser. */
+/** Columns and scales of the charts, and groups of entries. Uses no DOM. */
 
 import type { ActivityEntry, Stats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
@@ -8,7 +8,10 @@ export interface Column {
   /** Lowest and highest height of the column that the mirror covers. */
   readonly first: number;
   readonly last: number;
-  /** Number of blocks in the column. If each entry is a block, only blocks with activity, otherwise all. */
+  /**
+   * Number of blocks in the column. Counts only blocks with activity if each entry is a single block, otherwise all
+   * blocks.
+   */
   readonly blocks: number;
   /** Number of blocks in a full column. Columns at the start, at the end and before a gap may have fewer. */
   readonly of: number;
@@ -23,7 +26,7 @@ export interface Column {
 /** A gap of more than this many buckets breaks the axis. */
 const GAP_IN_BUCKETS = 20;
 
-/** Converts entries to columns of equal width. Merges neighbours if there are more than `most`. */
+/** Converts entries to columns of equal width. Merges neighbouring entries if there are more than `most`. */
 export function columnsOf(stats: Pick<Stats, 'activity' | 'bucket' | 'first' | 'last'>, most: number): Column[] {
   const { activity, bucket } = stats;
   const runs = runsOf(activity, (before, after) => after.height - before.height > bucket * GAP_IN_BUCKETS);
@@ -36,7 +39,7 @@ export function columnsOf(stats: Pick<Stats, 'activity' | 'bucket' | 'first' | '
   );
 }
 
-/** Splits entries into groups. `isBreak` tells whether a group ends between an entry and the next. */
+/** Splits entries into groups. `isBreak` returns true if a new group begins between two consecutive entries. */
 export function runsOf<Entry>(entries: readonly Entry[], isBreak: (before: Entry, after: Entry) => boolean): Entry[][] {
   const runs: Entry[][] = [];
   for (const [i, entry] of entries.entries()) {
@@ -70,7 +73,7 @@ function columnOf(
   };
 }
 
-/** Returns a scale from 0 to a round number of at least `most`, with two to six ticks. */
+/** Returns a scale with two to six ticks, from 0 to a round number that is at least `most`. */
 export function linear(most: number): { readonly top: number; readonly ticks: readonly number[] } {
   const least = Math.max(most, 1) / 4;
   const power = 10 ** Math.floor(Math.log10(least));

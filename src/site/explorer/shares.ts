@@ -2,7 +2,7 @@
 import { percent } from './amountMath.ts';
 import { el } from './dom.ts';
 
-/** Shows a share from 0 to 1 as a percentage and a bar. */
+/** Renders a share from 0 to 1 as a percentage and a bar. Empty for undefined. */
 export const shareCell = (share: number | undefined): Node[] =>
   share === undefined ? [] : [el('span', {}, percent(share)), shareBar(share)];
 
