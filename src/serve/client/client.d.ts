@@ -510,13 +510,13 @@ export interface BlockChange extends BlockPoint {
     /** True if a list was cut after 10,000 entries. */
     readonly more?: true;
     /** Only with `addresses`: the addresses of the query that the block touched. Complete unless `more` is true. */
-        readonly matches?: readonly string[];
+    readonly matches?: readonly string[];
     /** Known blocks: `since` of a query that continues after this change. */
     readonly since: readonly BlockPoint[];
 }
 /** A block that a reorganisation removed. */
 export interface RemovedBlock extends BlockPoint {
-        readonly removed: true;
+    readonly removed: true;
     /** Known blocks: `since` of a query that continues after this change. */
     readonly since: readonly BlockPoint[];
 }
