@@ -1,5 +1,6 @@
 /** A short rehearsal of mainnet, with limits that its chain often crosses (test/rehearsal). */
 import { expect, it } from 'vitest';
+import { changed, FAULTS } from '../rehearsal/faults.ts';
 import { rehearse } from '../rehearsal/rehearsal.ts';
 import { RecordingLog, temporaryFolder } from '../support/build.ts';
 import { TINY } from '../support/limits.ts';
@@ -16,4 +17,9 @@ it('a pull, builds, reorganisations and kills with tiny limits leave what an ind
   // no text files. Members of names of runes count as those of documents.
   const others = ['spentBlocks', 'filesPerScan', 'runesMember'];
   expect(Object.keys(TINY).filter((name) => !others.includes(name) && !crossed.has(name))).toEqual([]);
+});
+
+// The rehearsals themselves take minutes: `npx tsx test/rehearsal/faults.ts`.
+it.each(FAULTS)('$name can still be put into the program', (fault) => {
+  expect(changed(fault)).toContain(fault.to);
 });

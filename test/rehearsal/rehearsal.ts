@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,8 +13,12 @@ import { cpuSecondsOf, ownCpuSeconds } from '../../bench/load/processes.ts';
 import { randomNumbers } from '../../bench/random.ts';
 import { type Command, type Flags, HELP, LOG } from '../../src/cli/flags.ts';
 import type { Log } from '../../src/cli/log.ts';
+import { readFiles } from '../../src/duckdb/readFilesSql.ts';
+import { int, Store } from '../../src/duckdb/store.ts';
 import { CliError, EXIT } from '../../src/errors.ts';
+import { CHECKSUM_ENDING } from '../../src/input/discover.ts';
 import { LIMITS, type Limits } from '../../src/limits.ts';
+import { copyTable, NODE_LEDGER } from '../../src/rows/rowsForm.ts';
 import { ROOT } from '../support/cli.ts';
 import { TINY } from '../support/limits.ts';
 import { sendTo } from '../support/server.ts';
@@ -225,7 +229,9 @@ class Rehearsal {
     for (let turn = 1; turn <= heights; turn++) {
       const height = Math.floor((blocks * turn) / heights) - 1;
       await this.#command('pull', height, ['--from', `core:${this.#node.url}`, '--to', this.#paths.input, '--blocks', `..${height}`]);
-      await this.#command('build', height, ['--input', join(this.#paths.input, 'pulled'), ...this.#buildArgs]);
+      const build = () => this.#command('build', height, ['--input', join(this.#paths.input, 'pulled'), ...this.#buildArgs]);
+      if (turn === 1) await this.#withoutSpent(build);
+      await build();
       await this.#here('model', height, async () => {
         const chain = reader.chainAfter(this.#writer.count);
         for (let at = this.#modelled; at <= height; at++) {
@@ -245,6 +251,32 @@ class Rehearsal {
     await this.#serve(requests, seed);
     this.#report();
     this.#countCrossings();
+  }
+
+  /**
+   * Calls `work` while the pulled rows lack the outputs that one of the last blocks spends. A source may correct these
+   * outputs later, and the digest of the block's records does not change.
+   */
+  async #withoutSpent(work: () => Promise<void>): Promise<void> {
+    const pulled = join(this.#paths.input, 'pulled');
+    const files = readdirSync(pulled, { recursive: true, encoding: 'utf8' }).filter((name) => /\d\.parquet$/.test(name));
+    const path = join(pulled, files.sort((a, b) => firstHeightOf(a) - firstHeightOf(b)).at(-1) ?? '');
+    const aside = join(this.#options.folder, 'aside');
+    mkdirSync(aside, { recursive: true });
+    const kept = ['', CHECKSUM_ENDING].map((ending) => [`${path}${ending}`, join(aside, `rows${ending}`)] as const);
+    for (const [from, to] of kept) renameSync(from, to);
+    const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: join(aside, 'scratch') });
+    try {
+      const rows = readFiles('parquet', [join(aside, 'rows')]);
+      const { height } = await store.row(`SELECT max(block_height) FILTER (spent IS NOT NULL) AS height FROM ${rows}`, { height: int });
+      const changed = `SELECT * REPLACE (CASE WHEN block_height < ${height} THEN spent END AS spent) FROM ${rows}`;
+      await store.run(copyTable(changed, NODE_LEDGER.order, path));
+    } finally {
+      store.close();
+    }
+    await work();
+    for (const [from, to] of kept) renameSync(to, from);
+    rmSync(aside, { recursive: true });
   }
 
   #start(name: string, args: readonly string[]): ChildProcess {
@@ -524,6 +556,9 @@ class Follower {
       throw new CliError(`the pull that follows the node ended with exit code ${this.#child.exitCode}`, EXIT.buildFailed, [this.said]);
   }
 }
+
+/** Returns the first height of a file of pulled rows. */
+const firstHeightOf = (name: string): number => Number(/(\d+)-\d+\.parquet$/.exec(name)?.[1]);
 
 function childrenOf(pid: number): number[] {
   try {
