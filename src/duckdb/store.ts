@@ -74,7 +74,10 @@ export class Store {
   private constructor(
     instance: DuckDBInstance,
     connection: DuckDBConnection,
+    /** DuckDB's share of the memory, in bytes. */
     readonly memory: number,
+    /** Memory of the process and of the processes that it starts, in bytes. */
+    readonly processMemory: number,
   ) {
     this.#instance = instance;
     this.#connection = connection;
@@ -82,6 +85,8 @@ export class Store {
 
   static async open(options: StoreOptions): Promise<Store> {
     const memory = shareOf(options.memoryLimit) * (options.part ?? 1);
+    // Several processes that read only some files share the memory.
+    const freed = options.only === undefined ? FREED.small : FREED.large;
     const settings = {
       memory_limit: `${Math.floor(memory / 1000)}KB`,
       threads: String(options.threads),
@@ -90,8 +95,8 @@ export class Store {
       preserve_insertion_order: 'true',
       // Builds must not use the network.
       autoinstall_known_extensions: 'false',
-      allocator_flush_threshold: FREED.small,
-      allocator_bulk_deallocation_flush_threshold: FREED.small,
+      allocator_flush_threshold: freed,
+      allocator_bulk_deallocation_flush_threshold: freed,
       // The operating system caches files already. A second copy would count towards the memory limit.
       enable_external_file_cache: 'false',
     };
@@ -103,7 +108,7 @@ export class Store {
     let connection: DuckDBConnection | undefined;
     try {
       connection = await instance.connect();
-      const store = new Store(instance, connection, memory);
+      const store = new Store(instance, connection, memory, bytesOf(options.memoryLimit) ?? 0);
       await store.run('SET enable_progress_bar_print = false');
       if (options.only !== undefined) {
         const [paths, folder] = [options.only.map(literal).join(', '), literal(`${resolve(options.scratch)}/`)];

@@ -8,7 +8,7 @@ import handler from 'serve-handler';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RowsIndex, rowsIndex } from '../../src/contract/rowsSchemas.ts';
 import { Store } from '../../src/duckdb/store.ts';
-import { limitsWith } from '../../src/limits.ts';
+import { type LIMITS, limitsWith } from '../../src/limits.ts';
 import { MANIFEST_PATH, rowFilePath, rowRunesPath } from '../../src/pages/filePaths.ts';
 import { contentOf, NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
 import { rowsIndexFile } from '../../src/rows/rowsIndex.ts';
@@ -327,6 +327,21 @@ describe('a mirror that lies', () => {
       3,
       expect.stringMatching(/^the runes ended the process that read them.*; tried 1 times$/),
     ]);
+  });
+
+  it.each<[string, Partial<typeof LIMITS>, [number, RegExp]]>([
+    [
+      'more bytes than rows may have',
+      { rowBytes: 1, spentBytes: 1 },
+      [3, /are refused: it has [0-9]+ bytes after unpacking, too many for/],
+    ],
+    ['more spent outputs than blocks may have', { spentBytes: 1 }, [3, /are refused: it has [0-9]+ bytes of spent outputs/]],
+  ])('with %s is refused', async (_, changes, expected) => {
+    cpSync(join(whole, 'dist'), dist(), { recursive: true });
+    const repeated = "repeat(spent || ',', 2000 // strlen(spent)) || spent";
+    await rewrite((file) => `SELECT * REPLACE (${repeated} AS spent) FROM ${file}`);
+    const error = await failedPull(base, to(), { retries: 0, limits: limitsWith(changes) });
+    expect([error.exitCode, error.message]).toEqual([expected[0], expect.stringMatching(expected[1])]);
   });
 
   it('in its pages too, about units that nobody sent, is caught by the sums of a transaction', async () => {

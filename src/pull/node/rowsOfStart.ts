@@ -89,7 +89,7 @@ export async function fetchRows(
     folder,
     listPulledFiles(folder).filter((file) => file.last > last),
   );
-  const source = new RowsSource(new MirrorSource(base, manifest, client, folder), base, client, folder, limits);
+  const source = new RowsSource(new MirrorSource(base, manifest, client, folder), base, client, folder, limits, store.processMemory);
   try {
     // All blocks up to the start count as settled, so the pull fetches complete files. These also cover blocks without
     // rows.

@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { readFiles, readParquetFooter, readParquetGroups } from '../../../duckdb/readFilesSql.ts';
 import { identifier, int, nullable, Store } from '../../../duckdb/store.ts';
 import { messageOf } from '../../../errors.ts';
-import { LIMITS } from '../../../limits.ts';
+import type { WorkLimits } from '../../../limits.ts';
 import { blocksOfRows, firstUnbalanced, runesOfRows } from '../../../rows/blocksOfRows.ts';
 import { copyTable, formFault, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
 
@@ -28,6 +28,7 @@ const request = z.strictObject({
   last: height,
   to: z.string(),
   memoryLimit: z.string(),
+  limits: z.strictObject({ rowBytes: z.number(), spentBytes: z.number() }),
 });
 export type RowsRequest = z.infer<typeof request>;
 
@@ -49,12 +50,12 @@ export async function answerRequests(input: AsyncIterable<string>, write: (line:
   for await (const line of input) write(`${JSON.stringify(await answer(request.parse(JSON.parse(line))))}\n`);
 }
 
-async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit }: RowsRequest): Promise<RowsReply> {
+async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, limits }: RowsRequest): Promise<RowsReply> {
   const only = [...parts.map(({ path }) => path), to, ...(runes === undefined ? [] : [runes])];
   const store = await Store.open({ memoryLimit, threads: 1, scratch: `${to}.spilled`, only });
   const form = runes === undefined ? RUNES : ledgerForm(hasSpent);
   try {
-    for (const one of parts) await check(one, form, runes !== undefined, store);
+    for (const one of parts) await check(one, form, runes !== undefined, limits, store);
     const paths = parts.map(({ path }) => path);
     const isWanted = runes === undefined ? 'true' : `block_height BETWEEN ${first} AND ${last}`;
     const none = form.fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS ${identifier(column)}`);
@@ -83,7 +84,13 @@ const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_ad
  * Checks the sizes in the footer before any row is read, so that unpacking cannot fill the memory. Then checks form and
  * heights.
  */
-async function check({ path, rows, first, last }: z.infer<typeof part>, form: TableForm, isLedger: boolean, store: Store): Promise<void> {
+async function check(
+  { path, rows, first, last }: z.infer<typeof part>,
+  form: TableForm,
+  isLedger: boolean,
+  limits: SizeLimits,
+  store: Store,
+): Promise<void> {
   const [scan, heights] = [readFiles('parquet', [path]), last - first + 1];
   const found = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(path)}`, { rows: int });
   if (found.rows !== rows) throw new Refusal(`it has ${found.rows} rows, but the list says ${rows}`);
@@ -91,7 +98,7 @@ async function check({ path, rows, first, last }: z.infer<typeof part>, form: Ta
     `SELECT coalesce(sum(total_uncompressed_size), 0)::BIGINT AS size, coalesce(max(row_group_num_rows), 0) AS rows FROM ${readParquetGroups([path])}`,
     { size: int },
   );
-  if (size > mostBytes(rows, heights)) throw new Refusal(`it has ${size} bytes after unpacking, too many for ${rows} rows`);
+  if (size > mostBytes(rows, heights, limits)) throw new Refusal(`it has ${size} bytes after unpacking, too many for ${rows} rows`);
   const fault = await formFault(path, form, store);
   if (fault !== undefined) throw new Refusal(fault);
   const texts = form.fields.filter(({ kind }) => kind !== 'integer' && kind !== 'flag' && kind !== 'spent').map(({ column }) => column);
@@ -110,11 +117,14 @@ async function check({ path, rows, first, last }: z.infer<typeof part>, form: Ta
   );
   if (facts.missing > 0) throw new Refusal(isLedger ? 'it lacks cells that every row has' : 'it lacks cells, or has a rune twice');
   if (isLedger && ((facts.low ?? first) < first || (facts.high ?? last) > last)) throw new Refusal('it has rows of other blocks');
-  if (facts.spent > heights * LIMITS.spentBytes) throw new Refusal(`it has ${facts.spent} bytes of spent outputs`);
+  if (facts.spent > heights * limits.spentBytes) throw new Refusal(`it has ${facts.spent} bytes of spent outputs`);
 }
+
+type SizeLimits = Pick<WorkLimits, 'rowBytes' | 'spentBytes'>;
 
 /**
  * Returns the maximum size in bytes of a file with this many rows and heights. A block has less than 4 MB of spent
  * outputs.
  */
-export const mostBytes = (rows: number, heights: number): number => 64 * 1024 + rows * LIMITS.rowBytes + heights * LIMITS.spentBytes;
+export const mostBytes = (rows: number, heights: number, { rowBytes, spentBytes }: SizeLimits): number =>
+  64 * 1024 + rows * rowBytes + heights * spentBytes;

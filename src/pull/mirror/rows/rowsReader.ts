@@ -12,8 +12,16 @@ import { program } from '../../../program.ts';
 import { BadBlockError } from '../../blockIdentity.ts';
 import { type RowsReply, type RowsRequest, rowsReply } from './readStrangersRows.ts';
 
-/** Memory limits of each process: of DuckDB, and of Node.js. */
-const MEMORY = { limit: '500MB', flag: '--max-old-space-size=512' };
+/** Memory of the pull itself while others read its rows, in bytes: Node.js, and answers that are saved. */
+const PULL = 250e6;
+
+/** Memory of a process that reads, in bytes. With the least, 350,000 rows of 100 blocks take 330 MB, of which Node.js has 100. */
+const [LEAST, EACH, MOST] = [250e6, 350e6, 500e6];
+
+/** Memory of JavaScript objects in each process, in MB. They are few, because DuckDB has the rows. */
+const HEAP_MB = 128;
+
+export type RowsLimits = Pick<WorkLimits, 'rowsReadMs' | 'rowBytes' | 'spentBytes'>;
 
 interface Reader {
   readonly child: ChildProcess;
@@ -23,16 +31,38 @@ interface Reader {
 }
 
 export class RowsReader {
-  readonly #limits: Pick<WorkLimits, 'rowsReadMs'>;
+  readonly #limits: RowsLimits;
+  /** Number of processes that the memory allows, and the limit of each, such as `350MB`. */
+  readonly #most: number;
+  readonly #memoryLimit: string;
   readonly #idle: Reader[] = [];
   readonly #all = new Set<Reader>();
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
 
-  constructor(limits: Pick<WorkLimits, 'rowsReadMs'>) {
+  /** `memory` is the memory of this process and of all processes that read, in bytes. */
+  constructor(limits: RowsLimits, memory: number) {
     this.#limits = limits;
+    this.#most = Math.max(1, Math.floor((memory - PULL) / EACH));
+    const each = Math.min(Math.max((memory - PULL) / this.#most, LEAST), MOST);
+    this.#memoryLimit = `${Math.floor(each / 1e6)}MB`;
   }
 
-  /** Rejects with a BadBlockError if a file is refused, or if its process ends or takes too long. */
-  async read(request: Omit<RowsRequest, 'memoryLimit'>): Promise<Exclude<RowsReply, { fault: string }>> {
+  /** Waits for a process. Rejects with a BadBlockError if a file is refused, or if its process ends or takes too long. */
+  async read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<Exclude<RowsReply, { fault: string }>> {
+    if (this.#running === this.#most) await new Promise<void>((done) => this.#waiting.push(done));
+    else this.#running += 1;
+    try {
+      return await this.#read(request);
+    } finally {
+      const next = this.#waiting.shift();
+      // The next one takes the place of this one.
+      if (next === undefined) this.#running -= 1;
+      else next();
+    }
+  }
+
+  async #read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<Exclude<RowsReply, { fault: string }>> {
     const reader = this.#idle.pop() ?? this.#start();
     const timer = setTimeout(() => reader.child.kill('SIGKILL'), this.#limits.rowsReadMs);
     try {
@@ -40,7 +70,9 @@ export class RowsReader {
       // Paths are absolute, because DuckDB compares them with the files that it may open.
       const absolute = { ...request, parts: request.parts.map((part) => ({ ...part, path: resolve(part.path) })), to: resolve(request.to) };
       const runes = request.runes === undefined ? {} : { runes: resolve(request.runes) };
-      reader.child.stdin?.write(`${JSON.stringify({ ...absolute, ...runes, memoryLimit: MEMORY.limit })}\n`);
+      const { rowBytes, spentBytes } = this.#limits;
+      const more = { memoryLimit: this.#memoryLimit, limits: { rowBytes, spentBytes } };
+      reader.child.stdin?.write(`${JSON.stringify({ ...absolute, ...runes, ...more })}\n`);
       const line = await Promise.race([reply, reader.end]);
       if (line === undefined) throw new BadBlockError('ended the process that read them: they are damaged, or too large');
       const parsed = rowsReply.parse(JSON.parse(line[0]));
@@ -57,7 +89,10 @@ export class RowsReader {
   }
 
   #start(): Reader {
-    const child = spawn(execPath, [MEMORY.flag, program.runner, 'readRows'], { stdio: ['pipe', 'pipe', 'ignore'], env: {} });
+    const child = spawn(execPath, [`--max-old-space-size=${HEAP_MB}`, program.runner, 'readRows'], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: {},
+    });
     const lines = createInterface({ input: child.stdout });
     const end = new Promise<undefined>((done) => child.on('exit', () => done(undefined)).on('error', () => done(undefined)));
     const reader = { child, lines, end };

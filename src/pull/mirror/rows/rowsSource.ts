@@ -11,7 +11,6 @@ import { join } from 'node:path';
 import { type RowFile, type RowsIndex, rowsIndex } from '../../../contract/rowsSchemas.ts';
 import type { BlocksFile, LastRead, Sources, Start } from '../../../contract/sources.ts';
 import { InputError } from '../../../errors.ts';
-import type { WorkLimits } from '../../../limits.ts';
 import { rowFilePath, rowRunesPath, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { HEIGHTS_PER_FILE } from '../../../rows/rowsForm.ts';
 import { BadBlockError, type BlockIdentity } from '../../blockIdentity.ts';
@@ -24,7 +23,7 @@ import { MOST_RECORDS } from '../blockPages.ts';
 import { findManifest, type MirrorSource } from '../mirrorSource.ts';
 import { MOST_RUNES } from '../pullEtchings.ts';
 import { mostBytes, type RowsReply } from './readStrangersRows.ts';
-import { RowsReader } from './rowsReader.ts';
+import { type RowsLimits, RowsReader } from './rowsReader.ts';
 
 /**
  * Maximum size of a list, in bytes. A file takes some 240 bytes in the list, so the list of a testnet with 100,000
@@ -41,17 +40,20 @@ export class RowsSource implements Source {
   readonly #base: string;
   readonly #client: Client;
   readonly #folder: string;
+  readonly #limits: RowsLimits;
   readonly #reader: RowsReader;
   #index: RowsIndex | undefined;
   /** File with the runes of the current list, which the reader has checked and written. */
   #runes: { readonly sha256: string; readonly path: string } | undefined;
 
-  constructor(mirror: MirrorSource, base: string, client: Client, folder: string, limits: Pick<WorkLimits, 'rowsReadMs'>) {
+  /** `memory` is the memory of the pull and of all processes that read its rows, in bytes. */
+  constructor(mirror: MirrorSource, base: string, client: Client, folder: string, limits: RowsLimits, memory: number) {
     this.#mirror = mirror;
     this.#base = base;
     this.#client = client;
     this.#folder = folder;
-    this.#reader = new RowsReader(limits);
+    this.#limits = limits;
+    this.#reader = new RowsReader(limits, memory);
   }
 
   get name(): string {
@@ -131,7 +133,7 @@ export class RowsSource implements Source {
     if (createHash('sha256').update(body).digest('hex') !== sha256)
       throw new BadBlockError(`has ${path} with other content than its manifest says`);
     const found = rowsIndex.safeParse(jsonOf(body));
-    const why = found.success ? impossible(found.data, tip) : 'is not a list of rows';
+    const why = found.success ? impossible(found.data, tip, this.#limits) : 'is not a list of rows';
     if (!found.success || why !== undefined)
       throw new InputError(`${this.#base}/${path} ${why}`, [
         'No mirror of this program has such a list. Check that --from is a mirror to be trusted.',
@@ -219,16 +221,17 @@ function jsonOf(body: Uint8Array): unknown {
 }
 
 /** Describes the first numbers in a list that no chain can have. Returns undefined if all are plausible. */
-function impossible({ files, runes }: RowsIndex, tip: number): string | undefined {
+function impossible({ files, runes }: RowsIndex, tip: number, limits: RowsLimits): string | undefined {
   if (files.length > MOST_BLOCKS) return `has ${files.length} files, more than ${MOST_BLOCKS}`;
-  if (runes.rows > MOST_RUNES || runes.bytes > mostBytes(runes.rows, 1)) return `has runes of ${runes.bytes} bytes for ${runes.rows} rows`;
+  if (runes.rows > MOST_RUNES || runes.bytes > mostBytes(runes.rows, 1, limits))
+    return `has runes of ${runes.bytes} bytes for ${runes.rows} rows`;
   let before = -1;
   for (const { first, last, rows, bytes } of files) {
     const what = `has a file of blocks ${first}..${last}`;
     if (first <= before || last < first || last - first >= HEIGHTS_PER_FILE || last > Math.min(tip, HIGHEST))
       return `${what}, after block ${before}, up to block ${tip}`;
     if (rows > MOST_RECORDS) return `${what} with ${rows} rows, more than ${MOST_RECORDS}`;
-    if (bytes > mostBytes(rows, last - first + 1)) return `${what} with ${bytes} bytes for ${rows} rows`;
+    if (bytes > mostBytes(rows, last - first + 1, limits)) return `${what} with ${bytes} bytes for ${rows} rows`;
     before = last;
   }
   return undefined;
