@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { PENDING_LIMITS } from '../../src/limits.ts';
@@ -285,6 +286,27 @@ describe('a query', () => {
     const reason = new Error('enough');
     const query = { transactions: chain.given(chain.mempool(1, random)), network, signal: AbortSignal.abort(reason) } as const;
     await expect(mirror.pending(query)).rejects.toBe(reason);
+  });
+
+  it.each([1, 3])('sends %s requests to the mirror at once, apart from the one for outputs', async (requestsAtOnce) => {
+    const pools = Array.from({ length: 5 }, () => chain.mempool(random(2 ** 31), random));
+    let [running, most] = [0, 0];
+    const counted =
+      <Args extends unknown[], Result>(ask: (...args: Args) => Promise<Result>) =>
+      async (...args: Args): Promise<Result> => {
+        running += 1;
+        most = Math.max(most, running);
+        await turn();
+        return ask(...args).finally(() => {
+          running -= 1;
+        });
+      };
+    const slow = { ...reads, etching: counted(reads.etching), activity: counted(reads.activity) };
+    for (const pool of pools) {
+      const query = { transactions: chain.given(pool), network } as const;
+      expect(await pendingRunes(query, slow, { ...PENDING_LIMITS, requestsAtOnce })).toEqual(await pendingRunes(query, reads));
+    }
+    expect(most).toBe(requestsAtOnce);
   });
 
   it('is not changed by a transaction with many inputs', async () => {

@@ -1,15 +1,17 @@
 /** The local server: the case table, and faults that only a server can have. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { CLIENT_LIMITS } from '../../src/serve/local/clientLimits.ts';
 import { RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
 import { describeOutputs } from '../support/outputCases.ts';
-import { untilClosed } from '../support/raw.ts';
+import { openSocket, untilClosed } from '../support/raw.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { checkErrorPages } from '../support/siteFiles.ts';
@@ -284,6 +286,17 @@ describe('raw requests', () => {
       error: reason,
       message: expect.any(String),
     });
+  });
+
+  it('on more connections than the limit are cut at once, until another connection ends', async () => {
+    const own = await startServer(dist, { limits: { ...CLIENT_LIMITS, connections: 2 } });
+    const sockets = [openSocket(own.port), openSocket(own.port)];
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    const get = 'GET /runes/v1/blocks/2000002/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
+    expect(await untilClosed(openSocket(own.port, get))).toBe('');
+    sockets[0]?.destroy();
+    await vi.waitFor(async () => expect(await untilClosed(openSocket(own.port, get))).toMatch(/^HTTP\/1\.1 200 /));
+    await own.close();
   });
 
   it('with a full URL as target, and OPTIONS *, are answered', async () => {

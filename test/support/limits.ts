@@ -47,7 +47,7 @@ export const TINY_SERVER = {
 } satisfies Partial<ServerLimits>;
 
 /** The limits that each suite of the second run must cross, by the name of its file. */
-const SERVED = ['cachedBytes', 'fileBytes', 'streamedBytes', 'openFiles', 'folders', 'freeParts'] as const;
+const SERVED = ['cachedBytes', 'fileBytes', 'streamedBytes', 'openFiles', 'folders', 'freeParts', 'connections', 'headerBytes'] as const;
 
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   histories: [
@@ -70,4 +70,39 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   activityLists: ['batchRecords', 'sortedAtOnce', 'entriesPerCount', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
   nodeKill: ['journalBytes', 'runesPerText'],
+};
+
+/** For each other limit, the test that crosses it, or shows what happens above it, and a text that this test has. */
+export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [file: string, text: string]>>> = {
+  pendingBytes: ['project/tinyLimits', "'pendingBytes'"],
+  sortedPageBytes: ['project/tinyLimits', "'sortedPageBytes'"],
+  mergeBelow: ['project/tinyLimits', "'mergeBelow'"],
+  startOutputs: ['pull/startFrom', 'startOutputs'],
+  locatedOutputs: ['pull/startFrom', 'locatedOutputs'],
+  filesPerScan: ['project/limits', 'filesPerScan'],
+  spentBlocks: ['exhaustive/outputHistories', "'spentBlocks'"],
+  runesMember: ['lists/runeNames', 'runesMember'],
+  changesBlocks: ['serve/changes', 'changesBlocks'],
+  rowBytes: ['exhaustive/rowsOfMirrors', 'rowBytes'],
+  spentBytes: ['exhaustive/rowsOfMirrors', 'spentBytes'],
+  rowsReadMs: ['exhaustive/rowsOfMirrors', 'rowsReadMs'],
+  tableBlocksAtOnce: ['format/readerCache', "'tableBlocksAtOnce'"],
+  keptPages: ['serve/fairServer', 'keptPages'],
+  transactionPages: ['exhaustive/outputStates', 'too many to read for one answer'],
+  groupBytes: ['serve/groupedReads', "'groupBytes'"],
+  concurrentReads: ['serve/groupedReads', "'concurrentReads'"],
+  transactions: ['serve/pending', 'there are more than 1 transactions'],
+  transactionBytes: ['serve/pending', 'transactionBytes'],
+  lookUps: ['serve/pending', 'lookUps'],
+  movedRows: ['serve/pending', 'movedRows'],
+  spentRunes: ['serve/pending', 'spentRunes'],
+  requestsAtOnce: ['serve/pending', 'requestsAtOnce'],
+  esploraRequests: ['serve/pending', 'esploraRequests'],
+  esploraBytes: ['serve/pending', 'esploraBytes'],
+  esploraMs: ['serve/pending', 'esploraMs'],
+  pending: ['serve/pipelining', 'number at most a thousand'],
+  // Caches of the same kind as `cachedBytes`, with tiny sizes in the same suite.
+  partBytes: ['serve/server', 'startServer'],
+  pageBytes: ['serve/server', 'startServer'],
+  answerBytes: ['serve/server', 'startServer'],
 };

@@ -73,7 +73,7 @@ function groupsOf(parts: readonly WantedPart[]): Group[] {
     if (
       last !== undefined &&
       part.offset - last.end <= READER_LIMITS.nearBytes &&
-      Math.max(end, last.end) - last.begin <= READER_LIMITS.groupBytes
+      !exceeds(READER_LIMITS, 'groupBytes', Math.max(end, last.end) - last.begin)
     ) {
       last.end = Math.max(end, last.end);
       last.parts.push(part);

@@ -7,7 +7,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../../errors.ts';
-import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
+import { countCrossing, exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 import { type ErrorStatus, errorBody } from '../http/errorBodies.ts';
 import { ALLOWED_METHODS, ERROR_HEADERS } from '../http/headers.ts';
 
@@ -62,6 +62,7 @@ export const serverOptions = (limits: ClientLimits): ServerOptions => ({
 /** Applies the limits that can be set only after the server is created. */
 export function limitServer(server: Server, limits: ClientLimits): void {
   server.maxConnections = connectionsOf(limits);
+  server.on('drop', () => countCrossing('connections'));
   server.timeout = limits.stalledMs;
   server.on('timeout', (socket) => socket.destroy());
   server.on('connection', (socket: Socket) => cutWhenStalled(socket, limits));
@@ -137,6 +138,7 @@ function reportedLimit(): unknown {
 
 /** Answers malformed or too slow HTTP with an error and closes the connection. */
 function refuse(error: Error, socket: Duplex): void {
+  if (codeOf(error) === HEADER_OVERFLOW) countCrossing('headerBytes');
   const [answer] = waiting.get(socket) ?? [];
   // An answer is being sent: the client would take an error for a part of this answer.
   if (answer?.headersSent === true) {
@@ -162,9 +164,12 @@ function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: 
   setTimeout(() => socket.destroy(), ERROR_GRACE_MS).unref();
 }
 
+/** Code of the error of Node's parser for more than `headerBytes`. */
+const HEADER_OVERFLOW = 'HPE_HEADER_OVERFLOW';
+
 /** Answers to errors of Node's parser and to timeouts. All other errors are a 400. */
 const REFUSALS: Readonly<Record<string, readonly [status: ErrorStatus, message: string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'the request line and headers are too long'],
+  [HEADER_OVERFLOW]: [431, 'the request line and headers are too long'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions of the body are too long'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request took too long'],
 };
