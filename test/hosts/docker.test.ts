@@ -7,12 +7,12 @@ import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSyn
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { folderOnDisk, testBuild, tree } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
 import { findProgram, startProgram } from './plainHost.ts';
 
-const work = temporaryFolder();
+const work = folderOnDisk();
 const dist = join(work, 'dist');
 const NATIVE = join(ROOT, 'node_modules/@duckdb/node-bindings-linux-x64');
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';

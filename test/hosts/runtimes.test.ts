@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
-import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { CONFORMANCE_INPUTS, folderOnDisk, testBuild, writeFiles } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { describeOutputs } from '../support/outputCases.ts';
 import { checkRanges } from '../support/ranges.ts';
@@ -14,7 +14,7 @@ import { checkSiteFiles } from '../support/siteFiles.ts';
 import { wrongVectors } from '../support/vectors.ts';
 import { RUNTIMES, type Runtime, type RuntimeHost, startRuntime } from './runtimeHost.ts';
 
-const work = temporaryFolder();
+const work = folderOnDisk();
 const dist = (name: string) => join(work, name);
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ describe.each(RUNTIMES)('%s', (runtime) => {
     it('says nothing of it', () => expect(host().errors()).toBe(''));
   });
 
-  describeOutputs((folder) => startRuntime(runtime, folder));
+  describeOutputs((folder) => startRuntime(runtime, folder), folderOnDisk);
 
   it('answers the 720 recorded vectors as recorded, or as a rule decides', async () => {
     const host = await startRuntime(runtime, dist('vectors'));

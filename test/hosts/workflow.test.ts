@@ -239,11 +239,16 @@ function pack(key: string, paths: readonly string[]): void {
   cache.set(key, archive);
 }
 
-/** What a clone has, and what is to be committed: files only, as a folder or a link to one is never part of the project. */
+/**
+ * What a clone has, and what is to be committed, without the tests, which no step reads: files only, as a folder or a link to one is never part
+ * of the project.
+ */
 const projectFiles = (): string[] =>
   execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
     .split('\0')
-    .filter((path) => path !== '' && !path.startsWith('input/pulled/') && statSync(join(ROOT, path), { throwIfNoEntry: false })?.isFile());
+    .filter(
+      (path) => path !== '' && !/^(?:test|input\/pulled)\//.test(path) && statSync(join(ROOT, path), { throwIfNoEntry: false })?.isFile(),
+    );
 
 function runScript(script: string, env: Readonly<Record<string, string>>): Promise<Finished> {
   if (script.startsWith('npm ci ')) {

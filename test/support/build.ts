@@ -20,6 +20,9 @@ export const CONFORMANCE_INPUTS = [join(CONFORMANCE, 'ledger.csv'), join(CONFORM
 /** A fresh folder, removed at the end of the run (see globalSetup.ts). */
 export const temporaryFolder = (): string => mkdtempSync(join(process.env['MIRROR_TEST_FOLDER'] ?? tmpdir(), 'test-'));
 
+/** The same on the disk, for programs that read nothing below /dev, and for images of a gigabyte. */
+export const folderOnDisk = (): string => mkdtempSync(join(process.env['MIRROR_TEST_DISK'] ?? tmpdir(), 'test-'));
+
 /** A log that keeps what is said. */
 export class RecordingLog implements Log {
   readonly notices: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * Makes one folder for all files of a test run, and removes it at the end of the run. Tests do not remove their files,
+ * Makes a folder in memory and one on the disk for all files of a test run, and removes both at the end of the run. Tests do not remove their files,
  * because ext4 is slow to reuse inodes of recently deleted files. That would make later builds ten times slower. Also
  * chooses one seed for all random choices, and prints the seed so that a run can be repeated.
  */
@@ -8,17 +8,17 @@ import { mkdtempSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestProject } from 'vitest/node';
 
-export default function setup({ config }: TestProject): () => Promise<void> {
-  // Deno reads nothing below /dev.
-  const folder = mkdtempSync(join(config.include[0]?.startsWith('test/hosts/') ? tmpdir() : baseFolder(), 'rune-activity-mirror-'));
-  process.env['MIRROR_TEST_FOLDER'] = folder;
+export default function setup(): () => Promise<void> {
+  const folders = [baseFolder(), tmpdir()].map((base) => mkdtempSync(join(base, 'rune-activity-mirror-')));
+  [process.env['MIRROR_TEST_FOLDER'], process.env['MIRROR_TEST_DISK']] = folders;
   const seed = process.env['SEED'] ?? String(randomInt(2 ** 31));
   if (!/^\d{1,10}$/.test(seed) || Number(seed) >= 2 ** 31) throw new Error(`SEED "${seed}" must be an integer from 0 to 2147483647`);
   process.env['SEED'] = seed;
   console.log(`Random tests: SEED=${seed} repeats them.`);
-  return () => rm(folder, { recursive: true, force: true });
+  return async () => {
+    for (const folder of folders) await rm(folder, { recursive: true, force: true });
+  };
 }
 
 /** A run may have some 4 GB of files at its end. */

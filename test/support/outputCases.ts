@@ -37,12 +37,12 @@ const CASES: readonly Case[] = [
   refused('a malformed outpoint', `/runes/v1/outputs/${MOVED}`, 'params/output must match pattern "^[a-fA-F0-9]{64}:[0-9]+$"'),
 ];
 
-/** Asks hosts of each layout. `start` serves a folder. */
-export function describeOutputs(start: (folder: string) => Promise<Host>): void {
+/** Asks hosts of each layout. `start` serves a folder that is below one of `makeFolder`. */
+export function describeOutputs(start: (folder: string) => Promise<Host>, makeFolder = temporaryFolder): void {
   describe.each(LAYOUTS)('the case table of outputs, layout %s', (layout) => {
     let host: Host;
     beforeAll(async () => {
-      const folder = temporaryFolder();
+      const folder = makeFolder();
       writeFiles(join(folder, 'in'), exportOf(rowsWithoutAddress()));
       await testBuild(join(folder, 'dist'), { inputs: [join(folder, 'in')], layout, lists: true });
       host = await start(join(folder, 'dist'));
