@@ -2,7 +2,7 @@ import { env } from 'node:process';
 import { TINY } from '../support/limits.ts';
 import { LONG, MORE, tier } from '../support/tier.ts';
 
-/** Files that count files, memory or moments of other processes, so nothing may run beside them. All others run two at a time. */
+/** Files that count files, memory or moments of other processes, so nothing may run beside them. */
 const ALONE = ['fullDisk', 'openFiles', 'outputStreams', 'overload', 'replaced', 'workers'].map(
   (name) => `test/exhaustive/${name}.test.ts`,
 );
@@ -21,6 +21,9 @@ const TINY_LIMITS = [
 /** Suites that run only with tiny limits: their short chains would cross no default limit. */
 const ONLY_TINY = ['outputHistories', 'nodeChains', 'etchingHistories'].map((name) => `test/exhaustive/${name}.test.ts`);
 
+/** More than the two cores that the gate has, because a file waits for its processes and servers half of its time. */
+const WORKERS = 3;
+
 const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 600_000 });
 const { reporters, sequence, ...shared } = test ?? {};
 
@@ -29,9 +32,9 @@ export default {
     reporters,
     sequence,
     projects: [
-      { test: { ...shared, name: 'parallel', exclude: [...ALONE, ...ONLY_TINY], maxWorkers: 2, sequence: { groupOrder: 1 } } },
+      { test: { ...shared, name: 'parallel', exclude: [...ALONE, ...ONLY_TINY], maxWorkers: WORKERS, sequence: { groupOrder: 1 } } },
       // Loading the program takes seconds, so the files of a worker share its modules, as in `npm test`.
-      { test: { ...shared, name: 'long', include: [...LONG], isolate: false, maxWorkers: 2, sequence: { groupOrder: 1 } } },
+      { test: { ...shared, name: 'long', include: [...LONG], isolate: false, maxWorkers: WORKERS, sequence: { groupOrder: 1 } } },
       {
         test: {
           ...shared,
@@ -43,7 +46,7 @@ export default {
             LIES: env['LIES'] ?? '2000',
             MEMPOOLS: env['MEMPOOLS'] ?? '200',
           },
-          maxWorkers: 2,
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
         },
       },
@@ -54,7 +57,7 @@ export default {
           include: TINY_LIMITS,
           setupFiles: ['test/support/seed.ts', 'test/support/crossed.ts'],
           env: { LIMITS: JSON.stringify(TINY), KILLS: '2', FC_RUNS: env['FC_RUNS'] ?? '2' },
-          maxWorkers: 2,
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
         },
       },
