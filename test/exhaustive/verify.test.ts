@@ -57,7 +57,7 @@ describe('verification finds', () => {
           expect(found.length).toBeGreaterThan(0);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
     await check(out);
   });
