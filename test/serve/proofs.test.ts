@@ -12,6 +12,7 @@ import { ArchiveError } from '../../src/format/archiveError.ts';
 import { PartCache } from '../../src/format/partCache.ts';
 import { contentIn, sizeOf } from '../../src/format/tails.ts';
 import { verifiedRead } from '../../src/format/verifiedRead.ts';
+import { makeKey } from '../../src/output/signingKeys.ts';
 import type { MirrorOptions } from '../../src/serve/client/client.d.ts';
 import { Mirror, MirrorError } from '../../src/serve/client/mirrorClient.ts';
 import { MANIFEST } from '../support/archives.ts';
@@ -269,6 +270,121 @@ describe('a manifest', () => {
   });
 });
 
+describe('what a client remembers', () => {
+  const NEXT = makeKey('mirror.example.org', Buffer.alloc(32, 3));
+  const LATER = '2026-11-24T02:00:00Z';
+  const target = '/runes/v1/etchings';
+  type State = { readonly time: string; readonly root: string };
+  /** A store outside of the client. Each of its answers takes as many turns of the event loop as `pause` says. */
+  const storeOf = (states: Map<string, State>, pause: () => number = () => 1) => {
+    const wait = async () => {
+      for (let turns = pause(); turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
+    };
+    return {
+      get: async (key: string) => {
+        const state = states.get(key);
+        await wait();
+        return state;
+      },
+      set: async (key: string, state: State) => {
+        await wait();
+        states.set(key, state);
+      },
+    };
+  };
+
+  it('protects against states that only an older key signed, also during and after a rotation of keys', async () => {
+    const { older, newer } = buildOf('ranges');
+    const states = new Map<string, State>();
+    const ask = (files: Files) =>
+      answerOf(keyed(over(files), { keys: [KEY.publicText, NEXT.publicText], remember: storeOf(states) }), target);
+    const [byOld, byBoth, byNew] = [
+      signedFiles(older, TIMES[0], {}, KEY),
+      signedFiles(newer, TIMES[1], {}, KEY, NEXT),
+      signedFiles(newer, LATER, {}, NEXT),
+    ];
+    expect(await ask(byOld)).toMatch(/^200 /);
+    expect(await ask(byNew)).toMatch(/^200 /);
+    // The store has the state of TIMES[0] for the old key, and the client has never seen a note of both keys.
+    const refused = (time: string) =>
+      `refused: the mirror shows a state that was signed at ${time}, but before it has shown another one of ${LATER}`;
+    expect(await ask(signedFiles(older, TIMES[1], {}, KEY))).toBe(refused(TIMES[1]));
+    expect(await ask(byOld)).toBe(refused(TIMES[0]));
+    expect(await ask(byBoth)).toBe(refused(TIMES[1]));
+    expect(await ask(signedFiles(older, LATER, {}, KEY))).toBe(refused(LATER));
+    expect(await ask(byNew)).toMatch(/^200 /);
+    // Other mirrors may share the store. Their keys are others, and their times are their own.
+    const other = { keys: [STRANGER.publicText], remember: storeOf(states) };
+    expect(await answerOf(keyed(over(signedFiles(older, TIMES[0], {}, STRANGER)), other), target)).toMatch(/^200 /);
+    expect(states.get(NEXT.publicText)).toEqual({ time: LATER, root: rootOf(newer) });
+  });
+
+  it('lets an honest mirror be read that was replaced while another client with the same memory read it', async () => {
+    const { older, newer } = buildOf('ranges');
+    const remember = storeOf(new Map());
+    let [reads, files] = [0, older];
+    const slow = fetchOver((path) => files.get(path));
+    const mirror = keyed(
+      async (input, init) => {
+        const answer = await slow(input, init);
+        if (!String(input).endsWith('/manifest.json')) return answer;
+        reads += 1;
+        if (reads > 1) return answer;
+        // The operator uploads a new build, and another client sees it first.
+        files = newer;
+        expect(await answerOf(keyed(over(newer), { remember }), target)).toMatch(/^200 /);
+        return answer;
+      },
+      { remember },
+    );
+    expect(await answerOf(mirror, target)).toBe(await answerOf(keyed(over(newer)), target));
+    expect(reads).toBe(2);
+    // A mirror that stays behind is refused.
+    files = older;
+    reads = 1;
+    const again = keyed(
+      (input, init) => {
+        if (String(input).endsWith('/manifest.json')) reads += 1;
+        return slow(input, init);
+      },
+      { remember },
+    );
+    expect(await answerOf(again, target)).toMatch(/^refused: the mirror shows a state that was signed at/);
+    expect(reads).toBe(3);
+  });
+
+  it('never becomes older by clients that share it', async () => {
+    const { older, newer } = buildOf('ranges');
+    for (let first = 0; first < 6; first += 1) {
+      for (let second = 0; second < 6; second += 1) {
+        const states = new Map<string, State>();
+        const pauses = [first, second, second, first];
+        const remember = storeOf(states, () => pauses.shift() ?? 1);
+        const both = [older, newer].map((files) => answerOf(keyed(over(files), { remember }), target));
+        expect((await Promise.all(both))[1]).toMatch(/^200 /);
+        expect(states.get(KEY.publicText)?.time, `${first} ${second}`).toBe(TIMES[1]);
+      }
+    }
+  });
+
+  it('never becomes older in a client whose store was overwritten', async () => {
+    const { older, newer } = buildOf('ranges');
+    const states = new Map<string, State>();
+    let files = newer;
+    const mirror = keyed(
+      fetchOver((path) => files.get(path)),
+      { remember: storeOf(states), freshMs: 0 },
+    );
+    expect(await answerOf(mirror, target)).toMatch(/^200 /);
+    states.set(KEY.publicText, { time: TIMES[0], root: rootOf(older) });
+    files = older;
+    expect(await answerOf(mirror, target)).toMatch(/^refused: the mirror shows a state that was signed at/);
+    files = newer;
+    expect(await answerOf(mirror, target)).toMatch(/^200 /);
+    expect(states.get(KEY.publicText)?.time).toBe(TIMES[1]);
+  });
+});
+
 describe('a client with keys', () => {
   const ask = (options: MirrorOptions, target = '/runes/v1/etchings') => answerOf(keyed(over(buildOf('ranges').newer), options), target);
 
@@ -279,6 +395,15 @@ describe('a client with keys', () => {
       );
     expect(await ask({}, '/runes/v1/')).toMatch(/^refused: runes\/v1\/index.json is not covered/);
     expect(await ask({}, '/runes/v1/manifest.json')).toBe(`200 ${buildOf('ranges').newer.get(MANIFEST)}`);
+  });
+
+  it('returns the text of a manifest that the note proves, whatever other text the host sends for it', async () => {
+    const { newer } = buildOf('ranges');
+    const text = String(newer.get(MANIFEST));
+    // JSON may name a field twice. Programs take the first or the last one.
+    const twice = new Map([...newer, [MANIFEST, Buffer.from(text.replace('"tip":', '"tip":{"height":1},"tip":'))]]);
+    for (const files of [twice, new Map([...newer, [MANIFEST, Buffer.from(JSON.stringify(JSON.parse(text)))]])])
+      expect(await answerOf(keyed(over(files)), '/runes/v1/manifest.json')).toBe(`200 ${text}`);
   });
 
   it('refuses malformed keys, and an empty list of keys', async () => {

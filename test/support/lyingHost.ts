@@ -22,11 +22,12 @@ export type Files = ReadonlyMap<string, Buffer>;
 export const KEY = makeKey('mirror.example.org', Buffer.alloc(32, 1));
 export const STRANGER = makeKey('mirror.example.org', Buffer.alloc(32, 2));
 
-/** Replaces the manifest of a build by one with changes and a note. Returns all files. */
-export function signedFiles(files: Files, time: string, change: Partial<Manifest> = {}, key = KEY): Files {
+/** Replaces the manifest of a build by one with changes and a note that all keys sign. Returns all files. */
+export function signedFiles(files: Files, time: string, change: Partial<Manifest> = {}, ...keys: readonly (typeof KEY)[]): Files {
   const manifest = JSON.parse(String(files.get(MANIFEST))) as Manifest;
   delete manifest.note;
-  const signed = withNote({ ...manifest, ...change }, 'regtest', [parseSigningKey(key.privateText, 'the test')], new Date(time));
+  const signers = (keys.length > 0 ? keys : [KEY]).map(({ privateText }) => parseSigningKey(privateText, 'the test'));
+  const signed = withNote({ ...manifest, ...change }, 'regtest', signers, new Date(time));
   return new Map([...files, [MANIFEST, manifestFile(signed)[1]]]);
 }
 

@@ -350,7 +350,7 @@ export interface MirrorOptions {
     readonly maxAge?: number | undefined;
     /**
      * With keys: stores the newest state that each key signed, such as in `localStorage`. By default, only in this
-     * object.
+     * object. The client refuses a state that is older than any of these states of its keys.
      */
     readonly remember?: MirrorMemory | undefined;
 }
@@ -361,7 +361,10 @@ export interface SignedState {
     /** Name of the root of the archive. */
     readonly root: string;
 }
-/** Remembers a state for each key. `key` is the text of a public key. Both functions may be asynchronous. */
+/**
+ * Remembers a state for each key. `key` is the text of a public key. Both functions may be asynchronous. Clients with the
+ * same object call them one after another. If other processes share the states, `set` must keep a state with a later time.
+ */
 export interface MirrorMemory {
     get(key: string): SignedState | undefined | Promise<SignedState | undefined>;
     set(key: string, state: SignedState): unknown;

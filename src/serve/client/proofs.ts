@@ -11,8 +11,14 @@ import { type CheckSignature, NoteError, type NoteKey, parseKey, parseNote, sign
 import { verifiedRead } from '../../format/verifiedRead.ts';
 import { MissingFileError } from '../../pages/fileAccess.ts';
 import { archiveNameOf, archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
-import type { MirrorMemory, MirrorOptions } from './client.d.ts';
+import type { MirrorMemory, MirrorOptions, SignedState } from './client.d.ts';
 import type { MirrorFiles } from './clientFiles.ts';
+
+/** Thrown for a state that is not the newest that was seen. */
+class OldStateError extends NoteError {}
+
+/** The last comparison with each memory. Clients that share a memory compare one after another. */
+const lastOf = new WeakMap<MirrorMemory, Promise<unknown>>();
 
 export class Proofs {
   readonly #keys: readonly NoteKey[];
@@ -20,8 +26,8 @@ export class Proofs {
   readonly #memory: MirrorMemory;
   /** Tails of files that were checked. */
   readonly #tails = new PartCache();
-  /** Notes are compared with the memory one after another. */
-  #last: Promise<unknown> = Promise.resolve();
+  /** Newest state that this client has seen, because a program may overwrite the memory with an older one. */
+  #newest: SignedState | undefined;
 
   /** Throws a NoteError if a key is malformed, or if there is none. */
   constructor({ keys = [], maxAge = Number.POSITIVE_INFINITY, remember = new Map() }: MirrorOptions) {
@@ -34,17 +40,28 @@ export class Proofs {
   /** Returns files that reject whatever the note does not cover. */
   over(files: MirrorFiles): MirrorFiles {
     const read = verifiedRead((file, offset, length, size) => files.read(archivePath(file), offset, length, size), digest, this.#tails);
+    const manifest = async (path: string): Promise<string | undefined> => {
+      const load = async () => (await files.open(path))?.content;
+      const text = await load();
+      try {
+        return text === undefined ? undefined : await this.#check(text);
+      } catch (error) {
+        if (!(error instanceof OldStateError)) throw error;
+      }
+      // Another client with the same memory may have seen a newer state after this one was read.
+      const newer = await load();
+      return newer === undefined ? undefined : this.#check(newer);
+    };
     return {
       open: async (path) => {
-        const file = await files.open(covered(path));
-        if (file !== undefined) await this.#check(file.content);
-        return file;
+        const content = await manifest(covered(path));
+        return content === undefined ? undefined : { content, text: async () => content };
       },
       file: async (path, sha256) => {
-        const text = await files.file(sha256 === undefined ? covered(path) : path);
-        if (text !== undefined && sha256 === undefined) await this.#check(text);
+        if (sha256 === undefined) return manifest(covered(path));
+        const text = await files.file(path);
         // The host may be replacing the build.
-        if (text !== undefined && sha256 !== undefined && hexOf(await digest(utf8Of(text))) !== sha256)
+        if (text !== undefined && hexOf(await digest(utf8Of(text))) !== sha256)
           throw new MissingFileError(path, 'does not have the SHA-256 that the signature of the mirror proves');
         return text;
       },
@@ -53,8 +70,11 @@ export class Proofs {
     };
   }
 
-  /** Checks the text of a manifest. Rejects with a NoteError if it is not proven, or with a FormatError. */
-  async #check(text: string): Promise<void> {
+  /**
+   * Checks the text of a manifest. Returns the text that its note proves, because JSON may be written in several ways.
+   * Rejects with a NoteError if it is not proven, or with a FormatError.
+   */
+  async #check(text: string): Promise<string> {
     const manifest = JSON.parse(text) as NotedManifest & { readonly layout?: unknown };
     checkFormat(manifest.format);
     if (manifest.layout !== 'archive')
@@ -65,19 +85,32 @@ export class Proofs {
     const { time } = readMirrorNote(note.text, manifest);
     if (!(Date.now() - Date.parse(time) <= this.#maxAge))
       throw new NoteError(`the mirror was signed at ${time}, which is longer ago than maxAge allows (${this.#maxAge} ms)`);
-    const compared = this.#last.then(() => this.#compare(signers, time, manifest.archive?.root ?? ''));
-    this.#last = compared.catch(() => undefined);
+    const compared = (lastOf.get(this.#memory) ?? Promise.resolve()).then(() =>
+      this.#compare(signers, { time, root: manifest.archive?.root ?? '' }),
+    );
+    lastOf.set(
+      this.#memory,
+      compared.catch(() => undefined),
+    );
     await compared;
+    return `${JSON.stringify(manifest, null, 2)}\n`;
   }
 
-  /** Rejects with a NoteError if a key has signed a newer root before, or another root at the same time. */
-  async #compare(signers: readonly NoteKey[], time: string, root: string): Promise<void> {
-    for (const { text } of signers) {
-      const known = await this.#memory.get(text);
-      if (known !== undefined && (known.time > time || (known.time === time && known.root !== root)))
-        throw new NoteError(`the mirror shows a state that was signed at ${time}, but before it has shown another one of ${known.time}`);
-    }
-    for (const { text } of signers) await this.#memory.set(text, { time, root });
+  /**
+   * Rejects with an OldStateError if any of the keys has signed a newer state before, or another one at the same time.
+   * Whoever has old notes of one key could show them otherwise after the operator has changed to another key.
+   */
+  async #compare(signers: readonly NoteKey[], state: SignedState): Promise<void> {
+    const stored = await Promise.all(this.#keys.map(({ text }) => this.#memory.get(text)));
+    const newer = [this.#newest, ...stored].find(
+      (known) => known !== undefined && (known.time > state.time || (known.time === state.time && known.root !== state.root)),
+    );
+    if (newer !== undefined)
+      throw new OldStateError(
+        `the mirror shows a state that was signed at ${state.time}, but before it has shown another one of ${newer.time}`,
+      );
+    this.#newest = state;
+    for (const { text } of signers) await this.#memory.set(text, state);
   }
 }
 
