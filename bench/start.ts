@@ -45,7 +45,8 @@ async function measure(what: string, command: string, args: readonly string[], m
 /** Returns the largest memory of a process so far, in bytes; 0 if it has ended. */
 function rssOf(pid: number): number {
   try {
-    return 1024 * Number(/^VmHWM:\s+([0-9]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+    // A process that is ending has no such line.
+    return 1024 * Number(/^VmHWM:\s+([0-9]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
   } catch {
     return 0;
   }

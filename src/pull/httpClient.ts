@@ -68,12 +68,20 @@ export class Client {
    * last retry fails, and an InputError for a redirect, or for a body of more than `most` bytes.
    */
   get<T>(url: string, parse: (text: string) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
-    return this.#get(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), most);
+    return this.getParsed(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), most);
   }
 
   /** Requests a URL like `get`, but returns the body as bytes. */
   getBytes(url: string, most = LARGEST_BODY_BYTES): Promise<Reply<Uint8Array>> {
-    return this.#get(url, (body) => body, most);
+    return this.getParsed(url, (body) => body, most);
+  }
+
+  /** Requests a URL like `get`, but `parse` gets the body as bytes. */
+  getParsed<T>(url: string, parse: (body: Uint8Array) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
+    return this.persist(withoutQuery(url), async () => {
+      await this.#turn();
+      return this.#attempt(url, parse, Math.min(most, LARGEST_BODY_BYTES));
+    });
   }
 
   /**
@@ -105,13 +113,6 @@ export class Client {
     } finally {
       closeSync(file);
     }
-  }
-
-  #get<T>(url: string, parse: (body: Uint8Array) => T, most: number): Promise<Reply<T>> {
-    return this.persist(withoutQuery(url), async () => {
-      await this.#turn();
-      return this.#attempt(url, parse, Math.min(most, LARGEST_BODY_BYTES));
-    });
   }
 
   /**

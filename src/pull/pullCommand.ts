@@ -50,6 +50,12 @@ export const PULL_COMMAND: Command = {
       about: "The node's cookie file, for its RPC interface.",
     },
     {
+      name: 'block-source',
+      value: 'URL',
+      about:
+        'Reads blocks that the node has pruned from here, checked against its chain: an Esplora API, such as https://host/api, or REST of a node with txindex, such as http://host:8332/rest.',
+    },
+    {
       name: 'start-from',
       value: 'URL',
       repeatable: true,
@@ -137,7 +143,8 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
     timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
     pauseMs: DEFAULTS.pauseMs,
     cookie: flags.one('cookie'),
-    donors: flags.has('start-from') ? flags.all('start-from').map(parseDonor) : undefined,
+    blockSource: flags.has('block-source') ? parsePlain('block-source', flags.one('block-source'), 'https://host/api') : undefined,
+    donors: flags.has('start-from') ? flags.all('start-from').map((text) => parsePlain('start-from', text, 'https://host')) : undefined,
     check: flags.choice('check', CHECKS),
     history: flags.one('verify-start'),
     runBuild,
@@ -182,7 +189,9 @@ function buildsOf(args: readonly string[], settings: Settings, memoryLimit: stri
 /** Throws a UsageError for flags that have no effect with this source. */
 function checkUse(flags: Flags, from: URL | NodeUrl): void {
   const isNode = from instanceof NodeUrl;
-  const unused = isNode ? ['header', 'rate'] : ['cookie', 'start-from', 'check', 'verify-start', 'follow'];
+  const unused = isNode
+    ? ['header', ...(flags.has('block-source') ? [] : ['rate'])]
+    : ['cookie', 'block-source', 'start-from', 'check', 'verify-start', 'follow'];
   const given = unused.find((name) => flags.has(name));
   if (given !== undefined)
     throw new UsageError(`--${given} has no use with ${isNode ? 'a' : 'anything but a'} Bitcoin Core node as --from`);
@@ -231,11 +240,11 @@ export function parseFrom(text: string | undefined, flag = '--from'): URL | Node
   return url;
 }
 
-/** Parses a value of --start-from. Throws a UsageError for other text. */
-function parseDonor(text: string): URL {
+/** Parses the URL that a flag gives. Throws a UsageError for other text. */
+function parsePlain(flag: string, text = '', example: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !isPlainHttp(url))
-    throw new UsageError('--start-from must be the URL of a mirror, such as https://host, without user, password, query and fragment');
+    throw new UsageError(`--${flag} must be a URL such as ${example}, without user, password, query and fragment`);
   return url;
 }
 

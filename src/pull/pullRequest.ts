@@ -14,6 +14,8 @@ export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'
   readonly from: URL | NodeUrl;
   /** Path of the node's cookie file. */
   readonly cookie: string | undefined;
+  /** Server that has the blocks which the node has pruned. */
+  readonly blockSource?: URL | undefined;
   /** Mirrors at whose ledger a new pull from a node starts. */
   readonly donors?: readonly URL[] | undefined;
   /** Memory limit of the process, such as `1GB`. */

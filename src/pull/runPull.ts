@@ -15,6 +15,7 @@ import { Client } from './httpClient.ts';
 import { HttpSource } from './mirror/apiServerSource.ts';
 import { baseOf, findManifest, MirrorSource } from './mirror/mirrorSource.ts';
 import { RowsSource } from './mirror/rows/rowsSource.ts';
+import { BlockServer } from './node/blockServer.ts';
 import { BitcoinNode } from './node/coreNode.ts';
 import { follow } from './node/followNode.ts';
 import { NodePull } from './node/nodePull.ts';
@@ -98,10 +99,14 @@ async function pullFromNode(
 ): Promise<PullResult> {
   const { signal, runBuild } = request;
   const onNotice = (message: string) => log.notice(message);
-  const node = await BitcoinNode.open({ ...request, url, environment: env, home: homedir(), onNotice });
+  const onRetry = (why: string) => log.notice(`${why}; trying again`);
+  const blockClient = new Client({ ...request, headers: {}, onRetry });
+  const blockServer = request.blockSource && new BlockServer(request.blockSource, blockClient, request.concurrency);
+  let node: BitcoinNode | undefined;
   let pull: NodePull | undefined;
   try {
-    const donorClient = new Client({ ...request, headers: {}, rate: 0, onRetry: (why) => log.notice(`${why}; trying again`) });
+    node = await BitcoinNode.open({ ...request, url, environment: env, home: homedir(), onNotice, blockServer });
+    const donorClient = new Client({ ...request, headers: {}, rate: 0, onRetry });
     const donors = request.donors?.map((donor) => ({ base: baseOf(donor), client: donorClient }));
     pull = await NodePull.open({ ...request, folder, startFrom: donors }, node, store, log, progress).finally(() => donorClient.close());
     const result = await pull.run(progress);
@@ -111,7 +116,8 @@ async function pullFromNode(
     return result;
   } finally {
     pull?.close();
-    node.close();
+    node?.close();
+    blockClient.close();
   }
 }
 

@@ -21,6 +21,8 @@ export const OUTPOINT_BYTES = 36;
 
 /** Position of a transaction in a block, and its message. Offsets refer to the block's bytes. */
 export interface TransactionPlace {
+  /** Offset of its first byte. */
+  readonly start: number;
   /** Index of its first input in `Block.inputs`. */
   readonly firstInput: number;
   readonly inputs: number;
@@ -180,6 +182,7 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
       txids.set(hash256(bytes.subarray(start, lock + 4)), 32 * index);
     }
     transactions.push({
+      start,
       firstInput,
       inputs: inputCount,
       firstOutput,
@@ -198,7 +201,7 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
  * Returns the merkle root of the transaction ids. Returns zeros for a list whose end is repeated, because it would have
  * the same root as the list without the repetition (CVE-2012-2459).
  */
-function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
+export function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   const level = new Uint8Array(txids.length + 32);
   level.set(txids);
   for (let count = txids.length / 32; count > 1; count = Math.ceil(count / 2)) {

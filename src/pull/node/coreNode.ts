@@ -8,11 +8,12 @@ import { z } from 'zod';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
 import { hex64 } from '../../contract/schemas.ts';
 import { InputError } from '../../errors.ts';
-import { hashText } from '../../runes/bytes.ts';
+import { hashText, uint32At } from '../../runes/bytes.ts';
 import { CONFIRMATIONS, type Commitment, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS } from '../../runes/networks.ts';
-import { type Block, BlockError, HEADER_BYTES, type Header, readBlock, readHeader } from '../../runes/parseBlock.ts';
+import { type Block, BlockError, HEADER_BYTES, type Header, readBlock, readHeader, scriptOf } from '../../runes/parseBlock.ts';
 import { PassingError } from '../httpConnections.ts';
+import type { BlockServer } from './blockServer.ts';
 import { hash256 } from './hash256.ts';
 import {
   bytesOf,
@@ -32,6 +33,8 @@ import {
   Calls,
   CredentialsError,
   ForbiddenError,
+  NotDownloadedError,
+  PrunedError,
   parseJson,
   RPC_CODES,
   RpcError,
@@ -52,7 +55,7 @@ export interface ChainInfo {
   readonly bestHash: string;
   /** True until the node has caught up with its network. */
   readonly isSyncing: boolean;
-  /** Lowest height whose block the node still has. */
+  /** Lowest height whose block can be read: the node has it, or a server has the blocks before. */
   readonly firstStored: number;
 }
 
@@ -71,9 +74,17 @@ const VERSION_WITH_PREVIOUS = { transaction: 250_000, block: 230_000 } as const;
 
 const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or credentials, or 23 or newer with rest=1 in bitcoin.conf.';
 
+export interface NodeOptions extends CallOptions {
+  /** Has the blocks that the node does not have. */
+  readonly blockServer?: BlockServer | undefined;
+}
+
 export class BitcoinNode {
   readonly name: string;
   readonly #calls: Calls;
+  readonly #server: BlockServer | undefined;
+  /** Blocks from the server. The node does not have their spent outputs. */
+  readonly #foreign = new WeakSet<Block>();
   #hasRest = false;
   /** False once the node has not answered `rest/spenttxouts` in the expected form. The path is new in Core 30. */
   #hasSpentOutputs = true;
@@ -82,8 +93,9 @@ export class BitcoinNode {
   /** Version number, such as 270100 for 27.1. Undefined if unknown. */
   #version: number | undefined;
 
-  private constructor(options: CallOptions) {
+  private constructor(options: NodeOptions) {
     this.#calls = new Calls(options);
+    this.#server = options.blockServer;
     this.name = this.#calls.name;
   }
 
@@ -91,7 +103,7 @@ export class BitcoinNode {
    * Finds out whether the node answers REST and RPC. Throws an InputError if it answers neither, is too old, rejects
    * the credentials or is not Bitcoin Core. Throws a BuildError if the node is unreachable.
    */
-  static async open(options: CallOptions): Promise<BitcoinNode> {
+  static async open(options: NodeOptions): Promise<BitcoinNode> {
     const { url } = options;
     if (!isPlainHttp(url)) {
       // The message does not show the URL, which may contain a password.
@@ -130,7 +142,7 @@ export class BitcoinNode {
       headers: info.headers,
       bestHash: info.bestblockhash,
       isSyncing: info.initialblockdownload,
-      firstStored: info.pruned ? (info.pruneheight ?? 0) : 0,
+      firstStored: info.pruned && this.#server === undefined ? (info.pruneheight ?? 0) : 0,
     };
   }
 
@@ -153,10 +165,22 @@ export class BitcoinNode {
   }
 
   /**
-   * Reads a block and checks its hash and merkle root. Retries a damaged block. Throws an InputError for a pruned
-   * block.
+   * Reads a block and checks its hash and merkle root. Retries a damaged block. A block that the node does not have comes
+   * from the server, with its witnesses checked, too. Without a server, throws an InputError for a pruned block.
    */
-  readBlock(hash: string): Promise<Block> {
+  async readBlock(hash: string): Promise<Block> {
+    try {
+      return await this.#ownBlock(hash);
+    } catch (error) {
+      const isMissing = error instanceof PrunedError || error instanceof NotDownloadedError;
+      if (this.#server === undefined || !isMissing) throw error;
+    }
+    const block = await this.#server.block(hash);
+    this.#foreign.add(block);
+    return block;
+  }
+
+  #ownBlock(hash: string): Promise<Block> {
     return this.#calls.persist(`block ${hash}`, async () => {
       try {
         return readBlock(await this.#block(hash), hash256);
@@ -192,16 +216,14 @@ export class BitcoinNode {
     recentHeight: (txid: Uint8Array) => Promise<number | undefined>,
   ): Promise<PreviousOutput[]> {
     if (wanted.length === 0) return [];
-    if (this.#hasRest && this.#hasSpentOutputs) {
-      const scripts = await this.#spentScripts(block, wanted);
-      if (scripts !== undefined) {
-        const heights = wanted.map(({ transaction, input }) => {
-          const at = block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input] ?? 0;
-          return recentHeight(block.bytes.subarray(at, at + 32));
-        });
-        const found = await Promise.all(heights);
-        return scripts.map((script, i) => ({ script, height: found[i] ?? height - CONFIRMATIONS + 1 }));
-      }
+    const scripts = await this.#scripts(block, wanted);
+    if (scripts !== undefined) {
+      const heights = wanted.map((one) => {
+        const at = outpointAt(block, one);
+        return recentHeight(block.bytes.subarray(at, at + 32));
+      });
+      const found = await Promise.all(heights);
+      return scripts.map((script, i) => ({ script, height: found[i] ?? height - CONFIRMATIONS + 1 }));
     }
     const inputs = wanted.map(({ transaction, input }) => ({
       txid: hashText(block.txids, 32 * transaction),
@@ -306,6 +328,21 @@ export class BitcoinNode {
     return readHeader(bytes, hash256);
   }
 
+  /** Returns the scripts of spent outputs. Undefined if only JSON of the node has them. */
+  async #scripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[] | undefined> {
+    const server = this.#server;
+    if (server === undefined || !this.#foreign.has(block))
+      return this.#hasRest && this.#hasSpentOutputs ? this.#spentScripts(block, wanted) : undefined;
+    return Promise.all(
+      wanted.map(async (one) => {
+        const at = outpointAt(block, one);
+        const made = await server.transaction(hashText(block.bytes, at));
+        const [place] = made.transactions;
+        return place === undefined ? new Uint8Array() : scriptOf(made, place, uint32At(block.bytes, at + 32));
+      }),
+    );
+  }
+
   /** Returns the scripts of spent outputs from `rest/spenttxouts`. Undefined if the node does not have this path. */
   #spentScripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[] | undefined> {
     return this.#calls.persist(`the spent outputs of block ${block.hash}`, async () => {
@@ -360,5 +397,9 @@ export class BitcoinNode {
     });
   }
 }
+
+/** Returns the offset of the outpoint that an input spends. */
+const outpointAt = (block: Block, { transaction, input }: Commitment): number =>
+  block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input] ?? 0;
 
 const isNetwork = (name: string): name is NetworkName => Object.hasOwn(NETWORKS, name);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { misfitOf } from '../../contract/schemas.ts';
 import { BuildError, type CliError, InputError } from '../../errors.ts';
+import { AtOnce } from '../atOnce.ts';
 import { Client, type ClientOptions, isPassing } from '../httpClient.ts';
 import { type Answer, PassingError, type Question } from '../httpConnections.ts';
 import { type CredentialOptions, Credentials } from './rpcCredentials.ts';
@@ -27,6 +28,12 @@ class WarmingUpError extends Error {}
 
 /** Thrown when the node's request queue is full. */
 class FullQueueError extends PassingError {}
+
+/** Thrown for a block that the node has pruned. */
+export class PrunedError extends InputError {}
+
+/** Thrown for a block that the node has not downloaded yet, because it was started from a snapshot. */
+export class NotDownloadedError extends BuildError {}
 
 /** Thrown when the server at the URL does not answer like Bitcoin Core. */
 export class WrongServerError extends InputError {}
@@ -62,11 +69,7 @@ export class Calls {
   /** Undefined if only REST is used. */
   credentials: Credentials | undefined;
   #isWarmingUp = false;
-  /** Maximum number of parallel requests, which `persist` may lower. */
-  #atOnce: number;
-  #running = 0;
-  /** Resolve functions of waiting requests. */
-  readonly #waiting: (() => void)[] = [];
+  readonly #atOnce: AtOnce;
 
   constructor(options: CallOptions) {
     const { url, onNotice } = options;
@@ -74,7 +77,7 @@ export class Calls {
     this.#options = options;
     this.#base = url.href.replace(/\/+$/, '');
     this.credentials = Credentials.find(options);
-    this.#atOnce = options.concurrency;
+    this.#atOnce = new AtOnce(options.concurrency);
     this.#client = new Client({
       ...options,
       headers: {},
@@ -97,9 +100,9 @@ export class Calls {
           this.#isWarmingUp = false;
           return result;
         } catch (error) {
-          if (error instanceof FullQueueError && this.#atOnce > 1) {
-            this.#atOnce = Math.ceil(this.#atOnce / 2);
-            this.#options.onNotice(`${what} of ${this.name} ${error.message}; sending ${this.#atOnce} at once from now on`);
+          if (error instanceof FullQueueError && this.#atOnce.most > 1) {
+            this.#atOnce.most = Math.ceil(this.#atOnce.most / 2);
+            this.#options.onNotice(`${what} of ${this.name} ${error.message}; sending ${this.#atOnce.most} at once from now on`);
             continue;
           }
           if (!(error instanceof WarmingUpError)) throw error;
@@ -178,15 +181,8 @@ export class Calls {
   }
 
   /** Sends a request as soon as fewer than the allowed number are running. */
-  async #send(path: string, question: Omit<Question, 'url'>): Promise<Answer> {
-    while (this.#running >= this.#atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#running += 1;
-    try {
-      return await this.#client.send({ url: new URL(this.#base + path), ...question });
-    } finally {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
-    }
+  #send(path: string, question: Omit<Question, 'url'>): Promise<Answer> {
+    return this.#atOnce.run(() => this.#client.send({ url: new URL(this.#base + path), ...question }));
   }
 
   /** Throws for failures of both interfaces: statuses that may pass, redirects and web pages. */
@@ -220,12 +216,13 @@ export class Calls {
    */
   #unavailable(text: string): CliError | undefined {
     if (text.includes('not fully downloaded')) {
-      return new BuildError(`${this.name} has not downloaded a block yet that is needed (${quoted(text)})`, [
+      return new NotDownloadedError(`${this.name} has not downloaded a block yet that is needed (${quoted(text)})`, [
         'It was started from a snapshot (assumeutxo) and still downloads older blocks. Wait for it, then run the same command again.',
       ]);
     }
     if (!text.includes('pruned data')) return undefined;
-    return new InputError(`${this.name} has pruned a block that is needed (${quoted(text)})`, [
+    return new PrunedError(`${this.name} has pruned a block that is needed (${quoted(text)})`, [
+      'Give a server that has it with --block-source: it need not be trusted.',
       'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
     ]);
   }

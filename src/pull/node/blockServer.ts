@@ -1,0 +1,65 @@
+/**
+ * Server that has blocks and transactions which the node has pruned: an API of Esplora, or REST of another node. It need
+ * not be trusted. Each block must have the hash that the node names, and the transactions and witnesses that this hash
+ * covers; a transaction must have its id.
+ */
+import { InputError } from '../../errors.ts';
+import { hashText } from '../../runes/bytes.ts';
+import { type Block, BlockError, readBlock, readUnconfirmed } from '../../runes/parseBlock.ts';
+import { checkWitnesses } from '../../runes/witnesses.ts';
+import { AtOnce } from '../atOnce.ts';
+import type { Client } from '../httpClient.ts';
+import { hash256 } from './hash256.ts';
+import { LARGEST_BLOCK } from './nodeAnswers.ts';
+
+/** Ends of paths: of Esplora, and of Bitcoin Core. */
+const ENDS = ['/raw', '.bin'] as const;
+
+export class BlockServer {
+  readonly #base: string;
+  readonly #client: Client;
+  readonly #atOnce: AtOnce;
+  /** End of the paths that the server answers. Undefined before its first answer. */
+  #end: (typeof ENDS)[number] | undefined;
+
+  /** `base` is the URL before `/block`, such as `https://host/api` or `http://host:8332/rest`. `atOnce` is the most parallel requests. */
+  constructor(base: URL, client: Client, atOnce: number) {
+    this.#base = base.href.replace(/\/+$/, '');
+    this.#client = client;
+    this.#atOnce = new AtOnce(atOnce);
+  }
+
+  /** Reads a block. Rejects with a BuildError if each answer is wrong, and with an InputError if the block is missing. */
+  block(hash: string): Promise<Block> {
+    return this.#read(`/block/${hash}`, (bytes) => {
+      const block = readBlock(bytes, hash256);
+      if (block.hash !== hash) throw new BlockError(`it is block ${block.hash}`);
+      checkWitnesses(block, hash256);
+      return block;
+    });
+  }
+
+  /** Reads a transaction, as a block with an empty header. Rejects like `block`. */
+  transaction(txid: string): Promise<Block> {
+    return this.#read(`/tx/${txid}`, (bytes) => {
+      const read = readUnconfirmed(bytes, 1, hash256);
+      const found = hashText(read.txids, 0);
+      if (found !== txid) throw new BlockError(`it is transaction ${found}`);
+      return read;
+    });
+  }
+
+  async #read(path: string, parse: (bytes: Uint8Array) => Block): Promise<Block> {
+    for (const end of this.#end === undefined ? ENDS : [this.#end]) {
+      const url = `${this.#base}${path}${end}`;
+      const { body } = await this.#atOnce.run(() => this.#client.getParsed(url, parse, LARGEST_BLOCK));
+      if (body === undefined) continue;
+      this.#end = end;
+      return body;
+    }
+    const advice = path.startsWith('/tx/')
+      ? 'Give the URL of an Esplora API to --block-source, or of REST of a node with txindex=1: etchings need the transactions that they spend.'
+      : 'Give the URL before /block to --block-source: of an Esplora API, such as https://host/api, or of REST of an unpruned node, such as http://host:8332/rest.';
+    throw new InputError(`${this.#base} does not have ${path.slice(1)}`, [advice]);
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Checks that the witnesses of a block are those that its coinbase commits to (BIP 141). The merkle root covers every
+ * other byte of a block. Networks whose first blocks have no such rule have no witnesses in these blocks.
+ */
+import { type Hash256, hashText, sameBytes } from './bytes.ts';
+import { type Block, BlockError, merkleRoot, scriptOf, type TransactionPlace, witnessEndsOf } from './parseBlock.ts';
+
+/** Beginning of the coinbase's output with the commitment: OP_RETURN, length and four bytes. */
+const COMMITMENT = Uint8Array.of(0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed);
+const HASH_BYTES = 32;
+/** Outpoint of a coinbase: no transaction, and the highest index. */
+const NO_OUTPUT = new Uint8Array(36).fill(0xff, HASH_BYTES);
+
+/** Throws a BlockError if the first transaction is no coinbase, or if the witnesses are not those of the block. */
+export function checkWitnesses(block: Block, hash256: Hash256): void {
+  const { bytes, transactions } = block;
+  const [coinbase] = transactions;
+  // Otherwise hashes of the merkle tree could pass for transactions of 64 bytes.
+  if (coinbase?.inputs !== 1 || !sameBytes(bytes, block.inputs[0] ?? 0, NO_OUTPUT, 0, NO_OUTPUT.length))
+    throw new BlockError(`block ${block.hash} does not begin with a coinbase`);
+  const commitment = commitmentIn(block, coinbase);
+  if (commitment === undefined) {
+    if (transactions.every(({ witness }) => witness === 0)) return;
+    throw new BlockError(`block ${block.hash} has witnesses, but its coinbase commits to none`);
+  }
+  // The coinbase's own id counts as zeros here, because its witness goes into the next hash.
+  const ids = new Uint8Array(HASH_BYTES * transactions.length);
+  for (let i = 1; i < transactions.length; i++)
+    ids.set(hash256(bytes.subarray(transactions[i]?.start, transactions[i + 1]?.start)), HASH_BYTES * i);
+  const both = new Uint8Array(2 * HASH_BYTES);
+  both.set(merkleRoot(ids, hash256));
+  const [[reserved, ...more] = []] = witnessEndsOf(block, coinbase);
+  const isReserved = reserved?.length === HASH_BYTES && more.length === 0;
+  if (isReserved) both.set(reserved, HASH_BYTES);
+  if (!isReserved || !sameBytes(hash256(both), 0, commitment, 0, HASH_BYTES))
+    throw new BlockError(`block ${block.hash} has other witnesses than its coinbase commits to (${hashText(commitment, 0)})`);
+}
+
+/** Returns the hash in the last output of the coinbase that has one. */
+function commitmentIn(block: Block, coinbase: TransactionPlace): Uint8Array | undefined {
+  for (let i = coinbase.outputs - 1; i >= 0; i--) {
+    const script = scriptOf(block, coinbase, i);
+    const end = COMMITMENT.length + HASH_BYTES;
+    if (script.length >= end && sameBytes(script, 0, COMMITMENT, 0, COMMITMENT.length)) return script.subarray(COMMITMENT.length, end);
+  }
+  return undefined;
+}
