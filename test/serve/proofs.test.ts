@@ -207,6 +207,11 @@ describe('a manifest', () => {
     expect(await refusal(recent, { maxAge: 30_000 })).toMatch(
       /^refused: the mirror was signed at 2.*longer ago than maxAge allows \(30000 ms\)$/,
     );
+    // A wrong clock of the operator must neither freeze a client nor spoil what it remembers.
+    const remember = new Map();
+    const early = signedFiles(newer, new Date(Date.now() + 600_000).toISOString());
+    expect(await refusal(early, { maxAge: 120_000, remember })).toMatch(/^refused: the mirror was signed at 2.*further in the future/);
+    expect(await refusal(recent, { maxAge: 120_000, remember })).toMatch(/^200 /);
   });
 
   it('of an older time, or of another root at the same time, is refused to a client that has seen another one', async () => {

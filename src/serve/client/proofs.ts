@@ -83,8 +83,14 @@ export class Proofs {
     const note = parseNote(manifest.note);
     const signers = await signersOf(note, this.#keys, checkSignature);
     const { time } = readMirrorNote(note.text, manifest);
-    if (!(Date.now() - Date.parse(time) <= this.#maxAge))
+    const age = Date.now() - Date.parse(time);
+    if (!(age <= this.#maxAge))
       throw new NoteError(`the mirror was signed at ${time}, which is longer ago than maxAge allows (${this.#maxAge} ms)`);
+    // A host could show a note with such a time for as long, and a memory of it would refuse all true states until then.
+    if (-age > this.#maxAge)
+      throw new NoteError(
+        `the mirror was signed at ${time}, which is further in the future than maxAge allows (${this.#maxAge} ms): the clock of its operator or of this client is wrong`,
+      );
     const compared = (lastOf.get(this.#memory) ?? Promise.resolve()).then(() =>
       this.#compare(signers, { time, root: manifest.archive?.root ?? '' }),
     );
