@@ -20,18 +20,20 @@ export interface Row {
   readonly transaction: string | null;
 }
 
-/** The rows that are shown. Those of a block are below their transaction. */
+/** The rows that are shown, a transfer to the own address with it twice. Those of a block are below their transaction. */
 export const rowsOf = (page: Page): Promise<Row[]> =>
   page.$$eval('.activity tbody tr:not(.transaction)', (rows) =>
     rows.map((row) => {
       const cell = (name: string) => row.querySelector(`[data-label="${name}"]`);
       const ids = (name: string) =>
         [...(cell(name)?.querySelectorAll('code[title]') ?? [])].map((code) => code.getAttribute('title') ?? '');
+      const operation = cell('Operation')?.textContent ?? '';
+      const addresses = ids('From and to');
       return {
-        operation: cell('Operation')?.textContent ?? '',
+        operation,
         rune: cell('Rune')?.textContent ?? '',
         amount: cell('Amount')?.querySelector('data')?.getAttribute('value') ?? null,
-        addresses: ids('Address'),
+        addresses: operation === 'to itself' ? [...addresses, ...addresses] : addresses,
         output: ids('Output')[0] ?? null,
         transaction: row.parentElement?.querySelector('.transaction code')?.getAttribute('title') ?? null,
       };
@@ -49,6 +51,23 @@ export function rowOf({ rune, address, receiver_address, amount, operation, loca
     output: location.output === undefined ? null : `${txId}:${vout}`,
     transaction: kind === 'block' ? location.tx_id : null,
   };
+}
+
+/** What rows say: each record but receives, in order, and what each output received. Equal for rows and for their records. */
+export function told(rows: readonly Row[]) {
+  const received: Record<string, string> = {};
+  const records = rows.flatMap((row) => {
+    const { operation, rune, amount, output, transaction } = row;
+    const isJoined = operation === 'transfer' || operation === 'to itself';
+    const isMinted = operation === 'mint' && output !== null;
+    if (isJoined || isMinted || operation === 'receive') {
+      const key = [transaction, rune, output].join(' ');
+      received[key] = String(BigInt(received[key] ?? 0) + BigInt(amount?.replace('.', '') ?? 0));
+    }
+    if (operation === 'receive') return [];
+    return [{ ...row, ...(isJoined ? { operation: 'send' } : isMinted ? { addresses: [], output: null } : {}) }];
+  });
+  return { records, received };
 }
 
 /** A whole list, by the API of a server. `path` is `blocks/840000`, `query` more of the query. */

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { copyOf, listOf, lookUp, rowOf, rowsOf, settled } from './explorer.ts';
+import { copyOf, listOf, lookUp, rowOf, rowsOf, settled, told } from './explorer.ts';
 import { closeBrowser, type OpenPage, openPage } from './support.ts';
 
 const dist = join(temporaryFolder(), 'dist');
@@ -49,7 +49,7 @@ describe('a look-up', () => {
     await lookUp(page, text);
     expect(await page.textContent('h1:visible')).toBe(heading);
     const kind = path.startsWith('blocks') ? 'block' : 'transaction';
-    expect(await rowsOf(page)).toEqual((await listOf(host, path)).slice(0, 20).map((one) => rowOf(one, kind)));
+    expect(told(await rowsOf(page))).toEqual(told((await listOf(host, path)).slice(0, 20).map((one) => rowOf(one, kind))));
     expect(await page.title()).toContain(heading);
     expect(problems).toEqual([]);
   });
@@ -57,7 +57,7 @@ describe('a look-up', () => {
   it('of the latest block shows the highest', async () => {
     const { page, problems } = await openAt('?block=latest');
     expect(await page.textContent('h1:visible')).toBe('Block 2,000,010');
-    expect(await rowsOf(page)).toEqual((await listOf(host, 'blocks/2000010')).map((one) => rowOf(one, 'block')));
+    expect(told(await rowsOf(page))).toEqual(told((await listOf(host, 'blocks/2000010')).map((one) => rowOf(one, 'block'))));
     expect(problems).toEqual([]);
   });
 

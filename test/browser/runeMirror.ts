@@ -1,4 +1,6 @@
 /** Invented runes with all of their history: mints that are open, done and not yet begun, and one rune with many holders. */
+import { addressOf } from '../../src/runes/address.ts';
+import { NETWORKS } from '../../src/runes/networks.ts';
 import { hex } from '../support/records.ts';
 
 const RUNES =
@@ -10,7 +12,9 @@ const FIRST = 840_000;
 export const LAST = 840_070;
 const blockHash = (height: number) => `0000000000000000000${hex(`block ${height}`).slice(0, 45)}`;
 const timeOf = (height: number) => 1_755_000_000 - (LAST - height) * 600;
-export const holder = (i: number): string => `bc1p${hex(`holder ${i}`).slice(0, 58)}`;
+const noHash = (bytes: Uint8Array) => bytes;
+export const holder = (i: number): string =>
+  addressOf(Uint8Array.from([0x51, 32, ...Buffer.from(hex(`holder ${i}`), 'hex')]), NETWORKS.main, noHash) ?? '';
 const transaction = (name: string): string => hex(`transaction ${name}`);
 
 interface Rune {
@@ -53,7 +57,7 @@ export function runeInput(): Record<string, string> {
     amount: string | number,
     receiver = '',
   ) => {
-    const output = operation === 'receive' ? event : operation === 'send' ? 0 : '';
+    const output = operation === 'receive' || operation === 'send' ? 1 : '';
     const id = transaction(`${height} ${tx}`);
     rows.push([rune, blockHash(height), height, tx, event, id, output, address, receiver, amount, operation, timeOf(height)].join());
   };
@@ -65,8 +69,13 @@ export function runeInput(): Record<string, string> {
     const n = height - FIRST;
     // Each block has a payment to a new holder of the dog.
     const amount = Math.floor(1e15 / (n + 1) ** 1.7) + n;
-    row(height, 20, 0, '840000:3', 'send', holder(0), amount, holder(n));
-    row(height, 20, 1, '840000:3', 'receive', holder(n), amount);
+    row(height, 20, 0, '840000:3', 'receive', holder(n), amount);
+    row(height, 20, 1, '840000:3', 'send', holder(0), amount, holder(n));
+    // Each tenth block returns a part to the sender.
+    if (n % 10 === 0) {
+      row(height, 21, 0, '840000:3', 'receive', holder(0), 3);
+      row(height, 21, 1, '840000:3', 'send', holder(0), 3, holder(0));
+    }
     for (let mint = 0; mint < 1 + (n % 3); mint += 1) {
       row(height, 30 + mint, 0, '840000:1', 'mint', '', 10000);
       row(height, 30 + mint, 1, '840000:1', 'receive', holder((n * 7) % 31), 10000);

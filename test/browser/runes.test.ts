@@ -4,7 +4,16 @@ import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { limitsWith } from '../../src/limits.ts';
-import type { BalancePage, Etching, HolderPage, OutputAnswer, OutputPage, RuneActivityPage } from '../../src/serve/client/mirrorClient.ts';
+import type {
+  Activity,
+  ActivityPage,
+  BalancePage,
+  Etching,
+  HolderPage,
+  OutputAnswer,
+  OutputPage,
+  RuneActivityPage,
+} from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT, run } from '../support/cli.ts';
@@ -258,9 +267,24 @@ describe('the page of a rune', () => {
     const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
     expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
     const shown = await page.$$eval('.activity-list tbody tr', (all) =>
-      all.map((row) => [row.querySelector('.operation')?.textContent, row.querySelector('data')?.value]),
+      all.map((row) => [
+        row.querySelector('.operation')?.textContent,
+        row.querySelector('data')?.value,
+        row.querySelector('[data-label="From and to"]')?.textContent,
+      ]),
     );
-    expect(shown).toEqual(results.map(({ operation, amount }) => [operation, amount]));
+    // Each send has its receive on this page.
+    const others = results.filter(({ operation }) => operation !== 'receive');
+    expect(shown).toEqual(
+      others.map(({ operation, amount, address, receiver_address }) =>
+        operation === 'burn'
+          ? [operation, amount, address]
+          : address === receiver_address
+            ? ['to itself', amount, `${address}→itself`]
+            : ['transfer', amount, `${address}→${receiver_address}`],
+      ),
+    );
+    expect(shown.filter(([operation]) => operation === 'to itself')).toHaveLength(3);
     expect(await page.textContent('.command')).toContain('/runes/v1/etchings/840000:3/activity?limit=60');
   });
 
@@ -404,6 +428,25 @@ describe('the page of all runes', () => {
 });
 
 describe('the page of an address', () => {
+  it('has what comes in and goes out with a sign, and change without', async () => {
+    const { page } = await openAt(`?address=${holder(0)}&list=activity&limit=60`);
+    const { results } = await get<ActivityPage>(`addresses/${holder(0)}/activity?limit=60`);
+    const shown = await page.$$eval('.activity-list tbody tr', (all) =>
+      all.map((row) => ['Operation', 'Amount', 'To'].map((name) => row.querySelector(`[data-label="${name}"]`)?.textContent)),
+    );
+    const grouped = (amount = '') => amount.replace(/\d(?=(\d{3})+(\.|$))/g, '$&,');
+    const isChange = ({ location }: Activity) =>
+      results.some((other) => other.location.tx_id === location.tx_id && other.receiver_address === holder(0));
+    expect(shown).toEqual(
+      results.flatMap((record) => {
+        const { operation, amount, receiver_address } = record;
+        if (isChange(record)) return operation === 'send' ? [['to itself', grouped(amount), '']] : [];
+        return [operation === 'receive' ? ['in', `+${grouped(amount)}`, ''] : ['out', `−${grouped(amount)}`, `→${receiver_address}`]];
+      }),
+    );
+    expect(new Set(shown.map(([operation]) => operation)).size).toBe(3);
+  });
+
   it('has its balances and its activity', async () => {
     const { page, problems } = await openAt('');
     await lookUp(page, holder(7));
@@ -426,7 +469,7 @@ describe('the page of an address', () => {
 
   it('is linked from records, and says when there is nothing', async () => {
     const { page } = await openAt(`?block=${LAST}`);
-    await page.click('.activity [data-label=Address] a >> nth=0');
+    await page.click('.activity [data-label="From and to"] a >> nth=0');
     await settled(page);
     expect(await page.textContent('h1:visible')).toBe('Address');
     await lookUp(page, 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq');

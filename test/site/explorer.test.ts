@@ -9,6 +9,7 @@ import { addDecimals, decimalsOf, percent, shareOf } from '../../src/site/explor
 import { mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
 import { type Column, columnsOf, linear } from '../../src/site/explorer/scales.ts';
 import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
+import { rowsOf } from '../../src/site/explorer/transfers.ts';
 import { apiTarget, readLookUp, searchOf, viewOf } from '../../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';
 
@@ -185,6 +186,46 @@ describe('totals of a transaction', () => {
       ['1:1', { send: '5', receive: '1' }],
       ['3:1', { burn: '0.5' }],
     ]);
+  });
+});
+
+describe('rows of activity', () => {
+  const at = (operation: Operation, amount: string, vout: number, address?: string, receiver_address?: string) =>
+    ({ operation, amount, address, receiver_address, location: { tx_id: TX, output: TX, vout } }) as unknown as Activity;
+  const shown = (records: readonly Activity[], offset = 0) =>
+    rowsOf(records, offset).map(({ record, kind, from, to, location }) => [kind, record.amount, from, to, location.vout]);
+  /** Alice and somebody without an address pay Bob, Alice gets the rest and a part of the mint, and burns. */
+  const records = [
+    at('burn', '0.5', 9, 'alice'),
+    at('send', '1.25', 2, 'alice', 'alice'),
+    at('receive', '3.75', 2, 'alice'),
+    at('send', '4', 1, undefined, 'bob'),
+    at('send', '6.000', 1, 'alice', 'bob'),
+    at('receive', '10', 1, 'bob'),
+    at('mint', '2.5', 9),
+  ];
+
+  it('join a receive with its sends and the mint of its transaction', () => {
+    expect(shown(records)).toEqual([
+      ['burn', '0.5', 'alice', undefined, 9],
+      ['to itself', '1.25', 'alice', 'alice', 2],
+      ['transfer', '4', null, 'bob', 1],
+      ['transfer', '6.000', 'alice', 'bob', 1],
+      ['mint', '2.5', undefined, 'alice', 2],
+    ]);
+  });
+
+  it('are those of the records if a counterpart is on another page or its amount differs', () => {
+    expect(shown(records.slice(2, 5))).toEqual([
+      ['receive', '3.75', undefined, 'alice', 2],
+      ['send', '4', null, 'bob', 1],
+      ['send', '6.000', 'alice', 'bob', 1],
+    ]);
+    expect(shown(records.slice(4, 6)).map(([kind]) => kind)).toEqual(['send', 'receive']);
+    expect(shown(records.slice(5)).map(([kind]) => kind)).toEqual(['receive', 'mint']);
+    // The send of this receive is on the previous page, and so is the receive of the mint.
+    const cut = [at('receive', '2.5', 3, 'bob'), at('mint', '2.5', 9)];
+    expect([shown(cut, 20), shown(cut)].map((rows) => rows.map(([kind]) => kind))).toEqual([['receive', 'mint'], ['mint']]);
   });
 });
 

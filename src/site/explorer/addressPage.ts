@@ -4,7 +4,7 @@ import { shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { copyButton, outputLink } from './parts.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
-import { BLOCK, type Column, newestTable, RUNE_AMOUNT, tableOf } from './table.ts';
+import { blockCell, type Column, newestTable, RUNE_AMOUNT, tableOf } from './table.ts';
 import type { SubjectView } from './views.ts';
 
 export async function addressPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
@@ -29,7 +29,7 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
     activity: {
       path: `${path}/activity`,
       fetch: has.address_activity && ((window) => mirror.addressActivity(id, { ...window, signal })),
-      table: ({ results }) => newestTable('address', results as readonly Activity[]),
+      table: ({ results, offset }) => newestTable('address', results as readonly Activity[], offset),
       empty: 'This mirror has no rune activity of this address.',
       missing: 'This mirror does not have activity by address. Mirrors have it in layout archive, or if they are built with --lists.',
     },
@@ -52,7 +52,7 @@ type RuneOfOutput = UnspentOutput & UnspentOutput['runes'][number];
 const OUTPUT_COLUMNS: readonly Column<RuneOfOutput>[] = [
   { name: 'Output', cell: ({ output }, index) => (index === 0 ? [outputLink(output.replace(/^0x/, ''))] : []) },
   ...RUNE_AMOUNT.filter(({ name }) => name !== 'Rune id'),
-  { ...BLOCK, cell: (entry, index) => (index === 0 && 'cell' in BLOCK ? BLOCK.cell(entry, index) : []) },
+  { name: 'Block', cell: (entry, index) => (index === 0 ? blockCell(entry) : []) },
 ];
 
 const outputsTable = (outputs: readonly UnspentOutput[]): HTMLElement => {

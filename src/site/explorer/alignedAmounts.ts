@@ -14,17 +14,22 @@ function partsOf(amount: string): { readonly whole: string; readonly fraction: s
   return { whole, fraction };
 }
 
-/** Renders an amount. In a table with the style of `alignmentOf`, decimal points are aligned. */
-export function amountOf(amount: string): HTMLElement {
+/** Renders an amount after its sign. In a table with the style of `alignmentOf`, decimal points are aligned. */
+export function amountOf(amount: string, sign = ''): HTMLElement {
   const { whole, fraction } = partsOf(amount);
   // The integer part may wrap after separators.
   const digits = whole.split(/(?<=,)/).flatMap((group, i) => (i === 0 ? [group] : [el('wbr'), group]));
   const decimals = el('span', { class: 'fraction quiet' }, fraction === '' ? undefined : `.${fraction}`);
-  return el('data', { value: amount, class: fraction.length > MOST.fraction ? undefined : 'aligned' }, el('span', {}, ...digits), decimals);
+  return el(
+    'data',
+    { value: amount, class: fraction.length > MOST.fraction ? undefined : 'aligned' },
+    el('span', {}, sign, ...digits),
+    decimals,
+  );
 }
 
 /** Returns the style of a table with these amounts, which sets the width on each side of the decimal point. */
-export function alignmentOf(amounts: readonly (string | undefined)[]): string {
+export function alignmentOf(amounts: readonly (string | undefined)[], hasSigns = false): string {
   const parts = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)]));
   const aligned = parts.filter(({ fraction }) => fraction.length <= MOST.fraction);
   // A separator is half as wide as a digit.
@@ -32,5 +37,5 @@ export function alignmentOf(amounts: readonly (string | undefined)[]): string {
   const widest = (part: 'whole' | 'fraction') =>
     aligned.reduce((most, each) => Math.max(most, Math.min(widthOf(each[part]), MOST[part])), 0);
   const decimals = widest('fraction');
-  return `--whole: ${widest('whole')}ch; --fraction: ${decimals === 0 ? '0px' : `calc(${decimals}ch + 0.3em)`}`;
+  return `--whole: ${widest('whole') + (hasSigns ? 1 : 0)}ch; --fraction: ${decimals === 0 ? '0px' : `calc(${decimals}ch + 0.3em)`}`;
 }

@@ -32,7 +32,7 @@ export async function listPage(
   const list =
     result.total === 0
       ? [noneOfOperation(view)]
-      : pagesOf(view, result, count(result.total, 'record'), ({ results }) => activityTable(results, view.kind));
+      : pagesOf(view, result, count(result.total, 'record'), ({ results, offset }) => activityTable(results, offset, view.kind));
   return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result), downloadOf(view, result.total, signal))];
 }
 

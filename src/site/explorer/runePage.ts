@@ -39,7 +39,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
     activity: {
       path: `${path}/activity`,
       fetch: has.rune_activity && ((window) => mirror.runeActivity(id, { ...window, signal })),
-      table: ({ results }) => newestTable('rune', results as RuneActivityPage['results']),
+      table: ({ results, offset }) => newestTable('rune', results as RuneActivityPage['results'], offset),
       empty: `This mirror has no activity of this rune. Its blocks with activity are ${formatHeights(manifest.heights)}.`,
       missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
     },

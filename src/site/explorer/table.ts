@@ -5,34 +5,38 @@
 
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
-import { groupDigits, shorten } from '../formatValues.ts';
+import { count, groupDigits, shorten } from '../formatValues.ts';
 import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
 import { runsOf } from './scales.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
-
-/** Record of a list. In a rune's list, records have no rune. */
-type ListedRecord = Omit<Activity, 'rune'> & Partial<Pick<Activity, 'rune'>>;
+import { type ActivityRow, type ListedRecord, rowsOf } from './transfers.ts';
 
 /** Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. */
 export type Column<T> = { readonly name: string } & (
-  | { readonly amount: (entry: T) => string | undefined }
+  | { readonly amount: (entry: T) => string | undefined; readonly sign?: (entry: T) => string }
   | { readonly isNumber?: true; readonly cell: (entry: T, index: number) => readonly Child[] }
 );
 
-const OPERATION: Column<ListedRecord> = {
-  name: 'Operation',
-  cell: ({ operation }) => [el('span', { class: 'operation', 'data-operation': operation }, operation)],
-};
-const AMOUNT: Column<ListedRecord> = { name: 'Amount', amount: ({ amount }) => amount };
-const ADDRESS: Column<ListedRecord> = { name: 'Address', cell: addressesOf };
+type Row = ActivityRow<ListedRecord>;
 
-/** Column of the block and time of an entry. */
-export const BLOCK: Column<{ readonly location: Pick<Activity['location'], 'block_height' | 'timestamp'> }> = {
-  name: 'Block',
-  cell: ({ location }) => [blockLink(location.block_height), ' ', el('span', { class: 'quiet' }, timeOf(location.timestamp))],
-};
+const OPERATION: Column<Row> = { name: 'Operation', cell: ({ kind }) => [operationOf(kind, kind)] };
+const AMOUNT: Column<Row> = { name: 'Amount', amount: ({ record }) => record.amount };
+const ADDRESSES: Column<Row> = { name: 'From and to', cell: addressesOf };
+const RUNE: Column<Row> = { name: 'Rune', cell: ({ record: { rune } }) => (rune === undefined ? [] : [runeLink(rune)]) };
+const TRANSACTION: Column<Row> = { name: 'Transaction', cell: ({ record }) => [transactionLink(record.location.tx_id)] };
+
+const operationOf = (kind: Row['kind'], text: string): HTMLElement => el('span', { class: 'operation', 'data-operation': kind }, text);
+
+/** Shows the block and the time of an entry. */
+export const blockCell = ({ location }: { readonly location: Pick<Activity['location'], 'block_height' | 'timestamp'> }): Child[] => [
+  blockLink(location.block_height),
+  ' ',
+  el('span', { class: 'quiet' }, timeOf(location.timestamp)),
+];
+
+const BLOCK_OF_RECORD: Column<Row> = { name: 'Block', cell: ({ record }) => blockCell(record) };
 
 /** Columns of an amount of a rune. */
 export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balance: string }>[] = [
@@ -41,33 +45,56 @@ export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balanc
   { name: 'Balance', amount: ({ balance }) => balance },
 ];
 
-const RECORD_COLUMNS: readonly Column<Activity>[] = [
+const RECORD_COLUMNS: readonly Column<ActivityRow<Activity>>[] = [
   OPERATION,
-  { name: 'Rune', cell: ({ rune }) => runeCell(rune) },
+  { name: 'Rune', cell: ({ record }) => runeCell(record.rune) },
   AMOUNT,
-  ADDRESS,
-  { name: 'Output', cell: outputOf },
+  ADDRESSES,
+  { name: 'Output', cell: ({ location }) => outputOf(location) },
 ];
 
 /** Renders records in the API's order. Groups records of a block by transaction. */
-export function activityTable(records: readonly Activity[], kind: 'block' | 'transaction'): HTMLElement {
+export function activityTable(records: readonly Activity[], offset: number, kind: 'block' | 'transaction'): HTMLElement {
   const isBlock = kind === 'block';
-  const groups = isBlock ? runsOf(records, (before, after) => before.location.tx_id !== after.location.tx_id) : [records];
-  return tableOf('activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined);
+  const rows = rowsOf(records, offset);
+  const groups = isBlock ? runsOf(rows, (before, after) => before.record.location.tx_id !== after.record.location.tx_id) : [rows];
+  return noted(
+    tableOf('activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined),
+    records,
+    rows,
+  );
 }
 
+const RUNE_COLUMNS: readonly Column<Row>[] = [OPERATION, AMOUNT, ADDRESSES, TRANSACTION, BLOCK_OF_RECORD];
+
+const IN_OR_OUT: Partial<Record<Row['kind'], { readonly text: string; readonly sign: string }>> = {
+  receive: { text: 'in', sign: '+' },
+  send: { text: 'out', sign: '−' },
+  burn: { text: 'burn', sign: '−' },
+};
+
+/** Columns of records of one address: in or out, and how the amount changes its balance. */
+const ADDRESS_COLUMNS: readonly Column<Row>[] = [
+  { name: 'Operation', cell: ({ kind }) => [operationOf(kind, IN_OR_OUT[kind]?.text ?? kind)] },
+  RUNE,
+  { ...AMOUNT, sign: ({ kind }) => IN_OR_OUT[kind]?.sign ?? '' },
+  { name: 'To', cell: ({ kind, to }) => (kind === 'send' ? [receiverOf(addressOf(to, "receiver's address"))] : []) },
+  TRANSACTION,
+  BLOCK_OF_RECORD,
+];
+
 /** Renders records of a rune or an address, newest first. */
-export function newestTable(kind: 'rune' | 'address', records: readonly ListedRecord[]): HTMLElement {
-  const rune: Column<ListedRecord> = { name: 'Rune', cell: (record) => (record.rune === undefined ? [] : [runeLink(record.rune)]) };
-  const columns: readonly Column<ListedRecord>[] = [
-    OPERATION,
-    ...(kind === 'address' ? [rune] : []),
-    AMOUNT,
-    ADDRESS,
-    { name: 'Transaction', cell: ({ location }) => [transactionLink(location.tx_id)] },
-    BLOCK,
-  ];
-  return tableOf('activity-list', 'Activity, the newest first', columns, [records]);
+export function newestTable(kind: 'rune' | 'address', records: readonly ListedRecord[], offset: number): HTMLElement {
+  const rows = rowsOf(records, offset);
+  const columns = kind === 'rune' ? RUNE_COLUMNS : ADDRESS_COLUMNS;
+  return noted(tableOf('activity-list', 'Activity, the newest first', columns, [rows]), records, rows);
+}
+
+/** Adds a note to a table that has fewer rows than records, because the pages of a list count records. */
+function noted(table: HTMLElement, records: readonly unknown[], rows: readonly unknown[]): HTMLElement {
+  const text = `${count(records.length, 'record')} in ${count(rows.length, 'row')}: a send or mint and its receive are one`;
+  if (rows.length < records.length) table.prepend(el('caption', { class: 'joined quiet' }, text));
+  return table;
 }
 
 /** Operations in the order in which a transaction applies them. Omits etchings, which have no amount. */
@@ -105,16 +132,17 @@ export function tableOf<T>(
   const classOf = (column: Column<T>) => ('amount' in column || column.isNumber ? 'amount' : undefined);
   const heads = columns.map((column) => el('th', { role: 'columnheader', scope: 'col', class: classOf(column) }, column.name));
   const cellOf = (column: Column<T>, entry: T, index: number) => {
-    const children = 'amount' in column ? amountCell(column.amount(entry)) : column.cell(entry, index);
+    const children = 'amount' in column ? amountCell(column.amount(entry), column.sign?.(entry)) : column.cell(entry, index);
     // On narrow screens a cell may show the name of its column.
     const attributes = { role: 'cell', class: classOf(column), 'data-label': column.name };
     return el('td', attributes, children.length === 0 ? undefined : el('div', {}, ...children));
   };
   const rowOf = (entry: T, index: number) => el('tr', { role: 'row' }, ...columns.map((column) => cellOf(column, entry, index)));
   const amounts = columns.flatMap((column) => ('amount' in column ? groups.flat().map(column.amount) : []));
+  const hasSigns = columns.some((column) => 'amount' in column && column.sign !== undefined);
   return el(
     'table',
-    { role: 'table', class: `records ${kind}`, 'aria-label': label, style: alignmentOf(amounts) },
+    { role: 'table', class: `records ${kind}`, 'aria-label': label, style: alignmentOf(amounts, hasSigns) },
     el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads)),
     ...groups.map((group) => {
       const head = headOf === undefined ? [] : group.slice(0, 1).map(headOf);
@@ -123,40 +151,35 @@ export function tableOf<T>(
   );
 }
 
-function transactionRow({ location: { tx_id, tx_index } }: Activity): HTMLElement {
+function transactionRow({ record: { location } }: ActivityRow<Activity>): HTMLElement {
+  const { tx_id, tx_index } = location;
   const place = el('span', { class: 'quiet', title: 'Place in the block' }, `#${groupDigits(tx_index)}`);
   const content = el('div', {}, transactionLink(tx_id), ' ', place);
   const cell = el('th', { role: 'rowheader', scope: 'rowgroup', colspan: String(RECORD_COLUMNS.length) }, content);
   return el('tr', { role: 'row', class: 'transaction' }, cell);
 }
 
-const amountCell = (amount: string | undefined): Child[] => (amount === undefined ? [] : [amountOf(amount)]);
+const amountCell = (amount: string | undefined, sign?: string): Child[] => (amount === undefined ? [] : [amountOf(amount, sign)]);
 
-const runeCell = (rune: Rune): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)];
+const runeCell = (rune: Rune): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet' }, rune.id)];
 
-/**
- * Renders the address that received, sent or burned, and the receiver of a send. Etchings and mints have no address.
- * Other records lack it if an output's script has none.
- */
-function addressesOf({ operation, address, receiver_address }: ListedRecord): Child[] {
-  const isMove = operation === 'receive' || operation === 'send' || operation === 'burn';
-  const arrow = el('span', { class: 'quiet', title: 'Receiver' }, '→');
-  return [
-    ...(isMove || address !== undefined ? [addressOf(address, 'address')] : []),
-    ...(operation === 'send' || receiver_address !== undefined
-      ? [el('span', { class: 'to' }, arrow, addressOf(receiver_address, "receiver's address"))]
-      : []),
-  ];
+/** Shows the sender, an arrow and the receiver of a row. Rows of etchings have neither. */
+function addressesOf({ kind, from, to }: Row): Child[] {
+  const receiver = kind === 'to itself' ? 'itself' : addressOf(to, from === undefined ? 'address' : "receiver's address");
+  return [...(from === undefined ? [] : [addressOf(from, 'address')]), ...(to === undefined ? [] : [receiverOf(receiver)])];
 }
 
-const addressOf = (address: string | undefined, what: string): Child =>
-  address === undefined ? el('span', { class: 'quiet' }, 'no address') : addressLink(address, what);
+const receiverOf = (receiver: Child): Child =>
+  el('span', { class: 'to' }, el('span', { class: 'quiet', title: 'Receiver' }, '→'), receiver);
+
+const addressOf = (address: string | null | undefined, what: string): Child =>
+  address === null || address === undefined ? el('span', { class: 'quiet' }, 'no address') : addressLink(address, what);
 
 /**
  * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. Shows only the index for outputs of the
  * record's own transaction.
  */
-function outputOf({ location: { output, vout, tx_id } }: Activity): Child[] {
+function outputOf({ output, vout, tx_id }: Activity['location']): Child[] {
   if (output === undefined) return [];
   const [txId = '', index = vout] = output.replace(/^0x/, '').split(':');
   const outpoint = index === undefined ? txId : `${txId}:${index}`;
