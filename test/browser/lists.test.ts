@@ -301,15 +301,7 @@ it('a record without an address says so, and one that never has any says nothing
   const [alice, bob] = ['address', 'receiver_address'].map(
     (column) => rows.ledger.map((row) => row[column as 'address']).find((address) => address !== null) ?? '',
   );
-  expect(await cells()).toEqual([
-    `${alice}→${bob}`,
-    alice,
-    alice,
-    `${alice}→no address`,
-    `${alice}→${bob}`,
-    `no address→${bob}`,
-    '',
-  ]);
+  expect(await cells()).toEqual([`${alice}→${bob}`, alice, alice, `${alice}→no address`, `${alice}→${bob}`, `no address→${bob}`, '']);
   expect(told(await rowsOf(page))).toEqual(told((await listOf(hostOf('nobody'), 'blocks/2')).map((one) => rowOf(one, 'block'))));
   await page.goto(addressOf('nobody', '?block=3'), { waitUntil: 'networkidle' });
   expect(await cells()).toEqual(['no address', '', 'no address', bob, '→no address']);

@@ -72,6 +72,7 @@ describe('a look-up', () => {
     ['63 digits', TX.slice(1), /have 64 hex digits; this has 63/],
     ['a wrong digit', `${TX.slice(1)}z`, /this has “z” in it/],
     ['words', '<b>doge</b>', /neither/],
+    ['an address with a wrong letter', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdz', /checksum .* wrong.*Look it up anyway/],
   ])('of %s is explained, and changes nothing', async (_, text, words) => {
     const { page, problems, requested } = await openAt();
     const before = requested.length;

@@ -33,7 +33,7 @@ const ETCHED: readonly Rune[] = [
   { tx: 3, spaced: 'DOG•GO•TO•THE•MOON', decimals: 5, premine: '10000000000000000', symbol: '🐕', terms: NO_TERMS },
   { tx: 6, spaced: 'DOGS•AND•CATS•TOGETHER', decimals: 0, premine: '0', symbol: '', terms: ['5', '12', '', '', '', ''] },
   { tx: 9, spaced: 'DOMINO•EFFECT•NOW', decimals: 8, premine: '0', symbol: 'ᚱ', terms: ['100000000', '21000', '', '', '10', '60'] },
-  { tx: 12, spaced: 'LATER•THAN•TODAY', decimals: 1, premine: '7', symbol: '⧗', terms: ['50', '100', '850000', '860000', '', ''] },
+  { tx: 12, spaced: 'LATER•THAN•TODAY', decimals: 1, premine: '7', symbol: 'ש', terms: ['50', '100', '850000', '860000', '', ''] },
 ];
 
 /** Files of an input with these runes, for a build in layout `archive` with lists. */

@@ -43,8 +43,9 @@ describe('a look-up', () => {
     ['https://mempool.space/mining', /URL names neither/],
     ['https://%zz/tx/1', /URL names neither/],
     ['99999999999999999', /this has 17/],
+    ['https://mempool.space/address/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb', /checksum of this address is wrong/],
   ])('%s is refused with an explanation', (text, problem) => {
-    expect(readLookUp(text)).toEqual({ problem: expect.stringMatching(problem) });
+    expect(readLookUp(text)).toMatchObject({ problem: expect.stringMatching(problem) });
   });
 
   it.each([

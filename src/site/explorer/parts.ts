@@ -7,8 +7,8 @@ import { BASE } from './settings.ts';
 import { addressView, type FoundView, outputView, searchOf, viewOfRune } from './views.ts';
 
 /** Creates a link to a view. main.ts handles its clicks without a page load. */
-export const linkTo = (view: FoundView, text: string, more: Attributes = {}): HTMLAnchorElement =>
-  el('a', { href: searchOf(view), ...more }, text);
+export const linkTo = (view: FoundView, text: string | readonly Child[], more: Attributes = {}): HTMLAnchorElement =>
+  el('a', { href: searchOf(view), ...more }, ...[text].flat());
 
 /** Returns the kind of a view, to begin a name: `Rune`, `Address`. */
 export const kindName = ({ kind }: FoundView): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
@@ -26,8 +26,12 @@ export function elsewhere({ kind, id }: FoundView): HTMLElement {
 export const blockLink = (height: number): HTMLAnchorElement =>
   linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
 
+/** Returns the parts of a name of a rune, which may break after its spacers. */
+export const breakable = (spacedName: string): Child[] =>
+  spacedName.split(/(?<=•)/).flatMap((word, i) => (i === 0 ? [word] : [el('wbr'), word]));
+
 export const runeLink = (rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLAnchorElement =>
-  linkTo(viewOfRune(rune), rune.spaced_name, { class: 'rune' });
+  linkTo(viewOfRune(rune), breakable(rune.spaced_name), { class: 'rune' });
 
 export const transactionLink = (txId: string): HTMLElement =>
   idWithCopy(txId, 'transaction id', { to: { kind: 'transaction', id: txId, offset: 0 } });

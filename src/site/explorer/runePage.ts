@@ -8,7 +8,7 @@ import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { addDecimals, decimalOf, percent, shareOf, unitsOf } from './amountMath.ts';
 import { type Child, el } from './dom.ts';
 import { type MintNow, mintNow } from './mintState.ts';
-import { addressLink, blockLink, copyButton, elsewhere, facts, linkTo, timeInFull, transactionLink } from './parts.ts';
+import { addressLink, blockLink, breakable, copyButton, elsewhere, facts, linkTo, timeInFull, transactionLink } from './parts.ts';
 import { shareBar, shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
 import { type Column, newestTable, tableOf } from './table.ts';
@@ -71,7 +71,7 @@ async function knownRune(id: string, { mirror, manifest, find, signal }: Source)
 
 async function unknownRune(id: string, { find, manifest }: Source): Promise<DetailsPage> {
   const near = await nearNames(lettersOf(id) ?? '', find);
-  const shown = near.map(([spacedName, other]) => el('li', {}, linkTo(runeView(lettersOf(spacedName) ?? other), spacedName)));
+  const shown = near.map(([spacedName, other]) => el('li', {}, linkTo(runeView(lettersOf(spacedName) ?? other), breakable(spacedName))));
   return {
     title: `Rune ${id}`,
     said: 'Nothing here',
@@ -105,7 +105,7 @@ function headOf({ id, number, etching }: Known, name: string): Node[] {
     etching === undefined || etching.symbol === '' ? undefined : el('bdi', { class: 'symbol', title: 'Symbol' }, etching.symbol);
   const location = etching?.location;
   const block = location?.block_height ?? (id === undefined ? undefined : Number(id.split(':')[0]));
-  const head = el('div', { class: 'head' }, symbol, el('h1', { tabindex: '-1', class: 'name' }, name));
+  const head = el('div', { class: 'head' }, symbol, el('h1', { tabindex: '-1', class: 'name' }, ...breakable(name)));
   const entries = facts([
     ['Id', id && el('span', { class: 'id' }, el('code', {}, id), copyButton(id, 'rune id'))],
     ['Number', number === undefined ? undefined : groupDigits(number)],

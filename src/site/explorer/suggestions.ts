@@ -2,7 +2,7 @@
 import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
-import { announce, kindName } from './parts.ts';
+import { announce, breakable, kindName } from './parts.ts';
 import { type FoundView, isMisread, LATEST, readLookUp, runeView } from './views.ts';
 
 /** Most suggested runes. */
@@ -43,7 +43,7 @@ function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): 
     view: runeView(lettersOf(spacedName) ?? id),
     children: [
       el('bdi', { class: 'what', 'aria-hidden': 'true' }, symbol ?? ''),
-      el('span', { class: 'found' }, el('b', {}, spacedName.slice(0, end)), spacedName.slice(end)),
+      el('span', { class: 'found' }, el('b', {}, ...breakable(spacedName.slice(0, end))), ...breakable(spacedName.slice(end))),
       el('span', { class: 'quiet' }, `#${groupDigits(number)} `, el('code', {}, id)),
     ],
   };

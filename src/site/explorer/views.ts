@@ -1,8 +1,10 @@
 /** Views of the explorer and their query strings. Needs no browser. */
 
+import { sha256 } from '../../format/sha256.ts';
 import { lettersOf } from '../../lists/searchFiles.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { withoutZeros } from '../../pages/ids.ts';
+import { hasRightChecksum } from '../../runes/address.ts';
 import { idInUrl } from './otherSites.ts';
 
 /** Window of a list. */
@@ -72,6 +74,14 @@ const RUNE_ID = /^([0-9]{1,15}):([0-9]{1,15})$/;
 const BECH32 = /^(?:bc|tb|bcrt)1[0-9a-z]{6,90}$/;
 const BASE58 = /^(?=.*[1-9])[123mn][1-9A-HJ-NP-Za-km-z]{25,34}$/;
 
+const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
+
+/** A mirror may have such an address, because its data may be invented. */
+const wrongAddress = (address: string): Misread => ({
+  problem: 'The checksum of this address is wrong, so some of its characters are. Copy the whole address again.',
+  instead: { label: 'Look it up anyway', view: addressView(address) },
+});
+
 /** Parses an outpoint, `txid:vout`. Undefined for other text. */
 function readOutpoint(text: string): SubjectView | undefined {
   const [, txId, index] = /^(?:0x)?([0-9a-f]{64}):([0-9]{1,10})$/.exec(text.trim().toLowerCase()) ?? [];
@@ -98,8 +108,8 @@ export function readLookUp(text: string): FoundView | Misread {
   if (id === LATEST) return listOf('block', id);
   const height = id.replace(/^#|[,_ ]/g, '');
   if (/^[0-9]{1,16}$/.test(height)) return listOf('block', withoutZeros(height));
-  if (BECH32.test(id)) return addressView(id);
-  if (BASE58.test(trimmed)) return addressView(trimmed);
+  const address = BECH32.test(id) ? id : BASE58.test(trimmed) ? trimmed : undefined;
+  if (address !== undefined) return hasRightChecksum(address, hash256) ? addressView(address) : wrongAddress(address);
   return readOutpoint(id) ?? readRune(trimmed) ?? readUrl(trimmed) ?? misreadOf(id);
 }
 
