@@ -463,8 +463,25 @@ describe('the page of an address', () => {
     const shown = await page.$$eval('.balances-list tbody tr', (all) =>
       all.map((row) => [row.querySelector('.rune')?.textContent, row.querySelector('data')?.value]),
     );
-    expect(shown).toEqual(results.map(({ rune, balance }) => [rune.spaced_name, balance]));
+    // The API sorts by smallest units: the moon has 5 decimals, the lantern 2 and the dogs none.
+    const bySize = [...results].sort((a, b) => Number(b.balance) - Number(a.balance));
+    expect(shown).toEqual(bySize.map(({ rune, balance }) => [rune.spaced_name, balance]));
     expect(shown.length).toBe(3);
+    const column = () =>
+      page.$$eval('.balances-list', ([table]) => [
+        ...[...(table?.querySelectorAll('th') ?? [])].map((head) => head.getAttribute('aria-sort')),
+        ...[...(table?.querySelectorAll('.rune') ?? [])].map((rune) => rune.textContent?.slice(0, 4)),
+      ]);
+    await page.waitForFunction(() => [...document.querySelectorAll('.sign')].every((sign) => sign.textContent !== ''));
+    expect(await page.$$eval('.sign', (all) => all.map((one) => one.textContent).sort())).toEqual(['¤', '🏮', '🐕']);
+    await page.focus('.sort:text("Rune")');
+    await page.keyboard.press('Enter');
+    expect(await column()).toEqual(['ascending', null, null, 'AMBE', 'DOG•', 'DOGS']);
+    await page.keyboard.press('Enter');
+    expect(await column()).toEqual(['descending', null, null, 'DOGS', 'DOG•', 'AMBE']);
+    expect(await page.textContent('#announcement')).toBe('Sorted by Rune, descending');
+    await page.click('.sort:text("Rune id")');
+    expect(await column()).toEqual([null, 'ascending', null, 'AMBE', 'DOG•', 'DOGS']);
     await page.click('.chip:text("Activity")');
     await settled(page);
     const { total } = await get<BalancePage>(`addresses/${holder(7)}/activity`);

@@ -1,8 +1,10 @@
 /** The page of an address: its balances, its unspent outputs and its activity. */
 import type { Activity, Balance, UnspentOutput } from '../../serve/client/mirrorClient.ts';
 import { shorten } from '../formatValues.ts';
+import { compareAmounts } from './amountMath.ts';
 import { el } from './dom.ts';
-import { copyButton, outputLink } from './parts.ts';
+import { copyButton, outputLink, runeLink } from './parts.ts';
+import { type Compare, sortable } from './sortable.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
 import { blockCell, type Column, newestTable, RUNE_AMOUNT, tableOf } from './table.ts';
 import type { SubjectView } from './views.ts';
@@ -11,11 +13,12 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
   const { id } = view;
   const has = manifest.lists ?? {};
   const path = `addresses/${encodeURIComponent(id)}`;
+  const symbols = has.etchings && (async (rune: string) => (await mirror.etching(rune, signal))?.symbol);
   const parts: SubjectParts = {
     balances: {
       path: `${path}/balances`,
       fetch: has.balances && ((window) => mirror.balances(id, { ...window, signal })),
-      table: ({ results }) => tableOf('balances-list', 'Balances', RUNE_AMOUNT, [results as readonly Balance[]]),
+      table: ({ results, total }) => balancesTable(results as readonly Balance[], total, symbols),
       empty: 'This address has no runes.',
       missing: 'This mirror does not have balances. Mirrors have them if they have lists and all blocks since the first rune.',
     },
@@ -44,6 +47,43 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
     ],
     mirror,
   );
+}
+
+/** Fetches the symbol of a rune by its id. */
+type Symbols = (rune: string) => Promise<string | undefined>;
+
+const idOf = ({ rune }: Balance): readonly [height: number, index: number] => {
+  const [height, index] = rune.id.split(':').map(Number);
+  return [height ?? 0, index ?? 0];
+};
+
+/** Orders that a reader may choose. The API sorts by smallest units, so runes with many decimals come first there. */
+const BALANCE_ORDERS: Readonly<Record<string, Compare<Balance>>> = {
+  Rune: (a, b) => (a.rune.spaced_name < b.rune.spaced_name ? -1 : 1),
+  'Rune id': (a, b) => idOf(a)[0] - idOf(b)[0] || idOf(a)[1] - idOf(b)[1],
+  Balance: (a, b) => compareAmounts(a.balance, b.balance),
+};
+
+function balancesTable(balances: readonly Balance[], total: number, symbols: Symbols | undefined): HTMLElement {
+  const columns: readonly Column<Balance>[] = [
+    { name: 'Rune', cell: ({ rune }) => [symbols && signOf(rune.id, symbols), runeLink(rune)] },
+    ...RUNE_AMOUNT.slice(1),
+  ];
+  const table = sortable(tableOf('balances-list', 'Balances', columns, [balances]), balances, BALANCE_ORDERS, 'Balance');
+  if (balances.length < total) table.prepend(el('caption', { class: 'joined quiet' }, 'Sorted within this page'));
+  return table;
+}
+
+/** Shows the symbol of a rune as soon as it is fetched. Without the symbol, its place stays empty. */
+function signOf(rune: string, symbols: Symbols): HTMLElement {
+  const sign = el('bdi', { class: 'sign', 'aria-hidden': 'true' });
+  symbols(rune).then(
+    (symbol) => {
+      sign.textContent = symbol ?? '';
+    },
+    () => undefined,
+  );
+  return sign;
 }
 
 type RuneOfOutput = UnspentOutput & UnspentOutput['runes'][number];

@@ -15,6 +15,13 @@ export function decimalOf(units: bigint, decimals: number): string {
   return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
+/** Compares decimal strings for an ascending order. */
+export function compareAmounts(a: string, b: string): number {
+  const decimals = decimalsOf([a, b]);
+  const [first, second] = [unitsOf(a, decimals), unitsOf(b, decimals)];
+  return first < second ? -1 : first > second ? 1 : 0;
+}
+
 /** Adds decimal strings exactly. Amounts have up to 39 digits, too many for a number. */
 export function addDecimals(amounts: readonly string[]): string {
   const decimals = decimalsOf(amounts);

@@ -1,0 +1,52 @@
+/** Tables that readers sort by their columns. */
+import { el } from './dom.ts';
+import { announce } from './parts.ts';
+
+/** Compares two entries, for the ascending order of a column. */
+export type Compare<T> = (a: T, b: T) => number;
+
+/** The last sorting that a reader chose. It stays when new data or another page is shown. */
+let chosen: { readonly name: string; readonly isDescending: boolean } | undefined;
+
+/**
+ * Puts buttons into the heads of a table of one group. `entries` are the entries of its rows, and `by` compares them by
+ * the name of a column. Amounts begin with the largest. Sorts the table by `first`, unless a reader chose another column.
+ */
+export function sortable<T>(
+  table: HTMLElement,
+  entries: readonly T[],
+  by: Readonly<Record<string, Compare<T>>>,
+  first: string,
+): HTMLElement {
+  const rows = [...table.querySelectorAll('tbody tr')].flatMap((row, i) => {
+    const entry = entries[i];
+    return entry === undefined ? [] : [{ row, entry }];
+  });
+  const heads = new Map([...table.querySelectorAll('thead th')].map((head) => [head.textContent ?? '', head] as const));
+  const sort = (name: string, isDescending: boolean) => {
+    const compare = by[name];
+    if (compare === undefined) return;
+    rows.sort((a, b) => compare(a.entry, b.entry) * (isDescending ? -1 : 1));
+    table.querySelector('tbody')?.append(...rows.map(({ row }) => row));
+    for (const [other, head] of heads)
+      if (other === name) head.setAttribute('aria-sort', isDescending ? 'descending' : 'ascending');
+      else head.removeAttribute('aria-sort');
+  };
+  const startsDescending = (name: string) => heads.get(name)?.classList.contains('amount') === true;
+  for (const name of Object.keys(by)) {
+    const head = heads.get(name);
+    const button = el('button', { type: 'button', class: 'sort', 'data-step': `sort ${name}` }, name);
+    button.addEventListener('click', () => {
+      const order = head?.getAttribute('aria-sort');
+      const isDescending = order == null ? startsDescending(name) : order === 'ascending';
+      chosen = { name, isDescending };
+      sort(name, isDescending);
+      announce(`Sorted by ${name}, ${isDescending ? 'descending' : 'ascending'}`);
+    });
+    head?.replaceChildren(button);
+  }
+  table.classList.add('sortable');
+  if (chosen !== undefined && chosen.name in by) sort(chosen.name, chosen.isDescending);
+  else sort(first, startsDescending(first));
+  return table;
+}
