@@ -86,13 +86,14 @@ describe('suggestions', () => {
       '🐕DOG•GO•TO•THE•MOON#2 840000:3',
       'DOGS•AND•CATS•TOGETHER#3 840000:6',
       'ᚱDOMINO•EFFECT•NOW#4 840000:9',
+      'RunesDOin any word',
     ]);
     await page.keyboard.type('gs');
-    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 1);
-    expect(await page.textContent('#suggestions b')).toBe('DOGS');
-    expect(await page.textContent('#announcement')).toBe('1 suggestion');
-    await page.keyboard.press('Backspace');
     await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 2);
+    expect(await page.textContent('#suggestions b')).toBe('DOGS');
+    expect(await page.textContent('#announcement')).toBe('2 suggestions');
+    await page.keyboard.press('Backspace');
+    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 3);
     expect(await field(page)).toEqual(['true', null]);
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
@@ -101,7 +102,9 @@ describe('suggestions', () => {
     expect(await violations(page)).toEqual([]);
     // Beyond the last one is the field again.
     await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
     expect(await field(page)).toEqual(['true', null]);
+    await page.keyboard.press('ArrowUp');
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Enter');
     await page.waitForSelector('h1:text("DOGS•AND•CATS•TOGETHER")');
@@ -137,7 +140,7 @@ describe('suggestions', () => {
       ['840000:3', ['Rune840000:3']],
       [holder(1), [`Address${holder(1).slice(0, 10)}…${holder(1).slice(-10)}`]],
       ['https://ordinals.com/rune/LATER•THAN•TODAY', ['RuneLATERTHANTODAY']],
-      ['lat', ['שLATER•THAN•TODAY#5 840000:12', 'Blocklatestthe highest of this mirror']],
+      ['lat', ['שLATER•THAN•TODAY#5 840000:12', 'Blocklatestthe highest of this mirror', 'RunesLATin any word']],
       ['.', []],
     ];
     for (const [text, expected] of cases) {
@@ -147,15 +150,15 @@ describe('suggestions', () => {
     }
     // No rune has such a name: its file is missing.
     await page.fill('#query', 'zz');
-    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '0 suggestions');
-    expect(await options(page)).toEqual([]);
+    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '1 suggestion');
+    expect(await options(page)).toEqual(['RunesZZin any word']);
   });
 
   it('need no etchings', async () => {
     const { page } = await openAt('', mirrorOf('records'));
     await page.fill('#query', 'dogg');
     await page.waitForSelector('#suggestions li');
-    expect(await options(page)).toEqual(['DOG•GO•TO•THE•MOON#3 840000:3']);
+    expect(await options(page)).toEqual(['DOG•GO•TO•THE•MOON#3 840000:3', 'RunesDOGGin any word']);
   });
 });
 
@@ -429,6 +432,38 @@ describe('the page of all runes', () => {
     await page.waitForSelector('#view .note:text("does not have etchings")');
     const { page: sample } = await openAt('?runes&list=open', mirrorOf('sample'));
     expect(await sample.textContent('#view')).toContain('This mirror lacks older blocks, so all mints of some of them may be made.');
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a search of all names', () => {
+  const found = (page: Page) => page.$$eval('.runes-list .rune', (all) => all.map((one) => one.textContent));
+
+  it('finds any word, letters over spacers, and symbols', async () => {
+    const { page, problems, requested } = await openAt('');
+    await page.focus('#query');
+    await page.keyboard.type('moon');
+    await page.click('#suggestions li:text("in any word")');
+    await page.waitForSelector('.runes-list');
+    expect([await page.textContent('h1:visible'), await found(page)]).toEqual([
+      'Runes with MOON',
+      ['AMBER•LANTERN•MOON', 'DOG•GO•TO•THE•MOON'],
+    ]);
+    expect(await page.textContent('#view p')).toBe('2 of 6 runes have a word that begins like this.');
+    expect(await violations(page)).toEqual([]);
+    const before = requested.filter((url) => url.includes('archive/')).length;
+    await lookUp(page, '🐕');
+    expect([new URL(page.url()).search, await found(page)]).toEqual(['?runes=%F0%9F%90%95', ['DOG•GO•TO•THE•MOON']]);
+    // The names are kept.
+    expect(requested.filter((url) => url.includes('archive/')).length - before).toBeLessThan(3);
+    await lookUp(page, 'catstog');
+    await page.click('text=Runes with CATSTOG in their names');
+    await page.waitForSelector('.runes-list');
+    expect(await found(page)).toEqual(['DOGS•AND•CATS•TOGETHER']);
+    await page.goto(`http://127.0.0.1:${mirrorOf('full').port}/?runes=OON`, { waitUntil: 'networkidle' });
+    expect(await page.textContent('#view p')).toBe('0 of 6 runes have a word that begins like this.');
+    await page.goto(`http://127.0.0.1:${mirrorOf('records').port}/?runes=MOON`, { waitUntil: 'networkidle' });
+    expect(await page.textContent('#view .note')).toContain('does not have etchings');
     expect(problems).toEqual([]);
   });
 });

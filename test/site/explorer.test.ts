@@ -54,6 +54,8 @@ describe('a look-up', () => {
     ['dog•go•to•the•moon', 'rune', 'DOGGOTOTHEMOON'],
     ['Dog.go to the moon ', 'rune', 'DOGGOTOTHEMOON'],
     ['deadbeef', 'rune', 'DEADBEEF'],
+    ['🐕', 'runes', '🐕'],
+    ['❤\ufe0f', 'runes', '❤'],
     ['bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', 'address', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'],
     ['BC1QAR0SRRR7XFKVY5L643LYDNW9RE59GTZZWF5MDQ', 'address', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'],
     ['1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa', 'address', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
@@ -102,6 +104,7 @@ describe('an address of the page', () => {
     '?address=bc1q&list=activity&offset=20',
     '?runes',
     '?runes&list=open&offset=240',
+    '?runes=MOON',
     '?address=bc1q&list=outputs',
     `?output=${TX}:1`,
   ])('%s is read and written the same', (search) => {

@@ -57,9 +57,12 @@ const idOf = ({ rune }: Balance): readonly [height: number, index: number] => {
   return [height ?? 0, index ?? 0];
 };
 
+/** Spacers are sorted like spaces: DOG•GO comes before DOGS. */
+const wordsOf = ({ rune }: Balance): string => rune.spaced_name.replaceAll('•', ' ');
+
 /** Orders that a reader may choose. The API sorts by smallest units, so runes with many decimals come first there. */
 const BALANCE_ORDERS: Readonly<Record<string, Compare<Balance>>> = {
-  Rune: (a, b) => (a.rune.spaced_name < b.rune.spaced_name ? -1 : 1),
+  Rune: (a, b) => (wordsOf(a) < wordsOf(b) ? -1 : 1),
   'Rune id': (a, b) => idOf(a)[0] - idOf(b)[0] || idOf(a)[1] - idOf(b)[1],
   Balance: (a, b) => compareAmounts(a.balance, b.balance),
 };

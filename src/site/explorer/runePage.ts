@@ -12,7 +12,7 @@ import { addressLink, blockLink, breakable, copyButton, elsewhere, facts, linkTo
 import { shareBar, shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
 import { type Column, newestTable, tableOf } from './table.ts';
-import { runeView, type SubjectView } from './views.ts';
+import { runesWith, runeView, type SubjectView } from './views.ts';
 
 /** Number of largest holders whose share is shown. */
 const MOST_LARGEST = 10;
@@ -80,9 +80,10 @@ async function unknownRune(id: string, { find, manifest }: Source): Promise<Deta
       el('p', {}, 'This mirror has no rune ', el('code', { class: 'whole' }, id), '.'),
       el('p', { class: 'quiet' }, `It has the blocks with activity at ${formatHeights(manifest.heights)}.`),
       ...(shown.length === 0 ? [] : [el('h2', {}, 'Similar names'), el('ul', { class: 'links' }, ...shown)]),
-      el('p', {}, linkTo({ kind: 'runes', id: '', offset: 0 }, 'All runes')),
+      lettersOf(id) === undefined ? undefined : el('p', {}, linkTo(runesWith(id), `Runes with ${id} in their names`)),
+      el('p', {}, linkTo(runesWith(''), 'All runes')),
       elsewhere(runeView(id)),
-    ],
+    ].filter((node) => node !== undefined),
   };
 }
 

@@ -1,11 +1,13 @@
 /** The page of all runes: the newest ones, those that can be minted, and the most active ones. */
 import type { RuneStats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
-import type { Etching, Rune } from '../../serve/client/mirrorClient.ts';
+import type { Etching } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { type MintNow, mintNow } from './mintState.ts';
-import { blockLink, runeLink, timeOf } from './parts.ts';
+import { blockLink, timeOf } from './parts.ts';
+import { nameCell } from './runeCells.ts';
+import { runeSearchPage } from './runeSearch.ts';
 import { shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
 import { type Column, tableOf } from './table.ts';
@@ -14,7 +16,9 @@ import type { SubjectView } from './views.ts';
 /** Runes among which a page of open mints searches, because the API has no list of open mints. */
 const SEARCHED = 240;
 
-export function runesPage(view: SubjectView, { mirror, manifest, stats, signal }: Source): Promise<DetailsPage> {
+export function runesPage(view: SubjectView, source: Source): Promise<DetailsPage> {
+  if (view.id !== '') return runeSearchPage(view, source);
+  const { mirror, manifest, stats, signal } = source;
   const has = manifest.lists?.etchings;
   const missing = 'This mirror does not have etchings. Its most active runes are known.';
   const parts: SubjectParts = {
@@ -59,12 +63,6 @@ export function runesPage(view: SubjectView, { mirror, manifest, stats, signal }
 /** A rune with its mint. */
 type Listed = Etching & { readonly mint: MintNow | undefined };
 
-const nameCell = (rune: Rune & { readonly symbol?: string }): readonly Child[] => [
-  rune.symbol === undefined ? undefined : el('bdi', { class: 'sign', 'aria-hidden': 'true' }, rune.symbol),
-  runeLink(rune),
-  ' ',
-  el('code', { class: 'quiet', title: 'Rune id' }, rune.id),
-];
 const RUNE: Column<Etching> = { name: 'Rune', cell: nameCell };
 const MINT: Column<Listed> = {
   name: 'Mint',

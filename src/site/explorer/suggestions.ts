@@ -3,7 +3,7 @@ import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { announce, breakable, kindName } from './parts.ts';
-import { type FoundView, isMisread, LATEST, readLookUp, runeView } from './views.ts';
+import { type FoundView, isMisread, LATEST, readLookUp, runesWith, runeView } from './views.ts';
 
 /** Most suggested runes. */
 const MOST = 8;
@@ -94,7 +94,8 @@ export function suggestFor(
     if (field.value !== text || document.activeElement !== field) return;
     const exact = found.filter(([spacedName]) => lettersOf(spacedName) === letters);
     const runes = [...exact, ...found.slice(0, MOST).filter((rune) => !exact.includes(rune))].slice(0, MOST);
-    show([...runes.map((rune) => runeHit(rune, letters)), ...hits]);
+    const words = suggestion(runesWith(letters), 'Runes', letters, 'in any word');
+    show([...runes.map((rune) => runeHit(rune, letters)), ...hits, words]);
     announce(count(shown.length, 'suggestion'));
   };
 

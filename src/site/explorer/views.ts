@@ -22,7 +22,7 @@ export interface ListView {
 /** Page of a rune, an address or all runes, with a window of one of its lists, or of an output. */
 export interface SubjectView {
   readonly kind: 'rune' | 'address' | 'output' | 'runes';
-  /** Address, outpoint `txid:vout` without `0x`, or a rune's id, number or name in upper case without spacers. Empty for all runes. */
+  /** Address, outpoint `txid:vout` without `0x`, or a rune's id, number or name in upper case without spacers. For runes, the text that is searched: letters or a symbol. Empty for all. */
   readonly id: string;
   /** Undefined for the first list that the mirror has. */
   readonly list?: SubjectList | undefined;
@@ -62,6 +62,9 @@ const listOf = (kind: ListView['kind'], id: string): ListView => ({ kind, id, of
 export const runeView = (id: string): SubjectView => ({ kind: 'rune', id, offset: 0 });
 export const addressView = (id: string): SubjectView => ({ kind: 'address', id, offset: 0 });
 export const outputView = (outpoint: string): SubjectView => ({ kind: 'output', id: outpoint, offset: 0 });
+
+/** Returns the view of a search for runes: by the first letters of any word of their names, or by their symbol. */
+export const runesWith = (text: string): SubjectView => ({ kind: 'runes', id: text, offset: 0 });
 
 /** Returns the view of the transaction that made an output. */
 export const transactionOf = (outpoint: string): ListView => listOf('transaction', outpoint.split(':')[0] ?? '');
@@ -110,7 +113,13 @@ export function readLookUp(text: string): FoundView | Misread {
   if (/^[0-9]{1,16}$/.test(height)) return listOf('block', withoutZeros(height));
   const address = BECH32.test(id) ? id : BASE58.test(trimmed) ? trimmed : undefined;
   if (address !== undefined) return hasRightChecksum(address, hash256) ? addressView(address) : wrongAddress(address);
-  return readOutpoint(id) ?? readRune(trimmed) ?? readUrl(trimmed) ?? misreadOf(id);
+  return readOutpoint(id) ?? readRune(trimmed) ?? readUrl(trimmed) ?? readSymbol(trimmed) ?? misreadOf(id);
+}
+
+/** Parses the symbol of runes, which is one character. Undefined for other text. */
+function readSymbol(text: string): SubjectView | undefined {
+  const symbol = text.replace(/\ufe0f$/, '');
+  return /^[^\x00-\x7f]$/u.test(symbol) ? runesWith(symbol) : undefined;
 }
 
 /** Id of the highest block. */
@@ -153,7 +162,7 @@ export function viewOf(search: string): View {
   const text = query.get(parameter) ?? '';
   const window = { limit: numberOf(query.get('limit')), offset: numberOf(query.get('offset')) ?? 0 };
   if (parameter === 'runes')
-    return { kind: parameter, id: '', list: SUBJECT_LISTS.runes.find((name) => name === query.get('list')), ...window };
+    return { kind: parameter, id: text.trim(), list: SUBJECT_LISTS.runes.find((name) => name === query.get('list')), ...window };
   if (parameter !== 'block' && parameter !== 'tx') {
     const [read, problem] = readSubject(parameter, text);
     if (read === undefined) return { kind: 'problem', text, said: { problem } };
