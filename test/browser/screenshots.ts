@@ -14,7 +14,7 @@ const FIRST = 911_400;
 const BLOCKS = 72;
 /** When the pictures are made, as the page sees it, in seconds: a few minutes after the last block. */
 const NOW = 1_755_000_000;
-const OPERATIONS = ['receive', 'receive', 'receive', 'receive', 'send', 'send', 'send', 'mint', 'mint', 'burn', 'etching'];
+const OPERATIONS = ['receive', 'send', 'send', 'send', 'send', 'send', 'mint', 'mint', 'mint', 'burn', 'etching'];
 const WORDS = [
   'AMBER',
   'COMET',
@@ -39,7 +39,7 @@ const hexOf = (text: string): string => createHash('sha256').update(text).digest
 function blockOf(n: number): Activity[] {
   const height = FIRST + n;
   const wave = 1 + 0.6 * Math.sin(n / 7) + (draw(`busy ${n}`) > 0.93 ? 1.6 : 0);
-  return Array.from({ length: Math.round(60 * wave * (0.5 + draw(`size ${n}`))) + 3 }, (_, i) => {
+  const records = Array.from({ length: Math.round(36 * wave * (0.5 + draw(`size ${n}`))) + 3 }, (_, i): Activity => {
     const at = `${n} ${i}`;
     const operation = OPERATIONS[Math.floor(draw(`operation ${at}`) * OPERATIONS.length)] ?? 'send';
     const rune = Math.floor(draw(`rune ${at}`) ** 2.2 * WORDS.length);
@@ -65,13 +65,21 @@ function blockOf(n: number): Activity[] {
         timestamp: NOW - 240 - (BLOCKS - 1 - n) * 612 - Math.floor(draw(`late ${n}`) * 300),
       },
     };
-  }).reverse();
+  });
+  return records.flatMap((one) => withReceive(one)).reverse();
+}
+
+/** A record with the receive that a send and a mint have. */
+function withReceive(one: Activity): Activity[] {
+  const { receiver_address: to = `bc1p${hexOf(`minter ${one.location.tx_id}`).slice(0, 58)}`, ...rest } = one;
+  const receive: Activity = { ...rest, operation: 'receive', address: to };
+  return one.operation === 'send' ? [receive, one] : one.operation === 'mint' ? [one, receive] : [one];
 }
 
 const PICTURES: readonly (readonly [name: string, search: string, options: BrowserContextOptions])[] = [
   ['overview', '', { viewport: { width: 1280, height: 1180 } }],
   ['overview-dark', '', { viewport: { width: 1280, height: 1180 }, colorScheme: 'dark' }],
-  ['block', `?block=${FIRST + BLOCKS - 6}&offset=20`, { viewport: { width: 1280, height: 900 } }],
+  ['block', `?block=${FIRST + BLOCKS - 6}`, { viewport: { width: 1280, height: 900 } }],
   ['phone', `?block=${FIRST + BLOCKS - 6}&operation=receive`, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }],
 ];
 

@@ -55,6 +55,7 @@ describe('a look-up', () => {
     ['Dog.go to the moon ', 'rune', 'DOGGOTOTHEMOON'],
     ['deadbeef', 'rune', 'DEADBEEF'],
     ['🐕', 'runes', '🐕'],
+    ['$', 'runes', '$'],
     ['❤\ufe0f', 'runes', '❤'],
     ['bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', 'address', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'],
     ['BC1QAR0SRRR7XFKVY5L643LYDNW9RE59GTZZWF5MDQ', 'address', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'],

@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<RuneName>[] = [
 ];
 
 /** Returns the test for a text: letters begin a word of the name, and may go on over spacers. Other text is a symbol. */
-export function matcherOf(text: string): (rune: Pick<RuneName, 'spaced_name' | 'symbol'>) => boolean {
+function matcherOf(text: string): (rune: Pick<RuneName, 'spaced_name' | 'symbol'>) => boolean {
   const letters = lettersOf(text);
   if (letters === undefined) return ({ symbol }) => symbol === text;
   return ({ spaced_name }) => {

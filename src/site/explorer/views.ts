@@ -119,7 +119,7 @@ export function readLookUp(text: string): FoundView | Misread {
 /** Parses the symbol of runes, which is one character. Undefined for other text. */
 function readSymbol(text: string): SubjectView | undefined {
   const symbol = text.replace(/\ufe0f$/, '');
-  return /^[^\x00-\x7f]$/u.test(symbol) ? runesWith(symbol) : undefined;
+  return /^[^0-9A-Za-z.•·]$/u.test(symbol) ? runesWith(symbol) : undefined;
 }
 
 /** Id of the highest block. */
