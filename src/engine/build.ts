@@ -42,8 +42,8 @@ import { checkFits, describe } from './writeArchive.ts';
 import { openWriters, writePages } from './writePages.ts';
 
 /**
- * Runs a build. Repeats it as a full build when the cache is damaged, or when a file of rows or the archive was
- * changed.
+ * Runs a build. Repeats it as a full build when the cache is damaged, or when the archive or a published file of rows
+ * was changed since the last build.
  *
  * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects
  * with a BuildError when writing fails. Files that were already written stay, and the next build completes the output.
@@ -63,7 +63,9 @@ export async function build(given: BuildOptions, log: Log, progress = new Progre
   }
 }
 
-/** Returns the reason to repeat a failed build in full, if that may help. Moves a damaged cache aside. */
+/**
+ * Returns the reason to repeat a failed build in full, or undefined if that would not help. Renames a damaged cache.
+ */
 function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
   if (error instanceof ChangedRowsError || error instanceof ChangedArchiveError) return error.message;
   const damage = damageOf(error, cache);
@@ -120,13 +122,16 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
   });
 }
 
-/** Returns the settings that determine the files. A build is full if they differ from the settings in the state. */
+/** Returns the settings that change output files. A build is full if they differ from the settings in the state. */
 function settingsOf({ site, blocks, objectSize, lists, limits }: FixedOptions): object {
   const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };
   return { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...compressor };
 }
 
-/** Reads and checks the input, and finds transactions in it that unchanged blocks have, too. Reports what was read. */
+/**
+ * Reads and checks the input. Rejects with an InputError if a transaction of the input is also in an unchanged block.
+ * Reports what was read.
+ */
 async function load({ options, output, store, state, old, progress, scratch, log }: OpenBuild, clock: Stopwatch): Promise<Loaded> {
   const { inputs, out, cache, site, blocks, lists, limits } = options;
   const measure = new ReadProgress();
@@ -151,7 +156,7 @@ async function load({ options, output, store, state, old, progress, scratch, log
  * files changed, updates them in the state.
  */
 async function findUnchanged({ options, output, store, state, old }: OpenBuild, loaded: Loaded): Promise<Manifest | undefined> {
-  // Signing renews the time of the note, also without changes.
+  // With keys, every build writes the manifest, because its signed note has the time of signing.
   if (state.whyFull !== undefined || loaded.hasChanges || options.keys.length > 0) return undefined;
   const archive = old && describe(old.name, old.root);
   const etchings = await listEtchings(state, loaded.startRows, store);
@@ -167,7 +172,7 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
   return manifest;
 }
 
-/** Handles any error of a step: reports a changed input file instead, because that may have caused the error. */
+/** Returns a handler of a step's errors. If an input file has changed meanwhile, reports that as the likely cause. */
 const blameChangedInput =
   (loaded: Loaded) =>
   (error: unknown): never => {

@@ -101,7 +101,7 @@ export const BUILD_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
-/** Largest file of lists in layout `files`, in bytes. Small, because readers without ranges fetch complete files. */
+/** Maximum size of a file of lists in layout `files`, in bytes. Readers without range requests fetch complete files. */
 const LIST_OBJECT = 128 * 1024;
 
 /** Converts flags to options. Throws a UsageError for an invalid value. */

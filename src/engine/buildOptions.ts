@@ -16,7 +16,7 @@ export interface BuildOptions {
   readonly out: string;
   readonly cache: string;
   readonly site: Site;
-  /** Largest size of a file of the archive, in bytes. */
+  /** Maximum size of a file of the archive, in bytes. */
   readonly objectSize: number;
   /** True to add activity by rune and by address, and every other list that the data allows. */
   readonly lists: boolean;

@@ -18,7 +18,7 @@ export async function rangeOf(options: BuildOptions): Promise<BlockRange | undef
   return { from: Math.max(0, (await tipOf(options)) - blocks.last + 1), to: MAX_INTEGER };
 }
 
-/** Returns the height of the highest block that has records or that a source of the input has read. */
+/** Returns the height of the highest block that has records or that a source read without finding records. */
 function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOptions): Promise<number> {
   return withScratch(cache, async (scratch) => {
     const store = await Store.open({ memoryLimit, threads, scratch });

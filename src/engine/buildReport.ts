@@ -15,7 +15,7 @@ export interface BuildResult {
   readonly kept: number;
   /** Number of written files that are not pages: index, digests, stats, site, manifest. */
   readonly othersWritten: number;
-  /** Number of removed files of earlier builds, of all kinds. */
+  /** Number of files of earlier builds that this build removed: pages, lists, assets and all others. */
   readonly removed: number;
   readonly blocks: BlockChanges['counts'];
   /** True for a full build, false when only changed blocks were built. */
@@ -59,7 +59,7 @@ export function reportBuilt(options: BuildOptions, result: BuildResult, clock: S
     log.notice(`${count(result.manifest.files, 'file')} are more than many hosts take; --layout archive has the same answers in few files`);
 }
 
-/** Number of files above which a build names the layout with fewer files. GitHub Pages and Cloudflare take fewer. */
+/** Above this number of files, a build recommends layout `archive`. GitHub Pages and Cloudflare allow fewer files. */
 const MANY_FILES = 100_000;
 
 function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): SummaryRow[] {

@@ -11,13 +11,14 @@ import { plainCall } from '../program.ts';
 import type { BuildOptions } from './buildOptions.ts';
 
 const INPUT = 'input';
-/** Exists after every pull, even after one that failed. */
+/** Folder that every pull creates, even a pull that fails. */
 const PULLED = 'input/pulled';
 const SAMPLE = 'sample';
 
 /**
- * Fills in the inputs. Without `--input` and `--blocks`, a build reads the sample until `input` has data or a pull. A
- * mirror of the sample has all lists, so that it answers every request.
+ * Returns the options with the default inputs filled in. Without `--input` and `--blocks`, a build reads the sample
+ * until `input` has data files or a pull has run. A mirror of the sample has all lists, so that it answers every
+ * request.
  */
 export function withInput<Options extends BuildOptions>(options: Options, log: Log): Options {
   const { inputs, blocks } = options;

@@ -39,7 +39,7 @@ interface Updated {
 /** Begins the transaction of the state, and updates the tables of the state. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
-  // The last build had this start, if its files are the same.
+  // If the files of the start have not changed, the last build had the same start.
   const before = await listEtchings(state, loaded.startRows?.isNew === false ? loaded.startRows : undefined, store);
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, state, store);
   await updateInputs(loaded, state, store);
@@ -47,7 +47,7 @@ async function updateState({ options, state, store }: OpenBuild, loaded: Loaded,
   return { blocks, etchings: { before, now: await listEtchings(state, loaded.startRows, store), changed } };
 }
 
-/** Ends a dry run. Updates a state in memory, only to count what a build would write. */
+/** Ends a dry run. Updates a state in memory and makes all files, only to count them. */
 export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, state, store } = build;
   const updated = await updateState(build, loaded, rendered);
@@ -58,9 +58,9 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
 }
 
 /**
- * Does everything after the pages, in this order: other files, manifest, removals, state, lists of changes, marker. So
- * a reader that misses a removed file already sees the new manifest. If the build is killed, the next build can
- * complete it.
+ * Does everything after the pages, in this order: other files, manifest, removals, state, lists of changes, marker. The
+ * manifest precedes the removals, so that a reader that misses a removed file finds the new manifest. The marker comes
+ * last, so if this build is killed, the next build knows that the output is not finished, and completes it.
  *
  * Each part is on the disk before the next part begins, so a power cut does no more harm than a kill. DuckDB syncs the
  * state.
@@ -80,7 +80,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
       const outdatedChanges = await changesOf(build, loaded, blocks, sink);
       const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
-      // The manifest counts the archive's files.
+      // The manifest counts the archive's files, so the result does not count them among the other written files.
       const othersBefore = totals.files - totals.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
       const archiveWritten = totals.files - totals.kept - othersBefore;
@@ -134,8 +134,8 @@ async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Pro
 }
 
 /**
- * Writes digests, index, stats and rows of changed blocks. Returns the paths of files that are no longer
- * needed. A full build ignores these paths, because it sweeps the folders.
+ * Writes digests, index, stats and rows of changed blocks. Returns the paths of files that are no longer needed. A full
+ * build ignores these paths, because it lists the folders and removes every unexpected file.
  */
 async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockChanges, sink: DiskSink): Promise<string[]> {
   const { options, state, store, scratch } = build;
@@ -147,7 +147,7 @@ async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockCha
   return [digests, stats, rows].flat();
 }
 
-/** Makes the files of changes. Returns the paths of outdated ones. */
+/** Writes the files of changes. Returns the paths of outdated files of changes. */
 const changesOf = (
   { options, state, store }: OpenBuild,
   loaded: Loaded,
@@ -156,7 +156,9 @@ const changesOf = (
 ): Promise<string[]> =>
   writeChanges({ out: options.out, sink, dialect: options.site.dialect, limits: options.limits }, loaded, blocks, state, store);
 
-/** Makes the archive of all blocks, and passes its new files to `sink`. */
+/**
+ * Makes the archive of all blocks, and passes its new files to `sink`. Returns undefined if the build has no archive.
+ */
 async function archiveOf(
   { options, state, store, old, scratch }: OpenBuild,
   input: Loaded,
@@ -170,7 +172,8 @@ async function archiveOf(
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(changes.heights);
-  // In layout `files`, a build of the last N blocks loses its lowest block whenever it gets a new block.
+  // In layout `files`, levels of lists depend on the lowest block, because a build of the last N blocks loses its
+  // lowest block with every new block.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
   const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out };

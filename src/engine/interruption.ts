@@ -5,7 +5,10 @@ import type { Log } from '../cli/log.ts';
 import { EXIT } from '../errors.ts';
 import { FINISHED, MARKER_PATH } from '../pages/filePaths.ts';
 
-/** Ends this process at Ctrl-C or SIGTERM, with a message about the output. This is safe at any moment of a build. */
+/**
+ * Ends this process at Ctrl-C or SIGTERM, with a message about the output. This is safe at any moment, because the next
+ * build completes an unfinished output.
+ */
 export function explainInterruption(out: string, log: Log): void {
   const stop = () => {
     const [state, advice] = isUnfinished(out)
@@ -21,7 +24,7 @@ function isUnfinished(out: string): boolean {
   try {
     return readFileSync(join(out, MARKER_PATH), 'utf8') !== FINISHED;
   } catch {
-    // Without a marker, no build has changed anything, because a build writes the marker first.
+    // A build writes the marker before all other files. So without a marker, no build has changed the output.
     return false;
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Finds transactions of the input that an unchanged block of the last build has, too.
+ * Finds transactions of the input that an unchanged block of the last build also has.
  *
- * The table of ids has only the ends of ids, so it tells which blocks may have a transaction. The pages of these blocks
- * tell whether they have it. Each page is read at most once, in order, because an attacker can make many ids with equal
- * ends.
+ * The table of ids has only the last digits of ids. So it tells which blocks may have a transaction, and the pages of
+ * these blocks tell whether they have it. An attacker can make many ids with equal last digits, so each page is read at
+ * most once.
  */
 import { gunzipSync } from 'node:zlib';
 import { int, type Store } from '../duckdb/store.ts';
@@ -22,9 +22,9 @@ import { ChangedArchiveError, type StoredArchive } from './archive/storedArchive
 import { entriesOf } from './archive/tableWriter.ts';
 
 /**
- * Returns the transactions of `input` that an unchanged block has, too. The time is proportional to the transactions of
- * the input plus the entries of the last build, even if all ids have equal ends. Rejects with a ChangedArchiveError
- * when the archive is damaged.
+ * Returns the transactions of `input` that an unchanged block also has. The time is proportional to the transactions of
+ * the input plus the entries of the last build, even if all ids have equal last digits. Rejects with a
+ * ChangedArchiveError when the archive is damaged.
  */
 export const findKnown = (
   old: StoredArchive,
@@ -71,7 +71,10 @@ async function find(
 /** Hex digits of an id without its prefix. */
 const ID_LENGTH = 64;
 
-/** Entries of the last build whose keys the input has, too, and heights of the input's transactions with these keys. */
+/**
+ * Transactions that may be in both the input and the last build: entries of the last build whose keys also occur in the
+ * input, and the heights of the input's transactions with these keys, by tx id.
+ */
 interface Suspects {
   readonly heights: ReadonlyMap<string, number>;
   readonly entries: readonly TableEntry[];
@@ -101,7 +104,7 @@ async function findSuspects(
   return suspects;
 }
 
-/** Returns all entries with a key. Each call must have a higher key than the call before. */
+/** Returns all entries with a key. Calls must have ascending keys, because `entries` only moves forward. */
 async function entriesWith(key: number, entries: Cursor<TableEntry>): Promise<readonly TableEntry[]> {
   const found: TableEntry[] = [];
   if (entries.current === undefined) entries.next();

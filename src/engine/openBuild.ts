@@ -25,7 +25,10 @@ export interface OpenBuild {
   readonly log: Log;
 }
 
-/** True when the last build did not finish. Its files are correct but were never listed, so this build lists them. */
+/**
+ * True when the last build did not finish. Its files are correct, but no list of changed files has them. So this build
+ * lists them as changed.
+ */
 export const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' && output.manifest === undefined;
 
 /** Throws a BuildError when an input file changed after it was checked. */

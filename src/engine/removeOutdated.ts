@@ -45,14 +45,14 @@ const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(f
 
 /**
  * Removes files, and folders that become empty. Adds each path to the list of removed files before it removes the file.
- * Never follows a link: where a folder should be, it removes a link itself. Call `flush` at the end.
+ * Never follows a symbolic link in place of a folder, but removes the link. Call `flush` at the end.
  */
 class Remover {
   readonly #root: string;
   readonly #limits: RemovalLimits;
   readonly #removed: PathList;
   #pending: string[] = [];
-  /** Paths of folders that are known to be real folders, like all their parents. */
+  /** Paths that were found to be real folders, not links. So are all their parents. */
   readonly #folders = new Set<string>(['.']);
   /** Number of files passed to `remove` so far. */
   count = 0;
@@ -82,7 +82,7 @@ class Remover {
     this.#pending = [];
   }
 
-  /** True when a path and its parents are real folders. Removes a link or a file that is in the place of a folder. */
+  /** True when a path and its parents are real folders. Removes a link or a file in place of a folder. */
   #isInside(folder: string): boolean {
     if (this.#folders.has(folder)) return true;
     if (!this.#isInside(dirname(folder))) return false;
@@ -132,7 +132,7 @@ function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined
 const pagePaths = (stem: string, total: number, site: Site): string[] =>
   pagesOf(total, site).flatMap((page) => withSidecars(pagePath(stem, page, site), page, total, site));
 
-/** Returns the paths of a block's files, by its two names in the blocks folder: its height and its hash. */
+/** Returns the paths of a block's files, grouped by the names of the block in the blocks folder: height and hash. */
 function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
   const [height, hash] = [String(block.block_height), idName(block.block_hash, site.dialect)];
   const lists = listsOf(block, site);
@@ -151,8 +151,8 @@ interface Removal {
 }
 
 /**
- * Removes `others` and the pages that only the last build had. Returns the number of removed files. `transactions` has
- * all transactions that were read.
+ * Removes `others` and the pages that only the last build had. `transactions` has all transactions that this build
+ * read. Returns the number of removed files.
  */
 export async function removeOutdated(
   { root, site, limits, removed, store }: Removal,
@@ -198,7 +198,10 @@ async function removeTransactions(
   }
 }
 
-/** Removes `others` and files of lists that belong to no block of the state. Returns the number of removed files. */
+/**
+ * Lists the folders of the output, and removes `others` and all files that belong to no block of the state. Returns the
+ * number of removed files.
+ */
 export async function sweep(
   { root, site, limits, removed, store }: Removal,
   others: readonly string[],
@@ -212,7 +215,7 @@ export async function sweep(
       remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
     }
     remover.flush();
-    // Removes the folder itself, because hosts without code recognise layout `archive` by its absence.
+    // Removes the folder itself too: hosts without code recognise layout `archive` by the missing folder.
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
   await sweepBlocks(root, site, state, remover, store);
@@ -225,7 +228,9 @@ export async function sweep(
   return remover.count;
 }
 
-/** Compares names in DuckDB, because `transactions/` may have millions of entries. */
+/**
+ * Removes unexpected files of transactions. Compares names in DuckDB, because the folder may have millions of files.
+ */
 async function sweepTransactions(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
   const present = await store.append(
     'present',
@@ -236,7 +241,8 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
   const isSidecar = encodings.map(
     (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
   );
-  // Selects names without a transaction, compressed files of short pages, and folders. Checks their pages one by one.
+  // Selects names without a transaction, compressed files of short pages, and folders. Only these names may be
+  // unexpected. The loop below compares them with the expected paths.
   const suspects = await store.rows(
     `SELECT name, t.records FROM ${present} LEFT JOIN ${state.transactions} t
        ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
@@ -251,7 +257,7 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
   }
 }
 
-/** Removes the files of rows that the state does not have. Other files in that folder stay. */
+/** Removes the files of rows that the state does not have. Keeps files with other names, which no build wrote. */
 async function sweepRows(root: string, state: StateTables, remover: Remover, store: Store): Promise<void> {
   const index = await readIndex(state, store);
   const files = await store.rows(`SELECT first, last, sha256 FROM ${state.rowFiles}`, { first: int, last: int, sha256: text });

@@ -1,9 +1,9 @@
 /**
- * Writes the archive of a build: segments, tables and root. In layout `files`, the archive has etchings and names. With
- * `--lists`, it also has the other lists, and the segments that these lists need.
+ * Writes the archive of a build: segments, tables and root. In layout `files`, the archive has only etchings and names.
+ * With `--lists`, it also has the other lists, and the segments that these lists need.
  *
- * Files are named by their content, so a build changes no file that a reader of the last build needs. The manifest
- * switches readers to the new root. Only then does the build remove outdated files.
+ * Files are named by their content, so a build changes no file that a reader of the last build needs. A new manifest
+ * names the new root. Outdated files are removed only after readers can see this manifest.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -69,7 +69,7 @@ export async function checkFits(
   );
 }
 
-/** Maximum number of records of a transaction: the table of ids has 3 bytes for it. */
+/** Maximum number of records of a transaction. The table of ids stores this number in 3 bytes. */
 const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
@@ -113,7 +113,7 @@ export function describe(name: RootName, root: Root): WrittenArchive {
   };
 }
 
-/** Returns the sizes of the contents of the root and of all files that it names, by the names of the files. */
+/** Returns the content size in bytes of the root and of each file that the root names, by file name. */
 function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
   const sizes = (levels: readonly Level[], perBlock?: number) =>
     levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));
@@ -124,14 +124,16 @@ function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Ma
   return new Map([[name.root, name.bytes], ...filesIn([segments, documents]), ...tables]);
 }
 
-/** Returns the files of segments and of documents in a part of a root, with their sizes. */
+/**
+ * Finds the files of segments and documents at any depth in a part of a root. Returns their names and sizes in bytes.
+ */
 export function filesIn(part: unknown): (readonly [file: string, bytes: number])[] {
   if (typeof part !== 'object' || part === null) return [];
   if ('file' in part && 'bytes' in part) return [[String(part.file), Number(part.bytes)]];
   return Object.values(part).flatMap((value) => filesIn(value));
 }
 
-/** Lists the archive files of an output folder that `archive` does not have; all if `archive` is undefined. */
+/** Lists the archive files in an output folder that do not belong to `archive`; all of them if it is undefined. */
 export const outdatedFiles = (out: string, archive: WrittenArchive | undefined): string[] =>
   emptyIfMissing(() => readdirSync(join(out, ARCHIVE_FOLDER)))
     .map((name) => `${ARCHIVE_FOLDER}/${name}`)

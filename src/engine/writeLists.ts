@@ -1,4 +1,4 @@
-/** Writes the lists of an archive, as far as the data allows them. */
+/** Writes the lists of an archive. Omits lists for which the data is incomplete. */
 import type { Store } from '../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { BuildError } from '../errors.ts';
@@ -47,23 +47,24 @@ export async function writeLists(
   const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(state, store));
   const start = now?.start;
-  // The lowest level is the start, and it cannot be made of lower blocks. So a new start replaces all levels.
+  // With a start, the lowest level has the ledger of the start, and blocks above it cannot replace this ledger. So a
+  // build with another start reuses no level.
   const before = old?.root.lists;
   const tables = start?.isNew !== true && isSamePoint(before?.start, start) ? before : undefined;
-  // Balances and counts depend on all lower blocks, documents also on the runes table. Activity depends only on its own
-  // blocks.
+  // Balances and counts depend on all lower blocks, and their documents also depend on the runes table. So they change
+  // from the lowest changed block on. A level of activity depends only on its own blocks.
   let changed = await lowestChange(etchingChange, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
   const hadEtchings = tables?.etchings !== undefined && etchingsBefore?.hasCounts === now?.hasCounts;
-  // Etchings cover all of history, even if the build has only a window of blocks.
+  // The lists of etchings begin at height 0, even if the build has only a window of blocks.
   const etchingPlans = planLevels(
     { ...blocks, lowest: undefined },
     hadEtchings ? { tip: tables.tip, start: tables.start } : undefined,
     start,
     changed,
   );
-  // If the last build had no balances or no outputs, there are no levels to reuse.
+  // Activity, balances and outputs have the same plans. So if balances or outputs are new, no level is reused.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
   const plans = planLevels(blocks, isNew ? undefined : tables, start, hasBalances ? changed : undefined);
 
@@ -87,7 +88,7 @@ export async function writeLists(
       store,
     ),
   };
-  // Without etchings, names come from the records. So a build that lost its etchings reuses no level of names.
+  // Without etchings, names come from the records. So if only the last build had etchings, no level of names is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined, start);
   const names = await writeNames(namePlans, tables?.names ?? [], now?.table, state, () => new TableWriter(objectSize, limits, put), store);
   const point = start && { height: start.height, hash: start.hash, digest: start.digest };
@@ -98,7 +99,7 @@ export async function writeLists(
   const { records } = listed;
   const activity = await writeActivity(plans, old, { blocks: state.blocks, records, objectSize, limits, scratch }, put, store);
   const levels = { limits, old, writer, scratch };
-  // A reused level has the rows of the start.
+  // A lowest level that is reused already has the outputs of the start, so they are not added again.
   const added = start !== undefined && plans[0]?.reused.length === 0 ? startReceived(start, state.runes) : undefined;
   const changes = added === undefined ? records : await withReceived(added, records, store);
   const form = { ...levels, tip, records: changes, runes: state.runes };

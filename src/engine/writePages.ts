@@ -12,7 +12,7 @@ import type { BatchBlock } from './render/servedOrder.ts';
 import { WriterPool } from './render/writerPool.ts';
 import type { NewBlock } from './state/updateState.ts';
 
-/** Opens the writer threads of a build, at most four: more hardly help, because the kernel locks each folder. */
+/** Opens at most four writers. More would hardly help, because the kernel locks a folder while a thread changes it. */
 export function openWriters(options: BuildOptions, output: OutputState, changes: Changes, scratch: string): WriterPool {
   const { out, site, threads, dryRun, limits } = options;
   const target = (i: number) => ({
@@ -33,8 +33,8 @@ export interface Rendered {
 }
 
 /**
- * Returns SQL that selects a digest of the outputs that each loaded block spends. The order of the outputs does not
- * matter. The published digest does not cover these outputs, because records do not have them.
+ * Returns SQL that selects a digest of the outputs that each loaded block spends, in any order. A build compares this
+ * digest too, because the published digest covers only records, which do not have these outputs.
  */
 const spentDigests = (spent: Loaded['spent']): string =>
   `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])}))::VARCHAR AS spent_digest FROM ${spent} GROUP BY block_height`;

@@ -1,6 +1,6 @@
 /** Reads a sequence item by item. The current item can be read several times. */
 export class Cursor<Item> {
-  /** Undefined before the first `next`, and after the last item. */
+  /** Current item. Undefined before the first `next`, and after the last item. */
   current: Item | undefined;
   readonly #items: Iterator<Item>;
 

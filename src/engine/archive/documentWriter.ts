@@ -25,7 +25,7 @@ export class DocumentWriter {
   #members: { readonly from: string; readonly gzip: Uint8Array }[] = [];
   #bytes = 0;
   #lines: Uint8Array[] = [];
-  /** Characters of the lines. */
+  /** Number of UTF-16 characters in `#lines`. */
   #size = 0;
   #from = '';
   /** Key of the last line. */
@@ -41,7 +41,7 @@ export class DocumentWriter {
     this.addLine(Buffer.from(`${key}\t${values.join('\t')}\n`));
   }
 
-  /** Adds the document of a line: UTF-8 with the line feed at its end. Keeps the bytes for some time. */
+  /** Adds a document as a UTF-8 line that ends with a line feed. The caller must not change the bytes afterwards. */
   addLine(line: Uint8Array): void {
     const key = line.subarray(0, line.indexOf(TAB));
     if (this.#last !== undefined && Buffer.compare(key, this.#last) <= 0)
@@ -86,7 +86,10 @@ const TAB = 9;
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
-/** Returns the length of a text in UTF-16, as of a JavaScript string. Bytes 0x80 to 0xbf continue a character. */
+/**
+ * Returns the number of UTF-16 characters in a UTF-8 text, which is the length of a JavaScript string. Bytes 0x80 to
+ * 0xbf continue a character. Characters that begin with 0xf0 or above need two in UTF-16.
+ */
 function countCharacters(text: Uint8Array): number {
   let count = 0;
   for (const byte of text) if (byte < 0x80 || byte > 0xbf) count += byte < 0xf0 ? 1 : 2;
@@ -139,7 +142,7 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
 
 const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);
 
-/** Calls `read`, and returns undefined if it throws. Rethrows a ChangedArchiveError, because its message says more. */
+/** Calls `read`. Returns undefined if `read` throws, but rethrows a ChangedArchiveError, which names the damage. */
 function orUndefined<Value>(read: () => Value): Value | undefined {
   try {
     return read();
@@ -165,7 +168,7 @@ export interface KeyRange {
   readonly end: string;
 }
 
-/** Returns the range of a single key. This is exact, because no key has a character that sorts before the space. */
+/** Returns the range of a single key. It includes no other key, because no key has a character below the space. */
 export const onlyKey = (key: string): KeyRange => ({ from: key, end: `${key} ` });
 
 /** Returns the range of a key, its pages (`pageKey`) and its pairs (`pairKey`), whose keys continue with a space. */
@@ -173,7 +176,7 @@ export const withPages = (key: string): KeyRange => ({ from: key, end: `${key}!`
 
 /**
  * Yields the documents of a level of the last build whose keys are in `ranges`. The ranges must ascend and not overlap.
- * Reads only the members that may have these keys, because a block needs a few thousand documents of levels with
+ * Reads only the members that may have these keys: a new block needs a few thousand documents, but a level can have
  * gigabytes. Throws a ChangedArchiveError for a damaged part.
  */
 export async function* findRanges(

@@ -1,6 +1,7 @@
 /**
- * Digests of the ledger (lists/ledgerText.ts), made from the documents of etchings and outputs. Levels of lists end at
- * the blocks of the digests. So a build makes a new digest only when such a level is new, about once in 144 blocks.
+ * Digests of the ledger (lists/ledgerText.ts), made from the documents of etchings and outputs. A digest needs these
+ * lists exactly as of its block, so it is made for a block at which a level ends. A build makes a new digest only when
+ * it writes such a level, about once in 144 blocks.
  */
 import { createHash } from 'node:crypto';
 import type { Sources } from '../../contract/sources.ts';
@@ -17,14 +18,15 @@ import { documentsOf, mergeDocuments, type StoredDocument } from './documentWrit
 import type { ArchiveSources } from './listedRecords.ts';
 import { readStored, type StoredArchive } from './storedArchive.ts';
 
-/** Characters per update of a hash, because each call has a cost. */
+/** Minimum number of characters per update of the hash, because an update for each line would be slow. */
 const CHUNK = 1 << 16;
 
 type Files = Pick<StoredArchive, 'read'>;
 
 /**
- * Returns the digests for the lists of a build. Undefined if the rows do not follow from a node's blocks from the first
- * block with runes on, or if the hash of an end is not known. Reuses digests of the last build, whose lists are `old`.
+ * Returns the digests for the lists of a build. Reuses digests of the last build, whose lists are `old`. Returns
+ * undefined if the rows from the first block with runes on, or above the start, are not all from a node, or if the hash
+ * of a block is unknown.
  */
 export async function ledgerOf(
   lists: ListTables,
@@ -69,7 +71,7 @@ export async function ledgerOf(
   return newest && { network, ...newest, ...(lower === undefined ? {} : { lower }) };
 }
 
-/** True if all rows are from a node, from block `first` on and without a gap. */
+/** True if all rows are from a node, and the node's blocks begin at or below block `first` and have no gap. */
 export function areFromNode(sources: Sources, first: number): boolean {
   const [source, ...others] = sources;
   return source?.rules === 'ord' && others.length === 0 && source.blocks.length === 1 && (source.blocks[0]?.[0] ?? first + 1) <= first;
@@ -86,8 +88,8 @@ const filesUpTo = (height: number, lists: ListTables | undefined): string[] =>
   Object.values(levelsUpTo(height, lists)).flatMap((levels) => levels.flatMap(({ files }) => files.map(({ file }) => file)));
 
 /**
- * Computes the digest of the ledger after a block, at which levels of `lists` must end. Throws a ChangedArchiveError for
- * a damaged file.
+ * Computes the digest of the ledger after a block. A level of `lists` must end at this block. Throws a
+ * ChangedArchiveError for a damaged file.
  */
 export async function digestOf(
   network: string,
@@ -113,7 +115,8 @@ async function* ledgerLines(height: number, lists: ListTables, dialect: Dialect,
     const [json = ''] = values;
     yield runeLine(parseEtching(json, dialect), parseCounts(json));
   }
-  // Documents ascend by text. So the outputs of a transaction are together, but output 10 precedes output 2.
+  // Keys are sorted as text: the outputs of a transaction are adjacent, but output 10 precedes output 2. The ledger
+  // needs them in the order of their numbers, so each group is sorted again.
   let [txId, group]: [string, { readonly vout: number; readonly line: string }[]] = ['', []];
   const endGroup = () =>
     group
@@ -133,7 +136,7 @@ async function* ledgerLines(height: number, lists: ListTables, dialect: Dialect,
   yield endGroup();
 }
 
-/** Yields the newest document of each key in these levels, which ascend by height. */
+/** Yields the newest document of each key in `levels`, which ascend by height. */
 export const newestOf = (levels: readonly DocumentLevel[], files: Files): AsyncGenerator<StoredDocument> =>
   mergeDocuments(
     levels.map((level) => documentsOf(files, level)),

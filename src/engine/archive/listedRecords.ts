@@ -1,10 +1,10 @@
 /**
  * Lists the records from which a build makes levels of lists (format/listTables.ts).
  *
- * A level depends only on the records of its blocks. So a build reuses the levels of the last build whose blocks did
- * not change, alone or joined into a longer level. It lists only the records of other blocks. Most of these blocks were
- * rendered by this build. The others are read back from the pages of the last build, because their level was divided or
- * because another of its blocks was replaced.
+ * A level depends only on the records of its blocks. So a build reuses each level of the last build whose blocks did
+ * not change, as it is or as part of a longer level. It lists only the records of blocks outside the reused levels.
+ * This build rendered most of these blocks. It reads unchanged blocks back from the pages of the last build if their
+ * old level cannot be reused, because another block of it was replaced or because the level is divided now.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import type { BlockChanges } from '../state/updateState.ts';
 import type { ArchivedBlocks } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
-/** Tables from which the archive of a build is made. */
+/** Tables from which a build makes its archive. */
 export interface ArchiveSources {
   /** The new state. */
   readonly state: StateTables;
@@ -46,12 +46,12 @@ const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, pag
 export interface ListedRecords {
   readonly records: Table<typeof LISTED>;
   readonly pages: Table<typeof PAGES>;
-  /** File with the pages that were read back from the last build; undefined if there are none. */
+  /** File with the pages that were read back from the last build; undefined without such pages. */
   readonly recalled: LineFile | undefined;
 }
 
 export interface LevelPlan extends LevelRange {
-  /** Levels of the last build that become part of this level. Records of its blocks outside of them are listed. */
+  /** Levels of the last build that become part of this level. The build lists records only for its other blocks. */
   readonly reused: readonly LevelRange[];
   /** True when this level is the same as the only level in `reused`. */
   readonly isSame: boolean;
@@ -83,7 +83,10 @@ export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange
   return false;
 }
 
-/** Fills the tables of listed records. `pageSize` is records in a page, and `scratch` a folder for temporary files. */
+/**
+ * Fills the tables of listed records. `pageSize` is the maximum number of records in a page. `scratch` is a folder for
+ * temporary files.
+ */
 export async function listRecords(
   plans: readonly LevelPlan[],
   blocks: ArchivedBlocks,
@@ -96,7 +99,8 @@ export async function listRecords(
   const records = await store.table('listed_records', LISTED);
   const recalled = old === undefined ? [] : await recalledHeights(plans, blocks, state, store);
   const lines = new LineFile(join(scratch, 'recalled-pages.ndjson'));
-  // Appends rows, because DuckDB would need a buffer for the longest line of a JSON file in each thread.
+  // Appends rows instead of reading them from a JSON file, because DuckDB would need a buffer for the longest line in
+  // each thread.
   const pages = await store.append('listed_pages', PAGES, placesOf(blocks, recalled, old, lines)).finally(() => lines.close());
   const listed = { records, pages, recalled: lines.count > 0 ? lines : undefined };
   if (listed.recalled !== undefined) await insertRecalled(listed.recalled, listed, pageSize, store);
@@ -105,7 +109,7 @@ export async function listRecords(
   return listed;
 }
 
-/** Blocks that are as the last build left them, in levels that are made anew. */
+/** Returns the heights of unchanged blocks that are in no reused level, so their records must be read back. */
 async function recalledHeights(
   plans: readonly LevelPlan[],
   { replaced }: ArchivedBlocks,
@@ -122,7 +126,7 @@ async function recalledHeights(
   return rows.map((row) => row.block_height).filter((height) => !replaced.has(height));
 }
 
-/** Yields the rows of the table of pages. Writes the content of recalled pages to `pages`. */
+/** Yields the rows of the table PAGES. Writes the content of pages that are read back to `pages`. */
 function* placesOf(
   { spooled }: ArchivedBlocks,
   recalled: readonly number[],
@@ -155,7 +159,7 @@ function* placed(height: number, first: number, begin: number, lengths: readonly
   }
 }
 
-/** Yields rendered blocks, read from their lines of the directory. */
+/** Yields height and page sizes of each rendered block, from its directory line. */
 function* entriesOf(spooled: ArchivedBlocks['spooled']): Generator<{ readonly height: number; readonly pages: readonly number[] }> {
   const spools = new SpoolReader();
   try {
@@ -181,7 +185,7 @@ async function insertRecalled(lines: LineFile, listed: ListedRecords, pageSize: 
   );
 }
 
-/** Inserts the records of written blocks. Their indexes follow the served order (engine/render/servedOrder.ts). */
+/** Inserts the records of written blocks, numbered in served order (engine/render/servedOrder.ts). */
 async function insertWritten(
   listed: ListedRecords,
   kept: Loaded['kept'],

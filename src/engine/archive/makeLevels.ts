@@ -14,18 +14,21 @@ export type LevelWriter = Pick<DocumentWriter, 'add' | 'addLine' | 'finish'>;
 /** Parameters of functions that write levels of documents. */
 export interface LevelForm<Kind> {
   readonly old: StoredArchive | undefined;
-  /** Begins a level. */
+  /** Returns the writer of a new level. */
   readonly writer: (kind: Kind, range: LevelRange) => LevelWriter;
   readonly limits: Limits;
   /** Folder for temporary files. */
   readonly scratch: string;
 }
 
-/** Returns the levels of the last build that a plan reuses. No two levels begin at one height. */
+/**
+ * Returns the levels of the last build that a plan reuses. Their first heights identify them, because no two levels
+ * begin at the same height.
+ */
 export const reusedLevels = <Level extends LevelRange>({ reused }: LevelPlan, before: readonly Level[] = []): Level[] =>
   before.filter((level) => reused.some(({ first }) => first === level.first));
 
-/** Returns the levels of a list, lowest first. `make` writes a level that the last build, `before`, does not have. */
+/** Returns the levels of a list, lowest first. `make` writes each level that is not in `before`, the last build's. */
 export async function makeLevels<Level extends LevelRange>(
   plans: readonly LevelPlan[],
   before: readonly Level[],
@@ -39,15 +42,19 @@ export async function makeLevels<Level extends LevelRange>(
   return levels;
 }
 
-/** Writes a level from documents that ascend by key, except documents without values. Undefined if none is left. */
+/**
+ * Writes a level from documents that ascend by key. Omits documents without values. Returns undefined if no document is
+ * left.
+ */
 export async function writeDocuments(to: LevelWriter, range: LevelRange, documents: Documents): Promise<DocumentLevel | undefined> {
   for await (const document of documents) if (document.values.length > 0) to.add(document);
   return to.finish(range);
 }
 
 /**
- * Writes a level from the column `text` of sorted rows. All texts together are the documents of the level: a line feed
- * and the key of a document, then a tab and a value for each value. Much faster than a JavaScript string for each value.
+ * Writes a level from the column `text` of sorted rows. Joined, the texts are the documents of the level: for each
+ * document a line feed and the key, then a tab and the value for each value. This is much faster than making a
+ * JavaScript string for each value.
  */
 export async function writeTexts(
   to: LevelWriter,
@@ -56,15 +63,15 @@ export async function writeTexts(
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): Promise<DocumentLevel | undefined> {
-  // The end of the previous chunk: the beginning of a document.
+  // Bytes after the last line feed of the previous chunks. Their document continues in the next chunk.
   let open: Uint8Array[] = [];
   const endLine = (end: Uint8Array) => {
     const line = Buffer.concat([...open, end]);
-    // The first line feed ends no line.
+    // Each document begins with a line feed, so the first line feed ends no document.
     if (line.length > 1) to.addLine(line);
     open = [];
   };
-  // concat() copies the texts of a chunk to consecutive memory.
+  // concat() copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.
   for await (const chunk of sortedRows({ ...rows, select: `encode(concat(text, ''))` }, limits, store)) {
     const { bytes } = joinedBlobs(chunk, 0);
     let start = 0;
@@ -82,7 +89,7 @@ const LINE_FEED = 10;
 
 export type Row = readonly unknown[];
 
-/** Yields groups of sorted rows. DuckDB can sort more rows than fit into memory, but it cannot group them. */
+/** Yields groups of sorted rows. DuckDB can sort more rows than fit into memory, but it cannot group so many. */
 export async function* groupRows(
   rows: UnsortedRows,
   areTogether: (before: Row, row: Row) => boolean,
@@ -103,7 +110,10 @@ export async function* groupRows(
   if (group.length > 0) yield group;
 }
 
-/** Yields documents from rows of a key and a value. `valuesOf` makes a document's values from all rows of its key. */
+/**
+ * Yields documents from rows whose columns are a key and a value. `valuesOf` returns the values of a document from all
+ * rows of its key.
+ */
 export async function* documentsIn(
   rows: UnsortedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,

@@ -1,4 +1,4 @@
-/** Writes segments: joins pages of new blocks with pages of the last build, which are copied, not compressed again. */
+/** Writes segments from pages of new blocks and pages of the last build, which it copies without compressing again. */
 import { countBefore } from '../../format/binarySearch.ts';
 import { cut, type Piece } from '../../format/cutSegments.ts';
 import { type DirectoryEntry, renderEntry, type Segment } from '../../format/segmentDirectory.ts';
@@ -11,7 +11,7 @@ import type { StoredArchive } from './storedArchive.ts';
 /** Stores a file of the archive. Returns its name. */
 export type PutFile = (content: Uint8Array) => string;
 
-/** Blocks of a new archive, and the settings by which they are cut into files. */
+/** Blocks of a new archive, and the settings that divide them into files. */
 export interface ArchivedBlocks {
   /** Blocks that this build rendered, by height. */
   readonly spooled: ReadonlyMap<number, SpooledBlock>;
@@ -25,7 +25,7 @@ export interface ArchivedBlocks {
   readonly limits: Limits;
 }
 
-/** A block or a whole segment, and a function that reads its pages. */
+/** A block or a complete segment, and a function that reads its pages. */
 interface Source extends Piece {
   /** Segments of the last build that have the pages of this piece and no others. */
   readonly kept?: readonly Segment[];
@@ -43,7 +43,7 @@ export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive |
       await yieldNow();
       const [only] = inside;
       if (inside.length === 1 && only?.kept !== undefined) {
-        // Keeps the file. Its range of heights may be longer now, by heights without blocks.
+        // Keeps the file. Only its range of heights may change, because the range includes heights without blocks.
         for (const segment of only.kept) segments.push({ ...segment, first, last });
         continue;
       }
@@ -71,7 +71,7 @@ function newPieces({ spooled }: ArchivedBlocks, spools: SpoolReader): Source[] {
   }));
 }
 
-/** Returns the pieces of the last build: whole segments where nothing changed, else single blocks. */
+/** Returns the pieces of the last build: complete segments without changed blocks, and single blocks of the others. */
 async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive | undefined): Promise<Source[]> {
   if (old === undefined) return [];
   const heights = [...replaced].sort((a, b) => a - b);
@@ -90,7 +90,7 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive |
   return pieces;
 }
 
-/** True if any of the heights, which ascend, is from `first` to `last`. */
+/** True if any of `heights` is in the range from `first` to `last`. The heights must ascend. */
 const hasBetween = (heights: readonly number[], first: number, last: number): boolean =>
   (heights[countBefore(heights.length, (i) => (heights[i] ?? 0) < first)] ?? Number.POSITIVE_INFINITY) <= last;
 
@@ -110,13 +110,13 @@ function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredA
     if (replaced.has(block.height)) continue;
     const begin = block.offsets[0] ?? 0;
     const bytes = block.pages.reduce((sum, length) => sum + length, 0);
-    // Reads the segment again on demand, so that a change in every segment does not keep all segments in memory.
+    // Reads the segment again on demand. Otherwise a build that changes every segment would keep all of them in memory.
     const read = () => ({ pages: old.segment(segment).pages.subarray(begin, begin + bytes), entries: [renderEntry(block)] });
     yield { first: block.height, last: block.height, bytes, read };
   }
 }
 
-/** Returns the piece of a block whose pages fill several segments. It stays as it is: they have no other blocks. */
+/** Returns the piece of a block whose pages fill several segments. They have no other blocks, so they are only kept. */
 const splitBlock = (height: number, segments: readonly Segment[]): Source => ({
   first: height,
   last: height,

@@ -1,4 +1,7 @@
-/** Reads the archive in an output folder. Builds copy unchanged blocks and entries from it, and `verify` reads all. */
+/**
+ * Reads the archive in an output folder. Builds copy unchanged blocks and entries from the archive, and `verify` reads
+ * all of it.
+ */
 import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFile } from '../../contract/archiveFile.ts';
@@ -37,8 +40,8 @@ interface OpenedSegment {
 /** An opened file of the archive. */
 export interface StoredFile {
   /**
-   * Reads a part of the file. `check` must throw an ArchiveError if the part is damaged. Throws a ChangedArchiveError
-   * if `check` throws, or if the file is too short.
+   * Reads a part of the file. `check` must throw an ArchiveError if the part is damaged, which becomes a
+   * ChangedArchiveError. Also throws a ChangedArchiveError if the file is too short.
    */
   readonly read: (offset: number, length: number, check?: (part: Uint8Array) => void) => Buffer;
   readonly close: () => void;
@@ -60,7 +63,10 @@ export class StoredArchive {
     return archive;
   }
 
-  /** Like `in`, but undefined if the manifest names no archive. Throws a ChangedArchiveError if the manifest or the root cannot be read. */
+  /**
+   * Like `in`, but undefined if the manifest names no archive. Throws a ChangedArchiveError if the manifest or the root
+   * cannot be read.
+   */
   static find(out: string, limits: TableLimits = LIMITS): StoredArchive | undefined {
     const path = join(out, MANIFEST_PATH);
     let text = '';
@@ -82,7 +88,7 @@ export class StoredArchive {
     this.root = this.#orChanged(name.root, () => ofThisFormat(() => parseRoot(inflate(content))));
   }
 
-  /** Reads the content of a file. Throws a ChangedArchiveError if content and tail do not match the name. */
+  /** Reads the content of a file. Throws a ChangedArchiveError if its digests do not match its name. */
   read(file: string): Buffer {
     return readStored(this.#out, file);
   }
@@ -121,7 +127,10 @@ export class StoredArchive {
     };
   }
 
-  /** Yields the blocks of a table's file of `size` bytes, in chunks. Throws a ChangedArchiveError for damaged ones. */
+  /**
+   * Yields the blocks of a table's file, several per buffer. `size` is the size of the file's content in bytes. Throws
+   * a ChangedArchiveError for a damaged block.
+   */
   *blocksOf(file: string, size: number): Generator<Buffer> {
     const content = this.open(file);
     const isLong = exceeds(this.#limits, 'tableBlocksAtOnce', size / BLOCK_BYTES);
@@ -137,13 +146,13 @@ export class StoredArchive {
     return join(this.#out, archivePath(file));
   }
 
-  /** Runs `read`. Throws a ChangedArchiveError for a file that is missing, damaged, or not a file. */
+  /** Runs `read`. Throws a ChangedArchiveError if the file is missing, damaged, or not a regular file. */
   #orChanged<Result>(file: string, read: () => Result): Result {
     return orChanged(this.#pathOf(file), read);
   }
 }
 
-/** Reads the content of a file of an archive. Throws a ChangedArchiveError if content and tail do not match the name. */
+/** Reads the content of a file of an archive. Throws a ChangedArchiveError if its digests do not match its name. */
 export function readStored(out: string, file: string): Buffer {
   const path = join(out, archivePath(file));
   return orChanged(path, () => {
@@ -153,7 +162,7 @@ export function readStored(out: string, file: string): Buffer {
   });
 }
 
-/** Runs `read`. Throws a ChangedArchiveError for a file that is missing, damaged, or not a file. */
+/** Runs `read`. Throws a ChangedArchiveError if the file is missing, damaged, or not a regular file. */
 function orChanged<Result>(path: string, read: () => Result): Result {
   try {
     return read();

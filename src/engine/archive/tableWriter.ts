@@ -1,6 +1,6 @@
 /**
- * Writes and reads sorted tables (format/sortedTable.ts) and tables of pointers. A level is merged from levels of the
- * last build and entries of new blocks if its range or its blocks changed. Other levels are kept.
+ * Writes and reads sorted tables (format/sortedTable.ts) and tables of pointers. If the range or a block of a level
+ * changed, a build merges the level from levels of the last build and entries of new blocks. It keeps all other levels.
  */
 import { readDoubles } from '../../duckdb/columns.ts';
 import type { Store } from '../../duckdb/store.ts';
@@ -61,7 +61,7 @@ export async function writeIds(
 interface Source {
   /** The current entry; undefined after the last. */
   readonly current: TableEntry | undefined;
-  /** Moves to the next entry. Returns a promise if the entry has to be read first. */
+  /** Moves to the next entry. Returns a promise if the entry must be read from the store first. */
   next(): Promise<void> | void;
   close(): Promise<void> | void;
 }
@@ -89,7 +89,7 @@ async function merge(sources: readonly Source[], writer: TableWriter): Promise<v
   }
 }
 
-/** Yields the rows of a query as entries, in chunks. The query selects DOUBLEs: key, height, first, count. */
+/** Yields the rows of a query as entries, in chunks. The query selects key, height, first and count as DOUBLE. */
 export async function* entryChunks(sql: string, store: Store): AsyncGenerator<TableEntry[]> {
   for await (const chunk of store.stream(sql)) {
     const [keys = [], heights, firsts, counts] = [0, 1, 2, 3].map((column) => readDoubles(chunk, column));
@@ -97,7 +97,7 @@ export async function* entryChunks(sql: string, store: Store): AsyncGenerator<Ta
   }
 }
 
-/** Returns SQL that selects entries of written blocks and their transactions, ascending. A block has a count of 0. */
+/** Returns SQL that selects entries of written blocks and their transactions, sorted by key. A block has count 0. */
 function newEntries({ first, last }: LevelRange, { transactions, written }: ArchiveSources['changes']): string {
   const isInRange = `block_height BETWEEN ${first} AND ${last}`;
   const keyOf = (id: string) => `('0x' || right(${id}, 12))::UBIGINT::DOUBLE`;
@@ -135,7 +135,7 @@ class ChunkedEntries implements Source {
   }
 }
 
-/** Yields the entries of a level of the last build whose height `isKept` accepts. */
+/** Yields the entries of a level of the last build for whose height `isKept` returns true. */
 function* keptEntries(old: StoredArchive, level: Level, isKept: (height: number) => boolean): Generator<TableEntry> {
   for (const entry of entriesOf(old, level)) if (isKept(entry.height)) yield entry;
 }
@@ -198,7 +198,7 @@ export class PointerWriter {
   }
 }
 
-/** Maximum number of pointers in a level: the heads have 4 bytes for a position. */
+/** Maximum number of pointers in a level. The heads store the position of a pointer in 4 bytes. */
 const MOST_POINTERS = 2 ** 32;
 
 export const pointersOf = (old: StoredArchive, level: Level): Generator<Pointer> => storedEntries(old, level, POINTER_BYTES, readPointer);

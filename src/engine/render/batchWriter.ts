@@ -11,7 +11,7 @@ export interface WriterTarget {
   readonly root: string | undefined;
   /** Path of the list of new and changed files. */
   readonly added: string;
-  /** True if unchanged files are listed too. */
+  /** True to list unchanged files as well. */
   readonly listKept: boolean;
   /** Path of a new file for the compressed pages of an archive. Undefined for a build without pages in an archive. */
   readonly spool: string | undefined;
@@ -47,7 +47,7 @@ export class BatchWriter {
     this.#spool = spool === undefined ? undefined : new BlockSpool(spool);
   }
 
-  /** Writes the files of a batch and appends their paths to the list. Throws system errors. */
+  /** Writes the files of a batch, and appends the paths of new and changed files to `added`. Throws system errors. */
   write(batch: Batch): WrittenBatch {
     const { totals } = this.#sink;
     const blocks: WrittenBlock[] = [];

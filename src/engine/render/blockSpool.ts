@@ -1,6 +1,7 @@
 /**
- * Compresses the pages of blocks for layout `archive`. Each writer thread appends them to its own file (the spool),
- * because their segments are known only after all blocks are rendered (engine/archive/segmentWriter.ts).
+ * Compresses the pages of blocks for an archive. Each writer thread appends the pages to a temporary file of its own,
+ * the spool. The segments of the archive can be divided only when the sizes of all blocks are known
+ * (engine/archive/segmentWriter.ts).
  *
  * For each block, the spool has its pages and then its line of the directory.
  */
@@ -25,7 +26,10 @@ export interface SpooledBlock {
   readonly entry: number;
 }
 
-/** Returns the number of records by operation in each of some pages, in the order of OPERATIONS. Omits absent ones. */
+/**
+ * Returns the number of records of each operation in each page from `pages.from` to `pages.to - 1`. Operations are in
+ * the order of OPERATIONS. Omits operations without records.
+ */
 export function countOperations(
   batch: Batch,
   block: BatchBlock,
@@ -88,7 +92,7 @@ export class BlockSpool {
 export class SpoolReader {
   readonly #handles = new Map<string, number>();
 
-  /** Throws system errors. */
+  /** Reads a part of a spool. Throws system errors. */
   read(file: string, offset: number, length: number): Buffer {
     const handle = this.#handles.get(file) ?? openSync(file, 'r');
     this.#handles.set(file, handle);

@@ -7,9 +7,9 @@ import { BuildError } from '../../errors.ts';
 import { MOST_INFLATED } from '../../format/root.ts';
 import type { Encoding } from '../../pages/mirrorOptions.ts';
 
-/** Quality 9 takes ten times as long as 6 and makes a page only 1 % smaller. */
+/** Brotli quality of `.br` files. Quality 9 takes ten times as long as 6, and makes a page only 1 % smaller. */
 const BROTLI_QUALITY = 6;
-/** The best level costs little: 0.25 ms for a page of 60 records. */
+/** Gzip level of `.gz` files. The best level takes only 0.25 ms for a page of 60 records. */
 const SIDECAR_GZIP_LEVEL = 9;
 
 export function compress(bytes: Uint8Array, encoding: Encoding): Buffer {
@@ -27,7 +27,9 @@ export const decompress = (bytes: Uint8Array, encoding: Encoding, length: number
  * % smaller, but takes 1.7 times as long.
  */
 const MEMBER_LEVEL = 3;
-/** Offset of the operating system in a gzip header. 255 means unknown, so that all systems produce equal bytes. */
+/**
+ * Offset of the operating system in a gzip header. It is set to 255 (unknown), so that all systems write equal bytes.
+ */
 const SYSTEM_AT = 9;
 
 /** Compresses bytes into one gzip member. The result depends on the version of zlib. */

@@ -12,7 +12,7 @@ import { compress } from './compress.ts';
 import { PageBuffer } from './pageBuffer.ts';
 import type { FileSink } from './pageFiles.ts';
 
-/** Totals of files, without their compressed copies. A linked file counts twice, because clients see two files. */
+/** Totals of files, without their compressed copies. A hard link counts as another file, because clients see two. */
 export interface SinkTotals {
   files: number;
   bytes: number;
@@ -49,8 +49,8 @@ export class CountingSink implements FileSink {
 /**
  * Writes files below a folder. Calls are synchronous, because that is several times faster than promises.
  *
- * A new page is created in place. An existing file is compared first. If it differs, a rename replaces it, so that
- * readers see either the old bytes or the new ones.
+ * A new page is created in place. An existing file is compared first. If its bytes differ, a rename replaces it, so
+ * that readers see either the old or the new bytes, never a partial file.
  */
 export class DiskSink implements FileSink {
   readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
@@ -134,8 +134,8 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Creates a file with `make`. Returns false if the file is already the same. Creates a new page in place, because a
-   * rename for each page would take most of the build's time. Renames any other file into place.
+   * Creates a file with `make`. Returns false if the file already has the same bytes. Creates a new page in place,
+   * because a rename for each page would take most of the build's time. Renames any other file into place.
    */
   #place(path: string, isPage: boolean, isSame: (target: string) => boolean, make: (target: string) => void): boolean {
     const target = this.#prepare(path);
@@ -150,7 +150,7 @@ export class DiskSink implements FileSink {
   #prepare(path: string): string {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
     if (folder !== this.#folder && !this.#folders.has(folder)) {
-      // Most folders belong to one list and are used only once, so forgetting them costs little.
+      // Limits memory. Most folders belong to one list and are used only once, so they are rarely checked again.
       if (this.#folders.size > 4096) this.#folders.clear();
       this.#makeFolder(folder);
     }

@@ -1,6 +1,6 @@
 /**
- * Converts a batch of rendered records to the page files of its lists. Paths and page sizes come from the page map. The
- * body of a page is a slice of the batch's bytes. Only lists by operation first copy their records into one buffer.
+ * Converts a batch of rendered records to the page files of its lists. The records of a page are a slice of the batch's
+ * bytes. Only lists by operation first copy their records into one buffer, because these are not consecutive.
  */
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { encodingsOf } from '../../pages/compressedPages.ts';
@@ -60,7 +60,7 @@ function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Opera
   }
 }
 
-/** Passes all pages of a list to the sink, and again under `secondStem` if given. */
+/** Passes all pages of a list to the sink. With `secondStem`, also passes a link to each page. */
 function emitList(stem: string, { total, slice }: List, site: Site, sink: FileSink, secondStem?: string): void {
   for (const page of pagesOf(total, site)) {
     const path = pagePath(stem, page, site);

@@ -6,7 +6,7 @@ const COMMA = 0x2c;
 /** JSON of records, each followed by a comma, so that consecutive records are one slice. */
 export interface RecordSlices {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Record i is bytes[offsets[i], offsets[i + 1] - 1). May have unused items after the end of the last record. */
+  /** Record i is bytes[offsets[i], offsets[i + 1] - 1). The array may have unused items after the last record's end. */
   readonly offsets: Uint32Array;
 }
 
@@ -27,7 +27,7 @@ export class RecordBytes implements RecordSlices {
     return this.offsets[this.count] ?? 0;
   }
 
-  /** Adds one record, without a comma. */
+  /** Adds one record, which does not end with a comma. */
   add(record: Uint8Array): void {
     const start = this.length;
     const end = start + record.length + 1;

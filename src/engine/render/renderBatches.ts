@@ -1,4 +1,4 @@
-/** Renders records to JSON in DuckDB, and yields batches of whole blocks. Memory depends only on the batch. */
+/** Renders records to JSON in DuckDB, and yields batches of complete blocks. Memory depends only on the batch size. */
 import { readBlobs, readBytes, readDoubles } from '../../duckdb/columns.ts';
 import type { Store } from '../../duckdb/store.ts';
 import type { Table } from '../../duckdb/table.ts';
@@ -8,9 +8,9 @@ import { JSON_TEXT, operationCode, recordJson } from './renderRecordSql.ts';
 import { type Arrivals, Assembler, type Batch, type ExpectedBlock, type SpareBuffers } from './servedOrder.ts';
 
 /**
- * Yields rendered records in batches. `records` is a table or SQL that has the canonical records of exactly these
- * blocks. One scan reads all records. So loading must sort input whose blocks are scattered. `spare` has buffers for
- * batches.
+ * Yields rendered records in batches. `records` is a table or SQL that has the canonical records of exactly `blocks`.
+ * One scan reads all records, and records of incomplete blocks stay in memory. So loading sorts large input whose
+ * blocks are scattered (input/clusteredRecords.ts). `spare` has buffers that batches reuse.
  */
 export async function* renderBatches(
   store: Store,

@@ -2,15 +2,15 @@
  * SQL that renders a record as compact JSON. DuckDB runs it on all cores, and the bytes reach the files without
  * becoming JavaScript strings. Key order and spelling depend on the dialect (docs/api.md, "Dialects").
  *
- * contract/contractJson.ts does the same in JavaScript for parsed records, and names the tests that compare both.
+ * contract/contractJson.ts renders parsed records in JavaScript, and names the tests that compare its JSON with this.
  */
 import { literal } from '../../duckdb/store.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
 
 /**
- * Characters that JSON must escape, each followed by its escape as in JSON.stringify. The backslash comes first, so
- * that the backslashes of escapes are not escaped again.
+ * Characters that JSON must escape, each followed by its escape in JSON.stringify. The backslash comes first, because
+ * replacing it later would also replace the backslashes of other escapes.
  */
 const ESCAPES = ['\\', '"', ...Array.from({ length: 0x20 }, (_, code) => String.fromCharCode(code))].map(
   (character) => character + JSON.stringify(character).slice(1, -1),
@@ -20,8 +20,8 @@ const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 
 /**
  * SQL that creates the macro `json_text`, which escapes a string for JSON, without quotes around it. NULL stays NULL.
- * DuckDB plans the five texts of a record in 2 ms with this loop. It would need 25 ms with a replace() for each
- * character.
+ * The macro loops over the characters, because DuckDB then plans the five texts of a record in 2 ms. With a nested
+ * replace() for each character, it would need 25 ms.
  */
 export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS list_reduce(
   from_json(${literal(JSON.stringify(ESCAPES))}, '["VARCHAR"]'), lambda text, e: replace(text, left(e, 1), substr(e, 2)), value)`;
@@ -31,10 +31,11 @@ const TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name', 'address', 'receiver_
 
 /**
  * Returns SQL that concatenates pieces of JSON. `texts` are columns whose values may contain any character. `pieces`
- * gets a function that turns such a column into SQL, and returns the pieces. The SQL needs the macro of JSON_TEXT.
+ * returns the pieces. Its argument is a function that returns the SQL of such a column, escaped or not. The result
+ * needs the macro of JSON_TEXT.
  *
  * One concat() copies each piece once. A chain of || would copy the first pieces two dozen times. Few rows need
- * escaping, so one check covers all texts of a row.
+ * escaping, so one check of all texts of a row decides whether the row is escaped.
  */
 export function jsonOf(texts: readonly string[], pieces: (text: (column: string) => string) => readonly string[]): string {
   const plain = `concat(${pieces((column) => column).join(', ')})`;

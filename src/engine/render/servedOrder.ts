@@ -1,6 +1,6 @@
 /**
- * Assembles records that arrive in any order into whole blocks in served order. Most input has the records of a block
- * together, so only one batch is in memory. Records that arrive in served order are not sorted or copied.
+ * Assembles records that arrive in any order into complete blocks in served order. In most input, the records of a
+ * block are adjacent, so only one batch is in memory. Records that arrive in served order are not sorted or copied.
  */
 import { blockDigest } from '../../contract/blockDigest.ts';
 import type { Blobs } from '../../duckdb/columns.ts';
@@ -28,7 +28,7 @@ export interface BatchBlock extends ExpectedBlock {
   readonly digest: string;
 }
 
-/** Rendered records of whole blocks, each in served order. Plain data, so that a writer thread can receive it. */
+/** Rendered records of complete blocks, each in served order. Plain data, so that a writer thread can receive it. */
 export interface Batch extends RecordSlices {
   readonly blocks: readonly BatchBlock[];
   /** Operation of each record, as its index in OPERATIONS. */
@@ -47,7 +47,7 @@ export interface Arrivals {
   readonly count: number;
   readonly heights: Float64Array;
   readonly txIndexes: Float64Array;
-  /** Position in a transaction. Served order is descending. */
+  /** Position of the record in its transaction. Records are served by descending position. */
   readonly ords: Float64Array;
   readonly operations: Uint8Array;
   /** TX_ID_LENGTH hex digits without prefix; undefined in layout `archive`. */
@@ -59,25 +59,27 @@ export interface Arrivals {
 }
 
 /**
- * Bytes of batches that are written. New batches reuse them, because the memory of a new buffer has to be cleared, and
+ * Buffers of batches that were written. New batches reuse them, because Node clears the memory of each new buffer, and
  * many new buffers cause many garbage collections.
  */
 export type SpareBuffers = Uint8Array<ArrayBuffer>[];
 
-/** Average size of a record in bytes, for the first size of a buffer. */
+/** Average size of a record's JSON in bytes, from which the first size of a buffer is computed. */
 const USUAL_RECORD_BYTES = 560;
 
-/** Collects arriving records until whole blocks can be taken as a batch. */
+/** Collects arriving records until complete blocks can be taken as a batch. */
 export class Assembler {
   readonly #expected: ReadonlyMap<number, ExpectedBlock>;
   readonly #batchRecords: number;
-  /** Maximum number of records in a batch. It may exceed `batchRecords`, because a batch ends with a whole block. */
+  /** Maximum number of records in a batch. It may exceed `batchRecords`, because a batch has only complete blocks. */
   readonly #room: number;
-  /** Incomplete blocks by height: number of missing records, and rank in the order in which blocks first arrive. */
+  /**
+   * Incomplete blocks by height: number of missing records, and rank of the block by the arrival of its first record.
+   */
   readonly #open = new Map<number, { rank: number; missing: number }>();
   #current = { height: Number.NaN, rank: 0, missing: 0 };
   #complete: { rank: number; block: ExpectedBlock }[] = [];
-  /** True when a batch can be taken without copying, because there is no record of an incomplete block. */
+  /** True when a batch can be taken without copying, because no incomplete block has records. */
   isWhole = false;
   #completeRecords = 0;
   #nextRank = 0;
@@ -85,7 +87,7 @@ export class Assembler {
   #records: RecordColumns;
   readonly #spare: SpareBuffers;
 
-  /** `batchRecords` is the number of records from which on a batch is complete. Takes buffers from `spare`. */
+  /** `batchRecords` is the minimum number of records in a batch, except the last. Takes buffers from `spare`. */
   constructor(expected: readonly ExpectedBlock[], batchRecords: number, spare: SpareBuffers = []) {
     this.#expected = new Map(expected.map((block) => [block.height, block]));
     this.#left = expected.length;
@@ -153,7 +155,7 @@ export class Assembler {
     return batchOf(records, chosen, complete);
   }
 
-  /** Throws when a block has fewer records than expected, because counting and reading gave different numbers. */
+  /** Throws when a block has fewer records than were counted, for example because its file changed meanwhile. */
   finish(): void {
     if (this.#left > 0) throw new Error(`${this.#left} block(s) have fewer records than were counted, first ${[...this.#open.keys()][0]}`);
   }
@@ -292,7 +294,7 @@ function batchOf(records: RecordColumns, chosen: number[] | undefined, complete:
   return assembleBatch(sorted, complete);
 }
 
-/** Makes the batch from records in served order. A transaction's records are consecutive, so each id occurs once. */
+/** Makes the batch from records in served order. The records of a transaction are adjacent, so each id occurs once. */
 function assembleBatch(records: RecordColumns, complete: readonly { block: ExpectedBlock }[]): Batch {
   const txRecords: number[] = [];
   const blocks: BatchBlock[] = [];

@@ -37,7 +37,7 @@ export class WriterPool {
   #submitted = 0;
   /** Number of records whose pages are written. */
   records = 0;
-  /** Bytes of batches that threads have written. */
+  /** Buffers of batches that threads have written, for new batches. */
   readonly spare: SpareBuffers = [];
   /** Set if a thread ended unexpectedly. */
   #failure: BuildError | undefined;
@@ -61,13 +61,14 @@ export class WriterPool {
     }
     const writer = await this.#idleWriter();
     writer.busy = this.#write(writer, batch);
-    // A failure surfaces in the next submit() or finish(). Without this handler, Node would end the process.
+    // The next submit() or finish() throws this error. Without a handler until then, Node would end the process because
+    // of an unhandled rejection.
     writer.busy.catch(() => undefined);
   }
 
   #writeHere(batch: Batch): void {
     const [target] = this.#targets;
-    // The first thread has the same target, so the main thread uses a spool of its own.
+    // The first thread gets the same target, and two writers cannot share a spool. So the main thread has its own.
     this.#own ??= new BatchWriter(this.#site, { ...target, spool: target.spool && `${target.spool}-first` });
     try {
       this.#count(batch, this.#own.write(batch));

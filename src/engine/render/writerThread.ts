@@ -5,7 +5,7 @@ import type { Site } from '../../pages/mirrorOptions.ts';
 import { BatchWriter, type WriterTarget, type WrittenBatch } from './batchWriter.ts';
 import type { Batch } from './servedOrder.ts';
 
-/** Start data of a writer thread. */
+/** Data that a writer thread gets when it starts. */
 export interface WriterData {
   readonly site: Site;
   readonly target: WriterTarget;

@@ -3,13 +3,20 @@ import type { Store } from '../../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
-/** Digits in the lower part of a sum. Sums have two parts, because no integer type can add amounts of 39 digits. */
+/**
+ * Digits in the lower part of a sum. Sums have two parts, because no integer type of DuckDB can sum 39-digit amounts.
+ */
 export const LOWER_DIGITS = 18;
 
-/** SQL condition of records whose amount is summed. Other records are skipped, because text functions are slow. */
+/**
+ * SQL condition of records whose amounts are summed. Only their amounts are parsed, because text functions are slow.
+ */
 const IS_SUMMED = `operation IN ('mint', 'burn') AND amount IS NOT NULL`;
 
-/** SQL expressions of a summed amount: digits, which count smallest units, and number of decimals. Otherwise NULL. */
+/**
+ * SQL expressions of a summed amount: its digits, which are the amount in smallest units, and its number of decimals.
+ * Both are NULL for other records.
+ */
 const DIGITS = `CASE WHEN ${IS_SUMMED} THEN replace(amount, '.', '') END`;
 const DECIMALS = `CASE WHEN ${IS_SUMMED} THEN CASE WHEN contains(amount, '.') THEN strlen(amount) - strpos(amount, '.') ELSE 0 END END`;
 
@@ -20,9 +27,9 @@ const sumOf = (operation: Operation, name: string): string[] =>
 const SUMS = { minted_upper: 'HUGEINT', minted_lower: 'HUGEINT', burned_upper: 'HUGEINT', burned_lower: 'HUGEINT' } as const;
 
 /**
- * Columns of counts by block and rune. Only wrong data has a rune with two names, and then two rows for it. Minted and
- * burned amounts are in smallest units; their upper part counts 10^18. `decimals` is the number of decimals of all
- * amounts, or -1 when amounts differ in it.
+ * Columns of counts by block and rune. In wrong data, a rune may have two names. Then it has a row for each name.
+ * Minted and burned amounts are in smallest units. The upper part of an amount is in units of 10^18. `decimals` is the
+ * number of decimals of all amounts, or -1 when it differs between amounts.
  */
 export const BLOCK_RUNES = {
   block_height: 'BIGINT',
@@ -38,8 +45,8 @@ export const BLOCK_RUNES = {
 const GROUPED = ['rune_id', 'number', 'name', 'spaced_name', 'decimals'] as const;
 
 /**
- * Sums of BLOCK_RUNES over all blocks. A new block reads them in place of the counts of all blocks, of which mainnet has
- * some ten million. `blocks` counts the rows that were summed.
+ * Sums of BLOCK_RUNES over all blocks. An incremental build updates these sums, because summing all rows of BLOCK_RUNES
+ * again would read some ten million rows on mainnet. `blocks` is the number of summed rows.
  */
 export const RUNE_COUNTS = {
   ...columns('rune_id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, decimals INTEGER, blocks BIGINT'),
@@ -48,12 +55,14 @@ export const RUNE_COUNTS = {
 } as const;
 const SUMMED = Object.entries(RUNE_COUNTS).slice(GROUPED.length);
 
-/** Returns SQL that sums rows of RUNE_COUNTS. Sums of rows that cancel each other are left out. */
+/**
+ * Returns SQL that sums rows of RUNE_COUNTS. Omits runes without blocks, whose added and subtracted rows cancel out.
+ */
 export const summedCounts = (rows: string, groups: readonly string[] = GROUPED): string =>
   `SELECT ${groups.join(', ')}, ${SUMMED.map(([name, type]) => `sum(${name})::${type} AS ${name}`).join(', ')}
    FROM (${rows}) GROUP BY ${groups.join(', ')} HAVING sum(blocks) > 0`;
 
-/** Returns SQL of rows of BLOCK_RUNES as rows of RUNE_COUNTS, to be added or subtracted. */
+/** Returns SQL that converts rows of BLOCK_RUNES to rows of RUNE_COUNTS. With sign -1, the rows are subtracted. */
 export const asCounts = (rows: string, sign: 1 | -1): string =>
   `SELECT ${GROUPED.join(', ')}, ${sign}::BIGINT AS blocks,
      ${SUMMED.slice(1)
@@ -70,11 +79,11 @@ type Countable = TableWith<
 /** Counts and times of written blocks. */
 export interface CountedBlocks {
   readonly counted: Table<typeof COUNTED>;
-  /** Timestamp of each block: the lowest of its records. Only wrong data has different timestamps in a block. */
+  /** Timestamp of each block: the lowest timestamp of its records, which differ only in wrong data. */
   readonly times: Table<Columns<'block_height BIGINT, timestamp BIGINT'>>;
 }
 
-/** Counts the records in `kept` of the blocks in `written`. */
+/** Counts the records of `kept` that are in the blocks of `written`. */
 export async function countWritten(kept: Countable, written: TableWith<'block_height'>, store: Store): Promise<CountedBlocks> {
   const counts = OPERATIONS.map((name) => `count(*) FILTER (operation = '${name}')::INTEGER AS ${name}`);
   const counted = await store.table(

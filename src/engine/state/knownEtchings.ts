@@ -5,7 +5,7 @@ import type { StartRows } from '../../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../../input/recognise.ts';
 import type { StateTables } from './state.ts';
 
-/** `ordinal` is the position in the order of etchings, from 0 on. */
+/** Columns of etchings. `ordinal` is the position in the order of etchings, from 0 on. */
 const ETCHINGS = columns('ordinal BIGINT, id VARCHAR, block_height BIGINT');
 export type EtchingTable = Table<typeof ETCHINGS>;
 
@@ -15,18 +15,18 @@ export interface Etchings {
   readonly runes: StateTables['runes'];
   /** Height of the highest block; -1 without blocks. */
   readonly tip: number;
-  /** Number of etchings: the runes of the runes table whose block is not above the tip. */
+  /** Number of runes in the runes table that were etched at or below the tip. */
   readonly total: number;
   /**
    * True when the data has all mints and burns, because it begins at the first block with runes, or directly above a
    * start, and has no gaps.
    */
   readonly hasCounts: boolean;
-  /** The start that lists begin with. Undefined without counts, and if the data has the blocks below, too. */
+  /** The start that lists begin with. Undefined without counts, and if the data also has blocks of the start. */
   readonly start: StartRows | undefined;
 }
 
-/** Order of etchings, oldest first. Only wrong data needs the last two columns. */
+/** Order of etchings, oldest first. A transaction etches one rune, so only wrong data needs the last two columns. */
 export const ETCHING_ORDER = 'block_height, tx_index, number, id';
 
 /** Creates a table of the runes up to the block `tip`, in the order of their etchings. */
@@ -42,12 +42,12 @@ export const orderEtchings = (
   );
 
 /**
- * Lists the etchings in the state. Returns undefined when the input may lack some. This is so if it has no runes table,
- * one without all columns, or records of a rune that its runes table lacks.
+ * Lists the etchings in the state. Returns undefined when the input may lack some etchings, because it has no runes
+ * table, a runes table without all columns, or records of a rune that its runes table lacks.
  *
- * The etching of a rune is a record. So the data has no gaps if it has the block of every etching. The rune with number
- * 0 must exist, because a runes table may lack the oldest runes. `given` is the start of the input: it has the records
- * up to its block, if the blocks that were read begin above it.
+ * Each etching is a record of its block. So the data counts as complete only if it has the block of every etching, and
+ * if the rune with number 0 exists, because a runes table may lack the oldest runes. `given` is the start of the input.
+ * It replaces the records up to its block if the blocks that were read begin directly above it.
  */
 export async function listEtchings(state: StateTables, given: StartRows | undefined, store: Store): Promise<Etchings | undefined> {
   const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });
@@ -57,7 +57,7 @@ export async function listEtchings(state: StateTables, given: StartRows | undefi
     { runes: int, incomplete: int, others: int },
   );
   if (runes === 0 || incomplete > 0) return undefined;
-  // A build leaves out ledger rows of runes that the table lacks. Other forms of input may name such runes.
+  // A build omits ledger rows of runes that the runes table lacks, but it keeps such records in other forms of input.
   if (others > 0) {
     const { unknown } = await store.row(
       `SELECT count(*) AS unknown FROM ${state.blockRunes} WHERE rune_id NOT IN (SELECT id FROM ${state.runes})`,
@@ -93,9 +93,9 @@ async function beginsAbove({ height }: StartRows, { blocks, readBlocks }: StateT
 }
 
 /**
- * True when a block up to the tip has no records and was not read by a source. Blocks below the first read block or the
- * first etching do not count. Input that does not list read blocks may have gaps, but they cannot be detected, so the
- * result is false.
+ * True when a block up to the tip has no records, and no source read it. Ignores blocks below the first read block or
+ * the first etching. If the input does not list the blocks that were read, such gaps cannot be detected, and the result
+ * is false.
  */
 async function hasUnreadBlocks(state: StateTables, store: Store): Promise<boolean> {
   const { unread } = await store.row(

@@ -1,9 +1,9 @@
 /**
  * The state of the last build: the input files that it read, and the blocks and transactions that it wrote. It is a
- * DuckDB file in the cache folder, attached to the store as `state`. It has no records, so its size is a few percent of
- * the output.
+ * DuckDB file in the cache folder, attached to the store as `state`. The file has no records, so its size is a few
+ * percent of the output's.
  *
- * Its tables change in one transaction, from `begin` to `commit`. So a killed build leaves them unchanged.
+ * All tables change in one transaction, from `begin` to `commit`. So a killed build leaves them unchanged.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -22,7 +22,7 @@ import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
 
 const FILE = 'state.duckdb';
 
-/** Version of these tables and of the files beside the pages. A build ignores a state with another version. */
+/** Version of the state's tables and of output files that are not pages. A build ignores a state of another version. */
 const FORMAT = 14;
 
 const program = `${VERSION} ${FORMAT}`;
@@ -34,22 +34,22 @@ class DamagedStateError extends Error {
 /**
  * Columns of written blocks. `operations` has the number of records of each operation, separated by commas, in the
  * order of OPERATIONS. `files` and `bytes` count the pages of the block and of its transactions; both are 0 in layout
- * `archive`. `packed` is the size of its compressed pages in the archive, in bytes; 0 without an archive. `digest` is
- * the published digest of the records. `spent_digest` is a digest of the outputs that the block spends, which are not
- * in records; empty if the input does not say.
+ * `archive`. `packed` is the size of the block's compressed pages in the archive, in bytes; 0 without an archive.
+ * `digest` is the published digest of the records. `spent_digest` is a digest of the outputs that the block spends. It
+ * is separate because records do not have these outputs, and empty if the input does not list them.
  */
 export const WRITTEN = {
   ...columns('block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR'),
   ...columns('digest VARCHAR, spent_digest VARCHAR, files BIGINT, bytes BIGINT, packed BIGINT'),
 } as const;
 
-/** `timestamp` is in seconds since 1970. */
+/** Columns of blocks. `timestamp` is in seconds since 1970. */
 export const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
 
-/** `first` is the index of the transaction's first record in its block. */
+/** Columns of transactions. `first` is the index of the transaction's first record in its block, in served order. */
 export const TRANSACTIONS = columns('tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT');
 
-/** Names tables in a database or schema. */
+/** Defines tables whose names begin with that of a database or schema. */
 class Place {
   readonly #name: string;
 
@@ -66,34 +66,39 @@ export class StateTables extends Place {
   /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
   readonly basis = this.table('basis', columns('program VARCHAR, settings VARCHAR, manifest VARCHAR'));
   readonly files = this.table('files', FILES);
-  /** Ranges of heights that the input's sources have read, even without records. Empty if the input does not say. */
+  /** Ranges of blocks that the input's sources read, with or without records. Empty if the input does not list them. */
   readonly readBlocks = this.table('read_blocks', columns('first BIGINT, last BIGINT'));
   /** One row: the last block that was read, even if it has no records. Empty without blocks. */
   readonly tip = this.table('tip', columns('block_height BIGINT, block_hash VARCHAR'));
   /** The blocks of each input file. */
   readonly held = this.table('held', HELD);
   readonly leftOut = this.table('left_out', LEFT_OUT);
-  /** `ordinal` is the position in the order of etchings, from 0 on (etchings.ts). */
+  /** All runes of the input. `ordinal` is the position in the order of etchings, from 0 on (etchings.ts). */
   readonly runes = this.table('runes', { ...RUNES, ordinal: 'BIGINT' } as const);
   readonly blocks = this.table('blocks', BLOCKS);
   readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
   readonly runeCounts = this.table('rune_counts', RUNE_COUNTS);
-  /** Empty in layout `archive`, which has a table of ids. */
+  /** Transactions of written blocks. Empty in layout `archive`, whose table of ids has the transactions. */
   readonly transactions = this.table('transactions', TRANSACTIONS);
-  /** Published files of rows, as in the list of these files (contract/rowsSchemas.ts). */
+  /** Published files of rows, as their index lists them (contract/rowsSchemas.ts). */
   readonly rowFiles = this.table(
     'row_files',
     columns('first BIGINT, last BIGINT, rows BIGINT, bytes BIGINT, sha256 VARCHAR, digest VARCHAR'),
   );
-  /** One row: the list of these files without the files, as JSON, and its SHA-256. Empty without rows. */
+  /**
+   * One row: the index of these files as JSON, without its list of files, and the index's SHA-256. Empty without rows.
+   */
   readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));
-  /** What the newest blocks touched (lists/changes.sql.ts): by block and kind, a list as JSON. */
+  /**
+   * Runes, addresses and outputs that the newest blocks touched (lists/changes.sql.ts): for each block and kind, a list
+   * as JSON.
+   */
   readonly touched = this.table('touched', columns('block_height BIGINT, kind VARCHAR, list VARCHAR, is_cut BOOLEAN'));
-  /** One row: `changes` of the manifest. */
+  /** One row: the field `changes` of the manifest. */
   readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR, most_blocks BIGINT, most_entries BIGINT'));
-  /** Outputs that the newest blocks spend, as far as files from a node say (lists/unspentOutputs.sql.ts). */
+  /** Outputs that the newest blocks spend, from files of a node only (lists/unspentOutputs.sql.ts). */
   readonly spent = this.table('spent', SPENT);
-  /** One row: the height from which on `spent` is complete. Empty if the last build had no outputs. */
+  /** One row: the lowest height from which `spent` is complete. Empty if the last build had no lists of outputs. */
   readonly spentFrom = this.table('spent_from', columns('first BIGINT'));
 }
 
@@ -101,7 +106,7 @@ export class State extends StateTables {
   readonly #store: Store;
   readonly #cache: string | undefined;
   readonly #settings: object;
-  /** Tables of the last build, until `begin`. All are empty in a full build. */
+  /** Tables of the last build, which this build updates after `begin`. All are empty in a full build. */
   readonly known: StateTables;
   /** The reason for a full build; undefined for an incremental build. */
   readonly whyFull: string | undefined;
@@ -225,7 +230,7 @@ export function damageOf(error: unknown, cache: string): string | undefined {
   return isDuckDBError(error) && (isDamage(message) || namesState) ? message : undefined;
 }
 
-/** Renames a damaged state file, so that the next build is a full one. Returns the new path. */
+/** Renames a damaged state file, so that the next build is full. Returns the new path. Throws if renaming fails. */
 export function setAside(cache: string): string {
   const aside = join(cache, `${FILE}.damaged`);
   try {

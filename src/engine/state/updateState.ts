@@ -12,7 +12,7 @@ import { BLOCKS, type StateTables, TRANSACTIONS, WRITTEN } from './state.ts';
 
 /** A block whose pages this build wrote. */
 export interface NewBlock extends Pick<BatchBlock, 'hash' | 'records' | 'transactions' | 'operations' | 'digest'>, WrittenBlock {
-  /** Digest of the outputs that the block spends; empty if the input does not say. */
+  /** Digest of the outputs that the block spends; empty if the input does not list them. */
   readonly spentDigest: string;
 }
 
@@ -32,7 +32,7 @@ export interface BlockChanges {
   readonly transactions: Table<typeof TRANSACTIONS>;
 }
 
-/** Replaces the rows of written blocks, and removes the rows of blocks that no input has any more. */
+/** Replaces the state's rows of written blocks, and removes the rows of blocks that no input file has any more. */
 export async function updateBlocks(
   newBlocks: readonly NewBlock[],
   { affected, blocks, transactions, kept }: Pick<Loaded, 'affected' | 'blocks' | 'transactions' | 'kept'>,
@@ -84,7 +84,7 @@ export async function updateBlocks(
   return { heights: heights.map((row) => row.block_height), counts, written, replaced, old, transactions: placed };
 }
 
-/** Adds changes to the counts of runes. */
+/** Adds rows of RUNE_COUNTS, which may be negative, to the state's sums. */
 async function updateRuneCounts(changes: string, { runeCounts }: StateTables, store: Store): Promise<void> {
   const changed = await store.table('changed_counts', RUNE_COUNTS, changes);
   const isChanged = `rune_id IN (SELECT rune_id FROM ${changed})`;
@@ -98,10 +98,12 @@ async function updateRuneCounts(changes: string, { runeCounts }: StateTables, st
   );
 }
 
-/** Returns SQL that selects the last block: the state's highest block, or a higher read block without records. */
+/**
+ * Returns SQL that selects the last block: the state's highest block, or a higher block that was read without records.
+ */
 function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
   const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}, false`;
-  // If both have the same height, the hash from the records is right.
+  // If the state and the input have a hash for the same height, the hash from the records is used.
   return `SELECT block_height, block_hash FROM (SELECT block_height, block_hash, true AS has_records FROM ${state.blocks} ${read})
     ORDER BY block_height DESC, has_records DESC LIMIT 1`;
 }
@@ -110,7 +112,7 @@ function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
 export async function updateInputs(loaded: Loaded, state: StateTables, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   const present = await store.append('present_files', state.files.columns, rows);
-  // A changed rune may change the blocks of an unchanged ledger.
+  // `outdated` also has unchanged ledgers that were read again because a rune changed, which may change their blocks.
   const outdated = loaded.outdated.join(', ') || 'NULL';
   await store.run(`DELETE FROM ${state.files};
     INSERT INTO ${state.files} SELECT * FROM ${present};
@@ -125,16 +127,19 @@ export async function updateInputs(loaded: Loaded, state: StateTables, store: St
   await store.run(`DELETE FROM ${state.tip}; INSERT INTO ${state.tip} ${tipOf(loaded, state)}`);
 }
 
-/** Runes that a build added or removed. A rune with another row in the runes table is in it twice. */
+/** Runes that a build added or removed. A rune whose row in the runes table changed is both removed and added. */
 const CHANGED_RUNES = columns('id VARCHAR, name VARCHAR, block_height BIGINT, is_new BOOLEAN');
 export type ChangedRunes = Table<typeof CHANGED_RUNES>;
 
-/** Replaces the runes of files that were read or lost, and numbers the etchings from the lowest changed one on. */
+/**
+ * Replaces the runes of files that were read or removed. Numbers the etchings again from the lowest changed etching up.
+ * Returns the changed runes.
+ */
 export async function updateRunes({ runes }: Pick<Loaded, 'runes'>, state: StateTables, store: Store): Promise<ChangedRunes> {
   if (runes === undefined) return store.table('changed_runes', CHANGED_RUNES);
   const { read, isKept } = runes;
   const all = Object.keys(RUNES).join(', ');
-  // EXCEPT treats NULLs as equal.
+  // Compares rows with EXCEPT, because it treats NULLs as equal.
   const only = (one: string, other: string, isNew: boolean) =>
     `SELECT id, name, block_height, ${isNew} AS is_new FROM (SELECT * EXCLUDE (source) FROM (${one}) EXCEPT SELECT * EXCLUDE (source) FROM (${other}))`;
   const old = `SELECT ${all} FROM ${state.runes} WHERE NOT ${isKept}`;
