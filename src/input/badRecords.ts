@@ -7,8 +7,8 @@ import { isBlank, linesOf } from './readLines.ts';
 import { recordFaults } from './recordFaults.ts';
 
 /**
- * Columns that locate a record: its file, the number of the record or saved response in the file, and the position in a
- * saved response. No field of a record has these names.
+ * Columns that locate a record: its file, the number of the record or saved response in the file, and the position of
+ * the record in a saved response. The names differ from those of all fields, which are in the same row.
  */
 const PLACE = { source: int, place: int, item: nullable(int) };
 
@@ -20,8 +20,8 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
   const cells = source.columns.map((c) => `${identifier(c.field.column)}::VARCHAR AS ${identifier(c.field.column)}`);
   const asText = Object.fromEntries(source.columns.map((c) => [c.field.column, nullable(text)]));
   const item = source.form === 'envelope' ? 'item' : 'NULL AS item';
-  // Numbering is slow, so records are numbered only if one is invalid. A view may skip rows, so its records keep their
-  // row number in the file.
+  // Numbering is slow, so records are numbered only if one is invalid. A view may skip rows of its file, so counting
+  // its rows would give wrong numbers. The view has the row number in the file instead.
   const number = source.isView ? `${source.order} + 1` : `dense_rank() OVER (PARTITION BY source ORDER BY ${source.order})`;
   const rows = await store.rows(
     `SELECT source, place, ${item}, ${cells.join(', ')}

@@ -11,12 +11,12 @@ export const isInRange = (height: string, range: BlockRange | undefined): string
   range === undefined ? 'true' : `${height} BETWEEN ${range.from} AND ${range.to}`;
 
 /**
- * Returns SQL that is true for a height in the range and for an invalid height. Every build must read and reject
- * records with an invalid height, because such a record is in no range.
+ * Returns SQL that is true for a height in the range and for an invalid height. Records with an invalid height are in
+ * no range, but a build must read them to reject them.
  */
 export const mayBeInRange = (height: string, range: BlockRange | undefined): string =>
   range === undefined ? 'true' : `${isInRange(height, range)} OR ${height} IS NULL OR ${height} NOT BETWEEN 0 AND ${MAX_INTEGER}`;
 
-/** Describes the range for a message, after the word "records". Returns an empty string for all blocks. */
+/** Returns words for a range that follow "records" in a message. Returns an empty string for all blocks. */
 export const describeRange = (range: BlockRange | undefined): string =>
   range === undefined ? '' : ` of the blocks from ${range.from}${range.to === MAX_INTEGER ? ' on' : ` to ${range.to}`}`;

@@ -1,6 +1,6 @@
 /**
- * Reads the lists of blocks that pulls write (`blocks.json`). A list has the blocks that the pull read, the rules that
- * it used, and the last block. Without a list, nobody can tell an empty block from a block that was not read.
+ * Reads the lists of blocks that pulls write (`blocks.json`). Such a list has the blocks that the pull read, the rules
+ * that made their rows, and the last block. Without a list, an empty block looks like a block that was not read.
  */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -16,19 +16,19 @@ export const BLOCKS_FILE = 'blocks.json';
 export interface BlocksRead {
   /** Ranges of blocks that pulls have read, with their rules. Empty without a list. */
   readonly sources: Sources;
-  /** Last block that was read, if a list has it. The block may have no records. */
+  /** Last block that was read, which may have no records. Undefined if no list has a last block in the range. */
   readonly tip?: LastRead | undefined;
-  /** Network of the nodes that the blocks are from. Undefined if a list does not name it, or if lists differ. */
+  /** Network of the nodes that the blocks are from. Undefined if a list does not name a network, or if lists differ. */
   readonly network?: string | undefined;
-  /** Hashes of some lower blocks, which may have no records. */
+  /** Hashes of the newest blocks and of blocks for which builds make digests. These blocks may have no records. */
   readonly ends?: readonly LastRead[] | undefined;
   /** Start of a pull, if a list has one. */
   readonly start?: Start | undefined;
 }
 
 /**
- * Joins all lists among the input files, limited to a range. A last block outside the range is left out, because a list
- * has no hash of an earlier block to put in its place. Throws an InputError for a damaged list.
+ * Joins all lists of blocks among the input files, limited to a range. Omits a last block outside the range: the last
+ * block in the range should replace it, but the list does not have its hash. Throws an InputError for a damaged list.
  */
 export function readBlocksFiles(files: readonly InputFile[], range: BlockRange | undefined): BlocksRead {
   const lists = files.filter(({ path }) => basename(path) === BLOCKS_FILE).map(readBlocksFile);
@@ -48,7 +48,7 @@ export function readBlocksFiles(files: readonly InputFile[], range: BlockRange |
   };
 }
 
-/** Reads a list. Returns no sources for other content in a file of this name. */
+/** Reads a list of blocks. Returns empty `sources` if a file of this name has other content. */
 function readBlocksFile({ path, name }: InputFile): BlocksRead {
   let text: string;
   try {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { messageOf } from '../errors.ts';
 import { isBlank, LONGEST_LINE, linesOf } from './readLines.ts';
 
-/** Bytes of the largest JSON file that is parsed in one piece. */
+/** Maximum size in bytes of a JSON file that is parsed in one piece. */
 const WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -26,7 +26,7 @@ export async function whereBroken(path: string, bytes: number, byLine: boolean):
 function reason(bytes: Buffer): string | undefined {
   if (!isUtf8(bytes)) return 'not UTF-8';
   try {
-    // JSON.stringify writes an unpaired surrogate as an escape, because UTF-8 cannot encode it.
+    // JSON.stringify writes an unpaired surrogate as an escape, because UTF-8 cannot encode it. The pattern finds it.
     const text = JSON.stringify(JSON.parse(bytes.toString('utf8')));
     return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text) ? 'an unpaired surrogate (\\ud800 to \\udfff)' : undefined;
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Finds Parquet files whose cells are already canonical, because their records need no conversion on each read. */
+/** Finds Parquet files whose cells are all canonical. Their records need no conversion when they are read again. */
 
 import { duckdbMessage, isAboutFile } from '../duckdb/duckdbErrors.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
@@ -13,7 +13,8 @@ import { type Member, memberNamedIn, type RawSource } from './rawSource.ts';
  */
 export async function isInCanonicalForm(source: RawSource, store: Store): Promise<boolean> {
   const rule = validity(withCanonicalCells(source));
-  // Columns of free text have no rule. Their lengths are computed, so that damage in these columns is found now.
+  // Columns of free text have no rule, so the check would not read them. Computing their lengths reads them, which
+  // finds damage in these columns now.
   const unruled = source.columns
     .filter((c) => c.shape === 'text' && c.field.kind === 'text')
     .map((c) => `max(strlen(${identifier(c.field.column)}))`);

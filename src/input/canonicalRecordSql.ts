@@ -1,4 +1,4 @@
-/** Returns SQL for complete records: the check that all fields are valid, the canonical columns, and the blocks. */
+/** Returns SQL that checks all fields of records, selects their canonical columns, and lists their blocks. */
 import { ACTIVITY_FIELDS, EVENT_INDEX } from '../contract/fields.ts';
 import { identifier } from '../duckdb/store.ts';
 import { columnsOf, type Table } from '../duckdb/table.ts';
@@ -18,7 +18,7 @@ const CANONICAL_COLUMNS = Object.keys(RECORDS);
 /** Columns that clients see, quoted. The other columns only locate a record in the input. */
 export const SERVED_COLUMNS = ACTIVITY_FIELDS.map(({ column }) => identifier(column));
 
-/** Order of served records: blocks ascending, and within a block the last transaction and event first. */
+/** ORDER BY expressions of served order: blocks ascending, and within a block the last transaction and event first. */
 export const SERVED_ORDER = 'block_height, tx_index DESC, ord DESC';
 
 /** Returns SQL that is true when every field of a record is valid. */
@@ -33,7 +33,7 @@ export function validity(source: RawSource): string {
   return rules.join(' AND ');
 }
 
-/** Returns SQL of a column's canonical value. Throws when the source lacks the column. */
+/** Returns the SQL expression of a column's canonical value. Throws when the source lacks the column. */
 export function canonicalCell(source: RawSource, name: string): string {
   const column = source.columns.find((c) => c.field.column === name);
   if (column === undefined) throw new Error(`the source has no column ${name}`);
@@ -41,8 +41,8 @@ export function canonicalCell(source: RawSource, name: string): string {
 }
 
 /**
- * Returns SQL of the blocks of a source: source, height, hash, records. Only rows for which `isCounted` is true count
- * as records, so a block may have 0 records.
+ * Returns SQL that selects the blocks of a source: source, height, hash, records. `records` counts only rows for which
+ * the SQL condition `isCounted` is true, so a block may have 0 records.
  */
 export function blocksSelect(source: RawSource, range: BlockRange | undefined, isCounted = 'true'): string {
   const [height, hash] = [canonicalCell(source, 'block_height'), canonicalCell(source, 'block_hash')];
@@ -50,7 +50,7 @@ export function blocksSelect(source: RawSource, range: BlockRange | undefined, i
     WHERE ${isInRange(height, range)} GROUP BY ALL`;
 }
 
-/** Returns SQL of the canonical records of an activity, envelope or flat source, followed by the columns `more`. */
+/** Returns SQL that selects the canonical records of an activity, envelope or flat source, and the columns `more`. */
 export function canonicalSelect(source: RawSource, more: readonly string[] = []): string {
   const columns = new Map(source.columns.map((c) => [c.field.column, c]));
   const value = (name: string) => {
@@ -69,6 +69,6 @@ export function canonicalSelect(source: RawSource, more: readonly string[] = [])
   return selectAs(['source', ...selected, eventIndex, `coalesce(${eventIndex}, -${source.order})`], source.relation, more);
 }
 
-/** Returns a query for canonical columns: one expression for each column of RECORDS, in that order. */
+/** Returns a query for canonical records. `expressions` has one for each column of RECORDS, in the same order. */
 export const selectAs = (expressions: readonly string[], from: string, more: readonly string[] = []): string =>
   `SELECT ${[...expressions.map((e, i) => `${e} AS ${identifier(CANONICAL_COLUMNS[i] ?? '')}`), ...more].join(', ')} FROM ${from}`;

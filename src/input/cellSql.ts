@@ -1,5 +1,6 @@
 /**
- * Returns SQL for one cell: the check of its rule (contract/fields.ts) and its canonical value. NULL means no value.
+ * Returns SQL for one cell: a check of the rule of its field (contract/fields.ts), and its canonical value. NULL means
+ * no value.
  */
 import { type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
 import { identifier, literal } from '../duckdb/store.ts';
@@ -15,23 +16,23 @@ export interface RawColumn {
   readonly shape: Shape;
 }
 
-/** Integer types of DuckDB that are checked as numbers. HUGEINT and DECIMAL are checked as text. */
+/** Integer types of DuckDB whose cells are checked as numbers. Cells of all other types are checked as text. */
 const INTEGER_TYPES = /^U?(TINYINT|SMALLINT|INTEGER|BIGINT)$/;
-/** Types with several values or with raw bytes. */
+/** Types of DuckDB whose cells have several values or raw bytes. */
 export const NESTED_TYPES = /\[|^(?:STRUCT|MAP|UNION|BLOB)/;
-/** Types that lose digits of large integers and of amounts. */
+/** Types of DuckDB that lose digits of large integers and of amounts. */
 export const INEXACT_TYPES = /^(FLOAT|DOUBLE|REAL)$/;
 
 export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'integer' && INTEGER_TYPES.test(type) ? 'integer' : 'text');
 
-/** Patterns of canonical values, for kinds whose rules also allow other values. */
+/** Patterns of canonical values. Other kinds of fields need none, because their rules allow only canonical values. */
 const CANONICAL: Readonly<Partial<Record<FieldKind, string>>> = {
   hash: '[0-9a-f]{64}',
   hashOrNone: '(?:[0-9a-f]{64})?',
   output: '[0-9a-f]+',
 };
 
-/** Returns SQL of the cell as plain text, with JSON strings unquoted. */
+/** Returns the SQL expression of the cell's plain text. JSON strings lose their quotes. */
 function text(column: RawColumn): string {
   const cell = identifier(column.field.column);
   if (column.shape === 'integer') return `${cell}::VARCHAR`;
@@ -63,7 +64,7 @@ export function isValid(column: RawColumn): string {
       case 'count': {
         const digits = `ltrim(replace(${text(column)}, '.', ''), '0')`;
         const fits = `(length(${digits}) < 39 OR (length(${digits}) = 39 AND ${digits} <= '${MAX_AMOUNT}'))`;
-        // CASE skips the slow test for short amounts, which are always small enough. AND and OR would not skip it.
+        // Short amounts are always small enough. CASE skips the slow test for them, which AND and OR would not do.
         return `(${matches(quoted(RULES[kind].pattern))} AND CASE WHEN strlen(${cell}) < 39 THEN true ELSE ${fits} END)`;
       }
       case 'output':
@@ -75,8 +76,8 @@ export function isValid(column: RawColumn): string {
 }
 
 /**
- * Returns SQL of the canonical value: BIGINT for integers, BOOLEAN for flags, lower-case hex without prefix for hashes,
- * otherwise text.
+ * Returns the SQL expression of the canonical value: BIGINT for integers, BOOLEAN for flags, lower-case hex without
+ * prefix for hashes, and text for all other kinds.
  */
 export function canonicalValue(column: RawColumn): string {
   if (column.field.kind === 'flag') return `${text(column)}::BOOLEAN`;
@@ -86,7 +87,7 @@ export function canonicalValue(column: RawColumn): string {
       return column.shape === 'integer' ? `${identifier(column.field.column)}::BIGINT` : `${text(column)}::BIGINT`;
     case 'hash':
     case 'hashOrNone': {
-      // Takes the last 64 characters. In JSON text, the closing quote follows the hash.
+      // The hash is the last 64 characters, or in JSON text the 64 characters before the closing quote.
       const cell = identifier(column.field.column);
       return `lower(substr(${cell}, length(${cell}) - ${column.shape === 'json' ? 64 : 63}, 64))`;
     }
@@ -95,7 +96,7 @@ export function canonicalValue(column: RawColumn): string {
   }
 }
 
-/** Returns SQL of the hex part of an `output` cell: lower case, without prefix and without the index of an outpoint. */
+/** Returns the SQL expression of an `output` cell's hex digits: lower case, without prefix and without `:vout`. */
 export function outputHex(column: RawColumn): string {
   if (column.shape === 'canonical') return identifier(column.field.column);
   const output = text(column);
@@ -107,6 +108,6 @@ export function outputHex(column: RawColumn): string {
 export const isOutpoint = (column: RawColumn): string =>
   column.shape === 'canonical' ? 'false' : `contains(${identifier(column.field.column)}, ':')`;
 
-/** Returns SQL of the index of an outpoint in an `output` cell; NULL for any other cell. */
+/** Returns the SQL expression of the `vout` of an outpoint in an `output` cell; NULL for any other cell. */
 export const outpointIndex = (column: RawColumn): string =>
   column.shape === 'canonical' ? 'NULL::BIGINT' : `TRY_CAST(nullif(split_part(${text(column)}, ':', 2), '') AS BIGINT)`;

@@ -1,8 +1,8 @@
 /**
  * Finds the input files that are new or changed since the last build.
  *
- * A file with the same size, times and inode is unchanged and is not opened. Any other file is compared by the SHA-256
- * of its content, because a fresh checkout or a restored copy gives every file new times.
+ * A file with the same size, times and inode counts as unchanged and is not opened. Any other file is compared by the
+ * SHA-256 of its content, because a fresh checkout or a restored copy gives every file new times.
  */
 import { type BigIntStats, statSync } from 'node:fs';
 import { int, type Store, text, type Values } from '../duckdb/store.ts';
@@ -24,7 +24,7 @@ const KNOWN_FILE = { id: int, name: text, form: text, size: int, mtime: text, ct
 type KnownFile = Values<typeof KNOWN_FILE>;
 export type FileRow = Omit<KnownFile, 'form'>;
 
-/** File attributes that change when a file is written or replaced. */
+/** File attributes of which at least one changes when a file is written or replaced. */
 type Stamp = Pick<KnownFile, 'size' | 'mtime' | 'ctime' | 'inode'>;
 
 export interface NumberedFile {
@@ -45,18 +45,18 @@ export interface Selection {
   readonly gone: readonly number[];
   /** True if the state's list of files must be updated, even if only names or times have changed. */
   readonly isListStale: boolean;
-  /** Rows of all files for the state. Resolves when the digests of new files are computed. */
+  /** Rows of all files, for the table `files` of the state. Resolves when the digests of new files are computed. */
   readonly rows: Promise<readonly FileRow[]>;
   /**
-   * Returns the first of `files` that changed since the start of the build. A file must not change between the check of
-   * its records and the last read of the file.
+   * Returns the first of `files` that changed since the build began. Builds read some files several times, so a change
+   * after the check of their records would put unchecked records into the output.
    */
   changed(files: Iterable<InputFile>): InputFile | undefined;
-  /** Throws an InputError for the first new file that differs from its expected checksum. */
+  /** Throws an InputError for the first new or changed file whose SHA-256 differs from its expected checksum. */
   checkDigests(): Promise<void>;
 }
 
-/** Compares the files with `before`, the files of the last build. */
+/** Selects new and changed files by comparing `files` with `before`, the files of the last build. */
 export async function selectFiles(files: readonly InputFile[], before: TableWith<keyof typeof FILES>, store: Store): Promise<Selection> {
   const known = new Map((await store.rows(`SELECT * FROM ${before}`, KNOWN_FILE)).map((row) => [row.name, row]));
   let nextId = [...known.values()].reduce((most, row) => Math.max(most, row.id), 0) + 1;
@@ -65,7 +65,7 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
   const rows: FileRow[] = [];
   const pending: { id: number; file: InputFile; stamp: Stamp }[] = [];
   const names = new Set(files.map((file) => file.name));
-  /** Files of the last build that are no longer at their path. They may have been renamed. */
+  /** Files of the last build whose paths no longer exist. They may have been renamed. */
   const vanished = [...known.values()].filter((row) => !names.has(row.name));
   let isListStale = vanished.length > 0;
   const seen = new Set<number>();
@@ -113,7 +113,8 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
     }
     return rows;
   })();
-  // The promise is awaited at the end of a build. A build that fails earlier must not leave an unhandled rejection.
+  // The build awaits this promise at its end. If the build fails earlier, nothing handles a rejection, and Node would
+  // report it.
   digests.catch(() => undefined);
   const checkDigests = async () => {
     if (expected.size === 0) return;

@@ -1,4 +1,4 @@
-/** Checks rules across records, blocks and files. */
+/** Checks that records, blocks and files of the input do not contradict each other. */
 import { int, joinedText, type Store, text } from '../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { RECORDS, type Records, SERVED_COLUMNS } from './canonicalRecordSql.ts';
@@ -8,8 +8,8 @@ import type { Activity } from './makeActivity.ts';
 import type { KnownInput } from './rawSource.ts';
 
 /**
- * Columns of transactions. `numbered` counts the records with an event_index, and `event_bits` has a bit for each of
- * these indexes. `is_scattered` is true if records of other transactions are between the transaction's own.
+ * Columns of transactions. `numbered` is the number of records with an event_index, and `event_bits` has a bit for each
+ * of these indexes. `is_scattered` is true if records of other transactions are between the records of the transaction.
  */
 const TRANSACTIONS = {
   ...columns('block_height BIGINT, tx_index BIGINT, tx_id VARCHAR'),
@@ -49,8 +49,8 @@ export interface InputTransactions {
 }
 
 /**
- * Finds transactions of the input in unchanged blocks of the state. An archive has them in its table of ids instead
- * (engine/knownTransactions.ts).
+ * Finds transactions of the input that are also in unchanged blocks of the state. In layout `archive`, the state has no
+ * transactions, so engine/knownTransactions.ts reads the table of ids instead.
  */
 export const findKnownInState = (
   { transactions, affected }: InputTransactions,
@@ -65,8 +65,8 @@ export const findKnownInState = (
   );
 
 /**
- * Keeps each affected block from one file. Throws an InputError when files contradict each other about a block.
- * `reader.names` must have the names of all files.
+ * Selects one copy of each affected block, if several files have the block. Throws an InputError when files contradict
+ * each other about a block. `reader.names` must have the names of all files.
  */
 export async function keepBlocks(reader: InputReader, activity: Activity): Promise<KeptBlocks> {
   const { names, holds } = reader;
@@ -89,7 +89,8 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
     await reportDifferingCopies(activity, reporting);
     report.throwIfAny(summary);
   }
-  // The mirror has no blocks without records. They are removed only now, because their copies had to be compared.
+  // A mirror has no blocks without records. They are removed only after the comparison, because a copy of such a block
+  // in another file may have records.
   await store.run(`DELETE FROM ${held} WHERE records = 0`);
   const copied = several > 0 ? await listCopies(held, store) : undefined;
   const filter = copied === undefined ? '' : `WHERE (source, block_height) NOT IN (SELECT (source, block_height) FROM ${copied.table})`;
@@ -115,7 +116,10 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
   return { kept, blocks, transactions, allHolds, counts, copiedBlocks: copied?.blocks ?? 0 };
 }
 
-/** Begins a report. `nameOf` names a file, and `holdersOf` names all files that have any of the given blocks. */
+/**
+ * Begins a report. `nameOf` returns the name of a file. `holdersOf` returns the names of all files that have any of the
+ * given blocks.
+ */
 function reportOf({ names, reading: { store } }: InputReader, allHolds: KeptBlocks['allHolds']) {
   const nameOf = (source: number): string => names.get(source) ?? 'the input';
   const holdersOf = async (heights: readonly number[]): Promise<string> => {
@@ -127,7 +131,7 @@ function reportOf({ names, reading: { store } }: InputReader, allHolds: KeptBloc
 type Reporting = ReturnType<typeof reportOf>;
 
 async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, store }: Reporting): Promise<void> {
-  // Usually there is nothing to report. This one query shows it.
+  // Usually there is nothing to report. Then this query shows that the slower queries below are not needed.
   const { heights, hashes, pairs } = await store.row(
     `SELECT count(DISTINCT block_height) AS heights, count(DISTINCT block_hash) AS hashes, count(*) AS pairs
      FROM (SELECT DISTINCT block_height, block_hash FROM ${allHolds})`,
@@ -152,7 +156,7 @@ async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, 
   }
 }
 
-/** Lists all copies of each block except the first, and counts the blocks with several copies. */
+/** Lists the copies of blocks that the build does not use: all but the first. Counts the blocks with several copies. */
 async function listCopies(held: Table<typeof HELD>, store: Store) {
   const table = await store.table(
     'copied',
@@ -191,7 +195,10 @@ const MOST_BITS = 62;
 const SCATTERED = 'numbered = 0 AND is_scattered';
 /** SQL condition for rows of `transactions` with some records that have an event index and some without. */
 const PARTLY_NUMBERED = 'numbered NOT IN (0, records)';
-/** SQL condition for transactions that may repeat an event index. With as many bits as records, no index repeats. */
+/**
+ * SQL condition for rows of `transactions` that may repeat an event index. If the number of bits equals the number of
+ * records, no index repeats.
+ */
 const UNSURE = 'numbered > 0 AND bit_count(event_bits) <> records';
 
 /**
@@ -202,8 +209,8 @@ export async function checkTransactions(reader: InputReader, kept: Kept, elsewhe
   const reporting = reportOf(reader, kept.allHolds);
   const { report, store } = reporting;
   const { transactions } = kept;
-  // Comparing hashes is faster than comparing ids. Two ids with the same hash only cause one more query. The other
-  // counts decide which of the reports below are needed.
+  // These counts decide which of the reports below are needed. Hashes of ids are counted instead of ids, which is
+  // faster. If two ids have the same hash, a report runs that finds nothing.
   const counts = await store.row(
     `SELECT count(*) AS transactions, count(DISTINCT hash(tx_id)) AS ids,
        count(*) FILTER (${SCATTERED}) AS scattered, count(*) FILTER (${PARTLY_NUMBERED}) AS partly, count(*) FILTER (${UNSURE}) AS unsure,
@@ -253,9 +260,9 @@ async function reportSharedPlaces({ transactions }: Kept, { report, holdersOf, s
 }
 
 /**
- * Reports transactions that were duplicated, for example because a file was appended to itself. Records without
- * event_index keep the order of the input, in which records of several transactions may alternate. A transaction counts
- * as duplicated if its records are not consecutive and the file has each of these records at least twice.
+ * Reports transactions that are in a file twice, for example because the file was appended to itself. Records without
+ * event_index keep the order of the input, and may alternate with records of other transactions. So a transaction
+ * counts as duplicated only if its records are not consecutive and the file has each of these records at least twice.
  */
 async function reportScattered({ kept, transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
   const scattered = `SELECT block_height, tx_id FROM ${transactions} WHERE ${SCATTERED}`;
@@ -286,8 +293,8 @@ async function reportPartlyNumbered({ transactions }: Kept, { report, holdersOf,
 }
 
 /**
- * Reports repeated event indexes. `arePlacesUnique` is true if no two transactions share a height and tx_index. Then
- * these two numbers identify the transaction, because comparing tx_id is slower.
+ * Reports repeated event indexes. `arePlacesUnique` is true if no two transactions have the same height and tx_index.
+ * Then these two numbers identify a transaction, which is faster than comparing tx ids.
  */
 async function reportRepeatedIndexes(arePlacesUnique: boolean, { kept, transactions }: Kept, reporting: Reporting): Promise<void> {
   const { report, holdersOf, store } = reporting;

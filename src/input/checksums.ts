@@ -1,6 +1,6 @@
 /**
- * Computes the SHA-256 of input files, and reads the expected values. They are in a `.sha256` file beside the input, or
- * in the name of a published file of rows. DuckDB neither writes nor checks the checksums of the Parquet format.
+ * Computes the SHA-256 of input files, and reads the expected values. These are in a `.sha256` file beside the input,
+ * or in the name of a published file of rows. DuckDB does not check the checksums of the Parquet format itself.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -32,7 +32,10 @@ export async function sha256Of(path: string): Promise<string> {
 /** Names of published files of rows, which end with the first digits of the SHA-256 (pages/filePaths.ts). */
 const NAMED_BY_CONTENT = /^(?:[0-9]+-[0-9]+|runes)-([0-9a-f]{16})\.parquet$/;
 
-/** Returns the first digits of a file's expected SHA-256, if it has one. Throws an InputError for an invalid checksum file. */
+/**
+ * Returns the first digits of a file's expected SHA-256, or all digits if the file has a checksum file. Undefined
+ * without an expected value. Throws an InputError for an invalid checksum file.
+ */
 export function expectedDigits(file: InputFile): string | undefined {
   const text = readIfThere(`${file.path}${CHECKSUM_ENDING}`, `${file.name}${CHECKSUM_ENDING}`);
   if (text === undefined) return NAMED_BY_CONTENT.exec(basename(file.path))?.[1];

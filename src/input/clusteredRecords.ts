@@ -1,6 +1,6 @@
 /**
- * Checks whether the records of a block are close together. Every batch of blocks scans its source, so a large source
- * with scattered blocks is sorted once instead.
+ * Checks whether the records of each block are close together in the input. Rendering keeps the records of incomplete
+ * blocks in memory, so loading sorts a large source whose blocks are scattered.
  */
 
 import { readParquetGroups } from '../duckdb/readFilesSql.ts';
@@ -9,10 +9,10 @@ import type { TableWith } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
 import { pathsOf, type RawSource, type Reading } from './rawSource.ts';
 
-/** Row groups per height, on average. Above this number, sorting is cheaper than scanning. */
+/** Maximum number of row groups that have the same height, on average. With more, a large source is sorted. */
 const MOST_OVERLAP = 3;
 
-/** True if batches of blocks can be read from these Parquet files without sorting, by the statistics of row groups. */
+/** True if Parquet files need no sorting, because they are small or few of their row groups have the same heights. */
 export async function isClustered(source: RawSource, { limits, store }: Reading): Promise<boolean> {
   const groups = await store.row(
     `SELECT coalesce(sum(rows), 0) AS rows, count(*) FILTER (low IS NULL) AS unknown,
@@ -25,7 +25,7 @@ export async function isClustered(source: RawSource, { limits, store }: Reading)
   return groups.unknown === 0 && groups.overlap !== 1;
 }
 
-/** True if the rows of most blocks in a canonical table are consecutive. */
+/** True if a canonical table needs no sorting, because it is small or the rows of most blocks are consecutive. */
 export async function isTableClustered(table: TableWith<'block_height'>, { limits, store }: Reading): Promise<boolean> {
   const { n } = await store.row(`SELECT count(*) AS n FROM ${table}`, { n: int });
   if (!exceeds(limits, 'unsortedRecords', n)) return true;

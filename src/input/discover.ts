@@ -15,9 +15,9 @@ export interface InputFile {
 }
 
 /**
- * Returns the files of all inputs, without duplicates, sorted by name. An input is a folder, a file or a glob. Folders
- * are searched recursively, without hidden files, Markdown files and checksums. Files in the build's `own` folders are
- * skipped. Throws an InputError for an input that does not exist or has no files.
+ * Returns the files of all inputs, without duplicates, sorted by name. An input is a folder, a file or a glob. Searches
+ * folders recursively, and ignores hidden files, Markdown files and checksums in them. Skips files in the build's `own`
+ * folders. Throws an InputError for an input that does not exist or has no files.
  */
 export async function discover(inputs: readonly string[], own: readonly string[] = [], cwd = process.cwd()): Promise<InputFile[]> {
   const found = new Map<string, InputFile>();
@@ -69,8 +69,8 @@ const isIgnored = (name: string): boolean => name.startsWith('.') || name.endsWi
 export const hasDataFiles = (folder: string): boolean => existsSync(folder) && statSync(folder).isDirectory() && walk(folder).length > 0;
 
 /**
- * Lists all files below a folder. Visits each folder once, by its real path, so circular links end. Follows links last,
- * so that a file is listed under its own path even if links lead to it.
+ * Lists all files below a folder. Visits each folder once, identified by its real path, so that circular links end.
+ * Follows links last, so that a file is listed under its own path even if links lead to the file.
  */
 function walk(root: string): string[] {
   const files: string[] = [];
@@ -87,7 +87,8 @@ function walk(root: string): string[] {
     }
   };
   visit(root);
-  // Visiting a folder may add to `links`. realPath rejects broken links, and stampOf rejects pipes.
+  // Visiting a folder may append to `links` during this loop. Other links are added without a check, because realPath
+  // rejects broken links later, and stampOf rejects pipes.
   for (const path of links) {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) visit(path);
     else files.push(path);
@@ -119,7 +120,7 @@ function checkNames(folder: string, entries: readonly Dirent[]): void {
   );
 }
 
-/** Maximum number of paths by which a pattern may reach one folder. Circular links give a folder endless paths. */
+/** Maximum number of paths by which a pattern may reach one folder. Circular links give a folder infinitely many. */
 const MOST_PATHS = 100;
 
 /** Lists the files that match a pattern. Follows links. */

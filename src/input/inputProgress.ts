@@ -1,6 +1,6 @@
 /**
- * Progress of reading the input, by the bytes of the uncompressed files. The checks and the sorting that follow show no
- * percentage, because their amount of work is not known in advance.
+ * Progress of reading the input, measured in bytes of the uncompressed files. The checks and the sorting that follow
+ * show no percentage, because the time they take is not known in advance.
  */
 import type { Measure } from '../cli/progress.ts';
 
@@ -17,13 +17,13 @@ export class ReadProgress {
     this.#files += files;
   }
 
-  /** Counts one expected file as recognised. `bytes` of the file will be scanned. */
+  /** Counts one expected file as recognised. `bytes` is the number of its bytes that will be scanned. */
   found(bytes: number): void {
     this.#files -= 1;
     this.#bytes += bytes;
   }
 
-  /** Runs `work`, which scans `bytes` of the input. */
+  /** Runs `work`, which scans `bytes` bytes of the input. */
   async scan<T>(bytes: number, work: () => Promise<T>): Promise<T> {
     this.#scanning = bytes;
     const result = await work();

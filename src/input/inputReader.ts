@@ -22,10 +22,10 @@ import { readStart, type StartFile, type StartRows } from './readStart.ts';
 import { isLedger, isStart, recognise } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 
-/** Columns of the blocks of input files. `records` is 0 when the build left out all rows of the block. */
+/** Columns of the blocks of input files. `records` is 0 if the rune of every row of the block is unknown. */
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
 
-/** Columns of ledger rows that builds leave out because of an unknown rune, counted by file, block and rune. */
+/** Columns of counts of ledger rows that builds omit because their rune is unknown, by file, block and rune. */
 export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
 export class InputReader {
@@ -40,7 +40,9 @@ export class InputReader {
   readonly #withoutRecords: string[] = [];
   /** Runes of all runes tables of the input. Undefined unless a ledger or a runes table was read. */
   runes: Runes | undefined;
-  /** Undefined if no runes table was read or lost, so the runes are those of the state. */
+  /**
+   * The joined runes. Undefined if no runes table was read or removed, because then the runes are those of the state.
+   */
   joined: JoinedRunes | undefined;
 
   private constructor(
@@ -72,7 +74,7 @@ export class InputReader {
     return [others.length === 0 ? `${first} has no records` : `${others.length + 1} files have no records, such as ${first}`];
   }
 
-  /** Parquet files that this build has read. They are views, so rendering reads them again. */
+  /** Parquet files that this build uses. The store has only views of them, so rendering reads the files again. */
   get views(): InputFile[] {
     const rows = this.sources.filter(({ isView }) => isView).flatMap(({ members }) => members.map(({ file }) => file));
     return [...rows, ...this.#startFiles().map(({ file }) => file)];
@@ -87,7 +89,7 @@ export class InputReader {
     });
   }
 
-  /** Opens the start, if the input has one. Throws an InputError if it has several. */
+  /** Opens the start, if the input has one. Throws an InputError if the input has several starts. */
   readStart(): Promise<StartRows | undefined> {
     const isNew = [...this.read.keys()].some((id) => this.formOf(id).startsWith('start-'));
     return readStart(this.#startFiles(), isNew, this.reading.store);
@@ -97,7 +99,7 @@ export class InputReader {
     return this.#forms.get(id) ?? '';
   }
 
-  /** Reads and checks new and changed files, then the ledgers whose runes changed. */
+  /** Reads and checks new and changed files. Then reads unchanged ledgers again if their runes changed. */
   async readTouched(files: readonly NumberedFile[]): Promise<void> {
     const { store, progress } = this.reading;
     for (const { id, file } of files) this.names.set(id, file.name);
@@ -144,7 +146,7 @@ export class InputReader {
       progress.found(found.form === 'no-records' ? 0 : found.bytes);
       if (isStart(found)) continue;
       if (found.form !== 'no-records') recognised.push({ ...found, id });
-      // Lists of blocks that pulls write never have records.
+      // A `blocks.json` that a pull wrote never has records, so it is not reported as a file without records.
       else if (basename(file.path) !== BLOCKS_FILE) this.#withoutRecords.push(file.name);
     }
     if (exceeds(limits, 'keptInput', bytesOf(recognised))) await store.returnFreed();
@@ -154,7 +156,7 @@ export class InputReader {
     return sources;
   }
 
-  /** Adds a source's blocks to `holds`. Adds the rows of a ledger whose rune is unknown to `leftOut`. */
+  /** Adds the blocks of a source to `holds`. Adds counts of a ledger's rows with unknown runes to `leftOut`. */
   async #listBlocks(source: RawSource): Promise<void> {
     if (source.form === 'runes') return;
     const { range, store } = this.reading;
@@ -165,7 +167,7 @@ export class InputReader {
         `SELECT count(*) AS lacks FROM ${this.leftOut} WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
         { lacks: int },
       );
-      // If no rune is missing, all rows count.
+      // If no rune is missing, all rows count as records, and the query needs no condition.
       if (lacks > 0) isCounted = `rune_id IN (SELECT id FROM ${this.runes})`;
     }
     await store.run(`INSERT INTO ${this.holds} ${blocksSelect(source, range, isCounted)}`);
@@ -179,7 +181,10 @@ export class InputReader {
     return before > kept;
   }
 
-  /** Joins all runes files. Takes the runes of unchanged files from the state. Reads the ledgers again whose records change. */
+  /**
+   * Joins all runes files. Takes the runes of unchanged files from the state if possible. Reads unchanged ledgers again
+   * if their records change with the runes.
+   */
   async #updateRunes(): Promise<void> {
     const { known, store } = this.reading;
     const unread = this.#unchanged.filter(({ id }) => !this.read.has(id));

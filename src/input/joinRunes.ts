@@ -1,4 +1,4 @@
-/** Joins ledger exports with the runes. All runes tables of the input become one table, which all ledgers share. */
+/** Joins all runes tables of the input into one table, and joins the rows of ledger exports with this table. */
 import { ACTIVITY_FIELDS, MAX_DIVISIBILITY } from '../contract/fields.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf, definitionOf, type Table, type TableWith } from '../duckdb/table.ts';
@@ -12,30 +12,32 @@ import { FIELDS, RUNES, type Runes } from './runesTable.ts';
 
 const COLUMNS: readonly string[] = FIELDS.map(({ column }) => column);
 
-/** The runes of a build, of which only some were read. */
+/** The runes of a build. Those of unchanged files are in the state. */
 export interface JoinedRunes {
   readonly all: Runes;
   /** Runes of the files that were read. */
   readonly read: Table<typeof RUNES>;
-  /** SQL condition of runes in the state whose files have not changed. It is never NULL. */
+  /** SQL condition for runes in the state whose files have not changed. The result is never NULL. */
   readonly isKept: string;
 }
 
-/** Columns that lists of etchings need. No answer contains `cenotaph`. */
+/** Columns that lists of etchings need. `cenotaph` is not among them, because no answer contains it. */
 const ETCHING_COLUMNS = COLUMNS.filter((column) => column !== 'cenotaph');
 
-/** True for a column that is NULL or empty if the rune has no such value. Elsewhere, NULL means unknown. */
+/** True for a column that is NULL or empty if the rune has no such value. In any other column, NULL means unknown. */
 const mayBeEmpty = (column: string): boolean => column === 'tx_id' || column === 'symbol' || isTerm(column);
 const isTerm = (column: string): boolean => column.startsWith('terms_');
 
-/** tx_id of a rune that the protocol itself etched, such as 1:0. */
+/** Value of `tx_id` for a rune that the protocol itself etched, such as 1:0. */
 const NO_TRANSACTION = '0'.repeat(64);
 
 /**
- * Joins all runes tables into one. `kept` has the numbers of tables that have not changed, whose runes are in `known`.
- * `ledger` is the name of a ledger that needs this table, if there is one. Throws an InputError when two rows differ
- * about a rune, or when there is a ledger but no runes table. If a row lacks a value, the value comes from another row of
- * the same rune. So returns undefined if a rune may be in several tables, and `kept` has some: then all must be read.
+ * Joins all runes tables into one. `kept` has the file numbers of unchanged tables, whose runes are in `known`.
+ * `ledger` is the name of a ledger that needs the runes, if the input has one. Throws an InputError when two rows of a
+ * rune contradict each other, or when there is a ledger but no runes table.
+ *
+ * If a row lacks a value, another row of the same rune gives it. So if a rune may be in several tables, the rows of all
+ * tables are needed. The function then returns undefined, unless `kept` is empty.
  */
 export async function loadRunes(
   runes: readonly RawSource[],
@@ -80,13 +82,13 @@ export async function loadRunes(
   return { all, read, isKept };
 }
 
-/** Symbol of a rune without a symbol. An empty symbol is a value: cenotaphs have one. */
+/** Symbol that stands for no symbol. It is not an empty text, because cenotaphs have an empty symbol. */
 const NO_SYMBOL = '¤';
 
 /**
- * Returns SQL of the rows of a runes table, without the columns that the table lacks. If a rune does not have a term,
- * the term is `''`. If the term is unknown, it is NULL. Rows without a premine come from tables that had only the
- * required columns, so their terms are unknown.
+ * Returns SQL that selects the rows of a runes table, without the columns that the table lacks. A term is `''` if the
+ * rune does not have it, and NULL if it is unknown. Rows without a premine come from tables that had only the required
+ * columns, so their terms are unknown.
  */
 function runesSelect(source: RawSource): string {
   const columns = new Map(source.columns.map((column) => [column.field.column, canonicalValue(column)]));
@@ -117,7 +119,7 @@ async function reportDivisibility(names: Names, report: Report, store: Store): P
   }
 }
 
-/** Reports runes with two values of a column, and the files that have them. */
+/** Reports runes whose rows have different values in a column, with the files of these rows. */
 async function reportDifferingRunes(names: Names, report: Report, store: Store): Promise<void> {
   const others = COLUMNS.filter((column) => column !== 'id');
   const when = (result: (column: string) => string) =>
@@ -134,9 +136,9 @@ async function reportDifferingRunes(names: Names, report: Report, store: Store):
 }
 
 /**
- * Returns the unchanged ledgers whose records change with the runes: `all` if a rune was removed, or if the number,
- * names or divisibility of a rune changed. Records have no other column of a rune. Otherwise returns the file numbers
- * of ledgers with left-out rows whose rune is now in the table.
+ * Returns the unchanged ledgers whose records change with the runes. This is `all` if a rune was removed, or if the
+ * number, names or divisibility of a rune changed. Records contain no other column of a rune. Otherwise returns the
+ * file numbers of ledgers that had rows with an unknown rune that is now in the runes table.
  */
 export async function ledgersToReadAgain(
   { read, isKept }: JoinedRunes,
@@ -156,8 +158,8 @@ export async function ledgersToReadAgain(
 }
 
 /**
- * Returns SQL of the ledger rows in the range whose rune is not in `runes`: source, height, rune_id, records. Builds
- * leave these rows out, as the original API server did. Databases of bitcoin-indexer v3.0 have such rows, for etchings
+ * Returns SQL that counts the ledger rows in the range whose rune is not in `runes`: source, height, rune_id, records.
+ * Builds omit these rows, as the original API server did. Databases of bitcoin-indexer v3.0 have such rows for etchings
  * whose name was already taken and for the rune `0:0`.
  */
 export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange | undefined): string {
@@ -167,8 +169,8 @@ export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange
 }
 
 /**
- * Throws an InputError when every ledger row was left out, because then ledgers and runes are from different databases.
- * `ledgers` has the names of all ledgers by file number, even of ledgers that were not read.
+ * Throws an InputError when the runes of all ledger rows are unknown, because then ledgers and runes are from different
+ * databases. `ledgers` has the names of all ledgers by file number, even of ledgers that were not read.
  */
 export async function checkRunesAreKnown(
   ledgers: ReadonlyMap<number, string>,
@@ -192,8 +194,9 @@ export async function checkRunesAreKnown(
 }
 
 /**
- * SQL macro: `shift_decimals('18300', 2)` is `183.00`. Writes an amount in smallest units with as many decimals as the
- * rune's divisibility. The macro works on text, because no number type can represent 2^128 - 1 with 38 decimals.
+ * SQL that creates the macro `shift_decimals`, which converts an amount from smallest units to a decimal number with
+ * `decimals` decimals: `shift_decimals('18300', 2)` is `183.00`. The macro works on text, because no number type of
+ * DuckDB can represent 2^128 - 1 with 38 decimals.
  */
 export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units, decimals) AS
   CASE WHEN decimals = 0 THEN units
@@ -201,7 +204,7 @@ export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units
                  (greatest(length(units), decimals + 1) - decimals)::INTEGER)
             || '.' || right(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'), decimals::INTEGER) END`;
 
-/** Returns SQL of the canonical records of a ledger export. Rows whose rune is not in `runes` are left out. */
+/** Returns SQL that selects the canonical records of a ledger export. Omits rows whose rune is not in `runes`. */
 export function ledgerSelect(source: RawSource, runes: Runes): string {
   const value = (name: string) => canonicalCell(source, name);
   const expressions = new Map<string, string>([
@@ -214,7 +217,8 @@ export function ledgerSelect(source: RawSource, runes: Runes): string {
   ]);
   const selected = ACTIVITY_FIELDS.map(({ column }) => expressions.get(column) ?? value(column));
   const eventIndex = value('event_index');
-  // Selects only these columns, because others, such as tx_id, are in both tables.
+  // Selects only these columns of the runes table, because both tables have other columns of the same name, such as
+  // tx_id.
   const names = `(SELECT id, number, name, spaced_name, divisibility FROM ${runes})`;
   return selectAs(['source', ...selected, eventIndex, eventIndex], `${source.relation} JOIN ${names} r ON r.id = rune_id`);
 }

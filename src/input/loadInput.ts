@@ -3,8 +3,8 @@
  * checks every record, and converts records to canonical form. `checkInput` compares records with each other and with
  * unchanged blocks. Both functions write only to the scratch folder, and throw an InputError for invalid input.
  *
- * Unchanged files are not read again, unless they share a block with a changed file. A block is always assembled and
- * compared from all files that have it.
+ * Unchanged files are not read again, unless they share a block with a changed file. Such a block must be compared with
+ * its copies in all other files.
  */
 
 import { int } from '../duckdb/store.ts';
@@ -45,20 +45,23 @@ export interface Loaded
   readonly outdated: readonly number[];
   readonly holds: InputReader['holds'];
   readonly leftOut: InputReader['leftOut'];
-  /** The runes. Undefined if those of the state have not changed. */
+  /** The runes. Undefined if the runes in the state have not changed. */
   readonly runes: InputReader['joined'];
   /** Ledger with which a pull from a node began, if the input has one. */
   readonly startRows: StartRows | undefined;
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** Files that were read, by file number. */
   readonly read: InputReader['read'];
-  /** Returns the name of a Parquet file that changed after its check, because rendering reads these files again. */
+  /**
+   * Returns the name of a Parquet file that changed after its check. Rendering reads these files again, and would
+   * render records that were not checked.
+   */
   changedFile(): string | undefined;
 }
 
 /**
- * Reads the input that changed since the last build (`reading.known`). If there was no last build, reads all input.
- * `own` are the build's own folders, which are never input.
+ * Reads the input that changed since the last build (`reading.known`). In a full build, reads all input. `own` has the
+ * paths of the build's own folders, which are never input.
  */
 export async function readInput(inputs: readonly string[], own: readonly string[], reading: Reading): Promise<ReadInput> {
   const { known, store } = reading;
@@ -83,7 +86,7 @@ export async function readInput(inputs: readonly string[], own: readonly string[
   });
 }
 
-/** Checks input that was read. `elsewhere` has its transactions that an unchanged block also has. */
+/** Checks input that was read. `elsewhere` has transactions of this input that are also in an unchanged block. */
 export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction[]): Promise<Loaded> {
   const { affected, kept, blocks, transactions, counts, spent, rows, notices, found, selection, reader } = read;
   const { range, known, store } = reader.reading;

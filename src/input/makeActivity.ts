@@ -14,7 +14,7 @@ import { assembleSavedResponses } from './savedResponses.ts';
 
 const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
 
-/** Columns of outputs that blocks spend, as `txid:vout`. `address` is NULL if the output has none. */
+/** Columns of outputs that blocks spend. `output` is an outpoint, `txid:vout`. `address` is NULL without an address. */
 export const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCHAR');
 
 /** Records of affected blocks. */
@@ -25,7 +25,7 @@ export interface Activity {
   readonly held: Table<typeof HELD>;
   /** Outputs that affected blocks spend. Only input from a node has such outputs. */
   readonly spent: Table<typeof SPENT>;
-  /** Rows of affected blocks, of one file for each block. Undefined if the build does not publish rows. */
+  /** Ledger rows of affected blocks, from one file per block. Undefined if the build does not publish rows. */
   readonly rows: LedgerRows | undefined;
   readonly notices: readonly string[];
 }
@@ -64,7 +64,10 @@ export async function makeActivity(reader: InputReader, affected: TableWith<'blo
   return { records, held, spent, rows, notices: saved?.notices ?? [] };
 }
 
-/** Selects the rows of the blocks in `held`. Returns undefined if any input is not a ledger, because rows would be missing. */
+/**
+ * Selects the ledger rows of the blocks in `held`. Returns undefined if any input file with records is not a ledger,
+ * because the published rows would lack its blocks.
+ */
 async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<LedgerRows | undefined> {
   const { names, sources, reading } = reader;
   if (!reading.keepsRows) return undefined;
@@ -72,7 +75,7 @@ async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<
   if ([...forms].some((form) => !FORMS_OF_ROWS.includes(form))) return undefined;
   const hasSpent = !forms.has('ledger');
   const types = columnsOf(hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS);
-  // Copied now, because blocks without records are removed from `held` later.
+  // Makes a copy of `held`, from which blocks without records are removed later. These blocks have rows, too.
   const blocks = `SELECT min(source) AS source, block_height FROM ${held} GROUP BY block_height`;
   const chosen = await reading.store.table('row_blocks', columns('source INTEGER, block_height BIGINT'), blocks);
   const selects = sources
@@ -86,7 +89,7 @@ async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<
   return { hasSpent, table: await reading.store.view('rows', { source: 'INTEGER', ...types }, [none, ...selects].join(' UNION ALL ')) };
 }
 
-/** Lists each spent output once, because several files may have the same block. */
+/** Lists the spent outputs of affected blocks. Lists each output once, although several files may have its block. */
 function listSpent(sources: readonly RawSource[], isAffected: string, store: Store): Promise<Table<typeof SPENT>> {
   const selects = sources
     .filter(({ form }) => form === 'node-ledger')
@@ -105,8 +108,8 @@ function listSpent(sources: readonly RawSource[], isAffected: string, store: Sto
 }
 
 /**
- * Returns a relation of the source's canonical records in the range. The relation is a view if batches of blocks can
- * scan the source as it is, otherwise a sorted table.
+ * Returns a relation with the source's canonical records in the range. The relation is a view of Parquet files if their
+ * blocks are not scattered. Otherwise it is a table, sorted if blocks are scattered.
  */
 async function canonicalRecords(source: RawSource, runes: Runes | undefined, reading: Reading): Promise<Records> {
   const { range, store } = reading;

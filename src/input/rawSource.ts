@@ -1,6 +1,7 @@
 /**
  * A raw source has input files of the same form and columns, read into one relation of the store. Its cells are not
- * checked yet. JSON and CSV become tables, so they are parsed once. Parquet files become a view.
+ * checked yet. JSON and CSV become tables, so that they are parsed only once. Parquet files become a view, which reads
+ * them in place.
  */
 
 import type { Store } from '../duckdb/store.ts';
@@ -16,7 +17,7 @@ import type { ReadProgress } from './inputProgress.ts';
 import type { Recognised, StartForm, TableForm } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 
-/** Tables of the last build, with which the input is compared. They are empty in a full build. */
+/** Tables of the last build, with which a build compares the input. They are empty in a full build. */
 export interface KnownInput {
   readonly files: TableWith<keyof typeof FILES>;
   readonly held: TableWith<'source' | 'block_height' | 'block_hash' | 'records'>;
@@ -41,7 +42,7 @@ export interface Reading {
 }
 
 export interface Member {
-  /** Number of the file, in the order of file names. Its records have this number in the column `source`. */
+  /** Number of the file. Its records have this number in the column `source`. */
   readonly id: number;
   readonly file: InputFile;
   /** Path of the uncompressed file, which is the input itself or its unpacked copy. */
@@ -56,7 +57,7 @@ export interface RawSource {
   readonly unit: 'line' | 'record' | 'row';
   /** Table or view with the column `source` and one column per field. */
   readonly relation: string;
-  /** SQL of a number that increases from record to record of a file. Numbers may be skipped. */
+  /** SQL expression of a number that increases from record to record of a file. The numbers may have gaps. */
   readonly order: string;
   readonly columns: readonly RawColumn[];
   /** True for Parquet files, which are scanned in place instead of being copied into a table. */
@@ -73,6 +74,6 @@ export const pathsOf = (members: readonly Member[]): string[] => members.map(({ 
 
 export const bytesOf = (members: readonly Member[]): number => members.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** Returns the member whose path is in an error message of DuckDB. Returns the first member if no path matches. */
+/** Returns the member that an error message of DuckDB names. Returns the first member if the message names none. */
 export const memberNamedIn = (members: readonly Member[], error: unknown): Member | undefined =>
   members.find(({ path }) => messageOf(error).includes(path)) ?? members[0];

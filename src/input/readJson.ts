@@ -8,7 +8,7 @@ import { groupBy } from '../groupBy.ts';
 import { fillTable, SOURCE_FILE } from './fillTable.ts';
 import type { Member, Numbered, RawSource, Reading } from './rawSource.ts';
 
-/** Fields `total` and `offset` of a saved response. */
+/** Fields for `total` and `offset` of a saved response. */
 const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
   column: `page_${name}`,
   path: name,
@@ -16,13 +16,15 @@ const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
   required: true,
 }));
 
-/** DuckDB types of a record's keys. Values are read as JSON, so that they can be checked. */
+/**
+ * DuckDB types of a record's keys. Values are read as JSON text, so that invalid values can be checked and reported.
+ */
 const ACTIVITY_TYPES = [...groupBy(ACTIVITY_FIELDS, ({ path }) => path.replace(/[.].*/, ''))].map(([key, fields]) => {
   const inside = fields.flatMap(({ path }) => path.split('.').slice(1)).map((name) => `${identifier(name)} JSON`);
   return [key, inside.length === 0 ? 'JSON' : `STRUCT(${inside.join(', ')})`] as const;
 });
 
-/** Limits of DuckDB's `maximum_object_size`. */
+/** Smallest and largest value that a build sets for DuckDB's `maximum_object_size`. */
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
 const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 
@@ -32,7 +34,8 @@ const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 export async function readJson(first: Numbered & { layout: string }, members: readonly Member[], reading: Reading): Promise<RawSource> {
   const { store } = reading;
   const isEnvelope = first.form === 'envelope';
-  // DuckDB allocates twice this size per thread. A record is small, but a saved response may fill its file.
+  // DuckDB allocates twice the maximum object size per thread. A record is small, but a saved response may be as large
+  // as its file.
   const largest = isEnvelope ? members.reduce((most, { bytes }) => Math.max(most, bytes), 0) + 1 : 0;
   const objectBytes = Math.min(Math.max(largest, SMALLEST_OBJECT_BYTES), LARGEST_OBJECT_BYTES);
   const types = isEnvelope
@@ -92,7 +95,9 @@ async function checkPages(pages: string, members: readonly Member[], store: Stor
   ]);
 }
 
-/** Throws an InputError for an array without its closing bracket, because DuckDB accepts an end after a comma. */
+/**
+ * Throws an InputError for an array without its closing bracket, because DuckDB accepts a file that ends at a comma.
+ */
 function checkEnd({ file, path, bytes }: Member): void {
   const handle = openSync(path, 'r');
   try {

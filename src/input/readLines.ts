@@ -1,12 +1,12 @@
 /** Reads a text file line by line in bounded memory. */
 import { createReadStream } from 'node:fs';
 
-/** Bytes of the longest line. Longer lines are cut, because DuckDB rejects records of this length anyway. */
+/** Maximum length of a line in bytes. Longer lines are cut, because DuckDB rejects such long records anyway. */
 export const LONGEST_LINE = 128 * 1024 * 1024;
 
 const LINE_FEED = 10;
 
-/** Yields the bytes of each line without its line feed, at most LONGEST_LINE + 1 bytes. */
+/** Yields the bytes of each line without its line feed. Cuts a line after LONGEST_LINE + 1 bytes. */
 export async function* linesOf(path: string): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let length = 0;

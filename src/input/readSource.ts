@@ -8,9 +8,9 @@ import { readJson } from './readJson.ts';
 import { readTable } from './readTable.ts';
 
 /**
- * Reads files of one group of `groupAlike`. A Parquet table with integer heights is limited to the rows in `range` and
- * the rows with an invalid height. Every other form is read in full. Throws an InputError when a file has broken syntax
- * or an unsuitable column type.
+ * Reads the files of one group of `groupAlike`: from a Parquet table with integer heights only the rows in `range` and
+ * the rows with an invalid height, from other files all rows. Throws an InputError when a file has broken syntax or an
+ * unsuitable column type.
  */
 export async function readSource(files: readonly Numbered[], reading: Reading): Promise<RawSource> {
   const [first] = files;

@@ -1,6 +1,7 @@
 /**
- * Opens the files of a start: the ledger after a block, with which a pull from a node began instead of reading older
- * blocks (pull/node/startFrom.ts). `outputs` has the unspent outputs, and `runes` the mints and burns of each rune.
+ * Opens the files of a start. A start is the ledger after a block. A pull from a node can begin with a start instead of
+ * reading older blocks (pull/node/startFrom.ts). `outputs` has the unspent outputs, and `runes` has the mints and burns
+ * of each rune.
  */
 import { START_OUTPUT_FIELDS, START_RUNE_FIELDS } from '../contract/fields.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
@@ -14,7 +15,7 @@ import type { StartForm } from './recognise.ts';
 const OUTPUTS = columnsOf(START_OUTPUT_FIELDS);
 const RUNES = columnsOf(START_RUNE_FIELDS);
 
-/** A start: the block, the digest of the ledger after it, and views of its rows. */
+/** A start: its block, the digest of the ledger after this block, and views of the rows. */
 export interface StartRows extends LedgerPoint {
   readonly outputs: Table<typeof OUTPUTS>;
   readonly runes: Table<typeof RUNES>;
@@ -28,7 +29,7 @@ export interface StartFile {
   readonly form: StartForm;
 }
 
-/** Opens the files of a start. Undefined without files. Throws an InputError unless they are of a single start. */
+/** Opens the files of a start. Undefined without files. Throws an InputError unless the files are exactly one start. */
 export async function readStart(files: readonly StartFile[], isNew: boolean, store: Store): Promise<StartRows | undefined> {
   if (files.length === 0) return undefined;
   const of = (form: StartForm) => files.flatMap((one) => (one.form === form ? [one.file] : []));

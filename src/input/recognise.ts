@@ -30,10 +30,13 @@ export type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
 /** Forms of the files of a start (readStart.ts), which are not records. */
 export type StartForm = 'start-outputs' | 'start-runes';
 
-/** Forms of files of a ledger, and of files without any record. Such input lacks no rune of its records. */
+/**
+ * Forms of ledgers and of the files beside them. If all input has such forms, every record has a rune of the runes
+ * table, because builds omit ledger rows of unknown runes.
+ */
 export const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'start-outputs', 'start-runes', 'no-records'];
 
-/** True for the form of a ledger, whether from an indexer's database or from a node. */
+/** True for the form of a ledger from an indexer's database or from a node. */
 export const isLedger = (form: string): boolean => form === 'ledger' || form === 'node-ledger';
 
 interface TableColumn {
@@ -60,7 +63,7 @@ export type Recognised =
   | StartTable
   | (Common & { readonly form: TableForm; readonly format: 'csv' | 'parquet'; readonly columns: readonly TableColumn[] });
 
-/** Bytes at the start of a file that are read to detect the form. */
+/** Number of bytes at the start of a file that are read to detect its form. */
 const HEAD_BYTES = 256 * 1024;
 
 const KNOWN_FORMATS = [
@@ -99,7 +102,7 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
 /** Bytes that some editors write before UTF-8 text. DuckDB rejects them in JSON. */
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Reads the first bytes of a file, and its size. `path` is that of the file or of its unpacked copy. */
+/** Reads the first bytes and the size of the file at `path`, which is `file` or its unpacked copy. */
 function readHead(file: InputFile, path: string): { head: Buffer; bytes: number } {
   let handle: number | undefined;
   try {
@@ -118,14 +121,14 @@ function recogniseJson(common: Common, head: string): Recognised {
   const layout = jsonLayout(head);
   if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
   const keys = topLevelKeys(head);
-  // These files are a build's list of Parquet files or a pull's list of blocks. They have no records.
+  // An index of published Parquet files, or the list of blocks of a pull.
   if (keys.join() === 'ranges' || keys[0] === 'sources') return { ...common, form: 'no-records', layout };
   if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
   if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
 }
 
-/** Returns the top-level keys of the first object in a JSON text, which may be cut off. Reads each character once. */
+/** Returns the top-level keys of the first object in a JSON text, which may be cut off. Takes linear time. */
 function topLevelKeys(text: string): string[] {
   const keys: string[] = [];
   const token = /[{}[\]:]|"(?:[^"\\]|\\.)*(?:"|$)/gsy;
@@ -168,7 +171,7 @@ function jsonLayout(head: string): JsonLayout {
 function recogniseCsv(common: Common, head: string): Recognised {
   const line = head.slice(0, head.search(/\r?\n|$/));
   const cells = [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((match) => match[1] ?? '');
-  // The pattern also matches an empty cell at the end of the line.
+  // The pattern also matches an empty cell at the end of the line, which is not a column.
   if (cells.length > 1) cells.pop();
   const columns = cells.map((cell) => ({ name: cell.replace(/^"(.*)"$/, '$1').replaceAll('""', '"'), type: 'VARCHAR' }));
   return { ...common, form: recogniseTable(common.file, columns), format: 'csv', columns };
@@ -190,7 +193,9 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
   }
 }
 
-/** Forms of tables, and the columns that each form requires. A table has the first form whose columns it has. */
+/**
+ * Forms of tables, and the columns that each form requires. A table has the first form of which no column is missing.
+ */
 const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['flat', 'a flat activity table', ACTIVITY_FIELDS],
   ['node-ledger', 'ledger rows from a node', NODE_LEDGER_FIELDS],
@@ -198,7 +203,7 @@ const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['runes', 'a runes table', RUNE_FIELDS],
 ];
 
-/** Forms of Parquet files that only pulls write, so their columns and types are exactly these. */
+/** Forms of Parquet files that only pulls write. A file must have exactly these columns and types. */
 const START_FORMS: readonly [StartForm, readonly Field[]][] = [
   ['start-outputs', START_OUTPUT_FIELDS],
   ['start-runes', START_RUNE_FIELDS],

@@ -1,4 +1,6 @@
-/** Explains why one record is invalid, with the zod schemas of the contract. */
+/**
+ * Explains why a record is invalid. Checks the record again with the zod schemas of the contract, which give reasons.
+ */
 import type { z } from 'zod';
 import { RULES } from '../contract/fields.ts';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';
@@ -11,7 +13,7 @@ type Cells = Readonly<Record<string, unknown>>;
 /** Returns a message for each rule that a record breaks. `where` locates the record: `input/a.ndjson line 3`. */
 export function recordFaults(source: RawSource, where: string, row: Cells): string[] {
   const { value, issues } = source.unit === 'row' ? checkCells(source, row) : checkJson(source, row);
-  // The SQL check and the schemas disagree, which is a bug. The record is still rejected.
+  // The SQL check found an error, but the schemas do not, which is a bug. The record is still rejected.
   if (issues.length === 0) return [`${where}: the record was rejected by the SQL check; please report this bug`];
   return issues.map(({ path, message }) => {
     const found = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
@@ -54,8 +56,8 @@ function checkJson(source: RawSource, row: Cells): Checked {
     else (value[head] as Record<string, unknown>)[tail] = parsed;
     if (field.kind !== 'integer' || textRule('integer').safeParse(cell).success) continue;
     const isWhole = Number.isSafeInteger(parsed) && Number(parsed) >= 0;
-    // JSON.parse turns 1.0 into 1, so the schema does not see the fraction. The schema does not check `total` and
-    // `offset` of a response either.
+    // The schema does not see these errors: JSON.parse turns 1.0 into 1, and the schema has no `total` and `offset`,
+    // which are fields of a response.
     if (isWhole) issues.push({ path: field.path.split('.'), message: 'must be written as a plain integer, without fraction or exponent' });
     else if (field.column.startsWith('page_')) issues.push({ path: [field.path], message: RULES.integer.rule });
   }

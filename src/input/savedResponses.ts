@@ -1,10 +1,10 @@
 /**
  * Assembles lists from saved responses. The pages of a list may be in several files, in any order, and may overlap.
  *
- * A response does not contain its request, so the list of a page is inferred. A page with records of several
- * transactions belongs to a block's list. If all pages have one transaction each, they belong to transactions' lists,
- * provided that each of these lists is complete. Otherwise they belong to a block's list. A list with fewer records
- * than its total is rejected.
+ * A response does not contain its request, so the list of a page is inferred from the pages with the same block hash
+ * and total. If one of these pages has records of several transactions, all of them belong to the block's list. If each
+ * page has records of a single transaction, they belong to lists of transactions, provided that these lists are
+ * complete. Otherwise they belong to the block's list. A list with fewer records than its total is rejected.
  */
 import { int, joinedText, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
@@ -12,7 +12,10 @@ import { canonicalSelect, RECORDS, type Records, SERVED_COLUMNS } from './canoni
 import { Report } from './inputFindings.ts';
 import type { RawSource } from './rawSource.ts';
 
-/** Returns the records of affected blocks, and notices. Throws an InputError for incomplete or contradictory lists. */
+/**
+ * Returns the records of affected blocks, and notices about repeated or possibly missing records. Throws an InputError
+ * for incomplete or contradictory lists.
+ */
 export async function assembleSavedResponses(
   sources: readonly RawSource[],
   affected: TableWith<'block_height'>,
@@ -21,7 +24,8 @@ export async function assembleSavedResponses(
   const names = new Map(sources.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const place = ['page', 'page_total::BIGINT AS total', 'page_offset::BIGINT + item - 1 AS position'];
   const all = sources.map((source) => canonicalSelect(source, place)).join(' UNION ALL ');
-  // Skips other blocks of an unchanged file, because they may have further pages in files that were not read.
+  // Skips blocks that are not affected. Some of their pages may be in files that were not read, so their lists would
+  // look incomplete.
   await store.run(
     `CREATE OR REPLACE TEMP TABLE saved AS SELECT * FROM (${all}) WHERE block_height IN (SELECT block_height FROM ${affected})`,
   );
@@ -86,7 +90,7 @@ export async function assembleSavedResponses(
   }
   report.throwIfAny((count) => `${count} list(s) of saved responses contradict each other`);
 
-  // A block's list already has every record of the lists of its transactions.
+  // If a block's own list was saved, skips the lists of its transactions, whose records the block's list also has.
   const records = await store.table(
     'canonical',
     RECORDS,

@@ -1,4 +1,4 @@
-/** Errors of files that cannot be read: bad input, or a machine without free memory or file handles. */
+/** Errors for files that cannot be read: an InputError, or a BuildError if the machine lacks memory or file handles. */
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
 
 const MACHINE: Readonly<Record<string, string>> = {
@@ -7,7 +7,7 @@ const MACHINE: Readonly<Record<string, string>> = {
   ENOMEM: 'This machine has no memory left. Build again when it is less busy.',
 };
 
-/** Returns the error to throw after a system error while reading the file `name`. */
+/** Converts a system error while reading the file `name` to the error to throw. */
 export function unreadable(name: string, error: unknown): CliError {
   const message = `${name} cannot be read: ${messageOf(error)}`;
   const advice = MACHINE[codeOf(error) ?? ''];

@@ -1,11 +1,12 @@
 /**
- * Unpacks zstd in bounded memory, and checks the lengths and checksums that fzstd ignores. fzstd gets one block at a
- * time, because it returns output only after it has unpacked its complete input. A few kB may unpack to gigabytes.
+ * Unpacks zstd in bounded memory, and checks the lengths and checksums that fzstd ignores. fzstd returns output only
+ * after it has unpacked everything that it was given, and a few kB may unpack to gigabytes. So this module passes one
+ * block at a time to fzstd.
  */
 import { Decompress } from 'fzstd';
 import xxhash from 'xxhash-wasm';
 
-/** Bytes of the largest window. The zstd command has the same limit unless `--long` raises it. */
+/** Maximum size of a window in bytes. The zstd command has the same limit, unless `--long` raises it. */
 const LARGEST_WINDOW = 128 * 1024 * 1024;
 const LARGEST_BLOCK = 128 * 1024;
 const FRAME = 0xfd2fb528;
@@ -48,8 +49,9 @@ export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator
 }
 
 /**
- * Reads a frame's header (RFC 8878, section 3.1.1.1). `content` is the size of the unpacked content, if the header has
- * it. In `bytes`, the checksum flag is cleared, because fzstd gets no checksum and would wait for it.
+ * Reads a frame's header (RFC 8878, section 3.1.1.1). `content` is the size of the unpacked content in bytes; undefined
+ * if the header does not have the size. `bytes` is the header for fzstd. Its checksum flag is cleared, because fzstd
+ * does not get the checksum and would wait for it.
  */
 async function readHeader(input: ByteReader) {
   const descriptor = await input.take(1);

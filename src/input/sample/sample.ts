@@ -1,9 +1,9 @@
 /**
  * The sample: rows in the form of a pull from a node (docs/rows.md), with a complete history.
  *
- * Block 840,000 is real: three of the first runes on Bitcoin. All other blocks are made up from a fixed seed, so that
- * every run on every machine gives the same bytes. They spend only outputs that the sample made, and every transaction
- * conserves each rune.
+ * Block 840,000 is real, and has three of the first runes on Bitcoin. All other blocks are invented. Their random
+ * numbers have a fixed seed, so that every run on every machine gives the same bytes. Invented transactions spend only
+ * outputs of the sample, and conserve the total amount of each rune.
  */
 import { createHash } from 'node:crypto';
 import { FIRST_INVENTED, INVENTED_HASH_START } from './sampleMarks.ts';
@@ -12,7 +12,9 @@ import { FIRST_INVENTED, INVENTED_HASH_START } from './sampleMarks.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(`rune-activity-mirror sample 1/${text}`).digest('hex');
 
-/** Returns the mulberry32 generator. Its numbers from 0 (inclusive) to 1 (exclusive) are always the same for a seed. */
+/**
+ * Returns a mulberry32 generator of numbers from 0 (inclusive) to 1 (exclusive). A seed always gives the same numbers.
+ */
 function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {
@@ -24,7 +26,7 @@ function mulberry32(seed: number): () => number {
 }
 
 const random = mulberry32(0x72756e65);
-/** Another generator for the positions of transactions, so that other events do not change tx ids. */
+/** A generator of its own for the positions of transactions, so that a change of the events changes no tx id. */
 const randomPlace = mulberry32(0x9dcc59e8);
 
 const within = (from: number, to: number, draw: () => number): number => from + Math.floor(draw() * (to - from + 1));
@@ -38,7 +40,7 @@ function newAddress(): string {
 
 const wallets = Array.from({ length: 40 }, newAddress);
 
-/** Returns a new address, or one of 40 that receive runes again and again. */
+/** Returns a new address or, in half of the calls, one of 40 addresses that receive runes repeatedly. */
 const someAddress = (): string => (random() < 0.5 ? (wallets[between(0, wallets.length - 1)] ?? '') : newAddress());
 
 // --- Invented runes --------------------------------------------------------------------------------------------------
@@ -47,13 +49,13 @@ const MAX = 2n ** 128n - 1n;
 
 interface Rune {
   readonly spaced: string;
-  /** Number of a real rune. Invented runes are numbered from 9000000 on, which no real rune has. */
+  /** Number of a real rune. Invented runes have numbers from 9000000 on, which no real rune has. */
   readonly number?: number;
   readonly turbo?: true;
   readonly divisibility: number;
   readonly premine?: bigint;
   readonly symbol?: string;
-  /** Amount per mint, and allowed number of mints. */
+  /** Amount per mint in smallest units, and maximum number of mints. */
   readonly terms?: readonly [amount: bigint, cap: bigint | number];
   /** Heights between which mints are allowed, absolute or counted from the etching. */
   readonly heights?: readonly [start: number | undefined, end: number];
@@ -79,7 +81,7 @@ const DELTA: Rune = {
   terms: [10n ** 18n, 1_000],
   offsets: [0, 52_560],
 };
-/** CHARLIE can no longer be minted, DELTA for a year of blocks. Edge cases of ECHO: no premine, so that the etching has one record; a single mint of the largest amount; 38 decimals. */
+/** Edge cases: no premine, so that the etching has one record; a single mint of the largest amount; 38 decimals. */
 const ECHO: Rune = { spaced: 'SYNTHETIC•ECHO', divisibility: 38, symbol: '¤', terms: [MAX, 1] };
 const MAIN = [ALPHA, BRAVO, CHARLIE, DELTA, ECHO];
 /** Runes without a symbol. There are 22 of them, so that the etchings of a block need more than one page of 20. */
@@ -115,7 +117,7 @@ interface Output {
 /** Unspent outputs of invented transactions, oldest first. */
 const unspent: Output[] = [];
 
-/** Removes and returns an output with an address that matches; undefined if there is none. */
+/** Removes and returns a random unspent output that matches and has an address; undefined if there is none. */
 function take(matches: (output: Output) => boolean): Output | undefined {
   const found = unspent.filter((output) => output.address !== undefined && matches(output));
   const output = found[between(0, found.length - 1)];
@@ -123,7 +125,7 @@ function take(matches: (output: Output) => boolean): Output | undefined {
   return output;
 }
 
-/** Returns the events of an etching: 1 event, or 2 with a premine. */
+/** Returns an etching: one event, or two if the rune has a premine. */
 function etch(rune: Rune, address?: string, output = 1): Transaction {
   const { premine: amount } = rune;
   const etching: Event = { rune, operation: 'etching' };
@@ -131,14 +133,14 @@ function etch(rune: Rune, address?: string, output = 1): Transaction {
   return { events: [etching, { rune, operation: 'receive', amount, output, address: address ?? someAddress() }], spent: [] };
 }
 
-/** Returns 2 events: the mint, and its receiver. */
+/** Returns a mint of two events: the mint, and the receipt of its amount. */
 function mint(rune: Rune): Transaction {
   const amount = rune.terms?.[0] ?? 0n;
   const receive: Event = { rune, operation: 'receive', amount, output: 1, address: someAddress() };
   return { events: [{ rune, operation: 'mint', amount }, receive], spent: [] };
 }
 
-/** Burns a whole output that is not among the largest. */
+/** Burns the complete amount of an output that has less than 1 % of its rune's premine. */
 function burn(): Transaction {
   const output = take(({ rune, amount }) => amount * 100n < (rune.premine ?? MAX));
   if (output === undefined) throw new Error('no output can be burned');
@@ -159,8 +161,8 @@ function parts(amount: bigint, count: number): bigint[] {
 }
 
 /**
- * Returns transfers of up to three runes to so many outputs: for each output, one receive and then one send per sender.
- * Some receivers have no address.
+ * Returns a transaction that transfers up to three runes to `outputs` outputs. For each output, its events are one
+ * receive and then one send per sender. Some receivers have no address.
  */
 function move(outputs: number, senders = 1): Transaction {
   const isLarge = ({ amount }: Output) => amount >= BigInt(4 * outputs);
@@ -188,13 +190,13 @@ function move(outputs: number, senders = 1): Transaction {
   return { events, spent };
 }
 
-/** Joins the events of two transactions to those of one. */
+/** Joins two transactions into one. */
 const both = (one: Transaction, other: Transaction): Transaction => ({
   events: [...one.events, ...other.events],
   spent: [...one.spent, ...other.spent],
 });
 
-/** Makes a transaction when its turn comes, because it spends outputs of earlier ones. */
+/** Makes a transaction. Call makers in chain order, because a transaction spends outputs of earlier transactions. */
 type Maker = () => Transaction;
 const times = (count: number, make: (i: number) => Transaction): Maker[] => Array.from({ length: count }, (_, i) => () => make(i));
 const mints = (count: number): Maker[] => times(count, (i) => mint([BRAVO, CHARLIE, DELTA][i % 3] ?? BRAVO));
@@ -207,7 +209,7 @@ const BLOCK_840000 = {
   timestamp: 1_713_571_767,
 };
 
-/** Rune 0, which no transaction etched. Mints of it are not in the sample. */
+/** Rune number 0, which no transaction etched. The sample has no mints of this rune. */
 const UNCOMMON_GOODS: Rune = {
   spaced: 'UNCOMMON•GOODS',
   number: 0,
@@ -218,7 +220,7 @@ const UNCOMMON_GOODS: Rune = {
   turbo: true,
 };
 
-/** Two etchings with their premines. The real block has more. */
+/** Returns two etchings with their premines. The real block has more transactions. */
 function firstEtchings(): Transfers[] {
   const fehu: Rune = {
     spaced: 'Z•Z•Z•Z•Z•FEHU•Z•Z•Z•Z•Z',
@@ -246,7 +248,10 @@ function firstEtchings(): Transfers[] {
 
 // --- Invented blocks -------------------------------------------------------------------------------------------------
 
-/** Transactions of each height. Record counts are near the page sizes 20 and 60, where errors are most likely. */
+/**
+ * Transactions of each block. A comment gives the height of the block and its number of records. Most numbers are near
+ * the page sizes 20 and 60, where errors are most likely.
+ */
 const BLOCKS: readonly (readonly Maker[])[] = [
   /* 2000001:  20 */ [...[ALPHA, BRAVO, CHARLIE, DELTA].map((rune) => () => etch(rune)), ...mints(6)],
   /* 2000002:   1 */ [() => etch(ECHO)],
@@ -265,7 +270,7 @@ const FIRST_NUMBER = 9_000_000;
 type Cell = string | number | bigint | undefined;
 type Row = Record<string, Cell>;
 
-/** Formats CSV like PostgreSQL's `\copy ... csv header`: NULL is an empty field, an empty string is `""`. */
+/** Formats rows as CSV like PostgreSQL's `\copy ... csv header`: NULL is an empty field, and an empty text is `""`. */
 function csv(rows: readonly Row[]): string {
   const field = (value: Cell): string => {
     if (value === undefined) return '';
@@ -289,7 +294,7 @@ interface Block {
   readonly transactions: readonly Transfers[];
 }
 
-/** Returns all blocks, ascending. Invented blocks follow the real block in time, one every ten minutes. */
+/** Returns all blocks by ascending height. Timestamps of invented blocks follow the real block's, ten minutes apart. */
 function allBlocks(): Block[] {
   const invented = BLOCKS.map((makers, i): Block => {
     const height = FIRST_INVENTED + i;
@@ -311,7 +316,9 @@ function allBlocks(): Block[] {
   return [{ ...BLOCK_840000, transactions: firstEtchings() }, ...invented];
 }
 
-/** Returns both tables as CSV. Rows are in chain order, columns in the order of the indexer's tables. */
+/**
+ * Returns the ledger and the runes as CSV. Rows are in chain order, and columns in the order of the indexer's tables.
+ */
 export function sampleTables(): { readonly ledger: string; readonly runes: string } {
   const ids = new Map<Rune, string>();
   const ledger: Row[] = [];
