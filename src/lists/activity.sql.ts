@@ -1,6 +1,6 @@
 /**
- * Writes the lists of activity of an archive (activity.ts). Each record of a list is a row. New rows come from the
- * listed records (engine/archive/listedRecords.ts), and are merged with the lists of reused levels.
+ * Writes the lists of activity of an archive (activity.ts). A record has a row for each list that it is in. These rows
+ * are made from the listed records (engine/archive/listedRecords.ts), and merged with the lists of reused levels.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { headEntries, LISTED, POINTERS_PER_BLOCK, type Pointer } from './activit
 
 interface ActivityForm extends RowsForm {
   readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce' | 'keptRecords'>;
-  /** Largest size of a file, in bytes. */
+  /** Maximum size of a file, in bytes. */
   readonly objectSize: number;
 }
 
@@ -77,7 +77,8 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Tabl
     const position = pointers.total;
     for (let below = parts.length; below >= 0; below -= 1) {
       const last = parts[below - 1]?.last ?? -1;
-      // The rows of a list descend by height. These rows are of blocks above the reused level.
+      // The rows of a list descend by height. First adds the rows of blocks above the reused level `below - 1`, and
+      // then the pointers of that level.
       while (rows.at(UPPER) === upper && rows.at(LOWER) === lower && rows.at(HEIGHT) > last) {
         pointers.add(rows.at(POSITION), rows.at(LENGTH), rows.at(IN_PAGE));
         const waiting = rows.next();
@@ -95,7 +96,10 @@ class OldLists {
   readonly #pointers: Cursor<Pointer>;
   /** The highest block of the level. */
   readonly last: number;
-  /** Size of the new level's pages below the old level, in bytes. Added to the positions of old pointers. */
+  /**
+   * Size in bytes of the pages that are in the new level and below the old level. Positions count bytes from the first
+   * page of a level, so this size is added to the positions of old pointers.
+   */
   readonly #shift: number;
   #position = 0;
 
@@ -112,7 +116,7 @@ class OldLists {
     return this.#entries.current;
   }
 
-  /** Copies the pointers of a list, if the level has it. */
+  /** Copies the pointers of the list with this key, if the level has the list. */
   async copy(upper: number, lower: number, to: PointerWriter): Promise<void> {
     for (; this.entry?.key === upper && this.entry.height === lower; this.#entries.next()) {
       const { first, count } = this.entry;
@@ -134,7 +138,9 @@ class OldLists {
   }
 }
 
-/** Returns the SQL expression of a list's text. `text` comes from LISTED, with names of columns in place of values. */
+/**
+ * Returns the SQL expression of a list's text. `text` is a text of LISTED that has names of columns instead of values.
+ */
 function textOf(text: string): string {
   const columns = ['rune_id', 'address'];
   return text
@@ -192,7 +198,7 @@ class ActivityRows {
     return this.#columns[column]?.[this.#row] ?? -1;
   }
 
-  /** Moves to the next row. Returns a promise if the row has to be read first. */
+  /** Moves to the next row. Returns a promise if the row must be read from the store first. */
   next(): Promise<void> | void {
     this.#row += 1;
     if (!this.isAtRow) return this.#nextChunk();
@@ -212,7 +218,7 @@ class ActivityRows {
 /** Memory that DuckDB needs to sort a pointer, in bytes: about twice the size of its columns. */
 const SORTED_BYTES = 128;
 
-/** Yields the rows of a level in chunks. Sorts them in several ranges of keys if memory is short. */
+/** Yields the rows of a level in chunks. Divides the keys into ranges and sorts them one by one if memory is short. */
 async function* chunksOf(
   { first, last }: LevelRange,
   { blocks, records, limits, scratch }: RowsForm,
@@ -220,7 +226,8 @@ async function* chunksOf(
 ): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const page = 'block_height, record, page_offset, page_bytes, in_page';
-  // Hashes each rune and each address once. Most pairs have few records, so finding equal pairs would take as long.
+  // Hashes each rune and each address only once. Hashes a pair of both for every record, because most pairs have few
+  // records, so finding equal pairs would take as long as hashing them again.
   const hashed = (column: 'rune_id' | 'address', text: string) => `SELECT upper, lower, ${page} FROM ${records} JOIN (
       SELECT ${column}, ${keyOf(text)} FROM (SELECT DISTINCT ${column} FROM ${records} WHERE ${isIn})) USING (${column}) WHERE ${isIn}`;
   const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),
@@ -253,7 +260,7 @@ async function* chunksOf(
   rmSync(folder, { recursive: true });
 }
 
-/** Yields the rows of a query by ascending key, and the newest record of a list first. */
+/** Yields the rows of a query by ascending key. The rows of a list begin with the newest record. */
 async function* sorted(keyed: string, store: Store): AsyncGenerator<readonly Float64Array[]> {
   const columns = COLUMNS.map((name) => `${name}::DOUBLE`).join(', ');
   for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM (${keyed}) ORDER BY upper, lower, height DESC, record)`))

@@ -1,21 +1,21 @@
 /**
- * Lists of activity by rune, by address, and by both. A list is a sequence of pointers to records in the pages of
- * segments, newest record first.
+ * Lists of activity by rune, by address, and by a rune and an address. A list is a sequence of pointers to records in
+ * the pages of segments, newest record first.
  *
  * Each level (format/levels.ts) has two tables. The **pointers** are grouped by list. The **heads** are a sorted table
- * (format/sortedTable.ts): an entry has the position of a list in the pointers, and the list's number of records. A
- * list continues in the level below. So its total is the sum of its heads, and a reader can compute which pointers it
- * needs.
+ * (format/sortedTable.ts): an entry has the position of a list in the pointers, and the list's number of records in the
+ * level. A list continues in the level below. So its total is the sum of these numbers, from which a reader also
+ * computes which pointers of which level a window needs.
  *
- * The key of a list has 72 bits, because 48 bits would be too few for all pairs of a rune and an address. An entry of
- * the heads has the first 48 bits as `key` and the other 24 as `height`.
+ * The key of a list has 72 bits, because there are so many pairs of a rune and an address that 48 bits would be too few
+ * to tell them apart. An entry of the heads has the first 48 bits as `key` and the other 24 as `height`.
  *
  * The pointers are in blocks of 4,096 bytes: 341 pointers and their CRC-32. A pointer has the position of a page (5
- * bytes), the length of the page (4), and the index of the record in the page (3), all big-endian. A position counts
- * the bytes of pages from the level's first block on, by ascending height. So pointers do not depend on the cut into
- * segments or on other levels, and a reader needs no directory.
+ * bytes), the length of the page (4), and the index of the record in the page (3), all big-endian. A position is the
+ * number of bytes of pages between the beginning of the level's first block and the page, by ascending height. So
+ * pointers do not change when segments or other levels change, and a reader needs no directory of a segment.
  *
- * A window takes three rounds of reads: heads, pointers, pages.
+ * To read a window, a reader needs three rounds of requests: heads, pointers, pages.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -32,14 +32,14 @@ import type { Window } from '../pages/parseQuery.ts';
 import { isNamed } from './etchings.ts';
 import { lookUpName } from './nameTable.ts';
 
-/** The text of each kind of list. The SHA-256 of the text begins with the list's key. */
+/** Texts that identify the lists of each kind. The key of a list is the first 72 bits of the SHA-256 of its text. */
 export const LISTED = {
   rune: (id: string) => `r:${id}`,
   address: (address: string) => `a:${address}`,
   both: (id: string, address: string) => `p:${id}:${address}`,
 } as const;
 
-/** A key of 72 bits: the first 48 as `upper`, the last 24 as `lower`. */
+/** A key of 72 bits: `upper` is the first 48 bits, and `lower` the last 24. */
 export interface ListKey {
   readonly upper: number;
   readonly lower: number;
@@ -69,7 +69,11 @@ export function headEntries({ upper, lower }: ListKey, { position, count }: List
   return entries;
 }
 
-/** Joins the entries of a list into one head; undefined without any. All `entries` share the key's first 48 bits. */
+/**
+ * Finds the entries of a list among `entries`, which have the same first 48 bits of the key, and joins them into one
+ * head. Returns undefined if the list has no entry. Throws an ArchiveError if entries of the list do not follow each
+ * other.
+ */
 export function headOf(entries: readonly TableEntry[], { lower }: ListKey): ListHead | undefined {
   let head: ListHead | undefined;
   for (const { height, first, count } of entries) {
@@ -82,7 +86,7 @@ export function headOf(entries: readonly TableEntry[], { lower }: ListKey): List
 
 /** The page of a record, and the record's index in the page. */
 export interface Pointer {
-  /** Position of the page, in bytes from the level's first page on. */
+  /** Number of bytes between the beginning of the level's first page and this page. */
   readonly position: number;
   /** Size of the page in bytes. */
   readonly length: number;
@@ -110,7 +114,7 @@ export function writePointer(view: DataView, at: number, position: number, lengt
   view.setUint8(at + 11, record & 0xff);
 }
 
-/** A list of an archive: its part in each level that has one, the newest level first. */
+/** A list of an archive: its parts in the levels that have records of it, the newest level first. */
 interface FoundList {
   readonly total: number;
   readonly parts: readonly { readonly level: ActivityLevel; readonly head: ListHead }[];
@@ -122,7 +126,10 @@ interface RecordInPage {
   readonly record: number;
 }
 
-/** Finds a list by its text (LISTED). An unknown list has no parts. Rejects if the archive has no lists of activity. */
+/**
+ * Finds a list by its text (LISTED). An unknown list has no parts. Rejects with an ArchiveError for damaged files, and
+ * if the archive has no lists of activity.
+ */
 export async function findList(archive: Archive, text: string): Promise<FoundList> {
   const key = listKeyOf(text);
   const { activity } = archive.root.lists ?? {};
@@ -148,7 +155,10 @@ async function readRecords(archive: Archive, { parts }: FoundList, from: number,
   return pointers.map(({ position, record }) => ({ page: pages.get(position) ?? '', record }));
 }
 
-/** Reads the pointers `from` to `to - 1` of a level. Returned positions count bytes from the archive's first page. */
+/**
+ * Reads the pointers `from` to `to - 1` of a level. Converts their positions to numbers of bytes from the archive's
+ * first page on.
+ */
 async function readPointers(archive: Archive, { begin, pointers }: ActivityLevel, from: number, to: number): Promise<Pointer[]> {
   const first = Math.floor(from / POINTERS_PER_BLOCK);
   const blocks = await archive.tableBlocks(pointers, first, Math.ceil(to / POINTERS_PER_BLOCK), POINTERS_PER_BLOCK);
@@ -187,7 +197,7 @@ async function readPages(archive: Archive, pointers: readonly Pointer[]): Promis
 
 const knownBegins = new WeakMap<Root, Float64Array>();
 
-/** Returns for each segment the position of its first page: the bytes of all pages in earlier segments. */
+/** Returns the position of each segment's first page, which is the number of bytes of all pages in earlier segments. */
 function beginsOf(root: Root): Float64Array {
   const known = knownBegins.get(root);
   if (known !== undefined) return known;
@@ -207,7 +217,7 @@ interface Subject {
   readonly address: string | undefined;
 }
 
-/** Returns the response body. Omits the key `rune` from the records of a rune's list. */
+/** Returns the response body. Omits the key `rune` of records if the request names a rune. */
 export async function answerActivity({ rune, address }: FurtherRequest, window: Window, archive: Archive): Promise<string> {
   const { offset, limit } = window;
   const isName = rune !== undefined && !rune.includes(':');
@@ -215,7 +225,8 @@ export async function answerActivity({ rune, address }: FurtherRequest, window: 
   for (const id of ids) {
     const subject: Subject = { rune: id, address };
     const list = await findList(archive, textOf(subject));
-    // Reads the last record for a window past the end, because only a record shows whether the rune has this name.
+    // The rune may have another name with the same key, and only its records tell its name. So for a window past the
+    // end, reads the last record.
     const from = isName ? Math.min(offset, Math.max(list.total - 1, 0)) : offset;
     const records = await recordsIn(list, from, Math.min(offset + limit, list.total), subject, archive);
     if (isName && !records.some((record) => isNamed((JSON.parse(record) as Parsed).rune, rune))) continue;
@@ -249,7 +260,8 @@ interface Parsed {
 function isOf({ rune, address }: Subject, record: string): boolean {
   const found = JSON.parse(record) as Parsed;
   if (rune !== undefined && found.rune.id !== rune) return false;
-  // A host may decode each byte of a page as one character (pages/fileAccess.ts).
+  // A host may decode each byte of a page as one character (pages/fileAccess.ts), so compares with such an address,
+  // too.
   return address === undefined || found.address === address || found.address === byteByByte(address);
 }
 

@@ -1,4 +1,4 @@
-/** Answers requests for lists of an archive. A module of its own, because the client loads it only on demand. */
+/** Answers requests for lists of an archive. This is a separate module, so that the client can load it on demand. */
 import type { AnswerFromLists } from '../pages/listEndpoints.ts';
 import { answerActivity } from './activity.ts';
 import { answerBalances } from './balances.ts';

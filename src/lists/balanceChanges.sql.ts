@@ -1,16 +1,16 @@
 /**
  * SQL that adds amounts in smallest units. No integer type of DuckDB can add amounts of 39 digits. So a sum has two
- * parts: `upper` counts 10^18, and `lower` has the rest.
+ * parts: the sum is `upper` times 10^18 plus `lower`.
  */
 import type { TableWith } from '../duckdb/table.ts';
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 
-/** Digits of the largest amount, 2^128 - 1. */
+/** Number of digits of the largest amount, 2^128 - 1. */
 const MOST_DIGITS = 39;
 
 /**
- * Returns the SQL expression of an amount's smallest units, in decimal digits. Only wrong data has amounts with more
- * decimals than their rune, which are cut off, or amounts with too many digits, which become 0.
+ * Returns the SQL expression that converts an amount to smallest units, in decimal digits. Cuts off decimals beyond the
+ * rune's divisibility, and returns 0 for an amount with too many digits. Only wrong data has such amounts.
  */
 export function unitsOf(amount: string, divisibility: string): string {
   const whole = `ltrim(split_part(${amount}, '.', 1), '0')`;
@@ -18,7 +18,7 @@ export function unitsOf(amount: string, divisibility: string): string {
   return `CASE WHEN strlen(${whole}) + ${divisibility} <= ${MOST_DIGITS} THEN '0' || ${digits} ELSE '0' END`;
 }
 
-/** Returns SQL that sums units as columns `lower` and `upper`. `units` has decimal digits, and `sign` is 1 or -1. */
+/** Returns SQL that sums `units`, which are decimal digits, into columns `lower` and `upper`. `sign` is 1 or -1. */
 export const sumsOf = (units: string, sign: string): string =>
   `coalesce(sum(${sign} * right(${units}, ${LOWER_DIGITS})::BIGINT), 0)::HUGEINT AS lower,
    coalesce(sum(CASE WHEN strlen(${units}) > ${LOWER_DIGITS} THEN ${sign} * left(${units}, -${LOWER_DIGITS})::HUGEINT END), 0)::HUGEINT AS upper`;
@@ -26,7 +26,7 @@ export const sumsOf = (units: string, sign: string): string =>
 /** Returns SQL that normalises a sum: both parts then have the same sign, and `lower` has at most 18 digits. */
 export function joinedParts(upper: string, lower: string): string {
   const base = 10n ** BigInt(LOWER_DIGITS);
-  // Dividing HUGEINTs is slow, and few sums need it.
+  // Dividing HUGEINTs is slow, so only divides if `lower` has more than 18 digits, which is rare.
   const ifLarge = (large: string, small: string) => `CASE WHEN abs(${lower}) >= ${base} THEN ${large} ELSE ${small} END`;
   const [u, l] = [`(${upper} + ${ifLarge(`${lower} // ${base}`, '0')})`, `(${ifLarge(`${lower} % ${base}`, lower)})`];
   const shift = `CASE WHEN ${u} > 0 AND ${l} < 0 THEN 1 WHEN ${u} < 0 AND ${l} > 0 THEN -1 ELSE 0 END`;
@@ -37,7 +37,7 @@ export function joinedParts(upper: string, lower: string): string {
 export const digitsOf = (upper: string, lower: string): string =>
   `CASE WHEN ${upper} = 0 THEN ${lower}::VARCHAR ELSE ${upper}::VARCHAR || lpad(abs(${lower})::VARCHAR, ${LOWER_DIGITS}, '0') END`;
 
-/** Records that change balances, and their runes. */
+/** Records that change balances, and the runes of these records. */
 export interface Changes {
   readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'operation' | 'amount'>;
   readonly runes: TableWith<'id' | 'block_height' | 'divisibility'>;
@@ -45,8 +45,8 @@ export interface Changes {
 
 /**
  * Returns SQL that selects the changes of balances in the blocks from `first` to `last`: id of the rune, address,
- * `upper`, `lower`. An address with records of a rune has a row, even if the sum is 0. Ignores records of a rune below
- * the block of its etching, which only wrong data has.
+ * `upper`, `lower`. Each address with records of a rune has a row, even if the sum is 0. Ignores records of a rune in
+ * blocks below its etching, which only wrong data has.
  */
 export const changesIn = (first: number, last: number, { records, runes }: Changes): string =>
   `SELECT id, address, ${joinedParts('upper', 'lower')} FROM (

@@ -1,6 +1,6 @@
 /**
- * Writes the balances of addresses and the holders of runes (balances.ts). Both are made from pairs: tables with a row
- * for each pair of an address and a rune whose balance is in a level.
+ * Writes the balances of addresses and the holders of runes (balances.ts). Both are made from tables of pairs. Such a
+ * table has a row for each address and rune with a balance in a level.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,8 +40,8 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
     writeTexts(form.writer(kind, plan), plan, unsorted, form.limits, store);
   let isSame = true;
   for (const plan of plans) {
-    // Only levels up to height `ranked` must have whole lists, so a level changes when `ranked` passes it. All levels
-    // above a changed level change, too.
+    // Levels up to height `ranked` must have complete lists, and higher levels may have marks instead. So a level
+    // changes when `ranked` moves past its last block. All levels above a changed level change, too.
     isSame &&= plan.isSame && plan.last <= ranked === plan.last <= wasRanked;
     const known = reusedLevels(plan, before?.addresses);
     let level: KnownLevel = { addresses: known[0], holders: reusedLevels(plan, before?.holders)[0] };
@@ -61,7 +61,7 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   return { addresses, holders, ...(unbalanced === undefined ? {} : { unbalanced }) };
 }
 
-/** Finds runes with a balance below zero after the highest block. */
+/** Finds runes that have balances below zero after the highest block. Undefined without such runes. */
 async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowForm, store: Store): Promise<Unbalanced | undefined> {
   const sums = new Map<number, number>();
   for (const { belowZero = [] } of levels) for (const [ordinal, change] of belowZero) sums.set(ordinal, (sums.get(ordinal) ?? 0) + change);
@@ -72,46 +72,47 @@ async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowF
   return { runes: rows.map(({ id }) => id), more: all.length - rows.length };
 }
 
-/** Tables and settings from which the rows of balances are made. */
+/** Tables and settings for making the rows of balances. */
 interface RowForm extends Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>, Changes {
   readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
   readonly etchings: TableWith<'ordinal' | 'id'>;
 }
 
-/** Levels of the last build for a range of heights; undefined for a kind without documents. */
+/** Levels of the last build with the same range of heights. A kind without documents in the level is undefined. */
 interface KnownLevel {
   readonly addresses: DocumentLevel | undefined;
   readonly holders: HolderLevel | undefined;
 }
 
 /**
- * Returns the SQL expression of a JSON list without the closing bracket. BALANCE is the beginning of an address's
- * entry, and HEAD the first value of a rune's document.
+ * Returns the SQL expression of a JSON list without its closing bracket, so that more items can follow. BALANCE begins
+ * an entry of an address, and HEAD begins the first value of a rune's document.
  */
 const listStart = (...columns: readonly string[]): string =>
   `left(to_json([${columns.map((column) => `to_json(${column})`).join(', ')}])::VARCHAR, -1)`;
 const BALANCE = listStart('ordinal', 'id', 'number', 'name', 'spaced_name', 'divisibility');
 const HEAD = listStart('id', 'number', 'name', 'divisibility');
 
-/** SQL expression of the end of an entry: the balance after the level and, unless 0, the balance before the level. */
+/** SQL expression of the end of an entry: the balance after the level and, if it is not 0, the balance before it. */
 const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || before || '"]' END`;
 
 /** Columns of tables of pairs. `units` is the balance after the level, and `before` the balance before it. */
 const PAIRS = '(level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)';
 
-/** Returns the SQL expression of a number with 8 digits, as in keys. */
+/** Returns the SQL expression that pads a number to 8 digits, as in keys of documents. */
 const padded = (number: string): string => `lpad((${number})::VARCHAR, ${runeKey(0).length}, '0')`;
 
-/** SQL conditions of units above and below zero. As texts, only numbers above zero sort after '0'. */
+/** SQL conditions for units above and below zero. Units are texts, of which only those above zero sort after '0'. */
 const isAbove = (units: string): string => `(${units} > '0')`;
 const isBelow = (units: string): string => `starts_with(${units}, '-')`;
 
 /**
- * Returns SQL that selects the newest or the oldest row of each pair in `rows`. It has a join, because DuckDB can join
- * more rows than fit into memory, but cannot aggregate so many texts.
+ * Returns SQL that selects the newest or the oldest row of each pair in `rows`. The SQL joins instead of aggregating,
+ * because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
  */
 const extreme = (which: 'newest' | 'oldest', rows: string): string => {
-  // Leaves out the lowest level, which has the most rows, because it is newer than no other level.
+  // The lowest level is newer than no other level, so it cannot exclude a row. Omitting it saves time, because it has
+  // the most rows.
   const [others, compare] = which === 'newest' ? [`FROM (${rows}) WHERE level > 0`, '>'] : [rows, '<'];
   return `FROM (${rows}) AS r ANTI JOIN (${others}) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level ${compare} r.level`;
 };
@@ -138,7 +139,7 @@ class BalanceRows {
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
   }
 
-  /** Drops the tables, because they need memory. */
+  /** Drops the tables, to free their memory. */
   end(): Promise<void> {
     const tables = [
       'balance_runes',
@@ -163,8 +164,8 @@ class BalanceRows {
   }
 
   /**
-   * Adds a level with the pairs of reused levels and of listed records. `isRanked` is false for the newest levels,
-   * which are written again every few blocks.
+   * Adds a level with the pairs of reused levels and of listed records. `isRanked` is false for the newest levels.
+   * Builds write these levels again every few blocks, so they may have marks instead of long lists of holders.
    */
   async add(range: LevelRange, reused: readonly DocumentLevel[], isRanked: boolean): Promise<void> {
     const { listPage: page } = this.#form.limits;
@@ -198,7 +199,8 @@ class BalanceRows {
       this.#balancesBelow(() => this.#listedPairs()),
     );
     const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
-    // Reused levels have higher indexes than the levels below, and listed changes have the highest index.
+    // Reused levels have higher indexes than the levels below, and listed changes get the highest index. So `extreme`
+    // finds the newest balance of a pair.
     await this.#store.run(`INSERT INTO ${reused.length === 0 ? 'level_pairs' : 'pair_parts'}
       SELECT ${level + reused.length}, address, ordinal, ${digitsOf('upper', 'lower')}, before FROM (
         SELECT address, ordinal, coalesce(b.units, '0') AS before,
@@ -221,13 +223,13 @@ class BalanceRows {
       }
   }
 
-  /** Yields the entries of addresses in the levels below. */
+  /** Yields the entries of addresses in the kept levels below this level. */
   async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
     for (const { level, found } of this.#findBelow('addresses', ranges))
       for await (const document of found) yield { level, ...balancesIn(document) };
   }
 
-  /** Yields the keys of documents that may have a pair of `listed_changes`. */
+  /** Yields the keys of documents that may have the balance of a pair in `listed_changes`. */
   async *#listedPairs(): AsyncGenerator<KeyRange> {
     let last: string | undefined;
     for await (const [text, ordinal] of this.#rowsOf(
@@ -240,7 +242,10 @@ class BalanceRows {
     }
   }
 
-  /** Yields the balances of long runes in the levels below: a rune's newest whole list, and all entries above it. */
+  /**
+   * Yields the balances of runes with long lists in the levels below: all entries of the newest complete list, and all
+   * entries of the levels above that list.
+   */
   async *#holdersBelow(): AsyncGenerator<Loaded> {
     const done = new Set<string>();
     const sql = `SELECT ${padded('ordinal')} FROM long_runes ORDER BY ordinal`;
@@ -274,7 +279,9 @@ class BalanceRows {
     for await (const chunk of this.#store.stream(sql)) yield* chunk.getRows();
   }
 
-  /** Inserts entries into a table of pairs. `subject` is the column that the entries of a document share. */
+  /**
+   * Inserts entries into a table of pairs. `subject` is the column that has the same value for a document's entries.
+   */
   async #load(
     table: 'pair_parts' | 'pairs_below' | 'list_parts',
     subject: 'address' | 'ordinal',
@@ -296,8 +303,9 @@ class BalanceRows {
   }
 
   /**
-   * Marks runes with more entries in the level than a page has. Their list was longer than a page before the level, or
-   * is unknown because a level below has a mark.
+   * Marks each rune that needs a complete list in this level but does not get one. Such a rune has more than a page of
+   * entries in the level. Its list was longer than a page in the levels below, or is unknown because a level below
+   * marks the rune, too.
    */
   async #markRunes(): Promise<void> {
     const { listPage: page } = this.#form.limits;
@@ -326,13 +334,15 @@ class BalanceRows {
       await this.#store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
   }
 
-  /** Fills the table of the level's addresses with their keys, in the order of `column`. The rowid is the position. */
+  /** Fills the table of the level's addresses and their keys, sorted by `column`. The rowid gives the position. */
   #sortAddresses(column: 'key' | 'address'): Promise<void> {
     return this.#store.run(`CREATE OR REPLACE TEMP TABLE level_addresses AS SELECT address, url_encode(address) AS key
       FROM (SELECT DISTINCT address FROM level_pairs WHERE level = ${this.#level}) ORDER BY ${column}`);
   }
 
-  /** Adds the texts of the runes that the level's documents have. A new block has few of them. */
+  /**
+   * Adds the JSON of runes that the level's documents need. Adds no other runes, because a new block needs only few.
+   */
   #addRunes(): Promise<void> {
     const { etchings, runes } = this.#form;
     return this.#store.run(`INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
@@ -340,7 +350,7 @@ class BalanceRows {
       WHERE ordinal IN (SELECT ordinal FROM level_pairs UNION SELECT ordinal FROM list_parts) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
   }
 
-  /** Makes the whole lists of the level's long addresses or long runes. */
+  /** Makes the complete lists of addresses or runes whose lists in the level are longer than a page. */
   async #makeLists(subject: 'address' | 'ordinal', below: AsyncIterable<Loaded>): Promise<void> {
     const [long, addresses, rank, key, other, entry] =
       subject === 'address'
@@ -357,7 +367,9 @@ class BalanceRows {
       CREATE OR REPLACE TEMP TABLE list_starts AS SELECT rank, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY rank`);
   }
 
-  /** SQL that selects whole lists: the first entry of each page for the list's document, all entries for the pages. */
+  /**
+   * SQL that selects complete lists: the first entry of each page for a list's own document, all entries for its pages.
+   */
   get #lists(): string {
     const { listPage: page } = this.#form.limits;
     const placed = 'SELECT rank, key, w.rowid - start AS place, value FROM whole_lists AS w JOIN list_starts USING (rank)';
@@ -374,7 +386,7 @@ class BalanceRows {
       'address',
       this.#balancesBelow(() => this.#keyRanges(keys)),
     );
-    // Pairs of a long address have documents of their own, which come after the pages of its list.
+    // Pairs of an address with a complete list have documents of their own, which sort after the pages of the list.
     return inOrder(`
         SELECT rowid AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart('key')} AS text FROM level_addresses
         UNION ALL SELECT a.rowid, CASE WHEN l.address IS NULL THEN 0 ELSE ${MOST_PAGES} + ordinal END, ordinal,
@@ -401,7 +413,10 @@ class BalanceRows {
         UNION ALL ${this.#lists}`);
   }
 
-  /** Returns, for each rune, how many more of its balances are below zero after the level than before. Omits 0. */
+  /**
+   * Returns the change of each rune's number of balances below zero, from before the level to after it. Omits runes
+   * without a change.
+   */
   async belowZero(): Promise<(readonly [ordinal: number, change: number])[]> {
     const rows = await this.#store.rows(
       `SELECT ordinal, below_zero FROM level_runes WHERE level = ${this.#level} AND below_zero <> 0 ORDER BY ordinal`,
@@ -411,13 +426,15 @@ class BalanceRows {
   }
 }
 
-/** Position of the text with which a list's own document begins. */
+/** Value of `place` for the text that begins a list's own document. It sorts before the places of all entries. */
 const HEAD_PLACE = -2;
 
-/** More than the pages of any list. Keys have 8 digits for the number of a page. */
+/** A number above the index of every page: keys have 8 digits for the index. Documents with it sort after all pages. */
 const MOST_PAGES = 1e8;
 
-/** Return SQL expressions of a document's text (engine/archive/makeLevels.ts): its beginning, and a value. */
+/**
+ * Return the SQL expressions of a document's beginning, and of a value, for writeTexts (engine/archive/makeLevels.ts).
+ */
 const documentStart = (key: string): string => `chr(10) || ${key}`;
 const valueText = (value: string): string => `chr(9) || ${value}`;
 
@@ -435,7 +452,10 @@ interface Loaded {
   readonly entries: readonly string[];
 }
 
-/** Returns the address and entries of a document; none of a whole list, whose pairs have documents of their own. */
+/**
+ * Returns the address and the entries of a document. Returns no entries for the documents of a complete list, because
+ * its pairs also have documents of their own.
+ */
 function balancesIn({ key, values }: StoredDocument): Pick<Loaded, 'subject' | 'entries'> {
   const [address = ''] = key.split(' ');
   const hasEntries = key === address ? parseTotal(values[0] ?? '') === undefined : isPairKey(key);

@@ -1,22 +1,22 @@
 /**
  * Balances of addresses and holders of runes: two kinds of documents (format/documents.ts).
  *
- * An **entry** has the balance of an address in a rune: after the last block of a level, and before its first block. If
- * several levels have an entry for the pair, the newest level is right. In the order of the API, a change removes the
- * entry at the position of the old balance, and inserts it at the position of the new balance.
+ * An **entry** has the balance of a rune that an address holds: after the last block of a level, and before its first
+ * block. If several levels have an entry for the same address and rune, the entry of the newest level counts. A reader
+ * needs the old balance as well: it tells at which position of a lower level's list the entry has to be removed.
  *
  * **Balances** have a document for each address with records in the blocks of a level, with an entry for each rune. If
- * a document would have more entries than a page, the level has a document for each of these runes and the whole list
- * instead.
+ * a document would have more entries than a page, the level instead has a document for each of these runes, and the
+ * complete list of the address.
  *
  * **Holders** have a document for each rune whose balances changed in the level, with an entry for each address. If a
- * document would have more entries than a page, the level has the whole list instead. In the newest two levels, a rune
- * whose list was long before has only a mark, because its whole list would be written with every block. Answers then
- * have the list as of an older block.
+ * document would have more entries than a page, the level has the complete list instead. The newest two levels are an
+ * exception: a long list would be written with every block. If a rune's list was already long, its document there has
+ * only a mark, and answers have the list as of an older block.
  *
- * **A whole list** has all balances above zero after the last block of the level, in the order of the API. The document
- * of the key has the length of the list and the first entry of each page. Its pages are documents of their own. A
- * reader joins the newest whole list with the entries of the levels above, at most a page of entries for each level.
+ * **A complete list** has all balances above zero after the last block of the level, in the order of the API. Its own
+ * document has the length of the list and the first entry of each page. Its pages are documents of their own. A reader
+ * joins the newest complete list with the entries of the levels above, at most a page of entries for each level.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -33,8 +33,8 @@ import { lookUpName } from './nameTable.ts';
 import { type Entry, findWindow, type WholeList } from './rankedWindow.ts';
 
 /**
- * Returns the key of a document with one rune of an address. An address with a whole list has such documents. Their
- * keys sort after the keys of the list's pages.
+ * Returns the key of the document with the balance of one rune of an address. Only addresses with a complete list have
+ * such documents. The keys sort after the keys of the list's pages.
  */
 export const pairKey = (key: string, ordinal: number): string => `${key} r${runeKey(ordinal)}`;
 
@@ -63,7 +63,10 @@ function parseBalance(text: string): Balance {
 /** Returns the prefix of a rune's entry in the list of an address. */
 const balanceStart = (ordinal: number): string => `[${ordinal},`;
 
-/** Parses an address's first value: the length of its whole list, or undefined for an entry. Throws for other text. */
+/**
+ * Parses the first value of an address's document. Returns the length of the complete list, or undefined if the value
+ * is an entry. Throws for other text.
+ */
 export function parseTotal(text: string): number | undefined {
   const value = JSON.parse(text) as number | unknown[];
   return typeof value === 'number' ? value : undefined;
@@ -77,7 +80,7 @@ export interface HoldersHead {
   readonly divisibility: number;
   /** Number of holders after the level, minus the number before it. */
   readonly change: number;
-  /** Length of the whole list; null for a mark; undefined if the document has entries. */
+  /** Length of the complete list; null for a mark, which replaces the list; undefined if the document has entries. */
   readonly total: number | null | undefined;
 }
 
@@ -98,7 +101,9 @@ function parseHolder(text: string): Holder {
   return { other, units: BigInt(units), before: BigInt(before) };
 }
 
-/** Compares addresses by their UTF-8 bytes. `<` compares UTF-16 units, so it orders characters above U+FFFF wrongly. */
+/**
+ * Compares addresses by their UTF-8 bytes. `<` compares UTF-16 units, which sorts characters above U+FFFF differently.
+ */
 export function compareAddresses(a: string, b: string): number {
   for (let i = 0; i < a.length && i < b.length; i += 1) {
     if (a[i] === b[i]) continue;
@@ -111,7 +116,10 @@ export function compareAddresses(a: string, b: string): number {
 
 type Lists = ListTables & { readonly balances: BalanceTables };
 
-/** Returns the response body; undefined for an unknown holder, and a message if only older blocks tell about a holder. Rejects with an ArchiveError for damaged files. */
+/**
+ * Returns the response body; undefined for an unknown holder. Returns a reason if the mirror lacks older blocks that
+ * could tell whether the address was a holder. Rejects with an ArchiveError for damaged files.
+ */
 export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | Unanswerable | undefined> {
   const { lists } = archive.root;
   if (lists?.balances === undefined) throw new ArchiveError('the root of the archive has no balances');
@@ -125,13 +133,15 @@ export async function answerBalances(request: FurtherRequest, archive: Archive):
 /** The document of a list in a level. */
 interface ListDocument<Item extends Entry> {
   readonly level: DocumentLevel;
-  /** The length of the whole list, if the document has one. */
+  /** Length of the complete list; undefined if the document has entries. */
   readonly total: number | undefined;
-  /** The entries or, with a whole list, the first entry of each page. */
+  /** The entries or, with a complete list, the first entry of each page. */
   readonly items: readonly Item[];
 }
 
-/** Finds a window of the newest whole list, joined with entries of the levels above. `documents` ascend by height. */
+/**
+ * Finds a window of the newest complete list, joined with the entries of levels above. `documents` ascend by height.
+ */
 function windowOf<Item extends Entry>(
   window: Window,
   key: string,
@@ -170,7 +180,7 @@ async function balancesOf(address: string, window: Window, { balances, page }: L
   return renderEnvelope(window, total, results);
 }
 
-/** Renders a text as JSON without characters beyond ASCII, because hosts may encode these in different ways. */
+/** Renders a text as JSON with only ASCII characters, because hosts may encode other characters in different ways. */
 const ascii = (text: string): string =>
   JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
@@ -185,13 +195,14 @@ async function holderOf(
   const ordinals = runes.map(({ ordinal }) => ordinal);
   if (key === undefined || ordinals.length === 0) return undefined;
   const starts = ordinals.map(balanceStart);
-  // A level has all runes of an address in one document, or each rune in a document of its own.
+  // A level has all runes of an address in one document, or each rune in a document of its own. Tries the keys of both.
   const keys = [key, ...ordinals.map((ordinal) => pairKey(key, ordinal))];
   const levels = await Promise.all(balances.addresses.map((level) => findDocuments(archive, level, keys)));
   for (const documents of levels.reverse()) {
     for (const values of documents) {
       if (values === undefined) continue;
-      // The total of a whole list has no such start. The first entries of its pages are as good as their own documents.
+      // Only entries begin with a rune's ordinal, so this skips the total of a complete list. If the first entry of a
+      // page has the rune, it gives the same balance as the rune's own document.
       const wanted = values.filter((value) => starts.some((start) => value.startsWith(start)));
       const balance = orDamaged(() => wanted.map(parseBalance)).find((one) => isNamed(one, rune));
       if (balance === undefined) continue;
@@ -200,7 +211,8 @@ async function holderOf(
       return `{"balance":"${shiftDecimals(units, balance.divisibility)}","address":${ascii(address)}}`;
     }
   }
-  // The start has only current holders. So for a rune that is older, nothing tells whether the address was a holder.
+  // A start has only the holders at its block. So if the rune was etched at or below that block, the mirror cannot tell
+  // whether the address was a holder earlier.
   if (start === undefined || !runes.some(({ id }) => Number.parseInt(id, 10) <= start.height)) return undefined;
   return {
     reason: `this mirror does not know former holders before block ${start.height + 1}: after that block, the address had none of the rune`,
@@ -238,8 +250,9 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
   });
 
 /**
- * Returns the documents of which the answer consists: all, or only the documents below a mark. With a mark, the list is
- * as of block `height`. This is block `ranked` if the list was long there, so that the list changes only once a day.
+ * Returns the documents from which the answer is made: all documents, or only those below a mark. With a mark, the list
+ * is as of block `height`. If the list was already longer than a page at block `ranked`, `height` is `ranked`, so that
+ * the list changes only once a day.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

@@ -1,6 +1,6 @@
 /**
- * Writes the files of changes (changes.ts). The state keeps the lists of some more blocks than have files, because a
- * reorganisation may leave a lower tip.
+ * Writes the files of changes (changes.ts). A reorganisation may lower the tip. Then older blocks need files again, so
+ * the state keeps the lists of more blocks than have files.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -31,8 +31,9 @@ interface ChangesForm {
 }
 
 /**
- * Writes the files of the newest blocks, and their list. `state` already has the new blocks. Returns the paths of files
- * that are no longer needed. Rejects with a ChangedArchiveError if the state lacks a block, because the tip is much lower.
+ * Writes the files of the newest blocks, and the list of these files. `state` must already have the new blocks. Returns
+ * the paths of files that are no longer needed. Rejects with a ChangedArchiveError if the tip is so much lower than
+ * before that the state no longer has the lists of a block.
  */
 export async function writeChanges(
   { out, sink, dialect, limits }: ChangesForm,
@@ -46,7 +47,7 @@ export async function writeChanges(
   const points = await newestBlocks(limits.changesBlocks + 1, loaded.ends ?? [], state, store);
   const hasMore = exceeds(limits, 'changesBlocks', points.length);
   const listed: ListedChanges[] = [];
-  // The first block may be only the one below the others.
+  // If there is one block more than files, the lowest block gets no file. It is only the `previous` of the next block.
   let previous: Point | undefined = hasMore ? points.shift() : undefined;
   for (const some of portionsOf(points)) {
     const heights = some.map(({ height }) => height);
@@ -82,13 +83,16 @@ export async function writeChanges(
 
 const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');
 
-/** Blocks whose lists are in memory at once. Each has up to four lists with `changesEntries` entries of 70 bytes. */
+/**
+ * Number of blocks whose lists are in memory together. A block has four lists of up to `changesEntries` 70-byte
+ * entries.
+ */
 const BLOCKS_AT_ONCE = 16;
 
 const portionsOf = <Block>(blocks: readonly Block[]): Block[][] =>
   Array.from({ length: Math.ceil(blocks.length / BLOCKS_AT_ONCE) }, (_, i) => blocks.slice(i * BLOCKS_AT_ONCE, (i + 1) * BLOCKS_AT_ONCE));
 
-/** Replaces what changed blocks touched, and forgets old blocks. */
+/** Replaces the lists of changed blocks in the state, and removes the lists of old blocks. */
 async function updateTouched(
   { changesBlocks, changesEntries, spentBlocks }: ChangesForm['limits'],
   { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
@@ -122,8 +126,9 @@ async function updateTouched(
 }
 
 /**
- * Returns the newest blocks whose hashes are known, ascending. `ends` has hashes of blocks that may be empty, for the
- * newest heights if the data is from a node. Older ones are left out, because the next build may not have them.
+ * Returns the newest blocks whose hashes are known, ascending. `ends` has hashes of blocks that may be empty. With data
+ * from a node, it has those of the newest heights. Ignores older blocks of `ends`, because the next build may not have
+ * their hashes.
  */
 async function newestBlocks(
   count: number,

@@ -1,13 +1,13 @@
 /**
- * Changes: for each of the newest blocks, the runes, addresses and outputs that it touched. A client reads the list of
- * these files, finds the newest block that it knows, and reads the files above. So it learns of new blocks and of
- * reorganisations, and needs no code on the host.
+ * Files of changes: for each of the newest blocks, the runes, addresses and outputs that the block touched. A client
+ * reads the list of these files, finds the newest block in it that the client knows, and reads the files of all higher
+ * blocks. So the client notices new blocks and reorganisations, and the host needs no code.
  */
 import { changesPath } from '../pages/filePaths.ts';
 import { spellHex } from '../pages/ids.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 
-/** Lists of a file: ids of runes, addresses, outpoints that the block made with runes, and those that it spent. */
+/** Lists of a file: ids of runes, addresses, outpoints of outputs with runes that the block made, and that it spent. */
 export const TOUCHED = ['runes', 'addresses', 'made', 'spent'] as const;
 type Touched = (typeof TOUCHED)[number];
 
@@ -18,7 +18,7 @@ export interface Point {
 }
 
 export interface ChangesFile extends Point {
-  /** The block below, as far as the mirror knows its hash. */
+  /** The block below. Undefined if the mirror does not know its hash. */
   readonly previous: Point | undefined;
   /** Each list as JSON, sorted by bytes. Undefined if the data does not say which outputs were spent. */
   readonly lists: Readonly<Record<Touched, string | undefined>>;
@@ -26,7 +26,7 @@ export interface ChangesFile extends Point {
   readonly isCut: boolean;
 }
 
-/** Returns path and text of the file of a block. */
+/** Returns the path and the text of the file of a block. */
 export function changesFile({ height, hash, previous, lists, isCut }: ChangesFile, dialect: Dialect): [path: string, text: string] {
   const point = (block: Point) => `"height":${block.height},"hash":"${spellHex(block.hash, dialect)}"`;
   const parts = [
@@ -38,7 +38,7 @@ export function changesFile({ height, hash, previous, lists, isCut }: ChangesFil
   return [changesPath(height), `{${parts.join(',')}}\n`];
 }
 
-/** Block of the list of files. `sha256` is of its file. */
+/** A block in the list of files. `sha256` is the SHA-256 of the block's file. */
 export interface ListedChanges extends Point {
   readonly sha256: string;
 }

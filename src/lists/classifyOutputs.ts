@@ -1,13 +1,13 @@
 /**
- * Tells for many outputs whether they hold runes, so that a wallet does not spend runes by mistake. Says `none` only if
- * the mirror knows it, and `unknown` otherwise.
+ * Tells for many outputs whether they hold runes, so that a wallet does not spend runes by mistake. Answers `none` only
+ * if the mirror knows that an output holds no runes. If the mirror does not know, answers `unknown`.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { parseHexId } from '../pages/ids.ts';
 import { parseOutput, type ReadTransaction } from '../pages/listEndpoints.ts';
 import { findOutputs, type HeldRune, heldRunes, type OutputState } from './unspentOutputs.ts';
 
-/** An output as the caller knows it: outpoint, and height and hash of its block. The caller may give anything. */
+/** An output as a caller gives it: outpoint, and height and hash of its block. The values are not checked yet. */
 export interface AskedOutput {
   readonly outpoint: string;
   readonly height?: number | undefined;
@@ -23,8 +23,8 @@ export type OutputClass =
 const unknown = (reason: string): OutputClass => ({ kind: 'unknown', reason });
 
 /**
- * Classifies outputs, in the order of `asked`. Reads everything that does not depend on another read at the same time.
- * Rejects with an ArchiveError for damaged files, and like `readTransaction`.
+ * Classifies outputs, in the order of `asked`. Runs reads concurrently if they do not depend on each other. Rejects
+ * with an ArchiveError for damaged files, and with the errors of `readTransaction`.
  */
 export async function classifyOutputs(
   asked: readonly AskedOutput[],
@@ -45,7 +45,7 @@ export async function classifyOutputs(
   return asked.map((one, i) => refused[i] ?? classOf(one, found.get(outputs[i] ?? ''), hashes));
 }
 
-/** Returns why an output is unknown whatever the mirror has; undefined if there is no reason. */
+/** Returns `unknown` for an output that the mirror cannot look up, with the reason. Returns undefined for any other. */
 function refusalOf({ outpoint, height, blockHash }: AskedOutput, tip: number): OutputClass | undefined {
   if (typeof outpoint !== 'string' || parseOutput(outpoint) === undefined) return unknown(`${outpoint} is not an outpoint, txid:vout`);
   if (height === undefined) return unknown('the height of its block is not given. A mirror has only blocks');

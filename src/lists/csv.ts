@@ -1,6 +1,6 @@
 /**
- * Entries of lists as CSV (RFC 4180), for the command `export` and for the explorer. The first line has the names of the
- * columns. Lines end with CR and LF. A missing value is an empty cell.
+ * Renders entries of lists as CSV (RFC 4180), for the command `export` and for the explorer. The first line has the
+ * names of the columns. Lines end with CR and LF. A missing value is an empty cell.
  */
 
 const RUNE = ['rune.id', 'rune.number', 'rune.name', 'rune.spaced_name'];
@@ -21,16 +21,16 @@ export const CSV_PATHS = {
   holders: ['address', 'balance'],
   balances: ['address', ...RUNE, 'balance'],
   activity: [...RUNE, ...EVENT],
-  /** Activity of a rune, whose records have no rune. */
+  /** Activity of a single rune. Its records omit the rune, because all have the same. */
   rune_activity: EVENT,
   outputs: ['output', 'address', ...TRANSACTION, 'location.timestamp', ...RUNE, 'balance'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 export type CsvList = keyof typeof CSV_PATHS;
 
-/** Returns the names of a list's columns: `rune.name` is in column `rune_name`, `location.vout` in column `vout`. */
+/** Returns the names of a list's columns, such as `rune_name` for `rune.name`, and `vout` for `location.vout`. */
 export const csvColumns = (list: CsvList): string[] => CSV_PATHS[list].map((path) => path.replace('location.', '').replace('.', '_'));
 
-/** Returns the lines of an entry. Each has its line end. */
+/** Returns the lines of an entry, each with CR and LF at its end. */
 export function csvLines(list: CsvList, entry: object): string[] {
   const { runes } = entry as { readonly runes?: readonly object[] };
   const rows = list === 'outputs' && runes !== undefined ? runes.map((rune) => ({ ...entry, ...rune })) : [entry];
@@ -40,12 +40,12 @@ export function csvLines(list: CsvList, entry: object): string[] {
 const valueAt = (row: object, path: string): unknown =>
   path.split('.').reduce<unknown>((value, key) => (Object(value) as Readonly<Record<string, unknown>>)[key], row);
 
-/** Returns a line with these cells. */
+/** Returns a line with these cells, with CR and LF at its end. */
 export const csvLine = (cells: readonly unknown[]): string => `${cells.map(cellOf).join(',')}\r\n`;
 
 /**
- * Spreadsheets run a text that begins with one of these characters as a formula. No address, amount or name of a rune
- * begins so, but a hostile mirror may send any text. An apostrophe makes it a text.
+ * Spreadsheets run a cell that begins with one of these characters as a formula. No address, amount or name of a rune
+ * begins with them, but a hostile mirror may send any text. With an apostrophe before it, a spreadsheet shows the text.
  */
 const FORMULA = /^[=+\-@\t\r]/;
 

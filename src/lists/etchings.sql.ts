@@ -1,8 +1,8 @@
 /**
  * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed, and renders them. A level
- * has the etchings that changed in its blocks, as of its last block. It depends only on the blocks up to its end, so an
- * incremental build produces the files of a full build. Ordinals are stable, because etchings are only added at the
- * end.
+ * has the etchings that changed in its blocks, as of its last block. The level depends only on the blocks up to its
+ * end, so an incremental build produces the same files as a full build. Ordinals are stable, because new etchings are
+ * only appended.
  */
 import { readRows } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
@@ -23,7 +23,7 @@ import { type Etching, renderEtching } from './etchings.ts';
 import { type RuneName, runeNameText } from './runeNames.ts';
 import { startCounts } from './startRows.sql.ts';
 
-/** Etchings of the last build (`before`) and of this build (`now`); undefined without etchings. */
+/** Etchings of the last build (`before`) and of this build (`now`). A mirror without etchings has undefined. */
 export interface EtchingChange {
   readonly before: Pick<Etchings, 'hasCounts' | 'tip'> | undefined;
   readonly now: Etchings | undefined;
@@ -63,20 +63,22 @@ export const writeRuneNames = (
     return writeDocuments(writer(), plan, documentsIn({ rows, key: 'key', within: 'key' }, limits, store, valuesOf));
   });
 
-/** Returns SQL that selects the etchings that changed in a range of heights. A start is in the range of the lowest level. */
+/**
+ * Returns SQL that selects the etchings that changed in a range of heights: new ones, and ones whose supply changed.
+ */
 function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const moved = `SELECT rune_id FROM ${state.blockRunes} WHERE ${isIn} AND ${HAS_COUNTS} UNION SELECT id FROM ${state.runes} WHERE ${windowMoves(first, last)}`;
   return `SELECT ordinal, id FROM ${etchings} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
 }
 
-/** Tables and settings from which etchings are rendered. */
+/** Tables and settings for rendering etchings. */
 export interface EtchingForm {
   readonly etchings: EtchingTable;
   readonly state: Pick<StateTables, 'runes' | 'blockRunes' | 'runeCounts'>;
   readonly start: StartRows | undefined;
   readonly dialect: Dialect;
-  /** True when the supply has the counts of mints and burns. */
+  /** True to render the counts of mints and burns in the supply. */
   readonly hasCounts: boolean;
   readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
 }
@@ -95,12 +97,12 @@ interface Row extends Omit<Etching, 'counts'> {
 
 const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as const;
 
-/** Bytes that DuckDB needs to sort the JSON of a row. */
+/** Bytes of memory that DuckDB needs to sort the JSON of a row. */
 const ROW_BYTES = 6000;
 
 /**
- * Yields the documents (lists/etchings.ts) of etchings up to the block `tip`, as of this block, ascending. No other query
- * may run before the last document was read.
+ * Yields the documents (lists/etchings.ts) of the etchings `changed`, as of the block `tip`, by ascending key. No other
+ * query may run before the last document was read.
  */
 async function* renderEtchings(
   changed: Table<typeof CHANGED>,
@@ -108,7 +110,8 @@ async function* renderEtchings(
   { state, start, hasCounts, dialect, limits }: EtchingForm,
   store: Store,
 ): AsyncGenerator<{ readonly key: string; readonly values: readonly [json: string] }> {
-  // Counts of all blocks without those of the blocks above `tip`, which are few in the newest level.
+  // Subtracts the counts of the blocks above `tip` from the counts of all blocks. This is fast for the newest levels,
+  // because few blocks are above their ends.
   const isIn = `${hasCounts} AND rune_id IN (SELECT id FROM ${changed})`;
   const counts = [
     `SELECT * FROM ${state.runeCounts} WHERE ${isIn}`,
@@ -119,7 +122,8 @@ async function* renderEtchings(
   const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
       ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
     FROM (${byDecimals}) GROUP BY rune_id)`;
-  // Amounts can be summed only if they have the decimals of the rune. Otherwise the rune has no counts.
+  // Amounts can be summed only if their number of decimals is the rune's divisibility. Otherwise the rune has no
+  // counts.
   const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
   const columns = [
     'ordinal, id, name, spaced_name, number, divisibility, symbol, turbo, premine, block_hash, block_height, tx_id, tx_index, "timestamp"',
@@ -127,7 +131,8 @@ async function* renderEtchings(
     'terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end',
     ...SUMS.map((name) => `coalesce(${name}, 0)::VARCHAR AS ${name}`),
   ];
-  // Selects one JSON text for each row, because the store takes ten times as long to convert two dozen cells.
+  // Selects one JSON text for each row, because converting two dozen cells to JavaScript values takes ten times as
+  // long.
   const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
     FROM (SELECT ${columns.join(', ')} FROM ${state.runes} LEFT JOIN ${sums} ON rune_id = id WHERE ordinal IN (SELECT ordinal FROM ${changed})) AS e`;
   for await (const chunk of sortedRows(
@@ -147,10 +152,13 @@ function etchingOf(row: Row): Etching {
   return { ...row, counts: is_counted ? { mints, burns, minted, burned } : undefined };
 }
 
-/** SQL condition of counts that change an etching: mints and burns, but not sends and receipts. */
+/** SQL condition for rows of counts that change an etching. Only mints and burns do, not sends and receives. */
 const HAS_COUNTS = 'mint + burn > 0';
 
-/** Returns the SQL expression of the height where a mint window opens or closes. NULL if no tip has so many digits. */
+/**
+ * Returns the SQL expression of the height at which a mint window opens or closes. NULL if the height has so many
+ * digits that no tip reaches it.
+ */
 const boundary = (term: string, isOffset: boolean): string =>
   `CASE WHEN length(${term}) <= 15 THEN ${term}::BIGINT ${isOffset ? '+ block_height' : ''} END`;
 
@@ -162,25 +170,25 @@ const BOUNDARIES: readonly string[] = [
 ];
 
 /**
- * Returns the SQL condition of runes whose mint window opens or closes after one of the blocks from `first` to `last`.
- * It adds 1 to these heights, because `mintable` is about the block after the tip.
+ * Returns the SQL condition for runes whose mint window opens or closes with a block after one of `first` to `last`.
+ * The field `mintable` is about the block after the tip, so the condition compares with these heights plus 1.
  */
 const windowMoves = (first: number, last: number): string =>
   `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;
 
-/** Returns SQL that selects the runes whose etchings changed: `name`, `block_height`. A rune may be in it twice. */
+/** Returns SQL that selects the runes whose etchings changed: `name`, `block_height`. A rune may have two rows. */
 function changedRunes({ before, now, changed }: KnownChange): string {
   const [low, high] = [Math.min(before.tip, now.tip), Math.max(before.tip, now.tip)];
-  // Etchings are only listed up to the highest block.
+  // Lists have only etchings up to the highest block. So if this block moves, runes between the two tips change, too.
   return `SELECT name, block_height FROM ${changed} WHERE block_height <= CASE WHEN is_new THEN ${now.tip} ELSE ${before.tip} END
     UNION ALL SELECT name, block_height FROM ${now.runes} WHERE block_height > ${low} AND block_height <= ${high}`;
 }
 
-/** A change of a mirror that had etchings and still has them. */
+/** A change of a mirror that had etchings in the last build and has etchings in this build. */
 type KnownChange = { readonly [name in keyof EtchingChange]: NonNullable<EtchingChange[name]> };
 const isKnown = (change: EtchingChange): change is KnownChange => change.before !== undefined && change.now !== undefined;
 
-/** Returns the lowest height whose etchings changed; infinity if no etching changed, or there were or are none. */
+/** Returns the lowest height whose etchings changed. Infinity if no etching changed, or if a build has no etchings. */
 export async function lowestChange(change: EtchingChange, store: Store): Promise<number> {
   if (!isKnown(change)) return Number.POSITIVE_INFINITY;
   const { lowest } = await store.row(`SELECT coalesce(min(block_height), -1) AS lowest FROM (${changedRunes(change)})`, { lowest: int });
@@ -188,8 +196,8 @@ export async function lowestChange(change: EtchingChange, store: Store): Promise
 }
 
 /**
- * Returns the first letters of the names of changed etchings, without names that the protocol forbids. Undefined if
- * there were or are no etchings.
+ * Returns the first `count` letters of the names of changed etchings, without names that the protocol forbids.
+ * Undefined if this build or the last build has no etchings.
  */
 export async function changedFirstLetters(count: number, change: EtchingChange, store: Store): Promise<string[] | undefined> {
   if (!isKnown(change)) return undefined;

@@ -1,10 +1,10 @@
 /**
  * Etchings, as documents. The key is the ordinal of a rune, and the only value is the JSON of the etching. A level has
- * the etchings that changed in its blocks, as of its last block. So if several levels have an etching, the newest level
- * is right.
+ * the etchings that changed in its blocks, as of its last block. So if several levels have an etching, the document of
+ * the newest level counts.
  *
- * All values of an etching except the supply come from the runes table. The rules are those of ord and of the recorded
- * server (docs/api.md, "Etchings"). Verification parses the JSON again (parseEtching.ts).
+ * All values of an etching except the supply come from the runes table. All values follow the rules of ord and of the
+ * recorded server (docs/api.md, "Etchings"). Verification parses the JSON again (parseEtching.ts).
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -18,7 +18,9 @@ import type { Dialect } from '../pages/mirrorOptions.ts';
 import { isMintOpen, mintWindow } from '../runes/mintTerms.ts';
 import { lookUpName } from './nameTable.ts';
 
-/** Returns the key of a rune's document. The ordinal is the rune's position in the order of etchings, from 0 on. */
+/**
+ * Returns the key of a rune's document: 8 digits. The ordinal is the rune's position in the order of etchings, from 0.
+ */
 export const runeKey = (ordinal: number): string => String(ordinal).padStart(8, '0');
 
 /** Reads the etchings with ordinals `from` to `to - 1`, as JSON. Rejects with an ArchiveError for a damaged file. */
@@ -63,7 +65,7 @@ export interface Counts {
   readonly burned: bigint;
 }
 
-/** A term is an integer of up to 128 bits in decimal digits; null if the rune has none. */
+/** A term of minting: an integer of up to 128 bits in decimal digits; null if the rune does not have the term. */
 export type Term = string | null;
 
 export interface Etching {
@@ -84,7 +86,7 @@ export interface Etching {
   readonly terms_offset_end: Term;
   /** In smallest units, in decimal digits. */
   readonly premine: string;
-  /** 64 hex digits without prefix, as the transaction id. */
+  /** 64 hex digits without prefix, like `tx_id`. */
   readonly block_hash: string;
   readonly block_height: number;
   readonly tx_id: string;
@@ -138,7 +140,10 @@ function supplyOf(etching: Etching, tip: number): string {
   ].join(',');
 }
 
-/** The recorded server divides to 20 decimals, then rounds the percentage to 4 decimals. Both steps round halves up. */
+/**
+ * The recorded server divides to 20 decimals, and then rounds the percentage to 4 decimals. Both steps round halves up,
+ * and this program repeats both to give the same digits.
+ */
 const PLACES = 10n ** 20n;
 const SHOWN = 10n ** 14n;
 

@@ -1,12 +1,13 @@
 /**
- * Text of the ledger after a block, `rune-ledger/1`: all runes and all unspent outputs with runes. Its SHA-256 is equal
- * in two mirrors if they agree about all of them. docs/ledger.md describes the text, so that anyone can compute it.
+ * Renders the text of the ledger after a block, `rune-ledger/1`: all runes and all unspent outputs with runes. Two
+ * mirrors that agree about all runes and outputs have the same SHA-256 of this text. docs/ledger.md describes the text,
+ * so that other programs can compute the digest.
  */
 import type { LedgerPoint } from '../format/listTables.ts';
 import type { Counts, Etching } from './etchings.ts';
 import type { UnspentOutput } from './unspentOutputs.ts';
 
-/** Version of ord's rules as this program applies them. It rises when the same blocks give another ledger. */
+/** Version of ord's rules in this program. A change after which the same blocks give another ledger raises it. */
 const RULES = 'ord-1';
 
 const line = (fields: readonly (string | number | boolean | null)[]): string => `${fields.map((field) => field ?? '').join('\t')}\n`;

@@ -1,16 +1,17 @@
 /**
- * The table of names: finds a rune by its id (`840000:3`), its number, or its name in upper case without spacers. These
- * three forms never look alike, so one sorted table (format/sortedTable.ts) has all of them.
+ * The table of names: finds a rune by its id (`840000:3`), its number, or its name in upper case without spacers. An
+ * id, a number and a name are never equal, so one sorted table (format/sortedTable.ts) has all three.
  *
- * The key of an entry is the first 48 bits of a SHA-256 of the name, so that nobody can etch many names with near keys.
- * The other fields describe the rune: `height` and `first` are the two numbers of its id, and `count` is its ordinal.
- * Different names may have the same key, so the caller must compare the names.
+ * The key of an entry is the first 48 bits of the SHA-256 of the id, number or name with a prefix. Searches need evenly
+ * distributed keys, and with a hash, nobody can etch many names with keys close to each other. The other fields
+ * describe the rune: `height` and `first` are the two numbers of its id, and `count` is its ordinal. Different names
+ * may have the same key, so the caller must compare the names.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { sha256, utf8Of } from '../format/sha256.ts';
 import { type Level, readKey } from '../format/sortedTable.ts';
 
-/** A rune that may have the name that was looked up. */
+/** A rune whose id, number or name may be the one that was looked up. */
 export interface RuneEntry {
   /** Position of the rune in the order of etchings, from 0 on. Always 0 in a mirror without etchings. */
   readonly ordinal: number;
@@ -23,10 +24,10 @@ export const NAME_PREFIX = 'n:';
 /** Returns the key of an id, a number or a name: 48 bits. */
 export const nameKeyOf = (name: string): number => readKey(new DataView(sha256(utf8Of(`${NAME_PREFIX}${name}`)).buffer), 0);
 
-/** Finds the runes that have an id, number or name with the same key as `name`. */
+/** Finds the runes that have an id, number or name with the same key as `name`. Other runes may have this key, too. */
 export async function lookUpName(archive: Archive, names: readonly Level[], name: string): Promise<RuneEntry[]> {
   const entries = await archive.find(names, nameKeyOf(name));
-  // Merges equal runes: without etchings, a rune is in each level that has its records.
+  // Lists each rune once: without etchings, every level that has records of a rune has an entry for the rune.
   const runes = new Map(entries.map(({ height, first, count }) => [`${height}:${first}`, count]));
   return [...runes].map(([id, ordinal]) => ({ ordinal, id }));
 }

@@ -1,10 +1,10 @@
 /**
  * Writes the lists of unspent outputs by address (lists/unspentOutputs.ts), level by level, the lowest first. Streams
- * each list, so that at most one of its pages is in memory.
+ * each list, so that at most one page of a list is in memory.
  *
- * A level may join levels of the last build. Its lists begin with the outputs of new blocks. Then follow the outputs of
- * the reused levels, the newest level first, without the outputs that the joined level spends. So the lists are in
- * order without sorting.
+ * A level may join levels of the last build. Its lists begin with the outputs of new blocks. The outputs of the reused
+ * levels follow, the newest level first, without the outputs that the joined level spends. Each part is already sorted
+ * by descending height, so the joined list needs no sorting.
  */
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
@@ -30,7 +30,7 @@ import {
 } from './unspentOutputs.ts';
 
 export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
-  /** Levels of outputs by outpoint in the last build, which this build reuses alone or joined. */
+  /** Levels of outputs by outpoint in the last build that this build reuses as they are or joins. */
   readonly known: readonly DocumentLevel[];
   /** SQL that selects `output` and `block_height` of all outputs that the last build does not have. */
   readonly heights: string;
@@ -38,13 +38,13 @@ export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
   readonly ranges: readonly LevelRange[];
 }
 
-/** Adds a page of a list. `page` is its index, and `start` the lower bound of its sort keys. */
+/** Adds a page of a list. `page` is the index of the page, and `start` is the lower bound of its sort keys. */
 type AddPage = (key: string, page: number, start: string) => void;
 
-/** SQL that selects no cancelled outputs. */
+/** SQL that selects no rows, for a level without cancelled outputs. */
 const NONE = `SELECT NULL::VARCHAR AS key, NULL::VARCHAR AS "output", NULL::VARCHAR AS sort LIMIT 0`;
 
-/** Lower bound of the first page. All sort keys sort after it. */
+/** Lower bound of the sort keys of a list's first page. All sort keys sort after it. */
 const FIRST_START = '0';
 
 /** Returns the SQL expression of an output's sort key (lists/unspentOutputs.ts). `height` and `output` are SQL. */
@@ -54,16 +54,16 @@ export const sortKeySql = (height: string, output: string): string =>
 /** SQL that selects the outputs that a level makes and spends. `key` is the key of the address's list. */
 export interface LevelRows {
   /**
-   * Outputs that new blocks make and the level does not spend. An output has a row for each rune: `key`, `sort` (sort
-   * key), `place`, `number`, `id`, and `rune` with `units`, as `runesOf` takes them.
+   * Outputs that new blocks make and that the level does not spend. An output has a row for each rune: `key`, `sort`
+   * (the sort key), `place`, `number`, `id`, and the columns `rune` and `units` for `runesOf`.
    */
   readonly made: string;
   /**
    * Outputs of lower levels that the level spends: `key`, `output`, `first` (lowest height of the lower level) and
-   * `page`. Both `first` and `page` are NULL unless documents of reused levels have them.
+   * `page`. `first` and `page` have values only for rows that come from documents of reused levels with these values.
    */
   readonly removed: string;
-  /** Outputs of reused levels that the joined level spends: `key`, `output`, `sort`. Undefined if there are none. */
+  /** Outputs of reused levels that the joined level spends: `key`, `output`, `sort`. Undefined without such outputs. */
   readonly cancelled: string | undefined;
 }
 
@@ -105,7 +105,7 @@ export class AddressOutputs {
   }
 
   /**
-   * Writes a level that joins the `reused` levels. The result is undefined for a kind without documents. Throws a
+   * Writes a level that joins the `reused` levels. A kind without documents has an undefined result. Throws a
    * ChangedArchiveError when documents of the last build contradict each other.
    */
   async write(
@@ -194,9 +194,9 @@ export class AddressOutputs {
   }
 
   /**
-   * Finds the level and page of removed outputs if the documents name them. They do if a lower list of the address has
-   * pages, or if the level removes more outputs than a page has. Only wrong data has outputs that were never made; they
-   * get no level and page.
+   * Finds the level and page of removed outputs for addresses whose removed outputs are grouped by page. These
+   * addresses have a list with pages in a lower level, or the level removes more of their outputs than a page has.
+   * Outputs that were never made, which only wrong data has, get no level and page.
    */
   async #placeRemoved(range: LevelRange): Promise<void> {
     const store = this.#store;
@@ -248,8 +248,8 @@ export class AddressOutputs {
 }
 
 /**
- * Writes the removed outputs of a level of the last build, as lines with `key`, `output`, `first` and `page`. Outputs
- * in the address's own document have neither `first` nor `page`.
+ * Writes the outputs that a level of the last build removes, as lines with `key`, `output`, `first` and `page`. The
+ * lines of outputs in an address's own document have neither `first` nor `page`.
  */
 export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: number, lines: LineFile): void {
   for (const document of documentsOf(old, level)) {
@@ -263,7 +263,7 @@ export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: num
   }
 }
 
-/** Kinds of rows of a list, in the order in which the rows of a list are sorted. */
+/** Kinds of rows of a list. The rows of a list are sorted by these numbers. */
 const [COUNT, GROUP, REMOVED, MADE, CANCELLED, PLACED] = [0, 1, 2, 3, 4, 5];
 
 interface ListRow {
@@ -274,7 +274,7 @@ interface ListRow {
   readonly text: string;
 }
 
-/** Rows of a level, ascending by key and kind, and then in the order of the list. */
+/** Rows of a level, sorted by key, then by kind, and then by their position in the list. */
 class ListRows {
   readonly #rows: AsyncGenerator<ListRow>;
   current: ListRow | undefined;
@@ -288,7 +288,7 @@ class ListRows {
     this.current = done === true ? undefined : value;
   }
 
-  /** Yields the next rows, as long as they have this key and kind. */
+  /** Yields rows from the current one on, as long as they have this key and kind. */
   async *of(key: string, kind: number | undefined): AsyncGenerator<ListRow> {
     for (let row = this.current; row?.key === key && row.kind === kind; row = this.current) {
       yield row;
@@ -312,7 +312,7 @@ async function* rowsOf(limits: WorkLimits, store: Store): AsyncGenerator<ListRow
       UNION ALL SELECT key, ${PLACED}, first::INTEGER, page::INTEGER, "output", "output", -1, '', NULL, NULL FROM level_removed WHERE first IS NOT NULL)`;
   // An output has a row for each of its runes.
   const areOfOutput = (before: Row, row: Row) => row[1] === MADE && [0, 1, 5].every((column) => before[column] === row[column]);
-  // The operator || copies the texts of a chunk to consecutive memory.
+  // The operator || copies the texts of a chunk to consecutive memory, from which readRows() decodes them faster.
   const select = `key || '', kind, first, page, text || '', sort || '', rune || '', units`;
   const unsorted = { rows, key: 'key', within: 'kind, first, page, sort, number, id', select };
   for await (const group of groupRows(unsorted, areOfOutput, limits, store)) {
@@ -325,7 +325,8 @@ async function* rowsOf(limits: WorkLimits, store: Store): AsyncGenerator<ListRow
 
 /**
  * Joins the rows of an output into JSON texts of its runes. A row usually has the JSON of a rune up to its balance, and
- * smallest units. A row without units has the complete JSON of any number of runes. Skips rows without a rune.
+ * the balance in smallest units. A row with NULL instead of units has complete JSON of one or more runes. Skips rows
+ * without a rune.
  */
 export function runesOf(rows: readonly Row[]): string[] {
   const runes: { readonly rune: string; units: bigint | undefined }[] = [];
@@ -354,7 +355,7 @@ async function* madeOutputs(key: string, rows: ListRows, lists: readonly OldList
     throw new ChangedArchiveError(`the archive lacks the output ${rows.current.text} of ${key}`);
 }
 
-/** Lists of a level of the last build, one after another. */
+/** Reads the lists of a level of the last build one after another. */
 class OldLists {
   readonly #documents: Cursor<StoredDocument>;
   readonly #page: number;
@@ -374,7 +375,7 @@ class OldLists {
     return this.#document?.made ?? 0;
   }
 
-  /** Opens the list whose first document is next. */
+  /** Opens the list that begins with the current document. */
   #open(): void {
     const { current } = this.#documents;
     this.key = current?.key;
@@ -394,7 +395,10 @@ class OldLists {
   }
 }
 
-/** True for the key of a document of removed outpoints. Keys of addresses have no space. */
+/**
+ * True for the key of a document of removed outpoints. Escaped addresses in keys have no space, so no other key
+ * matches.
+ */
 const isRemoval = (key: string): boolean => key.includes(' ~');
 
 function parsedAddress({ key, values }: StoredDocument, page: number): AddressDocument {

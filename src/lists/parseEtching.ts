@@ -1,4 +1,4 @@
-/** Parses the JSON of etchings, for verification. The inverse of lists/etchings.ts. */
+/** Parses the JSON of etchings that lists/etchings.ts renders, for verification. */
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import type { Counts, Etching, Term } from './etchings.ts';
 
@@ -9,8 +9,8 @@ interface Fields extends Omit<Etching, 'counts' | 'premine'> {
 }
 
 /**
- * Parses an etching without its counts. The values are not checked: the caller must compare the text with the result of
- * `renderEtching`. Throws for text that is not JSON of an etching.
+ * Parses an etching without its counts. Does not check the values: the caller must render them with `renderEtching` and
+ * compare the texts. Throws for text that is not JSON of an etching.
  */
 export function parseEtching(text: string, dialect: Dialect): Omit<Etching, 'counts'> {
   const { id, name, spaced_name, number, divisibility, symbol, turbo, mint_terms, supply, location } = JSON.parse(text) as Fields;
@@ -48,11 +48,11 @@ export function parseCounts(text: string): Counts {
   };
 }
 
-/** Returns the minted amount of a rune in smallest units, because every mint has the amount of the terms. */
+/** Returns the minted amount of a rune in smallest units: every mint has the amount of the rune's terms. */
 export const mintedUnits = ({ terms_amount }: Pick<Etching, 'terms_amount'>, mints: number): bigint =>
   BigInt(mints) * BigInt(terms_amount ?? 0);
 
 const unitsOf = (amount: string | null): Term => (amount === null ? null : BigInt(amount.replace('.', '')).toString());
 
-/** Returns the digits of a term. They come from the text, because JSON.parse would round long numbers. */
+/** Returns the digits of a term. Finds them in the text, because JSON.parse would round long numbers. */
 const termOf = (text: string, key: string): Term => new RegExp(`"${key}":([0-9]+)`).exec(text)?.[1] ?? null;

@@ -1,7 +1,7 @@
 /**
- * Finds a window of a list that consists of a whole list and changed entries in the levels above (lists/balances.ts).
- * The first entry of each page tells which pages a change affects. So the lengths of all pages are known, and only the
- * pages of the window are read.
+ * Finds a window of a list that consists of a complete list and changed entries in the levels above
+ * (lists/balances.ts). The first entries of the pages show which page a change affects. So the new length of each page
+ * is known before any page is read, and only the pages of the window are read.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import { countBefore } from '../format/binarySearch.ts';
@@ -10,15 +10,15 @@ import type { Window } from '../pages/parseQuery.ts';
 
 /** An entry of a list. Balances are in smallest units. */
 export interface Entry {
-  /** The ordinal of the rune in the list of an address, or the address in the list of a rune. */
+  /** The rune's ordinal in the list of an address; the address in the list of a rune. */
   readonly other: string | number;
   /** Balance after the last block of the level. */
   readonly units: bigint;
-  /** Balance before the first block of the level; 0 in a whole list. */
+  /** Balance before the first block of the level; 0 in a complete list. */
   readonly before: bigint;
 }
 
-/** A whole list, without the changes of the levels above. */
+/** A complete list of a level, without the changes of the levels above. */
 export interface WholeList<Item extends Entry> {
   readonly total: number;
   /** The first entry of each page. */
@@ -31,7 +31,7 @@ export interface FoundWindow<Item extends Entry> {
   readonly items: readonly Item[];
 }
 
-/** A page of the whole list, with its changes. */
+/** A page of a complete list, with the changes that affect the page. */
 interface ChangedPage<Item> {
   readonly size: number;
   readonly removed: Set<string | number>;
@@ -39,9 +39,9 @@ interface ChangedPage<Item> {
 }
 
 /**
- * Finds a window. `levels` has the entries of each level above the whole list, ascending by height. `pageSize` is the
- * number of entries in a page. `compare` orders entries with equal balances. Rejects with an ArchiveError for a damaged
- * list.
+ * Finds a window. `levels` has the entries of each level above the complete list, ascending by height. `pageSize` is
+ * the number of entries in a page. `compare` orders entries with equal balances. Rejects with an ArchiveError for a
+ * damaged list.
  */
 export async function findWindow<Item extends Entry>(
   { offset, limit }: Window,
@@ -59,7 +59,7 @@ export async function findWindow<Item extends Entry>(
     removed: new Set(),
     inserted: [],
   }));
-  // Changes of an empty list need a page, too.
+  // An empty list has no page, but entries that are inserted need one.
   if (pages.length === 0) pages.push({ size: 0, removed: new Set(), inserted: [] });
   const pageOf = (item: Item): ChangedPage<Item> | undefined =>
     pages[Math.max(countBefore(firsts.length, (i) => order(firsts[i] ?? item, item) <= 0) - 1, 0)];

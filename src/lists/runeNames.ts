@@ -1,6 +1,6 @@
 /**
- * Names of all runes, for clients that want them at once: an eighth of the bytes of all etchings. The documents of a
- * level are the runes that were etched in its blocks, by ordinal, so an old level never changes.
+ * Names of all runes, for clients that load all of them. They need an eighth of the bytes of all etchings. A level has
+ * a document for each rune that was etched in its blocks. Names do not change later, so old levels never change.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -15,7 +15,7 @@ export interface RuneName {
   readonly symbol: string;
 }
 
-/** A rune as it is stored. The name follows only if it is not the name without spacers, which only wrong data has. */
+/** A rune in a document. `name` is stored only if it differs from the spaced name without spacers, as in wrong data. */
 type Stored = readonly [id: string, number: number, spacedName: string, divisibility: number, symbol: string, name?: string];
 
 const withoutSpacers = (spacedName: string): string => spacedName.replaceAll('•', '');
@@ -26,8 +26,9 @@ export function runeNameText({ id, number, name, spaced_name, divisibility, symb
 }
 
 /**
- * Reads the files of all names, some megabytes, so that a new build cannot remove them any more. Returns a function that
- * yields all runes, oldest first, some thousand at a time. Both reject with an ArchiveError for a damaged file.
+ * Reads the files of all names, some megabytes, before the function returns, so that a later build cannot remove a file
+ * that is still needed. Returns a function that yields all runes, oldest first, some thousand at a time. Both functions
+ * reject with an ArchiveError for a damaged file.
  */
 export async function openRuneNames(archive: Archive): Promise<() => AsyncGenerator<readonly RuneName[], void, undefined>> {
   const files = archive.root.lists?.etchings?.runes?.flatMap((level) => level.files);

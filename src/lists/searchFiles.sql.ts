@@ -1,4 +1,4 @@
-/** Writes the search files (searchFiles.ts). They list all etchings or, without etchings, all runes with records. */
+/** Writes the search files (searchFiles.ts), which have all etchings or, without etchings, all runes with records. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
@@ -41,8 +41,9 @@ export async function writeSearchFiles(
 }
 
 /**
- * Yields the runes of a mirror with or without etchings, in groups with the same first letters: all groups, or those of
- * `letters`. A mirror of all history has a quarter of a million runes, so they are never in memory at once.
+ * Yields the runes of a mirror in groups with the same first letters. Yields only the groups of `letters`, or all
+ * groups if `letters` is undefined. A mirror of all history has a quarter of a million runes, so only one group is in
+ * memory.
  */
 async function* groupsOf(
   etchings: Etchings | undefined,

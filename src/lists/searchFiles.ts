@@ -1,19 +1,20 @@
 /**
- * Search files find runes by the first letters of their names. `runes/v1/search/do.json` has the runes whose names
- * begin with DO, oldest first. If these are too many for one file, some third letters get a file of their own, such as
- * `runes/v1/search/do/g.json` for DOG. `more` lists these letters, and `do.json` keeps only the oldest of their runes.
+ * Search files, with which clients find runes by the first letters of their names. `runes/v1/search/do.json` has the
+ * runes whose names begin with DO, oldest first. If these are too many for one file, some third letters get files of
+ * their own, such as `runes/v1/search/do/g.json` for DOG. The field `more` lists these letters, and `do.json` keeps
+ * only the oldest of their runes.
  *
  * The files depend only on the set of runes, so a new rune changes only the files of its first letters.
  */
 import { utf8Of } from '../format/sha256.ts';
 import { searchPath } from '../pages/filePaths.ts';
 
-/** A rune in a search file. `symbol` is left out if it is unknown, or if the rune has only the default symbol. */
+/** A rune in a search file. `symbol` is omitted if it is unknown or the default symbol. */
 export type FoundRune = readonly [spacedName: string, id: string, number: number, symbol?: string];
 
 export interface SearchFile {
   readonly runes: readonly FoundRune[];
-  /** The next letters with a file of their own, without separator. */
+  /** The next letters that have files of their own, without separator. */
   readonly more: string;
 }
 
@@ -25,20 +26,20 @@ export interface NamedRune {
   readonly symbol?: string | undefined;
 }
 
-/** Number of letters in the names of the top files. */
+/** Number of letters by which the top search files are named. */
 export const FIRST_LETTERS = 2;
 /** Maximum number of letters in a name, by the protocol. */
 const MOST_LETTERS = 28;
-/** Maximum size of a file in bytes. It is low, because a search loads a file for a single typed letter. */
+/** Maximum size of a file in bytes. It is small, because a client may load a file after each typed letter. */
 export const MOST_BYTES = 32_000;
-/** Number of the oldest runes that a file always has, even those whose letter has its own file. */
+/** Number of oldest runes that a file always has, even if the next letters of their names have files of their own. */
 const MOST_OF_MANY = 60;
 
 const NAME = /^[A-Z]+$/;
 const ID = /^[0-9]{1,15}:[0-9]{1,15}$/;
 const NO_SYMBOL = '¤';
 
-/** Returns the letters of a typed name in upper case, without spacers and spaces. Undefined if it is not a name. */
+/** Returns the letters of a typed name in upper case, without spacers and spaces. Undefined for other text. */
 export function lettersOf(text: string): string | undefined {
   const letters = text.replace(/[•.·\s]/g, '').toUpperCase();
   return NAME.test(letters) && letters.length <= MOST_LETTERS ? letters : undefined;
@@ -51,7 +52,7 @@ interface Row {
   readonly bytes: number;
 }
 
-/** Yields the search files. Leaves out runes with names or ids that the protocol forbids, which only wrong data has. */
+/** Yields the search files. Omits runes with names or ids that the protocol forbids, which only wrong data has. */
 export function* searchFiles(runes: Iterable<NamedRune>): Generator<[path: string, text: string]> {
   const groups = new Map<string, NamedRune[]>();
   for (const rune of runes) {
@@ -75,8 +76,9 @@ function rowOf({ name, spaced_name, id, number, symbol }: NamedRune): Row {
 }
 
 /**
- * Yields the file of these letters and the files below it. `rows` are all runes whose names begin with these letters,
- * oldest first. As long as the file is too large, the next letter with the most bytes gets a file of its own.
+ * Yields the file of `letters`, and then the files of longer letters. `rows` has all runes whose names begin with
+ * `letters`, oldest first. As long as the file is too large, the next letter whose runes have the most bytes gets a
+ * file of its own.
  */
 function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: string, text: string]> {
   const next = new Map<string, Row[]>();
@@ -113,7 +115,7 @@ function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: strin
   for (const letter of below) yield* filesOf(letters + letter, next.get(letter) ?? []);
 }
 
-/** Sums the bytes of entries. Each entry also needs a separator of 2 bytes, and may need a letter in `more`. */
+/** Sums the bytes of entries. Adds 3 bytes per entry: a separator of 2 bytes, and possibly a letter in `more`. */
 const bytesOf = (rows: readonly Row[]): number => rows.reduce((sum, { bytes }) => sum + bytes + 3, 0);
 
 const fileOf = (letters: string, rows: readonly Row[], more: string): [path: string, text: string] => [
@@ -134,8 +136,9 @@ export function readSearchFile(text: string): SearchFile | undefined {
 }
 
 /**
- * Finds runes whose names begin with these letters, oldest first: all if they fit into a file, otherwise the oldest
- * ones. `read` resolves to undefined if the file does not exist. Reads files one by one, from the first two letters on.
+ * Finds runes whose names begin with `letters`, oldest first: all such runes if they fit into a file, otherwise the
+ * oldest of them. `read` resolves to undefined if the file does not exist. Reads the file of the first two letters, and
+ * then files of longer letters, one by one.
  */
 export async function findRunes(letters: string, read: (path: string) => Promise<SearchFile | undefined>): Promise<FoundRune[]> {
   let known = letters.slice(0, FIRST_LETTERS);

@@ -1,6 +1,7 @@
 /**
- * Selects the rows of a start (input/readStart.ts) in the forms from which lists are made. An output of the start is a
- * `receive` at the height where it was made. So the lowest level of each list has the ledger of the start.
+ * Selects the rows of a start (input/readStart.ts) in the forms from which lists are made. An output of the start
+ * counts as a `receive` record at the height where the output was made. So the lowest level of each list has the ledger
+ * of the start.
  */
 import type { TableWith } from '../duckdb/table.ts';
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
@@ -11,7 +12,7 @@ export const startReceived = ({ outputs }: StartRows, runes: TableWith<'id' | 'd
   `SELECT block_height, tx_index, "timestamp", address, rune_id, shift_decimals(units, divisibility) AS amount, outpoint AS "output"
    FROM ${outputs} JOIN (SELECT id, divisibility FROM ${runes}) ON id = rune_id`;
 
-/** Returns SQL of the two parts of an amount (balanceChanges.sql.ts) as columns `<name>_upper` and `<name>_lower`. */
+/** Returns SQL for the two parts of an amount (balanceChanges.sql.ts) as columns `<name>_upper` and `<name>_lower`. */
 const parts = (name: string): string =>
   `CASE WHEN strlen(${name}) > ${LOWER_DIGITS} THEN left(${name}, -${LOWER_DIGITS})::HUGEINT ELSE 0 END AS ${name}_upper, right(${name}, ${LOWER_DIGITS})::HUGEINT AS ${name}_lower`;
 

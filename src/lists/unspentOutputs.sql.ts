@@ -1,6 +1,7 @@
 /**
- * Writes unspent outputs (lists/unspentOutputs.ts) from `receive` records and from the spent outputs that files from a
- * node have. Pages do not have spent outputs, so the state keeps the spent outputs of the newest blocks.
+ * Writes unspent outputs (lists/unspentOutputs.ts) from `receive` records and from lists of spent outputs, which only
+ * input from a node has. Pages do not have spent outputs, so builds cannot read them back from pages. Instead, the
+ * state keeps the spent outputs of the newest blocks.
  */
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
@@ -22,7 +23,7 @@ import { unitsOf } from './balanceChanges.sql.ts';
 import { AddressOutputs, type LevelRows, runesOf, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
 import { parseOutput, SPENT } from './unspentOutputs.ts';
 
-/** True when the input has all spent outputs, because all of it is from a node. */
+/** True when the input has all spent outputs, because all its ledgers are from a node. */
 export async function knowsSpent({ files }: StateTables, store: Store): Promise<boolean> {
   const { others, nodes } = await store.row(
     `SELECT count(*) FILTER (form = 'ledger' OR form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others, count(*) FILTER (form IN ('node-ledger', 'start-outputs')) AS nodes
@@ -38,7 +39,7 @@ type OutputKind = (typeof KINDS)[number];
 
 interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
   readonly listed: ListedRecords;
-  /** The start of the data. */
+  /** The start of the data; undefined if the data has all blocks. */
   readonly start: StartRows | undefined;
   /** SQL that selects the outputs of the start (startRows.sql.ts); undefined if the build reuses their level. */
   readonly added: string | undefined;
@@ -96,7 +97,7 @@ async function listSpent({ old, limits: { spentBlocks }, listed, state, input, c
        (SELECT count(*) FROM (${recalled}) WHERE NOT coalesce(block_height >= (SELECT first FROM ${state.spentFrom}), false)) AS lost`,
     { oldest: int, lost: int },
   );
-  // Spent outputs of older blocks are forgotten.
+  // The state forgets the spent outputs of blocks below `oldest`.
   if (oldest > 0) countCrossing('spentBlocks');
   if (lost > 0) throw new ChangedArchiveError('the build needs spent outputs that the cache no longer has');
   const from = old !== undefined ? `greatest(${oldest}, coalesce((SELECT first FROM ${state.spentFrom}), ${oldest}))` : oldest;
@@ -109,11 +110,11 @@ async function listSpent({ old, limits: { spentBlocks }, listed, state, input, c
     DELETE FROM ${state.spent} WHERE block_height < (SELECT first FROM kept_from)`);
 }
 
-/** Forgets the spent outputs, because a build without outputs does not keep them up to date. */
+/** Removes the spent outputs from the state, because a build without lists of outputs does not update them. */
 export const forgetSpent = ({ spent, spentFrom }: StateTables, store: Store): Promise<void> =>
   store.run(`DELETE FROM ${spent}; DELETE FROM ${spentFrom}`);
 
-/** Creates the view `received` of the runes that outputs of listed blocks received, even if the outputs are spent. */
+/** Creates the view `received`: the runes that outputs of listed blocks received, even if the outputs are now spent. */
 async function listReceived({ listed: { recalled }, input, changes, added }: OutputForm, store: Store): Promise<void> {
   const columns = 'block_height, tx_id, vout, tx_index, "timestamp", address, rune_id, amount';
   const written = `SELECT ${columns} FROM ${input.kept} SEMI JOIN ${changes.written} USING (block_height) WHERE operation = 'receive'`;
@@ -131,7 +132,10 @@ async function listReceived({ listed: { recalled }, input, changes, added }: Out
     ${added === undefined ? '' : `UNION ALL BY NAME ${added}`}`);
 }
 
-/** Creates two tables: outputs that a level's listed blocks make and do not spend, and others that they spend. */
+/**
+ * Creates two tables for the listed blocks of a level: outputs that these blocks make and do not spend, and outputs of
+ * other blocks that they spend.
+ */
 async function selectOutputs({ first, last }: LevelPlan, store: Store): Promise<void> {
   const inRange = (table: string) => `(SELECT * FROM ${table} WHERE block_height BETWEEN ${first} AND ${last})`;
   await store.run(`CREATE OR REPLACE TEMP TABLE made_outputs AS SELECT * FROM ${inRange('received')} ANTI JOIN ${inRange('listed_spent')} USING ("output");
@@ -144,8 +148,8 @@ const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json
 type Blocks = TableWith<'block_height' | 'block_hash'>;
 
 /**
- * Returns the blocks in which outputs were made. With a start, these are in a table of their own: DuckDB then knows that
- * they are few. Otherwise it could keep all outputs in memory to join them.
+ * Returns the blocks in which outputs were made. With a start, puts them into a table, so that DuckDB knows that they
+ * are few. Otherwise DuckDB could keep all outputs in memory to join them with the blocks.
  */
 const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: Store): Promise<Blocks> =>
   start === undefined || added === undefined
@@ -158,8 +162,8 @@ const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: 
 
 /**
  * Returns SQL that selects the records of made outputs: output, address, height, place as JSON without brackets, number
- * and id of the rune, the rune as JSON, and units as text. It does not aggregate the rows of an output, because that
- * would need much memory. `runesOf` joins them after they are sorted.
+ * and id of the rune, the rune as JSON, and units as text. The SQL does not aggregate the rows of an output, because
+ * that would need much memory. `runesOf` joins the rows after they are sorted.
  */
 const recordsOf = (
   blocks: Blocks,
@@ -170,12 +174,12 @@ const recordsOf = (
   FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
     JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
 
-/** Yields the documents, by outpoint, of outputs that the listed blocks of a level make or spend. */
+/** Yields the documents of outputs that the listed blocks of a level make or spend, ascending by outpoint. */
 function newOutputs(blocks: Blocks, form: OutputForm, store: Store): AsyncGenerator<StoredDocument> {
   const rows = `SELECT "output", head, rune, units, number, id FROM (
       SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(blocks, form)})
       UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)`;
-  // The operator || copies the texts of a chunk to consecutive memory.
+  // The operator || copies the texts of a chunk to consecutive memory, from which readRows() decodes them faster.
   const select = `"output" || '', head || '', rune || '', units`;
   return documentsIn({ rows, key: '"output"', within: 'number, id', select }, form.limits, store, (group) => [
     String(group[0]?.[1]),
@@ -184,8 +188,8 @@ function newOutputs(blocks: Blocks, form: OutputForm, store: Store): AsyncGenera
 }
 
 /**
- * Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs. `cancelled` has outputs that
- * the level both makes and spends, but not both in its listed blocks.
+ * Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it.
+ * `cancelled` has the outputs that the level makes and spends, unless listed blocks both make and spend them.
  */
 async function rowsOf(
   plan: LevelPlan,
@@ -215,8 +219,8 @@ async function rowsOf(
 }
 
 /**
- * Returns a function that joins the two documents of an output: made and spent. They cancel each other, so the level
- * has no document of the output. `cancelled` gets a line about the output.
+ * Returns a function that joins the two documents of an output: made and spent. The function returns no values, so the
+ * level has no document of the output, and adds a line about the output to `cancelled`.
  */
 const joinOutput =
   (cancelled: LineFile): JoinValues =>

@@ -3,22 +3,24 @@
  *
  * **By outpoint**, `txid:vout`. The first value is a JSON list with the location of the output: block height, block
  * hash, tx index, timestamp, and address or null. Each other value is a JSON list with a rune: id, number, name, spaced
- * name, divisibility, and balance in smallest units as text. If a level spends an output of a lower level, its document
- * has only the value `"spent"`.
+ * name, divisibility, and balance in smallest units as text. If a block of a level spends an output of a lower level,
+ * the output's document in the higher level has only the value `"spent"`.
  *
  * **By address**. A level has the outputs that its blocks made and that are unspent after its last block, newest first.
  * Each value is a JSON list: outpoint, location without address, and a list for each rune. A value with only an
  * outpoint removes this output from a lower level.
  *
  * A list of more than `page` outputs has pages, which are documents of their own (`pageKey`). If a level removes
- * outputs from pages of a lower level, or removes more than `page` outputs, the removed outpoints are in documents by
- * page (`removalKey`). Then the address's document begins with a head: the number of outputs that the level made, and
- * how many outputs it removes from each page of lower levels. So the heads tell a reader which pages a window needs.
+ * outputs from pages of a lower level, or removes more than `page` outputs, the removed outpoints are grouped by the
+ * page that had them, each group in a document of its own (`removalKey`). In both cases, the address's document begins
+ * with a head: the number of outputs that the level made, and how many outputs it removes from each page of lower
+ * levels. From the heads, a reader computes which pages a window needs.
  *
- * **Starts** are for builds only. For each list with pages, they have a lower bound of the sort keys of each page.
+ * **Starts** are for builds only. For each list with pages, they have a lower bound of the sort keys of each page, with
+ * which a build finds the page of a spent output.
  *
- * An output that is made and spent in the blocks of one level is in no document of the level. The records of its
- * transaction tell what it held.
+ * An output that is made and spent in the blocks of one level is in no document of the level. The records of the
+ * transaction that made the output tell which runes it held.
  *
  * Every answer names the highest block of the mirror, because a wallet may ask for a newer output.
  */
@@ -73,10 +75,10 @@ function parseAddressOutput(value: string, address: string): UnspentOutput {
 /** Returns the outpoint at the beginning of a value of an address's list. */
 export const outpointOf = (value: string): string => value.slice(2, value.indexOf('"', 2));
 
-/** Sort keys begin with this number minus the height, in 8 digits, so that higher blocks come first. */
+/** Sort keys begin with this number minus the height, in 8 digits, so that keys of higher blocks sort first. */
 export const ABOVE_HEIGHTS = 99_999_999;
 
-/** Returns the key by which values of an address's list ascend: height (the highest first), then txid, then vout. */
+/** Returns the sort key of a value of an address's list. Keys sort by descending height, then by txid, then by vout. */
 export function sortKeyOf(value: string): string {
   const output = outpointOf(value);
   const at = output.indexOf(':');
@@ -87,21 +89,27 @@ export function sortKeyOf(value: string): string {
 /** Returns the outpoint of a sort key. */
 export const outpointOfSortKey = (sort: string): string => `${sort.slice(8, -10)}:${Number(sort.slice(-10))}`;
 
-/** Returns the key of the outpoints removed from a page of an address, in the lower level that begins at `first`. */
+/**
+ * Returns the key of a document of removed outpoints. They are in page `page` of the lower level that begins at
+ * `first`.
+ */
 export const removalKey = (key: string, first: number, page: number): string =>
   `${key} ~${String(first).padStart(8, '0')}.${String(page).padStart(8, '0')}`;
 
-/** Outputs removed from the level that begins at height `first`: index of a page, count, index of the next page, ... */
+/**
+ * Numbers of outputs removed from the lower level that begins at height `first`: index of a page, number of outputs
+ * removed from this page, index of the next page, and so on.
+ */
 export type Removals = readonly [first: number, ...pages: readonly number[]];
 
 export interface AddressDocument {
   /** Number of outputs that the level's blocks made. */
   readonly made: number;
-  /** Counts of the removed outpoints that are in documents by page (`removalKey`). */
+  /** Numbers of removed outpoints in the documents that `removalKey` names. */
   readonly removals: readonly Removals[];
   /** Values of the made outputs; undefined if they are in pages. */
   readonly outputs: readonly string[] | undefined;
-  /** Removed outpoints in this document. */
+  /** Removed outpoints that are in this document. */
   readonly removed: readonly string[];
 }
 
@@ -123,7 +131,7 @@ export function parseAddress(values: readonly string[], page: number): AddressDo
   return { made, removals, outputs: made > page ? undefined : outputs, removed };
 }
 
-/** Returns the response body. Rejects with an ArchiveError for damaged files, and like `readTransaction`. */
+/** Returns the response body. Rejects with an ArchiveError for damaged files, and with errors of `readTransaction`. */
 export async function answerOutputs(
   { output, address, window }: FurtherRequest,
   dialect: Dialect,
@@ -151,20 +159,23 @@ const spentBefore = (height: number): string =>
   `the output holds no runes, but the mirror does not know whether it held some: it began with the outputs that held runes after block ${height}, ` +
   'and has the records of later blocks only';
 
-/** An output with its runes, as it is now (`runes`) or as it was before a transaction spent it (`spent`). */
+/** An output with its runes, as it is now (`runes`), or as it was before it was spent (`spent`). */
 type KnownOutput = { readonly kind: 'runes' | 'spent'; readonly found: UnspentOutput };
 
 /**
- * State of an output after the highest block. `none`: no output of this name held runes in the mirror's blocks;
- * `hasRecords`: its transaction has records. `unclear`: it holds no runes, but its transaction has too many records to
- * tell whether it held some.
+ * State of an output after the highest block. `none`: no output with this outpoint held runes in the mirror's blocks,
+ * and `hasRecords` is true if its transaction has records. `unclear`: the output holds no runes now, but its
+ * transaction has too many records to read, so it may have held some before.
  */
 export type OutputState =
   | KnownOutput
   | { readonly kind: 'none'; readonly hasRecords: boolean }
   | { readonly kind: 'unclear'; readonly reason: string };
 
-/** Finds outputs. Returns the states in the order of `outputs`. Rejects like `findDocuments` and `readTransaction`. */
+/**
+ * Returns the states of outputs, in the order of `outputs`. Rejects with errors of `findDocuments` and
+ * `readTransaction`.
+ */
 export async function findOutputs(
   outputs: readonly string[],
   tables: OutputTables,
@@ -173,7 +184,7 @@ export async function findOutputs(
 ): Promise<OutputState[]> {
   const levels = await Promise.all(tables.outputs.map((level) => findDocuments(archive, level, outputs)));
   const known = outputs.map((output, i) => orDamaged(() => stateIn(levels, i, output)));
-  // Reads each transaction once, and keeps only what the wanted outputs held.
+  // Reads each transaction only once, even if several outputs of it are wanted.
   const byTransaction = new Map<string, string[]>();
   for (const [i, output] of outputs.entries()) {
     const [txId] = partsOf(output);
@@ -193,7 +204,7 @@ export async function findOutputs(
   return outputs.map((output, i) => known[i] ?? found.get(output) ?? { kind: 'none', hasRecords: false });
 }
 
-/** Returns the state of output `i` from its documents; undefined without a document that has its runes. */
+/** Returns the state of output `i` from its documents in all levels; undefined if no document has its runes. */
 function stateIn(levels: readonly (readonly (readonly string[] | undefined)[])[], i: number, output: string): KnownOutput | undefined {
   const values = levels.flatMap((documents) => (documents[i] === undefined ? [] : [documents[i]]));
   const versions = values.map((one) => parseOutput(output, one));
@@ -226,7 +237,10 @@ interface ParsedRecord {
 const parseRecord = (record: string): ParsedRecord => JSON.parse(record) as ParsedRecord;
 const isReceive = ({ operation }: ParsedRecord): boolean => operation === 'receive';
 
-/** Returns the state of an output that no document has; undefined if it held no runes. `receives` are the `receive` records of its transaction. */
+/**
+ * Returns the state of an output without a document; undefined if the output held no runes. `receives` has the
+ * `receive` records of its transaction.
+ */
 function stateBefore(output: string, receives: readonly ParsedRecord[]): KnownOutput | undefined {
   const own = receives.filter(({ location }) => location.vout === partsOf(output)[1]);
   const [first] = own;
@@ -258,8 +272,8 @@ interface LevelPage {
 }
 
 /**
- * Reads a window of an address's unspent outputs: the lists of all levels, the newest level first, without the outputs
- * that newer levels remove. The documents of the address tell which pages the window needs.
+ * Reads a window of an address's unspent outputs. The list consists of the lists of all levels, the newest level first,
+ * without the outputs that newer levels remove. The address's own documents tell which pages the window needs.
  */
 async function outputsOf(
   address: string,
@@ -298,7 +312,7 @@ function listOf({ level, values }: FoundDocument, page: number): LevelList {
   return { ...document, level, counts };
 }
 
-/** Subtracts the outputs that a newer level removes from the counts of a list's pages. */
+/** Subtracts the numbers of outputs that a newer level removes from the counts of a list's pages. */
 function subtract(removals: readonly Removals[], { level, counts }: LevelList): void {
   for (const [first, ...pages] of removals) {
     if (first !== level.first) continue;
@@ -309,7 +323,7 @@ function subtract(removals: readonly Removals[], { level, counts }: LevelList): 
   }
 }
 
-/** Reads pages and omits removed outputs. Reads all documents of a level at the same time. */
+/** Reads pages and omits removed outputs. Requests all documents of all levels concurrently. */
 async function readPages(
   key: string,
   wanted: readonly LevelPage[],
@@ -358,14 +372,14 @@ function render({ output, place, address, runes }: UnspentOutput, dialect: Diale
 
 const renderRunes = (runes: readonly OutputRune[]): string => JSON.stringify(heldRunes(runes));
 
-/** A rune in an output, as the API has it. */
+/** A rune in an output, in the form of the API. */
 export interface HeldRune {
   readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
   /** Decimal string in units of the rune. */
   readonly balance: string;
 }
 
-/** Returns runes as the API has them. */
+/** Converts runes of an output to the form of the API. */
 export const heldRunes = (runes: readonly OutputRune[]): HeldRune[] =>
   runes.map(([id, number, name, spacedName, divisibility, units]) => ({
     rune: { id, number, name, spaced_name: spacedName },
