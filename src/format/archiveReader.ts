@@ -1,8 +1,9 @@
 /**
- * Reads blocks, pages and tables of an archive. Uses no platform API: the host reads parts of files and inflates them.
+ * Reads blocks, pages and tables of an archive. Uses no platform API: the host passes functions that read parts of
+ * files and inflate them (ArchiveFiles).
  *
- * The list of a block or transaction takes at most three rounds of reads: table, directory, pages. Reads of one round
- * run at the same time.
+ * To answer with the list of a block or transaction, a reader needs at most three rounds of reads: table, directory,
+ * pages. The reads of a round run concurrently.
  */
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import { ArchiveError, isArchiveError } from './archiveError.ts';
@@ -17,22 +18,22 @@ import { sizeOf } from './tails.ts';
 
 export interface ArchiveFiles {
   /**
-   * Reads `length` bytes of a file from `offset` on. `size` is the size of the complete file: content and tail. If
-   * `length` is equal to it, the host needs no range request. Resolves to undefined when the file is missing or
-   * shorter. Rejects for any other failure.
+   * Reads `length` bytes of a file from `offset` on. `size` is the size of the complete file: content and digests. If
+   * `length` equals `size`, the host needs no range request. Resolves to undefined when the file is missing or too
+   * short. Rejects for any other failure.
    */
   read(file: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined>;
   /**
-   * Inflates one gzip member, and decodes it as the host decodes pages (pages/fileAccess.ts). Rejects for bytes that are not
-   * gzip, for a wrong checksum, and for content of more than `most` bytes.
+   * Inflates one gzip member, and decodes its content as the host decodes pages (pages/fileAccess.ts). Rejects for
+   * bytes that are not gzip, for a wrong checksum, and for content of more than `most` bytes.
    */
   inflate(member: Uint8Array, most: number): Promise<string>;
 }
 
-/** Name and size of the root's file, which the manifest has. */
+/** Name and size of the root's file, as in the manifest. */
 export interface RootName {
   readonly root: string;
-  /** Size of its content in bytes. */
+  /** Size of the file's content in bytes. */
   readonly bytes: number;
 }
 
@@ -48,19 +49,19 @@ export interface PagePlace {
   readonly length: number;
 }
 
-/** Memory overhead of a page in memory, besides its content. */
+/** Approximate number of bytes that a page in memory needs in addition to its content. */
 const BYTES_PER_PAGE = 400;
 
-/** A file with a directory at its end. `bytes` and `directory` are sizes. */
+/** A file with a directory at its end. `bytes` is the size of the content, and `directory` that of the directory. */
 type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
 
 export class Archive {
   readonly root: Root;
   readonly #files: ArchiveFiles;
   readonly #cache: PartCache;
-  /** Directories that are being read. The lookups of an answer share them. */
+  /** Pending reads of directories, by file. Concurrent lookups of an answer share a read. */
   readonly #directories = new Map<string, Promise<unknown>>();
-  /** Number of pages that this answer has asked for. */
+  /** Number of pages that were requested from this Archive, which serves a single answer. */
   #pages = 0;
 
   private constructor(root: Root, files: ArchiveFiles, cache: PartCache) {
@@ -69,7 +70,9 @@ export class Archive {
     this.#cache = cache;
   }
 
-  /** Opens an archive. Archives of a mirror share a cache. Rejects with an ArchiveError if the root is unreadable. */
+  /**
+   * Opens an archive. All archives of a mirror may share `cache`. Rejects with an ArchiveError for an unreadable root.
+   */
   static async open({ root: name, bytes }: RootName, files: ArchiveFiles, cache = new PartCache()): Promise<Archive> {
     const root = await cache.root(name, async () => parseRoot(await inflate(await readWhole(name, bytes, files), files)));
     return new Archive(root, files, cache);
@@ -77,7 +80,7 @@ export class Archive {
 
   /**
    * Returns a block; undefined when the archive does not have it. `page` is the index of a page that the caller will
-   * read. If the block is in several segments, this reads the directory of the segment with that page.
+   * read. If the block is in several segments, reads only the directory of the segment with that page.
    */
   async block(height: number, page = 0): Promise<ArchivedBlock | undefined> {
     const segments = this.#segmentsAt(height);
@@ -87,7 +90,7 @@ export class Archive {
     return block && new ArchivedBlock(this, segments, block);
   }
 
-  /** Returns the entries of all ids that have the key of this id (64 hex digits). The caller must compare the ids. */
+  /** Returns the entries of all ids with the same key as this id (64 hex digits). The caller must compare the ids. */
   entries(id: string): Promise<TableEntry[]> {
     return this.find(this.root.ids, keyOf(id));
   }
@@ -118,7 +121,10 @@ export class Archive {
     return reading.finally(() => this.#directories.delete(file));
   }
 
-  /** Reads a part of a file with `bytes` bytes of content. In an archive of small files, reads and keeps complete files. */
+  /**
+   * Reads a part of a file whose content has `bytes` bytes. If the archive has only small files, reads and caches
+   * complete files.
+   */
   async part(file: string, bytes: number, offset: number, length: number): Promise<Uint8Array> {
     if (exceeds(READER_LIMITS, 'readWhole', this.root.objectSize))
       return length === bytes ? readWhole(file, bytes, this.#files) : read(file, offset, length, sizeOf(bytes), this.#files);
@@ -126,10 +132,10 @@ export class Archive {
     return whole.subarray(offset, offset + length);
   }
 
-  /** Reads pages of a segment. `places` must ascend. Takes pages from memory if the host keeps pages. */
+  /** Reads pages of a segment. `places` must ascend. Takes pages from the cache if the host caches pages. */
   async pagesAt(file: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     this.#pages += places.length;
-    // A long answer would displace the pages of many others, and the host lets it wait for its reads.
+    // The pages of a long answer would displace those of many other answers. So a long answer does not use the cache.
     const kept = exceeds(READER_LIMITS, 'keptPages', this.#pages) ? undefined : this.#cache.pages;
     if (kept === undefined) return this.#readPages(file, places);
     const name = ({ offset }: PagePlace) => `${file.file} ${offset}`;
@@ -144,7 +150,7 @@ export class Archive {
     return known.flatMap((page) => page ?? read.splice(0, 1));
   }
 
-  /** Reads pages of a segment from its file. Reads pages that are near to each other together. */
+  /** Reads pages of a segment from its file. Reads pages together if the gap between them is small. */
   async #readPages({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     const reads: { begin: number; end: number; places: PagePlace[] }[] = [];
     for (const place of places) {
@@ -172,12 +178,12 @@ export class Archive {
     return pages.flat();
   }
 
-  /** Inflates a page. Rejects with an ArchiveError when it is damaged. */
+  /** Inflates a page. Rejects with an ArchiveError when the page is damaged. */
   page(gzip: Uint8Array): Promise<string> {
     return inflate(gzip, this.#files);
   }
 
-  /** Returns the segments whose ranges include this height: more than one only for a block in several segments. */
+  /** Returns the segments whose ranges include this height: one, none, or all segments of a large block. */
   #segmentsAt(height: number): Segment[] {
     const { segments } = this.root;
     let low = countBefore(segments.length, (i) => (segments[i]?.last ?? 0) < height);
@@ -189,7 +195,7 @@ export class Archive {
     return found;
   }
 
-  /** Reads the blocks (of 4,096 bytes) `from` to `to - 1` of a level's table, and compares their checksums. */
+  /** Reads the blocks (of 4,096 bytes) `from` to `to - 1` of a level's table, and checks their checksums. */
   async tableBlocks(level: Level, from: number, to: number, perBlock?: number): Promise<Uint8Array> {
     const perFile = blocksPerFile(this.root.objectSize);
     const parts: Promise<Uint8Array>[] = [];
@@ -215,7 +221,7 @@ export class Archive {
     );
   }
 
-  /** Runs `read`. After an ArchiveError, forgets the cached file, so that the next attempt reads it again. */
+  /** Runs `read`. After an ArchiveError, removes the file from the cache, so that the next attempt reads it again. */
   async forgetIfDamaged<Result>(file: string, read: () => Promise<Result>): Promise<Result> {
     try {
       return await read();
@@ -259,7 +265,7 @@ export class ArchivedBlock {
     return this.#segments.length === 1 ? sum(this.#block.operations[operation] ?? []) : (part?.operations[operation] ?? 0);
   }
 
-  /** Reads the pages with these indexes, which must ascend. Rejects with an ArchiveError if one is unreadable. */
+  /** Reads the pages with these indexes, which must ascend. Rejects with an ArchiveError if a page is unreadable. */
   async pages(numbers: readonly number[]): Promise<StoredPage[]> {
     const pages = await Promise.all(
       this.#segments.map(async (segment) => {
@@ -272,10 +278,10 @@ export class ArchivedBlock {
 
   /**
    * Returns the indexes of the pages that have the records `from` to `to - 1` of an operation. `before` is the number
-   * of the operation's records in earlier pages.
+   * of the operation's records in all pages before these.
    */
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
-    // Selects segments by their counts first, so that only directories of the window are read.
+    // The root has the counts of each segment. So selects segments first, and reads only their directories.
     const segments = overlapping(this.#segments, (segment) => this.#countIn(segment, operation), from, to);
     const pages = await Promise.all(
       segments.map(async ({ item, before }) => {
@@ -303,11 +309,11 @@ function placesOf({ height, page = 0, offsets, pages }: PlacedBlock, numbers: re
   });
 }
 
-/** Returns the segment of a block that has this page; the last segment for a page past the end. */
+/** Returns the segment that has this page of a block. Returns the last segment for a page past the end. */
 const segmentOf = (page: number, segments: readonly Segment[]): Segment | undefined =>
   segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
 
-/** Reads a part of a file. Checks the arguments first, because they come from files of the archive. */
+/** Reads a part of a file. Checks the arguments first, because they come from files, which may be damaged. */
 async function read(file: string, offset: number, length: number, size: number, files: ArchiveFiles): Promise<Uint8Array> {
   if (!isFileName(file) || !(offset >= 0 && length >= 0 && length <= MOST_INFLATED && Number.isSafeInteger(offset + length)))
     throw new ArchiveError('the root or a directory of the archive is damaged');
@@ -316,13 +322,15 @@ async function read(file: string, offset: number, length: number, size: number, 
   return bytes;
 }
 
-/** Reads the content of a file. Requests the tail too, because then the host needs no range request. */
+/**
+ * Reads the content of a file. Requests the complete file, including digests, so that the host needs no range request.
+ */
 async function readWhole(file: string, bytes: number, files: ArchiveFiles): Promise<Uint8Array> {
   const size = sizeOf(bytes);
   return (await read(file, 0, size, size, files)).subarray(0, bytes);
 }
 
-/** Inflates a member. Rejects with an ArchiveError for any failure, except when the host aborted the answer. */
+/** Inflates a member. Rejects with an ArchiveError for any failure, but rethrows an AbortError of the host. */
 async function inflate(member: Uint8Array, files: ArchiveFiles): Promise<string> {
   try {
     return await files.inflate(member, MOST_INFLATED);

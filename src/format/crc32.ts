@@ -1,6 +1,6 @@
-/** CRC-32 as in gzip (RFC 1952). Written here, because hosts have no common function for it. */
+/** CRC-32 as in gzip (RFC 1952). Implemented here, because the hosts have no common function for CRC-32. */
 
-/** Entry n is the CRC of byte n. */
+/** Item n is the CRC of byte n. */
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
   for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;

@@ -2,14 +2,15 @@
  * Cuts the blocks of an archive into segments. The cut depends only on the blocks' sizes and on the highest block,
  * never on earlier builds, so that an incremental build writes the same files as a full build.
  *
- * A range of heights is aligned if its length is a power of two, and its first height a multiple of this length. An
- * aligned range is one segment if it ends at or below the tip and exceeds no limit of `CutForm`. Otherwise it is
- * halved. So segments near the tip are short, and a new block may join several of them to one longer segment.
+ * A range of heights is aligned if its length is a power of two, and its first height is a multiple of this length. An
+ * aligned range is one segment if the range ends at or below the tip and exceeds no limit of `CutForm`. Otherwise it is
+ * divided into two halves. So segments near the tip are short. After a new block, several of them may become one longer
+ * segment.
  */
 import { exceeds } from '../limits.ts';
 import { HIGHEST_HEIGHT } from './root.ts';
 
-/** A block, or a segment of the last build. `first` and `last` are its range of heights, which is aligned. */
+/** A block, or a segment of the last build. Its range of heights, `first` to `last`, is aligned. */
 export interface Piece {
   readonly first: number;
   readonly last: number;
@@ -19,9 +20,9 @@ export interface Piece {
 
 /** Limits of a segment. */
 export interface CutForm {
-  /** Most bytes of pages. A single block may have more. */
+  /** Maximum size of the pages in bytes. A single block may be larger. */
   readonly objectSize: number;
-  /** Most heights. Limits the size of a directory, because readers keep directories in memory. */
+  /** Maximum number of heights. It limits the size of a directory, because readers keep directories in memory. */
   readonly segmentBlocks: number;
 }
 

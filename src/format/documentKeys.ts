@@ -1,8 +1,9 @@
 /** Keys of documents. */
 
 /**
- * Returns the key of an address: its percent-encoding, because hosts may decode characters beyond ASCII in different
- * ways. The key of a real Bitcoin address is the address itself. Undefined for text that is not valid Unicode.
+ * Returns the key of an address: the percent-encoded address, because hosts may decode characters beyond ASCII in
+ * different ways. The key of a real Bitcoin address is the address itself. Undefined for text that is not valid
+ * Unicode.
  */
 export function keyOfAddress(address: string): string | undefined {
   try {
@@ -14,8 +15,8 @@ export function keyOfAddress(address: string): string | undefined {
 }
 
 /**
- * Returns the key of a page of a list. `key` is the key of the list, and pages are counted from 0. The pages sort
- * directly after `key`, because keys of lists have no space, and a space sorts before all of their characters.
+ * Returns the key of a page of a list. `key` is the key of the list, and `page` is the index of the page. Keys of lists
+ * have only characters that sort after the space, so the keys of the pages sort directly after `key`.
  */
 export const pageKey = (key: string, page: number): string => `${key} ${String(page).padStart(8, '0')}`;
 

@@ -1,9 +1,10 @@
 /**
  * Documents: small texts by key, in levels. Etchings, balances, holders and outputs are stored as documents.
  *
- * A document is a line: a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of them form a
+ * A document is a line: a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of lines form a
  * gzip member. A file has members and, at its end, the directory: a gzip member with JSON, which has a lower bound of
- * the keys and the length in bytes of each member. So a lookup takes two rounds of reads: directory, member.
+ * the keys and the length in bytes of each member. So a reader finds a document with two rounds of reads: directory,
+ * member.
  */
 
 import { ArchiveError } from './archiveError.ts';
@@ -11,17 +12,17 @@ import type { Archive } from './archiveReader.ts';
 import { countBefore } from './binarySearch.ts';
 import type { DocumentFile, DocumentLevel } from './levels.ts';
 
-/** Position of a member in its file, in bytes, and a lower bound of its keys (`from`). */
+/** Offset and length of a member in its file, in bytes. `from` is a lower bound of the member's keys. */
 export interface PlacedMember {
   readonly from: string;
   readonly offset: number;
   readonly length: number;
 }
 
-/** Renders a directory. `members` are in the order of the file. */
+/** Renders the directory of a file, whose members are in the order of `members`. */
 export const renderMembers = (members: readonly (readonly [from: string, length: number])[]): string => `${JSON.stringify(members)}\n`;
 
-/** Parses the directory of a file. Throws an ArchiveError when the directory does not fit the file. */
+/** Parses the directory of a file. Throws an ArchiveError if the members do not ascend or do not fill the file. */
 export function parseMembers(text: string, { from, bytes, directory }: DocumentFile): PlacedMember[] {
   const members: PlacedMember[] = [];
   let offset = 0;
@@ -58,7 +59,7 @@ export async function findDocuments(
   { files }: DocumentLevel,
   keys: readonly string[],
 ): Promise<(readonly string[] | undefined)[]> {
-  // Reads each directory and member once, because keys near to each other are often in the same member.
+  // Keys that sort near each other are often in the same member. So each directory and member is read only once.
   const directories = new Map<DocumentFile, Promise<PlacedMember[]>>();
   const members = new Map<string, Promise<string>>();
   const find = async (key: string) => {
@@ -83,8 +84,9 @@ export interface FoundDocument {
 }
 
 /**
- * Finds the documents of a key in all levels, in the order of `levels`. Also reads the directories of files that begin
- * with pages of the key, so that a page of a long list takes one more round of reads only. Rejects like `findDocuments`.
+ * Finds the documents of a key in all levels, in the order of `levels`. Also reads ahead the directories of files that
+ * begin with pages of the key's list, so that reading such a page takes only one more round of reads. Rejects with an
+ * ArchiveError, like `findDocuments`.
  */
 export async function findInLevels(archive: Archive, levels: readonly DocumentLevel[], key: string): Promise<FoundDocument[]> {
   const found = await Promise.all(
@@ -96,15 +98,15 @@ export async function findInLevels(archive: Archive, levels: readonly DocumentLe
   return found.flatMap(({ level, values }) => (values === undefined ? [] : [{ level, values }]));
 }
 
-/** Yields the text of a level, a member at a time. Rejects with an ArchiveError when a file is missing or damaged. */
+/** Yields the text of a level, member by member. Rejects with an ArchiveError when a file is missing or damaged. */
 export async function* textOf(archive: Archive, { files }: DocumentLevel): AsyncGenerator<string, void, undefined> {
   for (const file of files) for (const member of await membersOf(archive, file)) yield await readMember(archive, file, member);
 }
 
-/** Even a list of a million entries begins fewer files. */
+/** Maximum number of directories to read ahead. Even the pages of a list of a million entries are in no more files. */
 const MOST_AHEAD = 2;
 
-/** Reads the directories of files that begin with pages of a key. An error is left to the reader that needs the file. */
+/** Reads the directories of files that begin with pages of a key's list. Ignores errors: later reads report them. */
 async function readAhead(archive: Archive, { files }: DocumentLevel, key: string): Promise<void> {
   const next = lastUpTo(files, key) + 1;
   const ahead = files.slice(next, next + MOST_AHEAD).filter(({ from }) => from.startsWith(`${key} `));
@@ -118,11 +120,14 @@ async function readMember(archive: Archive, file: DocumentFile, member: PlacedMe
   return page?.text ?? '';
 }
 
-/** Returns the index of the last item whose `from` does not sort after `key`; -1 if there is none. `items` ascend. */
+/** Returns the index of the last item whose `from` does not sort after `key`; -1 without such an item. Items ascend. */
 export const lastUpTo = (items: readonly { readonly from: string }[], key: string): number =>
   countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
 
-/** Runs `parse` on a value whose checksum was right. Throws an ArchiveError if it fails: the writer was faulty. */
+/**
+ * Runs `parse` on text whose checksum was right. If `parse` throws, the writer of the archive was faulty, so throws an
+ * ArchiveError.
+ */
 export function orDamaged<Value>(parse: () => Value): Value {
   try {
     return parse();

@@ -3,13 +3,17 @@
  * layout `files`, on the lowest block.
  *
  * With the steps 4,096 and 64, a build writes the newest level with every block, the level below it every 64 blocks,
- * and the lowest level every 4,096 blocks. So a new block takes some hundred kilobytes, and a reader looks into at most
- * three levels. Levels below the newest end some blocks below the tip, so that a reorganisation rarely changes them.
+ * and the lowest level every 4,096 blocks. So a build writes only some hundred kilobytes for a new block, and a reader
+ * searches at most three levels. All levels but the newest end at least `unsettled` blocks below the tip, so that a
+ * reorganisation rarely changes them.
  */
 
-/** The rule by which heights are divided into levels. */
+/** Parameters that divide heights into levels. */
 export interface LevelSteps {
-  /** Each level except the newest ends at a multiple of a step. Steps descend, and each is a multiple of the next. */
+  /**
+   * Each level except the newest ends directly below a multiple of a step. Steps descend, and each step is a multiple
+   * of the next step.
+   */
   readonly steps: readonly number[];
   /** Number of the highest blocks that are always in the newest level. */
   readonly unsettled: number;
@@ -17,7 +21,7 @@ export interface LevelSteps {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Most steps of a root, because readers search all levels at the same time. */
+/** Maximum number of steps in a root. Readers search all levels concurrently, so it limits their requests. */
 const MOST_STEPS = 8;
 
 /** True when a value from a root has valid steps. */
@@ -28,7 +32,7 @@ export function areLevelSteps(value: unknown): value is LevelSteps {
   return steps.every((step, i) => step > 0 && (i === 0 || (step < Number(steps[i - 1]) && Number(steps[i - 1]) % step === 0)));
 }
 
-/** A range of heights, both inclusive. */
+/** A range of heights. `first` and `last` are included. */
 export interface LevelRange {
   readonly first: number;
   readonly last: number;
@@ -39,7 +43,7 @@ export interface DocumentFile {
   /** Lower bound of the keys in the file. Keys in earlier files sort before it. */
   readonly from: string;
   readonly file: string;
-  /** Size of the file, in bytes. */
+  /** Size of the file's content in bytes, without its digests (tails.ts). */
   readonly bytes: number;
   /** Size of the directory, in bytes. */
   readonly directory: number;
@@ -51,17 +55,18 @@ export interface DocumentLevel extends LevelRange {
 }
 
 /**
- * Returns the ranges of the levels, the lowest first. `lowest` is the lowest block of the mirror, which rises if the
- * mirror has a moving window of blocks. So the lowest levels are short too: a block that leaves changes little.
+ * Returns the ranges of the levels, the lowest first. `lowest` is the lowest block of the mirror. It rises if the
+ * mirror has a moving window of blocks, and each block that leaves the window changes the lowest level. So if `lowest`
+ * is not 0, the lowest levels are short, like the newest.
  *
- * If the mirror begins with the ledger after block `start`, the lowest level has this ledger. It is never joined with
- * other levels, because records above block `start` cannot give it again.
+ * If the mirror begins with the ledger after block `start`, the lowest level has this ledger. This level is never
+ * joined with others, because it cannot be made again from the records above block `start`.
  */
 export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0, start?: number): LevelRange[] {
   if (start !== undefined) return [{ first: 0, last: start }, ...levelRanges(tip, { steps, unsettled }, Math.max(lowest, start + 1))];
   const ends = steps.map((step) => lastEnd(tip, step, unsettled));
   const starts = steps.map((step) => Math.ceil(lowest / step) * step);
-  // A short window has no levels of the longest steps.
+  // A short window of blocks may have no level that begins and ends at multiples of a long step.
   const isWithin = (_: number, i: number) => (starts[i] ?? 0) <= (ends[i] ?? 0);
   const ranges: LevelRange[] = [];
   let first = lowest;
@@ -73,19 +78,20 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
 }
 
 /**
- * Returns the last block of all levels of lists except the newest two; -1 without such levels. Some long lists of
- * holders are as of this block, which changes once a day.
+ * Returns the last block of the levels of lists below the newest two; -1 without such levels. Answers give some long
+ * lists of holders as of this block, which changes once a day.
  */
 export const lastRanked = (tip: number, levels: LevelSteps): number => lowerEnds(tip, levels)[0] ?? -1;
 
 /**
- * Returns the newest multiple of each step except the last one, minus 1, the highest first: blocks at which levels of
- * lists end. With the usual steps, these are the newest ends of 144 and of 4,032 blocks.
+ * Returns blocks at which levels of lists end, highest first: for each step except the smallest, the block directly
+ * below the newest multiple that leaves `unsettled` blocks above it. With the usual steps, these are multiples of 144
+ * and of 4,032.
  */
 export function lowerEnds(tip: number, { steps, unsettled }: LevelSteps): number[] {
   const ends = steps.slice(0, -1).map((step) => lastEnd(tip, step, unsettled) - 1);
   return [...new Set(ends)].filter((end) => end >= 0).reverse();
 }
 
-/** Returns the height above the newest level that ends at a multiple of `step`; 0 without such a level. */
+/** Returns the highest multiple of `step` that leaves `unsettled` blocks above it; 0 without such a multiple. */
 const lastEnd = (tip: number, step: number, unsettled: number): number => Math.max(Math.floor((tip + 1 - unsettled) / step) * step, 0);

@@ -13,10 +13,10 @@ export interface EtchingTables {
 
 /** A level of the lists of activity. Both tables have the same range of heights. */
 export interface ActivityLevel {
-  /** Size of the pages of all blocks below the level, in bytes. */
+  /** Total size of the pages of all blocks below the level, in bytes. Positions of pointers count from there. */
   readonly begin: number;
   readonly heads: Level;
-  /** `counts` has a single number: the count of all pointers. */
+  /** The table of pointers. Its `counts` has a single number: the number of all pointers. */
   readonly pointers: Level;
 }
 
@@ -30,7 +30,7 @@ export interface Unbalanced {
 
 /** A level of holders. */
 export interface HolderLevel extends DocumentLevel {
-  /** Changes of a rune's number of balances below zero in the level. Left out if there are none. */
+  /** Changes of the number of balances below zero in the level, by rune. Omitted without such changes. */
   readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
 }
 
@@ -39,7 +39,7 @@ export interface BalanceTables {
   readonly addresses: readonly DocumentLevel[];
   /** Documents of holders by rune, ascending by height. */
   readonly holders: readonly HolderLevel[];
-  /** Left out if there are none. */
+  /** Omitted without such runes. */
   readonly unbalanced?: Unbalanced | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface OutputTables {
   readonly outputs: readonly DocumentLevel[];
   /** Documents by address, ascending by height. */
   readonly addresses: readonly DocumentLevel[];
-  /** Documents of starts (lists/unspentOutputs.ts), ascending by height. Levels without pages are left out. */
+  /** Documents of starts (lists/unspentOutputs.ts), ascending by height. Omits levels whose lists have no pages. */
   readonly starts: readonly DocumentLevel[];
 }
 
@@ -61,7 +61,10 @@ export interface LedgerPoint {
   readonly digest: string;
 }
 
-/** Digest at the newest end of 144 blocks; `lower` is that at the newest end of 4,032 blocks, if that is another one. */
+/**
+ * Digest of the ledger after a block at which levels of lists end: the block below a multiple of 144. `lower` is the
+ * digest after a lower block, below a multiple of 4,032; undefined if both are the same block.
+ */
 export interface LedgerDigest extends LedgerPoint {
   /** Name of the network in Bitcoin Core. */
   readonly network: string;
@@ -74,15 +77,17 @@ export interface ListTables extends LevelSteps {
   /** The lowest block, only in layout `files`. The ranges of the levels depend on it too. */
   readonly lowest?: number | undefined;
   /**
-   * If the rows begin above the ledger of another mirror, that ledger. The lowest level of each list has it. Undefined
-   * for all other data.
+   * The start, if the rows begin with the ledger of another mirror after a block. The lowest level of each list has
+   * this ledger. Undefined for all other data.
    */
   readonly start?: LedgerPoint | undefined;
-  /** Most entries in a document. A longer list has pages of this size. */
+  /** Maximum number of entries in a document. A longer list has pages of this size. */
   readonly page: number;
   /** Undefined if the data does not have all etchings. Levels of etchings begin at height 0. */
   readonly etchings?: EtchingTables | undefined;
-  /** The table of names. A level has the runes etched in its blocks or, without etchings, the runes of its records. */
+  /**
+   * The table of names. A level has the runes etched in its blocks. Without etchings, it has the runes of its records.
+   */
   readonly names: readonly Level[];
   /** Activity by rune and by address, ascending by height. Undefined in a mirror without these lists. */
   readonly activity?: readonly ActivityLevel[] | undefined;
@@ -90,6 +95,6 @@ export interface ListTables extends LevelSteps {
   readonly balances?: BalanceTables | undefined;
   /** Undefined if the data is not from a node. */
   readonly outputs?: OutputTables | undefined;
-  /** Undefined without outputs, and if the rows of the data do not follow from a node's blocks alone. */
+  /** Undefined without outputs, and if some rows of the data are not from a node. */
   readonly ledger?: LedgerDigest | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The note of a mirror: the text that an operator signs (signedNote.ts). It names the manifest by its digest, and the
- * root of the archive. So it covers every field of the manifest and every byte of the archive.
+ * The note of a mirror: the text that an operator signs (signedNote.ts). The note has the digest of the manifest and
+ * the name of the archive's root. So a signature covers every field of the manifest and every byte of the archive.
  */
 import { hexOf, sha256, utf8Of } from './sha256.ts';
 import { NoteError } from './signedNote.ts';
@@ -8,7 +8,7 @@ import { NoteError } from './signedNote.ts';
 /** First line of the text. */
 const ORIGIN = 'rune-activity-mirror/1';
 
-/** Fields of a manifest that the note repeats. All other fields are covered by the digest of the manifest. */
+/** Fields of a manifest that the note repeats. The digest of the manifest covers all other fields. */
 export interface NotedManifest {
   readonly format?: unknown;
   readonly dialect?: unknown;
@@ -19,15 +19,15 @@ export interface NotedManifest {
   readonly note?: unknown;
 }
 
-/** The lines of a note that are not in the manifest. */
+/** Values of a note that are not in the manifest. */
 export interface NoteFacts {
-  /** Network of the chain, as Bitcoin Core names it, such as `main`; `-` if the input does not say. */
+  /** Network of the chain, as Bitcoin Core names it, such as `main`; `-` if the input does not name it. */
   readonly network: string;
-  /** Time of signing, such as `2026-11-24T00:41:07Z`. Texts of times sort by time. */
+  /** Time of signing, such as `2026-11-24T00:41:07Z`. Sorted as texts, such times are in chronological order. */
   readonly time: string;
 }
 
-/** Renders the text of the note for a manifest. Ignores the note that the manifest has. */
+/** Renders the text of the note for a manifest. Ignores the manifest's own field `note`. */
 export function renderMirrorNote({ note: _, ...manifest }: NotedManifest, { network, time }: NoteFacts): string {
   const { format, dialect, tip, archive, ledger, start } = manifest;
   const lines = [
@@ -48,7 +48,7 @@ export function renderMirrorNote({ note: _, ...manifest }: NotedManifest, { netw
 
 const FACTS = new RegExp(`^${ORIGIN}\nnetwork (\\S{1,20})\ntime (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ)\n`);
 
-/** Returns the facts in the text of a note. Throws a NoteError unless the text is exactly that of this manifest. */
+/** Returns the facts in the text of a note. Throws a NoteError unless the text is exactly the note of this manifest. */
 export function readMirrorNote(text: string, manifest: NotedManifest): NoteFacts {
   const [, network = '', time = ''] = FACTS.exec(text) ?? [];
   if (text !== renderMirrorNote(manifest, { network, time })) throw new NoteError('the note is not about this manifest');

@@ -1,11 +1,11 @@
-/** An item that has entries of a window, the item's index, and the number of entries in all earlier items. */
+/** An item with entries of a window, the item's index, and the number of entries in all earlier items (`before`). */
 export interface Overlap<Item> {
   readonly item: Item;
   readonly index: number;
   readonly before: number;
 }
 
-/** Returns the items that have some of the entries `from` to `to - 1`, which are counted across all items in order. */
+/** Returns the items that have some of the entries `from` to `to - 1`. Entries are numbered across all items. */
 export function overlapping<Item>(items: readonly Item[], countOf: (item: Item) => number, from: number, to: number): Overlap<Item>[] {
   const found: Overlap<Item>[] = [];
   let before = 0;

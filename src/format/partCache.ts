@@ -1,6 +1,6 @@
 /**
- * Keeps parts of an archive in memory: the root, parsed directories, blocks of tables, small files. Files of an archive
- * never change, so a part is forgotten only to make room, or because it is damaged.
+ * Caches parts of an archive in memory: the root, parsed directories, blocks of tables, small files. Files of an
+ * archive never change, so the cache drops a part only to make room, or because the part is damaged.
  */
 import { exceeds, READER_LIMITS } from '../limits.ts';
 
@@ -11,16 +11,21 @@ export class PartCache {
   #bytes = 0;
   #root: { readonly name: string; readonly value: unknown } | undefined;
 
-  /** Keeps inflated pages and documents. Only hosts with much memory have it. */
+  /** Cache of inflated pages and documents. Undefined on hosts with little memory. */
   readonly pages: PartCache | undefined;
 
-  /** `mostBytes` limits all parts except the root. A single part may be larger, or each answer would parse it again. */
+  /**
+   * `mostBytes` is the maximum total size of all parts except the root. A single part may be larger. Otherwise each
+   * answer would parse such a part again.
+   */
   constructor(mostBytes = READER_LIMITS.cachedBytes, pages?: PartCache) {
     this.#mostBytes = mostBytes;
     this.pages = pages;
   }
 
-  /** Returns the root with this name from memory, or else from `load`. Keeps only the last root, whatever its size. */
+  /**
+   * Returns the root with this name from memory, or else from `load`. Keeps only the last root, regardless of its size.
+   */
   async root<Root>(name: string, load: () => Promise<Root>): Promise<Root> {
     if (this.#root?.name === name) return this.#root.value as Root;
     const value = await load();
@@ -30,8 +35,8 @@ export class PartCache {
 
   /**
    * Returns the part with this name from memory, or else from `load`. `load` also returns the approximate size in
-   * bytes, or infinity if the part must not be kept. A name must always be used with the same type. Requests do not
-   * share a `load`, because in some hosts a request cannot wait for another request.
+   * bytes, or infinity if the part must not be kept. Use a name always with the same type. Concurrent requests for a
+   * part each call their own `load`, because in some hosts a request cannot wait for another request.
    */
   async get<Part>(name: string, load: () => Promise<{ readonly value: Part; readonly bytes: number }>): Promise<Part> {
     if (this.has(name)) return this.known(name) as Part;
@@ -49,7 +54,7 @@ export class PartCache {
     return part.value;
   }
 
-  /** Keeps a part. `bytes` is its approximate size. */
+  /** Keeps a part, and drops the least recently used parts if there is no room. `bytes` is its approximate size. */
   keep(name: string, part: { readonly value: unknown; readonly bytes: number }): void {
     this.forget(name);
     this.#parts.set(name, part);

@@ -2,7 +2,8 @@
  * The root of an archive, which names all other files. docs/archive.md describes the format.
  *
  * Every file is named by its content and never changes. The manifest names the root, and the root names the files of
- * segments, tables and documents. So a reader with a root sees a single build, even while the host replaces files.
+ * segments, tables and documents. So all files that a reader finds from a root belong to the same build, even while the
+ * host replaces files.
  */
 
 import { ArchiveError } from './archiveError.ts';
@@ -13,11 +14,11 @@ import type { Segment } from './segmentDirectory.ts';
 import type { Level } from './sortedTable.ts';
 
 export interface Root extends LevelSteps {
-  /** Most records in a page. */
+  /** Maximum number of records in a page. */
   readonly pageSize: number;
-  /** Most bytes of pages in a segment, and bytes of a table's file. A single page may be larger. */
+  /** Maximum size of a segment's pages, and of a table's file, in bytes. A segment with a single page may be larger. */
   readonly objectSize: number;
-  /** Most heights of a segment. */
+  /** Maximum number of heights in a segment. */
   readonly segmentBlocks: number;
   /** Ascending by height and page. */
   readonly segments: readonly Segment[];
@@ -27,10 +28,10 @@ export interface Root extends LevelSteps {
   readonly lists?: ListTables | undefined;
 }
 
-/** Heights have 3 bytes in the tables, and the largest value marks unused space. */
+/** Maximum height. Tables store a height in 3 bytes, and mark unused entries with the largest 3-byte value. */
 export const HIGHEST_HEIGHT = 2 ** 24 - 2;
 
-/** Largest size of an inflated page, directory or root, in bytes. Limits the memory that a damaged file can take. */
+/** Maximum size of an inflated page, directory or root, in bytes. It limits the memory that a damaged file can use. */
 export const MOST_INFLATED = 64 * 1024 * 1024;
 
 /** Renders the root as JSON. */
@@ -41,9 +42,9 @@ export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: R
 }
 
 /**
- * Parses a root. Checks only the format version, sizes and steps, because a root is named by its content. Names and
- * offsets are checked before each read. Throws a FormatError for a root of another version, and an ArchiveError for any
- * other text.
+ * Parses a root. Checks only the format version, sizes and steps: a root is named by its SHA-256, so damage is
+ * unlikely. Readers check names and offsets before each read. Throws a FormatError for a root of another version, and
+ * an ArchiveError for any other text.
  */
 export function parseRoot(text: string): Root {
   try {
@@ -57,7 +58,7 @@ export function parseRoot(text: string): Root {
       return { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids, ...further } as unknown as Root;
   } catch (error) {
     if (error instanceof FormatError) throw error;
-    // Not JSON: throws the same error as for another form.
+    // The text is not JSON. The error below is the same as for JSON of another form.
   }
   throw new ArchiveError('the root of the archive is damaged');
 }

@@ -1,12 +1,13 @@
 /**
- * The directory of a segment: the lengths of its pages, and the operations in them. It is a gzip member at the end of
- * the segment, with a line of JSON for each block:
+ * The directory of a segment has the lengths of the pages, and the operations in the pages. It is a gzip member at the
+ * end of the segment, with a line of JSON for each block:
  *
  *     {"height":840000,"hash":"0000…","records":95,"pages":[2210,1312],"operations":{"mint":[60,31],"send":[0,4]}}
  *
- * `pages` are the lengths of the block's pages in bytes. The pages are in the same order, without gaps. `operations`
- * counts the records of each operation in each page. If the pages of a block are in several segments, each segment has
- * a line for the block, and `page` is the index of the segment's first page in the block.
+ * `pages` has the lengths of the block's pages in bytes. In the segment, the pages follow each other in the same order,
+ * without gaps. `operations` has the number of records of each operation in each page. If the pages of a block are in
+ * several segments, each segment has a line for the block, and `page` is the index of the segment's first page in the
+ * block.
  */
 import { ArchiveError } from './archiveError.ts';
 
@@ -15,7 +16,7 @@ export interface Segment {
   readonly first: number;
   readonly last: number;
   readonly file: string;
-  /** Size of the file, in bytes. */
+  /** Size of the file's content in bytes, without its digests (tails.ts). */
   readonly bytes: number;
   /** Size of the directory, in bytes. */
   readonly directory: number;
@@ -33,11 +34,11 @@ export interface DirectoryEntry {
   readonly hash: string;
   /** Number of records of the block, in all of its segments. */
   readonly records: number;
-  /** Index in the block of this segment's first page; left out if it is 0. */
+  /** Index of this segment's first page among the pages of the block; omitted if it is 0. */
   readonly page?: number;
   /** Length of each of the block's pages in this segment, in bytes. */
   readonly pages: readonly number[];
-  /** Number of records in each of these pages, by operation. Operations without records are left out. */
+  /** Number of records in each of these pages, by operation. Operations without records are omitted. */
   readonly operations: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -47,7 +48,7 @@ export interface PlacedBlock extends DirectoryEntry {
   readonly offsets: readonly number[];
 }
 
-/** Renders the line of a block, without a line feed. */
+/** Renders a block's line of the directory, without a line feed. */
 export const renderEntry = ({ height, hash, records, page = 0, pages, operations }: DirectoryEntry): string =>
   JSON.stringify({ height, hash, records, ...(page === 0 ? {} : { page }), pages, operations });
 
@@ -69,13 +70,13 @@ export function parseDirectory(text: string, segment: Segment): Map<number, Plac
   return blocks;
 }
 
-/** Parses a line. Throws an ArchiveError for another form. The checksum was right, so the writer was faulty. */
+/** Parses a line of a directory. Throws an ArchiveError for any other text. */
 function entryOf(line: string): DirectoryEntry {
   try {
     const entry = JSON.parse(line) as DirectoryEntry;
     if (Array.isArray(entry.pages) && typeof entry.operations === 'object') return entry;
   } catch {
-    // Not JSON: throws the same error as for another form.
+    // The line is not JSON. The error below is the same as for JSON of another form.
   }
   throw new ArchiveError('a directory of the archive is damaged');
 }

@@ -1,4 +1,6 @@
-/** SHA-256 (FIPS 180-4) of short texts. Written here, because hosts have no common synchronous function for it. */
+/**
+ * SHA-256 (FIPS 180-4) of short texts. Implemented here, because the hosts have no common synchronous function for it.
+ */
 
 /** Returns the first 32 bits of the fractional part of `root(prime)`, for each of the first `count` primes. */
 function fractions(count: number, root: (prime: number) => number): Uint32Array {
@@ -19,9 +21,9 @@ const ROUNDS = fractions(64, Math.cbrt);
 
 const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 
-/** Returns the SHA-256 of `bytes`, which are less than 512 MB: 32 bytes. */
+/** Returns the SHA-256 of less than 512 MB: 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
-  // Pads to blocks of 64 bytes: a 1 bit, zeros, and the length in bits.
+  // Pads the bytes to blocks of 64 bytes: a 1 bit, zeros, and the number of bits before the padding.
   const padded = new Uint8Array(Math.ceil((bytes.length + 9) / 64) * 64);
   padded.set(bytes);
   padded[bytes.length] = 0x80;

@@ -1,27 +1,27 @@
 /**
  * Signed notes (C2SP `signed-note`): a text with Ed25519 signatures below it.
  *
- * A note is its text, which ends with a line feed, an empty line, and a line for each signature: an em dash, the name of
- * the key, and the base64 of the key's id (4 bytes) and the signature (64 bytes). A signature is over the text with its
- * last line feed.
+ * A note has its text, an empty line, and a line for each signature. The text ends with a line feed. The line of a
+ * signature has an em dash, the name of the key, and the base64 of the key's id (4 bytes) followed by the signature (64
+ * bytes). A signature covers the text, including its last line feed.
  */
 import { hexOf, sha256, utf8Of } from './sha256.ts';
 
-/** Type of an Ed25519 key, in ids and in encodings of keys. */
+/** Number for the key type Ed25519 in ids and in encoded keys. */
 export const ED25519 = 1;
 export const KEY_BYTES = 32;
 const ID_BYTES = 4;
 const SIGNATURE_BYTES = 64;
 
-/** A longer note is refused before it is parsed. */
+/** Maximum length of a note. A longer note is rejected before it is parsed. */
 export const MOST_NOTE_CHARACTERS = 16_384;
 
 /** A public key that a reader trusts. */
 export interface NoteKey {
-  /** Text of the key: name, id and key. */
+  /** Text of the key, as `parseKey` takes it: name, id and base64, with plus signs between them. */
   readonly text: string;
   readonly name: string;
-  /** First 4 bytes of the SHA-256 of name, line feed, type and key: 8 hex digits. */
+  /** First 4 bytes of the SHA-256 of name, line feed, type and key, as 8 hex digits. */
   readonly id: string;
   readonly publicKey: Uint8Array;
 }
@@ -54,7 +54,9 @@ export function keyIdOf(name: string, publicKey: Uint8Array): string {
   return hexOf(sha256(bytes).subarray(0, ID_BYTES));
 }
 
-/** Parses the text of a public key: name, id and base64, with plus signs between them. Throws a NoteError. */
+/**
+ * Parses the text of a public key: name, id and base64, with plus signs between them. Throws a NoteError if invalid.
+ */
 export function parseKey(text: string): NoteKey {
   const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];
   const bytes = fromBase64(encoded);
@@ -87,8 +89,8 @@ export function parseNote(note: string): SignedNote {
 }
 
 /**
- * Returns those of the trusted keys that signed a note; at least one. Ignores signatures of other keys. Rejects with a
- * NoteError if no trusted key signed it, or if a signature of a trusted key is wrong.
+ * Returns the trusted keys that signed a note: at least one of `keys`. Ignores signatures of other keys. Rejects with a
+ * NoteError if no trusted key signed the note, or if a signature of a trusted key is wrong.
  */
 export async function signersOf({ text, signatures }: SignedNote, keys: readonly NoteKey[], check: CheckSignature): Promise<NoteKey[]> {
   const signers: NoteKey[] = [];
@@ -107,7 +109,7 @@ export async function signersOf({ text, signatures }: SignedNote, keys: readonly
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-/** Decodes base64 with padding. Undefined for any other text, and if unused bits are not 0. */
+/** Decodes base64 with padding. Undefined for any other text, and if unused bits of the last digit are not 0. */
 function fromBase64(text: string): Uint8Array | undefined {
   const digits = text.replace(/={1,2}$/, '');
   if (text.length % 4 !== 0 || digits.length % 4 === 1) return undefined;

@@ -1,20 +1,24 @@
 /**
- * Sorted tables in levels, as in an LSM tree: entries of 16 bytes, ascending by key. A lookup searches all levels at
- * the same time.
+ * Sorted tables in levels, as in an LSM tree: entries of 16 bytes, ascending by key. A lookup searches all levels
+ * concurrently.
  *
  * A file is a sequence of blocks of 4,096 bytes. A block has 255 entries, 12 zero bytes, and the CRC-32 of all bytes
  * before. An entry has the key (6 bytes), height (3), first (4) and count (3), all big-endian. Unused entries at the
  * end of the last file are filled with `ff`.
  *
- * Keys are parts of hashes, which are evenly distributed. So a reader computes the position of a key from the counts of
- * the level, and one read of a few blocks almost always has the key. Ids made to have equal keys only take more reads.
+ * Keys are parts of hashes, which are evenly distributed. So a reader estimates the position of a key from the counts
+ * of the level, and one read of a few blocks almost always has the key. If someone makes many ids with equal keys,
+ * lookups only need more reads.
  */
 
 import { ArchiveError } from './archiveError.ts';
 import { crc32 } from './crc32.ts';
 import type { LevelRange } from './levels.ts';
 
-/** An entry. In the table of ids: height of the block, and first record and number of records of the transaction. */
+/**
+ * An entry. In the table of ids, the fields are the height of the block, the index of the transaction's first record in
+ * the block, and the transaction's number of records.
+ */
 export interface TableEntry {
   /** A number of 48 bits. */
   readonly key: number;
@@ -23,9 +27,9 @@ export interface TableEntry {
   readonly count: number;
 }
 
-/** A level of a sorted table: the entries that come from the blocks of its range. */
+/** A level of a sorted table. It has the entries that come from the blocks in its range. */
 export interface Level extends LevelRange {
-  /** Numbers of entries, by the first bits of the key. The length is a power of two. */
+  /** Number of entries for each value of the first bits of the key. The length is a power of two. */
   readonly counts: readonly number[];
   /** All files have the same number of entries, except the last. */
   readonly files: readonly string[];
@@ -45,7 +49,9 @@ export function entryOffset(position: number, entryBytes: number): number {
   return Math.floor(position / perBlock) * BLOCK_BYTES + (position % perBlock) * entryBytes;
 }
 
-/** Returns the key of an id of 64 hex digits: its last 12. Block hashes begin with zeros, so the end is used. */
+/**
+ * Returns the key of an id of 64 hex digits: its last 12 digits, because the first digits of block hashes are zeros.
+ */
 export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
 
 /** Returns the number of blocks in a file of a table. `objectSize` is the size of the file in bytes. */
@@ -54,7 +60,10 @@ export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor
 /** Returns the number of entries in a file of a table. */
 export const entriesPerFile = (objectSize: number): number => blocksPerFile(objectSize) * ENTRIES_PER_BLOCK;
 
-/** Bits of the finest counts. Writers count entries by this many first bits of the key until they know the total. */
+/**
+ * Number of first bits of the key by which writers count entries. When the total is known, they sum these finest counts
+ * to as many counts as the level needs.
+ */
 export const FINEST_BITS = 16;
 
 /** Returns how many counts a level needs so that their average is at most `perCount`. At most 2^FINEST_BITS. */
@@ -64,7 +73,7 @@ export function countsFor(entries: number, perCount: number): number {
   return counts;
 }
 
-/** Sums the finest counts to `length` counts. */
+/** Sums the finest counts to `length` counts. `length` must be a power of two. */
 export function foldCounts(finest: ArrayLike<number>, length: number): number[] {
   const counts = Array.from({ length }, () => 0);
   for (let i = 0; i < finest.length; i += 1) {
@@ -86,10 +95,13 @@ export function fileBytes(level: Level, index: number, objectSize: number, perBl
   return Math.min(Math.ceil(totalOf(level) / perBlock) - index * each, each) * BLOCK_BYTES;
 }
 
-/** Reads and checks the blocks `from` to `to - 1` of a level, counted over all of its files. */
+/** Reads and checks the blocks `from` to `to - 1` of a level. Blocks are numbered across all files of the level. */
 export type ReadBlocks = (level: Level, from: number, to: number) => Promise<Uint8Array>;
 
-/** Margin of a computed position, per square root of the number of entries: five standard deviations of at most 0.5. */
+/**
+ * Margin of an estimated position, divided by the square root of the number of entries. The standard deviation is at
+ * most 0.5 times this root, so the margin is five standard deviations.
+ */
 const SPREAD = 2.5;
 
 /** Finds all entries of a level with this key. Rejects when blocks cannot be read. */
@@ -97,14 +109,14 @@ export async function findEntries(level: Level, key: number, readBlocks: ReadBlo
   const bits = Math.log2(level.counts.length);
   const width = 2 ** (KEY_BITS - bits);
   const bucket = Math.floor(key / width);
-  // All entries before position `low` have a smaller key. The entries from `high` on have an equal or larger key.
+  // All entries before position `low` have a smaller key. All entries from `high` on have an equal or larger key.
   let low = 0;
   for (let i = 0; i < bucket; i += 1) low += level.counts[i] ?? 0;
   const end = low + (level.counts[bucket] ?? 0);
   let high = end;
   let [lowKey, highKey] = [bucket * width, (bucket + 1) * width];
   for (let round = 0; low < high; round += 1) {
-    // Later rounds halve the range instead of computing a position, because these keys are not evenly distributed.
+    // If two estimates failed, the keys are not evenly distributed. Later rounds halve the range instead.
     const share = round < 2 ? (key - lowKey) / Math.max(highKey - lowKey, 1) : 0.5;
     const guess = low + share * (high - low);
     const margin = SPREAD * Math.sqrt(high - low) + 1;
@@ -125,7 +137,7 @@ export async function findEntries(level: Level, key: number, readBlocks: ReadBlo
   return entriesFrom(level, high, end, key, undefined, readBlocks);
 }
 
-/** Returns the entries with this key. `at` is the position of the first one, if the level has the key. */
+/** Returns the entries with this key. `at` is the position of the first such entry, if the level has the key. */
 async function entriesFrom(
   level: Level,
   at: number,
@@ -148,10 +160,10 @@ async function entriesFrom(
   return found;
 }
 
-/** Entries of some consecutive blocks. */
+/** Reads the entries of consecutive blocks. */
 export class Entries {
   readonly #view: DataView;
-  /** Positions in the level: `begin` of the first entry, `end` after the last entry. */
+  /** Position in the level of the first entry of the blocks. `end` is the position after their last entry. */
   readonly begin: number;
   readonly end: number;
 

@@ -1,4 +1,6 @@
-/** Checks each read of an archive's file against the name of the file (tails.ts), for readers that trust no host. */
+/**
+ * Checks that all bytes read from an archive's file match the file's name (tails.ts), so readers need not trust hosts.
+ */
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import { ArchiveError } from './archiveError.ts';
 import type { ArchiveFiles } from './archiveReader.ts';
@@ -10,19 +12,20 @@ import { contentIn, DIGEST_BYTES, PIECE_BYTES } from './tails.ts';
 export type Digest = (bytes: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * Returns `read` with checks, for the reads of one answer. Reads the pieces that have the wanted bytes, and the tail
- * unless `tails` has it. Both reads run at the same time, or are one read if the pieces are near the end. Rejects with
- * an ArchiveError for wrong bytes.
+ * Returns a function like `read` that also checks the bytes, for the reads of one answer. The function reads the pieces
+ * with the wanted bytes, and the tail of the file unless `tails` has the tail. These two reads run concurrently, or are
+ * one read if the pieces are near the end of the file. Rejects with an ArchiveError for wrong bytes.
  */
 export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: PartCache): ArchiveFiles['read'] {
-  /** Tails that are being read. Reads of one answer share them. */
+  /** Pending reads of tails, by file. Concurrent reads of an answer share a read of the tail. */
   const loading = new Map<string, Promise<Uint8Array>>();
   return async (file, offset, length, size) => {
     const bytes = contentIn(size);
     const begin = offset - (offset % PIECE_BYTES);
     const end = Math.min(Math.ceil((offset + length) / PIECE_BYTES) * PIECE_BYTES, bytes);
     const hasTail = offset + length > bytes;
-    // A caller that wants the tail too gets the tail that was checked.
+    // If the caller also wants bytes of the tail, reads the tail again, because the checked bytes must be those
+    // returned.
     if (hasTail) tails.forget(file);
     const shared = hasTail ? undefined : loading.get(file);
     const isOne = shared === undefined && !tails.has(file) && !exceeds(READER_LIMITS, 'nearBytes', bytes - end);
@@ -31,7 +34,7 @@ export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: 
       const found = await (isOne ? reading.then((all) => all?.subarray(bytes - begin)) : read(file, bytes, size - bytes, size));
       if (found === undefined) throw new ArchiveError(`the archive's file ${file} is missing or too short`);
       if (hexOf(await digest(found)) !== file) throw wrong(file);
-      // Copies the tail, because a view would keep the pieces in memory.
+      // Copies the tail for the cache, because a view would also keep the pieces in memory.
       return { value: new Uint8Array(found), bytes: found.length };
     };
     const tailOf = shared ?? tails.get(file, loadTail).finally(() => loading.delete(file));
