@@ -1,4 +1,4 @@
-/** Attached database files. DuckDB locks them, so they also serve as lock files. */
+/** Attaches database files. DuckDB locks attached files, so they also serve as lock files. */
 import { lstatSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BuildError, CliError, LockedError } from '../errors.ts';
@@ -13,7 +13,7 @@ export interface DatabaseFile {
   readonly what: string;
   /** The flag that selects another folder. */
   readonly flag: string;
-  /** Kind of process that uses the folder, for messages. Default: `build`. */
+  /** Word for the other process that may be using the folder, for messages. Default: `build`. */
   readonly worker?: string;
 }
 
@@ -24,7 +24,7 @@ export interface DatabaseFile {
 export async function attachDatabase(store: Store, file: DatabaseFile): Promise<void> {
   const { path, name, what, flag, worker = 'build' } = file;
   try {
-    // The path is absolute, because DuckDB expands `~/x` and reads `x:y` as a database of type `x`.
+    // Passes an absolute path, because DuckDB expands `~/x`, and takes `x:y` for a database of type `x`.
     await store.run(`ATTACH ${literal(resolve(path))} AS ${name}`);
   } catch (error) {
     const message = firstLineOf(error).replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '');
@@ -44,10 +44,11 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
 }
 
 /**
- * Locks a database file without data. Replaces an incomplete file of a killed process. Throws as attachDatabase does.
+ * Locks a database file that has no data. Replaces an incomplete file of a killed process. Rejects with a LockedError
+ * when another process has the lock, and with another BuildError when the file cannot be written.
  */
 export async function lockFile(store: Store, file: DatabaseFile): Promise<void> {
-  // Links and pipes are removed, because DuckDB would follow a link and wait for a pipe.
+  // Removes a link or a pipe at these paths, because DuckDB would follow a link, and wait forever for a pipe.
   for (const path of [file.path, `${file.path}.wal`])
     if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) rmSync(path, { recursive: true });
   try {
@@ -60,7 +61,7 @@ export async function lockFile(store: Store, file: DatabaseFile): Promise<void> 
   }
 }
 
-/** Releases a lock. Removes the file first, so that no waiting process can lock a file that is about to be removed. */
+/** Releases a lock. Removes the file first: otherwise another process could lock a file that is then removed. */
 export async function unlockFile(store: Store, file: DatabaseFile): Promise<void> {
   rmSync(file.path, { force: true });
   await store.run(`DETACH DATABASE IF EXISTS ${file.name}`);

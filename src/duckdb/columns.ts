@@ -1,15 +1,17 @@
-/** Reads complete columns of a DuckDB chunk as arrays of numbers or bytes. One call per cell would be much slower. */
+/**
+ * Reads complete columns of a DuckDB chunk as arrays of numbers or bytes, because a call per cell would be much slower.
+ */
 import { isAscii } from 'node:buffer';
 import { type DuckDBDataChunk, DuckDBTypeId } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 
 /**
- * Bytes of DuckDB's string_t. The first 4 bytes are the length. A string of up to 12 bytes follows directly. For a
- * longer string, its first 4 bytes follow, and then the address of the complete string.
+ * Size of DuckDB's string_t in bytes. Its first 4 bytes are the length of the string. A string of up to 12 bytes
+ * follows directly. For a longer string, its first 4 bytes follow, and then the address of the complete string.
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/** Bytes of a run at which no more strings are added, so that runs stay far below 2^32 bytes. */
+/** Size of a run in bytes from which no more strings are added, so that runs stay far below 2^32 bytes. */
 const LONGEST_RUN = 1 << 28;
 
 /**
@@ -41,19 +43,22 @@ export const readBytes = (chunk: DuckDBDataChunk, column: number): Uint8Array =>
 
 /** Strings or blobs of a column, joined in row order. */
 export interface Blobs {
-  /** Row i has the bytes from offsets[i] (inclusive) to offsets[i + 1] (exclusive). */
+  /** Row i has the bytes from offsets[i] (inclusive) to offsets[i + 1] (exclusive) of the joined strings. */
   readonly offsets: Float64Array;
   /** Copies the rows `from` (inclusive) to `to` (exclusive) into `target` at position `at`. */
   copyTo(target: Uint8Array, at: number, from: number, to: number): void;
 }
 
-/** Strings of rows that are consecutive in memory. `row` is the first of these rows. */
+/** Strings of several rows that are consecutive in memory. `row` is the index of the first of these rows. */
 interface Run {
   readonly row: number;
   readonly bytes: Uint8Array;
 }
 
-/** Reads a BLOB column. Throws when a cell is NULL. Most strings are consecutive in memory, so there are few runs. */
+/**
+ * Reads a BLOB column. Throws when a cell is NULL. Finds runs of strings that are consecutive in memory, because
+ * copying a few runs is faster than copying each string.
+ */
 export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
   const { rowCount } = chunk;
   const entries = dataOf(chunk, column, ENTRY_BYTES);
@@ -106,8 +111,8 @@ export function joinedBlobs(chunk: DuckDBDataChunk, column: number): Pick<Blobs,
 }
 
 /**
- * Returns the rows of a chunk as getRows() does, but decodes all texts of a column together. This is faster if an
- * expression has just made the texts, so that they are consecutive in memory.
+ * Returns the rows of a chunk like getRows(), but decodes all texts of a column together. This is faster if the texts
+ * are consecutive in memory, as those that an SQL expression of the query has made.
  */
 export function readRows(chunk: DuckDBDataChunk): unknown[][] {
   const columns = Array.from({ length: chunk.columnCount }, (_, column): readonly unknown[] => {

@@ -1,10 +1,11 @@
 /**
- * Recognises DuckDB's errors by their English messages, because they have no codes. A message begins with the kind of
- * the error, such as `IO Error: `. No other module compares messages, because a new version of DuckDB may change them.
+ * Recognises DuckDB's errors by their English messages, because the errors have no codes. A message begins with the
+ * kind of the error, such as `IO Error: `. A new version of DuckDB may change messages, so only this module compares
+ * them.
  */
 import { CliError, codeOf, messageOf } from '../errors.ts';
 
-/** Characters of a message that are shown. Some messages quote a complete line of a file. */
+/** Maximum number of characters of a message that are shown. Some messages quote a complete line of a file. */
 const MOST_SHOWN = 300;
 
 export const firstLineOf = (error: unknown): string => messageOf(error).split('\n')[0] ?? '';
@@ -22,7 +23,7 @@ export const isDiskFull = (error: unknown): boolean => codeOf(error) === 'ENOSPC
 /** True if another process has locked a database file. */
 export const isLocked = (message: string): boolean => /could not set lock|conflicting lock|used by another process/i.test(message);
 
-/** Returns the id of the process that has locked a database file, if the message has it. */
+/** Returns the id of the process that has locked a database file; undefined if the message does not name it. */
 export const lockOwner = (message: string): string | undefined => /PID (\d+)/.exec(message)?.[1];
 
 /** True if a database file cannot be opened or written. */
@@ -37,26 +38,26 @@ export const isUnwritable = (message: string): boolean =>
 export const isDamage = (message: string): boolean =>
   /^(?:Serialization Error: |FATAL Error: |IO Error: Corrupt database file)/.test(message);
 
-/** True if a file cannot be read or written. The message has the file's path. */
+/** True if a file cannot be read or written. Such a message contains the file's path. */
 export const isFileError = (message: string): boolean => /^IO Error: /.test(message);
 
 /** True if a value cannot be converted to the type of its column. */
 export const isWrongValue = (message: string): boolean => /^(?:Conversion|Invalid Input) Error/.test(message);
 
-/** True for errors about the content of an input file. Any other error may be a bug. */
+/** True for DuckDB's errors about the content of an input file. Any other error may be a bug of this program. */
 export const isAboutFile = (error: unknown): boolean =>
   !(error instanceof CliError) && /^(?:Invalid Input|IO|Invalid|Not implemented|Serialization) Error: /.test(messageOf(error));
 
 /** Replaces control characters in text from a file, because they could garble a terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
 
-/** Returns an error's message on one line, without DuckDB's advice, quoted lines and the path, which callers add. */
+/** Returns an error's message on one line. Removes DuckDB's advice, quoted lines, and the path, which callers name. */
 export function duckdbMessage(error: unknown): string {
   const [text = ''] = messageOf(error).split(/\n(?:Try|Possible|Hint|\s*$)/);
   const line = printable(
     text
       .replace(/^[A-Za-z ]+Error: /, '')
-      // Removes the quoted line of the file. If the line has an unterminated quote, it extends to the end of the file.
+      // Removes the line that the message quotes. If it has an unterminated quote, it may be the rest of the file.
       .replace(/\nOriginal Line: [\s\S]*?(?=\n[A-Z]|$)/, '')
       .replace(/ in file "[^"]*",?/g, '')
       .replace(/\s+/g, ' ')

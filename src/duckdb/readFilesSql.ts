@@ -1,32 +1,33 @@
-/** Returns SQL that reads files. All such SQL is here, because DuckDB interprets special characters in paths. */
+/** Returns SQL that reads files. All such SQL is in this module, because it must escape special characters in paths. */
 import { resolve } from 'node:path';
 import type { LineFile } from '../disk/lineFile.ts';
 import { literal } from './store.ts';
 
-/** Returns an absolute path as an SQL literal, because DuckDB expands `~`. Escapes wildcard characters. */
+/** Returns a path as an SQL literal. Makes it absolute, because DuckDB expands `~`, and escapes wildcard characters. */
 const pathLiteral = (path: string): string => literal(resolve(path).replace(/[*?[]/g, '[$&]'));
 
 const listOf = (paths: readonly string[]): string => `[${paths.map(pathLiteral).join(', ')}]`;
 
 /**
- * Returns the SQL call that reads the rows of files. `options` are DuckDB's, such as `file_row_number = true`.
- * `hive_partitioning` is off, because a folder named `address=x` would replace the column `address` of its files.
+ * Returns the SQL call of a table function that reads the rows of files. `options` are options of DuckDB, such as
+ * `file_row_number = true`. `hive_partitioning` is off, because a folder named `address=x` would replace the column
+ * `address` of the files in it.
  */
 export const readFiles = (format: 'parquet' | 'csv' | 'json', paths: readonly string[], options: readonly string[] = []): string =>
   `read_${format}(${[listOf(paths), 'hive_partitioning = false', ...options].join(', ')})`;
 
 /**
- * Bytes of the longest CSV row. The longest row lists all rune inputs of a transaction. A block has room for 24,400
- * inputs of up to 140 characters each, so a row has at most 3.4 MB.
+ * Maximum size of a CSV row in bytes. The longest possible row lists all rune inputs of a transaction. A block has room
+ * for 24,400 inputs of up to 140 characters each, which are 3.4 MB.
  */
 const LONGEST_ROW = 8 * 1024 * 1024;
 
-/** Bytes per read of a CSV file. DuckDB's default is 16 times the longest row. */
+/** Bytes per read of a CSV file. DuckDB's default, 16 times the longest row, would need more memory. */
 const CSV_BUFFER = 4 * LONGEST_ROW;
 
 /**
- * Returns the SQL call that reads CSV files as PostgreSQL writes them: an unquoted empty field is NULL, and "" is an
- * empty string. All columns are text. `options` are DuckDB's.
+ * Returns the SQL call of a table function that reads CSV files as PostgreSQL writes them: an unquoted empty field is
+ * NULL, and "" is an empty string. All columns are text. `options` are options of DuckDB.
  */
 export const readCsv = (paths: readonly string[], columns: readonly string[], options: readonly string[]): string =>
   readFiles('csv', paths, [
@@ -39,12 +40,13 @@ export const readCsv = (paths: readonly string[], columns: readonly string[], op
 export const writePartitioned = (rows: string, folder: string, part: string): string =>
   `COPY (${rows}) TO ${literal(resolve(folder))} (FORMAT parquet, PARTITION_BY (${part}))`;
 
-/** Bytes of the shortest longest line. Smaller buffers make reading slower. */
+/** Minimum of DuckDB's `maximum_object_size` in bytes, because smaller buffers make reading slower. */
 const LEAST_OBJECT = 64 * 1024;
 
 /**
- * Returns the SQL call that reads a file with one JSON object per line. `columns` are names and types in DuckDB's
- * notation. Each thread of DuckDB allocates twice `maximum_object_size`, so it follows the longest line.
+ * Returns the SQL call of a table function that reads a file with one JSON object per line. `columns` has names and
+ * types in DuckDB's notation. Each thread of DuckDB allocates twice `maximum_object_size`, so this option is no larger
+ * than the longest line needs.
  */
 export const readLines = ({ file, longest }: Pick<LineFile, 'file' | 'longest'>, columns: string): string =>
   readFiles(
@@ -53,8 +55,10 @@ export const readLines = ({ file, longest }: Pick<LineFile, 'file' | 'longest'>,
     [`format = 'newline_delimited'`, `maximum_object_size = ${Math.max(longest, LEAST_OBJECT)}`, `columns = {${columns}}`],
   );
 
-/** Returns the SQL call that reads metadata of Parquet row groups, one row per column and row group. */
+/**
+ * Returns the SQL call of a table function that reads metadata of Parquet row groups: a row per column and row group.
+ */
 export const readParquetGroups = (paths: readonly string[]): string => `parquet_metadata(${listOf(paths)})`;
 
-/** Returns the SQL call that reads the footer of a Parquet file, as one row. */
+/** Returns the SQL call of a table function that reads the footer of a Parquet file: a single row. */
 export const readParquetFooter = (path: string): string => `parquet_file_metadata(${pathLiteral(path)})`;

@@ -1,4 +1,4 @@
-/** Sorts rows of texts in parts, because DuckDB cannot move all memory of a sort to disk. */
+/** Sorts rows of texts in parts, because DuckDB cannot move all memory that a sort of texts needs to disk. */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { int, literal, type Store, text } from './store.ts';
@@ -6,7 +6,7 @@ import { int, literal, type Store, text } from './store.ts';
 export interface UnsortedRows {
   /** Query for the rows. */
   readonly rows: string;
-  /** Column of texts or numbers that is sorted first. Rows with the same value are in the same part. */
+  /** Column of texts or numbers by which rows are sorted first. Rows with the same value are in the same part. */
   readonly key: string;
   /** ORDER BY expressions for rows with the same key. */
   readonly within: string;
@@ -16,13 +16,13 @@ export interface UnsortedRows {
   readonly select?: string;
 }
 
-/** Default of `rowBytes`, enough for texts of 200 characters. */
+/** Default of `rowBytes`, which is enough for 200 characters of text per row. */
 const ROW_BYTES = 1024;
 
-/** Sampled keys per part. The samples decide at which keys the parts end. */
+/** Number of sampled keys per part. The keys at which parts end are chosen from the samples. */
 const SAMPLES_PER_PART = 100;
 
-/** Yields the rows in order, in chunks. No other query may run before the last chunk. */
+/** Yields the sorted rows in chunks. No other query may run before the last chunk was read. */
 export async function* sortedRows(
   { rows, key, within, rowBytes = ROW_BYTES, select = '*' }: UnsortedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
@@ -30,7 +30,7 @@ export async function* sortedRows(
 ): AsyncGenerator<DuckDBDataChunk> {
   const order = `ORDER BY ${key}, ${within}`;
   const { count } = await store.row(`SELECT count(*) AS count FROM (${rows})`, { count: int });
-  // A build may read little, and yet merge long lists.
+  // A build that read little input still keeps freed memory, but may sort many rows when it merges long lists.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   const parts = Math.ceil(count / Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes)));
   if (parts <= 1) {
@@ -48,7 +48,7 @@ export async function* sortedRows(
   await store.run('DROP TABLE unsorted');
 }
 
-/** Returns keys that divide the rows into parts of about the same size. Other keys would give the same sorted rows. */
+/** Returns keys that divide the rows into parts of about equal size. The choice does not change the sorted rows. */
 async function endsOf(parts: number, key: string, store: Store): Promise<string[]> {
   countCrossing('sortedAtOnce');
   const samples = await store.rows(

@@ -1,6 +1,6 @@
 /**
- * Runs queries in DuckDB, which only this folder imports. Tables are in memory. Above the memory limit, they spill to
- * the scratch folder.
+ * Runs queries in DuckDB. No module outside this folder imports DuckDB. Tables are in memory, and spill to the scratch
+ * folder above the memory limit.
  */
 
 import { resolve } from 'node:path';
@@ -11,22 +11,24 @@ import { yieldNow } from '../yieldNow.ts';
 import { firstLineOf, hasTooManyFiles, isDiskFull, isOutOfMemory } from './duckdbErrors.ts';
 import { type ColumnTypes, definitionOf, Table } from './table.ts';
 
-/** Part of the build's settings, because another version may write different Parquet bytes for the same rows. */
+/**
+ * Version of DuckDB. A build's settings have it, because another version may write other Parquet bytes for equal rows.
+ */
 export const DUCKDB_VERSION = version();
 
 export interface StoreOptions {
-  /** Memory of the whole process, such as `1GB`. */
+  /** Memory limit of the complete process, such as `1GB`. */
   readonly memoryLimit: string;
-  /** Factor for DuckDB's usual share of `memoryLimit`. Default: 1. */
+  /** Factor by which DuckDB's usual share of `memoryLimit` is multiplied. Default: 1. */
   readonly part?: number;
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
   readonly scratch: string;
-  /** Absolute paths of the only files outside the scratch folder that the store may open. By default, all files. */
+  /** Absolute paths of files. The store may open only these and the scratch folder. Default: it may open all files. */
   readonly only?: readonly string[];
 }
 
-/** A cell of a row. BIGINT cells are of type bigint. */
+/** A cell of a row. BIGINT cells have the type bigint. */
 type Cell = string | number | bigint | boolean | null;
 type Row = Readonly<Record<string, Cell>>;
 
@@ -36,7 +38,7 @@ type Reader<T> = (cell: Exclude<Cell, null>) => T | undefined;
 interface Column<T> {
   readonly type: string;
   readonly read: Reader<T>;
-  /** The value for NULL. Without it, NULL is an error. */
+  /** The value that NULL becomes. Without `ofNull`, NULL is an error. */
   readonly ofNull?: { readonly value: T };
 }
 type Columns = Readonly<Record<string, Column<unknown>>>;
@@ -60,8 +62,9 @@ export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof 
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
 /**
- * Freed memory that DuckDB may keep instead of returning it to the system, which its memory limit does not count: while
- * the work is small, and when it is large. To return memory takes a fourth of the CPU time of small builds.
+ * Freed memory that DuckDB may keep instead of returning it to the system, for small and for large work. DuckDB's
+ * memory limit does not count this memory, so large work must return it. Small work keeps it, because returning memory
+ * would take a fourth of its CPU time.
  */
 const FREED = { small: '128MB', large: '1MB' };
 
@@ -97,7 +100,7 @@ export class Store {
       autoinstall_known_extensions: 'false',
       allocator_flush_threshold: freed,
       allocator_bulk_deallocation_flush_threshold: freed,
-      // The operating system caches files already. A second copy would count towards the memory limit.
+      // The operating system caches files already. A second cache in DuckDB would count towards the memory limit.
       enable_external_file_cache: 'false',
     };
     const instance = await DuckDBInstance.create(':memory:', settings).catch((error: unknown) => {
@@ -126,7 +129,7 @@ export class Store {
 
   /** Returns freed memory to the system from now on, so that the process stays within its memory limit. */
   returnFreed(): Promise<void> {
-    // The C library keeps freed memory, until DuckDB returns it after this many bytes.
+    // The C library keeps freed memory. DuckDB makes it return the memory whenever this many bytes were freed.
     return this.run(`SET allocator_flush_threshold = '${FREED.large}'; SET allocator_bulk_deallocation_flush_threshold = '${FREED.large}'`);
   }
 
@@ -134,29 +137,30 @@ export class Store {
     await this.#connection.run(sql).catch(explainResources);
   }
 
-  /** Begins or ends to measure `share`. Measuring takes up to 8 % of the CPU time of queries. */
+  /** Turns the measurement of `share` on or off. Measuring takes up to 8 % of the CPU time of queries. */
   measureShare(isOn: boolean): Promise<void> {
-    // The progress bar is not printed.
+    // DuckDB measures progress only with a progress bar. `open` has turned off its printing.
     return this.run(`SET enable_progress_bar = ${isOn}`);
   }
 
-  /** Finished part of the running query, 0 to 1. Returns 0 when it is unknown, not measured, or no query is running. */
+  /** Finished share of the running query, 0 to 1. It is 0 when unknown, not measured, or without a running query. */
   get share(): number {
     return Math.min(Math.max(this.#connection.progress.percentage, 0), 100) / 100;
   }
 
   /**
-   * Returns all rows of a query with a small result, converted by `columns`. Throws when the result lacks a column, or
-   * a cell is NULL or of another type.
+   * Returns all rows of a query with a small result, converted by `columns`. Rejects when the result lacks a column, or
+   * when a cell is NULL or of another type.
    */
   async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
-    // Not streamed, because callers run queries concurrently, and another query of the connection would end a stream.
+    // Reads the complete result instead of a stream. Callers run queries concurrently, and another query on the same
+    // connection would end a stream.
     const reader = await this.#connection.runAndReadAll(sql).catch(explainResources);
     const rows = reader.getRowObjectsJS() as unknown as Row[];
     return rows.map((row) => valuesOf(row, columns, sql));
   }
 
-  /** Returns the first row of a query. Throws when there is none. */
+  /** Returns the first row of a query. Rejects when the result has no row. */
   async row<C extends Columns>(sql: string, columns: C): Promise<Values<C>> {
     const [row] = await this.rows(sql, columns);
     if (row === undefined) throw new Error(`the result has no rows: ${sql}`);
@@ -168,7 +172,8 @@ export class Store {
     const result = await this.#connection.stream(sql).catch(explainResources);
     const fetch = () => {
       const chunk = result.fetchChunk();
-      // The caller sees a failure when it awaits the chunk. Until then, the rejection must not count as unhandled.
+      // The loop below throws the error of a failed chunk. Without this handler, Node would report the error as an
+      // unhandled rejection before that.
       chunk.catch(() => undefined);
       return chunk;
     };
@@ -228,7 +233,7 @@ export class Store {
       try {
         appender.closeSync();
       } catch {
-        // Closing fails because of the incomplete row. The first error is more useful.
+        // Closing fails because the last row is incomplete. The error of the row itself is more useful.
       }
       throw error;
     }
@@ -258,8 +263,8 @@ function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<
 }
 
 /**
- * Returns DuckDB's share of the memory, in bytes. Node.js, its threads and the batches between them need the rest. So
- * do DuckDB's uncounted allocations, which grow with its limit.
+ * Returns DuckDB's share of the memory, in bytes. The rest is for Node.js, its threads, the batches between them, and
+ * allocations that DuckDB does not count. These allocations grow with DuckDB's limit.
  */
 function shareOf(size: string): number {
   const bytes = bytesOf(size) ?? 0;
@@ -290,8 +295,9 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * Returns SQL that joins values, which may be NULL, into one text. Different values give different texts, because each
- * value is preceded by its length. A separator could also be part of a value.
+ * Returns SQL that joins values, which may be NULL, into one text. Writes the length before each value, so that
+ * different values always give different texts. A separator between values would not ensure this, because a value may
+ * contain it.
  */
 export const joinedText = (values: readonly string[]): string =>
   `concat(${values.map((value) => `coalesce(strlen(${value}::VARCHAR) || ':' || ${value}::VARCHAR, '-')`).join(', ')})`;

@@ -1,6 +1,7 @@
 /**
  * Tables and views of the store, as typed values. The code that creates a table passes its value to the code that reads
- * the table. SQL templates contain the value: `SELECT * FROM ${kept}`. So the types show which step needs which table.
+ * the table. SQL templates contain the value: `SELECT * FROM ${kept}`. So types of parameters show which step needs
+ * which table.
  */
 import type { Field } from '../contract/fields.ts';
 
@@ -8,7 +9,7 @@ export type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN
 /** Types by column name, in the order of the columns. */
 export type ColumnTypes = Readonly<Record<string, ColumnType>>;
 
-/** A table or view. TypeScript accepts a table with more columns in place of a table with fewer. */
+/** A table or view. TypeScript accepts a table with additional columns as an argument. */
 export class Table<Names extends ColumnTypes = ColumnTypes> {
   readonly #name: string;
   readonly columns: Names;
@@ -28,7 +29,7 @@ export class Table<Names extends ColumnTypes = ColumnTypes> {
 /** A table that has at least these columns. */
 export type TableWith<Names extends string> = Table<Readonly<Record<Names, ColumnType>>>;
 
-/** Type of columns that are written as in CREATE TABLE. */
+/** Type of `columns(sql)`. `Sql` is the literal type of columns that are written as in CREATE TABLE. */
 export type Columns<Sql extends string> = Sql extends `${infer One}, ${infer Others}`
   ? Columns<One> & Columns<Others>
   : Sql extends `${infer Name} ${infer Type extends ColumnType}`
