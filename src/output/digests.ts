@@ -1,5 +1,5 @@
 /**
- * Digests of the data. They do not depend on dialect, layout or page sizes.
+ * Digests of the data. Mirrors with equal data have equal digests in every dialect, layout and page size.
  *
  * - The digest of a block is the SHA-256 of its records in served order and contract dialect, joined by commas. A page
  *   with all records of a block has exactly these bytes between `"results":[` and `]}` (contract/blockDigest.ts).
@@ -17,7 +17,7 @@ import type { StateTables } from '../engine/state/state.ts';
 import { groupBy } from '../groupBy.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/filePaths.ts';
 
-/** Line of a digests file. `hash` has 64 hex digits without `0x` in both dialects. */
+/** A line of a digests file. `hash` has 64 hex digits without `0x` in both dialects. */
 export interface BlockDigest {
   readonly height: number;
   readonly hash: string;
@@ -25,7 +25,7 @@ export interface BlockDigest {
   readonly digest: string;
 }
 
-/** Returns the blocks of the digests file at `path`, heights ascending. Throws if the text is not valid. */
+/** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws if the text is not valid. */
 export function readDigests(text: string, path: string): BlockDigest[] {
   const { blocks } = digestsFile.parse(JSON.parse(text));
   if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
@@ -48,11 +48,11 @@ export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'di
   return hash.digest('hex');
 }
 
-/** Returns the ranges of consecutive heights, each as its first and last height, as in the manifest. */
+/** Returns the ranges of consecutive heights as first and last height, in the form of the manifest's `heights`. */
 export const runsOf = (blocks: readonly { readonly height: number }[]): [number, number][] =>
   joinRuns(blocks.map(({ height }) => [height, height]));
 
-/** Computes the digest of a build, and the ranges of its heights, from its state. */
+/** Computes the digest of a build and the ranges of its heights from the blocks in the state. */
 export async function digestOfState(
   { blocks }: Pick<StateTables, 'blocks'>,
   store: Store,
@@ -74,7 +74,7 @@ export async function digestOfState(
   return { digest: hash.digest('hex'), heights };
 }
 
-/** Writes the digests files of these heights. Returns the paths of digests files that no longer have a block. */
+/** Writes the digests files that contain `heights`. Returns the paths of digests files that no longer have a block. */
 export async function writeDigests(heights: Iterable<number>, state: StateTables, sink: DiskSink, store: Store): Promise<string[]> {
   const firsts = new Set([...heights].map((height) => height - (height % DIGESTS_PER_FILE)));
   const empty: string[] = [];

@@ -11,7 +11,9 @@ import { openapiText } from '../site/openapi.ts';
 import { serverVersion } from '../version.ts';
 import { manifestFile } from './manifest.ts';
 
-/** Returns the path and content of each of these files. The manifest comes last. */
+/**
+ * Returns the paths and contents of the files that depend only on the manifest and the program. The manifest is last.
+ */
 export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
   const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: manifest.tip?.height ?? 0 };
   return [

@@ -1,5 +1,7 @@
-/** Manifest of a build, `runes/v1/manifest.json`. It contains no times, so that equal input gives
- * equal bytes. Only signing adds a time, in `note`. */
+/**
+ * Manifest of a build, `runes/v1/manifest.json`. It contains no times, so that equal input gives equal bytes. Only
+ * signing adds a time, in `note`.
+ */
 
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
@@ -18,7 +20,7 @@ import type { OwnFile } from '../site/assets.ts';
 import { VERSION } from '../version.ts';
 import { digestOfState } from './digests.ts';
 
-/** Archive of a build: its root, and the number and size of its files in bytes. */
+/** Archive of a build: name of its root, number of its files, and their total size in bytes. */
 export interface ArchiveFacts {
   readonly name: RootName;
   readonly files: number;
@@ -75,7 +77,7 @@ export async function manifestOf(
   };
 }
 
-/** Returns the optional parts of the API that the mirror has. The types demand an entry for each part. */
+/** Returns the field `lists` of the manifest, which names the optional parts of the API that the mirror has. */
 export function listsOf(
   etchings: Pick<Etchings, 'total' | 'hasCounts'> | undefined,
   tables: ListTables | undefined,
@@ -103,7 +105,7 @@ function holderFacts(tables: ListTables, { holders }: BalanceTables): { block_he
   return holders.some(({ last }) => last <= ranked) ? { block_height: ranked } : {};
 }
 
-/** Counts the ledger rows that the build left out because their rune is unknown. Copies of a block count once. */
+/** Counts the ledger rows that the build omits because their rune is unknown. Copies of a block count once. */
 async function leftOut(state: StateTables, store: Store): Promise<Pick<Manifest, 'left_out'>> {
   const rows = await store.rows(
     `SELECT rune_id, sum(records)::BIGINT AS records, sum(sum(records)) OVER ()::BIGINT AS rows, count(*) OVER () AS runes
@@ -113,7 +115,7 @@ async function leftOut(state: StateTables, store: Store): Promise<Pick<Manifest,
   );
   const [first] = rows;
   if (first === undefined) return {};
-  // A rune id in a ledger may be any text. Real ids have about 10 characters.
+  // A rune id in a ledger may be any text, so its length is limited. Real ids have about 10 characters.
   const runes = rows.map((row) => row.rune_id.slice(0, 64));
   return { left_out: { rows: first.rows, runes, more_runes: first.runes - runes.length } };
 }

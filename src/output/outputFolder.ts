@@ -12,17 +12,17 @@ import { FOLDERS } from '../pages/fileKinds.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../pages/filePaths.ts';
 
 export const MARKER = MARKER_PATH;
-// A second line marks an unfinished build, because hosting/upload.sh counts lines instead of comparing words.
+// The marker of an unfinished build has a second line, because hosting/upload.sh recognises it by the number of lines.
 const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. The next build completes the folder.\n`;
 
-/** Lock file of a running build. It is a DuckDB database, so that the lock ends with the process (attachDatabase). */
+/** Lock file of a running build. It is a DuckDB database, whose lock the kernel removes when the process ends. */
 export const LOCK = `${MARKER}.lock`;
 
 export interface OutputState {
   readonly kind: 'absent' | 'empty' | 'ours';
-  /** SHA-256 of the manifest. Undefined without a manifest or after an unfinished build. */
+  /** SHA-256 of the manifest. Undefined without a manifest and after an unfinished build. */
   readonly manifest: string | undefined;
-  /** True if the folder has the manifest of a mirror whose data is not the sample. */
+  /** True if the folder has the manifest of a mirror with data other than the sample. */
   readonly hasData: boolean;
   /** Dialect in the manifest. */
   readonly dialect?: unknown;
@@ -32,7 +32,7 @@ export interface OutputState {
 export function inspectOutput(root: string): OutputState {
   if (!existsSync(root)) return { kind: 'absent', manifest: undefined, hasData: false };
   if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Choose a folder with --out.']);
-  // A build that was killed before its first file leaves only these two files.
+  // A build that was killed before it wrote its marker leaves only these two files, so the folder counts as empty.
   const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined, hasData: false };
   for (const folder of FOLDERS) {
@@ -73,7 +73,9 @@ function readIfThere(path: string): Buffer | undefined {
   }
 }
 
-/** Reads whether a manifest is of the sample. Returns undefined for anything but a manifest of this program. */
+/**
+ * Returns the dialect of a manifest, and whether it is of the sample. Undefined unless this program made the manifest.
+ */
 function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean; readonly dialect: unknown } | undefined {
   try {
     const manifest: unknown = JSON.parse(bytes?.toString() ?? '');
@@ -86,9 +88,9 @@ function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean; reado
 }
 
 /**
- * Creates the output folder, locks it and marks it as unfinished. `seen` is the state of the folder at the start of
- * this build. Rejects with a BuildError if a step fails, or if another build is using the folder or has changed it
- * since `seen`.
+ * Creates the output folder, locks it and marks it as unfinished. `seen` is the state of the folder when this build
+ * began. Rejects with a BuildError if a step fails, if another build is using the folder, or if another build has
+ * changed the folder since this build began.
  */
 export async function claimOutput(root: string, seen: OutputState, store: Store): Promise<void> {
   await explainFiles(async () => {
@@ -115,13 +117,13 @@ const lockOf = (root: string): DatabaseFile => ({
   flag: '--out',
 });
 
-/** Marks the output as finished. The caller must sync all files first, because a power cut may lose unsynced files. */
+/** Marks the output as finished. Sync all files before: a power cut may lose unsynced files of a finished output. */
 export const finishOutput = (root: string): void => mark(root, FINISHED);
 
 /** Unlocks the folder. Rejects with a BuildError if the lock cannot be removed. */
 export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
 
-/** Replaces the marker and syncs it, so that a power cut cannot hide an unfinished build. Throws system errors. */
+/** Replaces the marker and syncs it. Otherwise, after a power cut, an unfinished build could look finished. */
 function mark(root: string, text: string): void {
   replaceDurably(join(root, MARKER), text);
 }

@@ -1,4 +1,6 @@
-/** Private keys of operators, and the notes that they sign (format/mirrorNote.ts). No message contains a private key. */
+/**
+ * Private keys of operators, and the notes that they sign (format/mirrorNote.ts). No message contains a private key.
+ */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Manifest } from '../contract/schemas.ts';
@@ -6,22 +8,22 @@ import { codeOf, InputError } from '../errors.ts';
 import { renderMirrorNote } from '../format/mirrorNote.ts';
 import { type CheckSignature, ED25519, isKeyName, KEY_BYTES, keyIdOf } from '../format/signedNote.ts';
 
-/** A private key. Its bytes are in a KeyObject, which is never printed with its content. */
+/** A private key. Its bytes are in a KeyObject, whose content is never printed. */
 export interface SigningKey {
   readonly name: string;
-  /** 8 hex digits. */
+  /** Id of the key: 8 hex digits. */
   readonly id: string;
   readonly key: KeyObject;
-  /** Text of the public key, for readers. */
+  /** Text of the public key, with which readers check signatures. */
   readonly publicText: string;
 }
 
-/** Environment variable with the text of a private key. */
+/** Name of the environment variable that may contain the text of a private key. */
 export const KEY_VARIABLE = 'RUNE_MIRROR_KEY';
 
-/** Bytes before the seed in the DER form of an Ed25519 private key (PKCS #8, RFC 8410). */
+/** Bytes that precede the seed in the DER encoding of an Ed25519 private key (PKCS #8, RFC 8410). */
 const PRIVATE_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
-/** Bytes before an Ed25519 public key in its DER form (SPKI). */
+/** Bytes that precede the key in the DER encoding of an Ed25519 public key (SPKI). */
 const PUBLIC_DER = Buffer.from('302a300506032b6570032100', 'hex');
 
 function keyOf(name: string, seed: Uint8Array): SigningKey {
@@ -33,7 +35,7 @@ function keyOf(name: string, seed: Uint8Array): SigningKey {
 
 const encode = (key: Uint8Array): string => Buffer.from([ED25519, ...key]).toString('base64');
 
-/** Makes a key. Returns the texts of its private and its public part, as golang.org/x/mod/sumdb/note writes them. */
+/** Makes a key. Returns the texts of the private and the public key, in the format of golang.org/x/mod/sumdb/note. */
 export function makeKey(
   name: string,
   seed: Uint8Array = randomBytes(KEY_BYTES),
@@ -42,7 +44,7 @@ export function makeKey(
   return { privateText: `PRIVATE+KEY+${name}+${id}+${encode(seed)}`, publicText };
 }
 
-/** Parses the text of a private key. `where` says in messages where the text is from. Throws an InputError. */
+/** Parses the text of a private key. `where` names its source in messages. Throws an InputError for any other text. */
 export function parseSigningKey(text: string, where: string): SigningKey {
   const [, name = '', id = '', encoded = ''] = /^PRIVATE\+KEY\+([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
   const bytes = Buffer.from(encoded, 'base64');
@@ -53,7 +55,7 @@ export function parseSigningKey(text: string, where: string): SigningKey {
   throw new InputError(`${where} has no private key`, ['Use the file that keygen wrote, unchanged.']);
 }
 
-/** Reads a private key from a file. Throws an InputError. */
+/** Reads a private key from a file. Throws an InputError if the file is unreadable or has no private key. */
 export function readSigningKey(path: string): SigningKey {
   let text: string;
   try {
@@ -64,7 +66,7 @@ export function readSigningKey(path: string): SigningKey {
   return parseSigningKey(text, `the key file ${path}`);
 }
 
-/** Adds a note with the signatures of all keys to a manifest. Returns the manifest unchanged if there are no keys. */
+/** Adds a note with the signatures of all keys to a manifest. Without keys, returns the manifest unchanged. */
 export function withNote(manifest: Manifest, network: string, keys: readonly SigningKey[], now = new Date()): Manifest {
   if (keys.length === 0) return manifest;
   const text = renderMirrorNote(manifest, { network, time: now.toISOString().replace(/[.]\d+Z$/, 'Z') });

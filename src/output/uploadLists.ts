@@ -3,7 +3,7 @@
  * line is a path relative to the output folder.
  *
  * A build writes the lists into `.part` files and renames them at its end. If a build is killed, the next build cannot
- * see which files are already removed. So it takes their paths from the unfinished list.
+ * see which files the killed build has removed. So it takes their paths from the unfinished list.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { yieldNow } from '../yieldNow.ts';
 const FOLDER = 'changes';
 const PART = '.part';
 
-/** Bytes per read. A list may have millions of paths, so it is copied in portions. */
+/** Bytes per read. A list may have millions of paths, so lists are copied in portions. */
 const PORTION = 1 << 20;
 
 /** Appends the content of a file to `handle`, in portions of the given buffer. */
@@ -32,7 +32,7 @@ function append(handle: number, file: string, portion: Buffer): void {
   }
 }
 
-/** Reads a list. Returns undefined if it does not exist. Removes a link or a pipe at its path. */
+/** Reads a list. Returns undefined if the list does not exist. Removes a link or a pipe at its path. */
 function textOf(list: string): string | undefined {
   try {
     return readRegularFile(list).toString('latin1');
@@ -43,7 +43,9 @@ function textOf(list: string): string | undefined {
   }
 }
 
-/** Reads the paths of a list. Ignores an incomplete last line, because the file of that path was not removed. */
+/**
+ * Reads the paths of a list. Ignores an incomplete last line: a file is removed only after its complete path is listed.
+ */
 const pathsIn = (list: string): string[] => (textOf(list) ?? '').split('\n').slice(0, -1).filter(Boolean);
 
 /** Removes an incomplete last line of a list, so that the next path starts a new line. */
@@ -54,7 +56,7 @@ function dropHalfLine(list: string): void {
 
 export class Changes {
   readonly #folder: string;
-  /** List of removed paths while the build runs. */
+  /** File with the list of removed paths while the build runs. */
   readonly #removed: string;
   /** Paths that a killed build removed. Some of these files may exist again. */
   #inherited: readonly string[] = [];
@@ -66,8 +68,8 @@ export class Changes {
 
   /**
    * Starts the lists of a build, which must have locked cache and output. `lastBuildDied` is true if the last build did
-   * not finish. Then the paths in `removed.txt` are taken over too, because the killed build may have renamed its list
-   * already. Throws system errors.
+   * not finish. Then also takes over the paths in `removed.txt`, because the killed build may already have renamed its
+   * list. Throws system errors.
    */
   begin(lastBuildDied: boolean): void {
     makeFolder(this.#folder);
@@ -84,7 +86,7 @@ export class Changes {
     return join(this.#folder, `added-${writer}${PART}`);
   }
 
-  /** Opens the list of removed paths. Must be synced before a file is removed, or a power cut may lose the path. */
+  /** Opens the list of removed paths. Sync it before you remove a file, because a power cut may lose the path. */
   removedList(): PathList {
     return new PathList(this.#removed);
   }
@@ -94,7 +96,8 @@ export class Changes {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
     const added = join(this.#folder, `added.txt${PART}`);
     const handle = openSync(added, 'w');
-    // Sorted by writer number. The part of the main thread comes last, so the manifest is the last line.
+    // Sorts the part files by writer number. The part of finishBuild has the highest number, so the manifest, which is
+    // written last, is also listed last.
     parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
     try {
       const portion = Buffer.allocUnsafeSlow(PORTION);

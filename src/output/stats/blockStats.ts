@@ -1,20 +1,23 @@
 /**
- * Stats of blocks and runes as objects, and functions to sum and order them. Builds count in SQL instead
- * (engine/state/countBlocks.ts, output/stats/statsFiles.ts).
+ * Stats of blocks and runes as objects, and functions that sum and sort them. Builds count records in SQL instead,
+ * which is faster (engine/state/countBlocks.ts, output/stats/statsFiles.ts).
  */
 import type { ActivityEntry, BlockStats, RuneStats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
 export type Counts = Record<Operation, number>;
 
-/** Stats of a build. The stats documents are made from them. */
+/** Stats of a build, from which the stats documents are made. */
 export interface BuildStats {
   /** Height of the lowest block; null without blocks. */
   readonly first: number | null;
   readonly transactions: number;
-  /** The last blocks, at least LATEST_BLOCKS of them if there are as many. Heights ascend. */
+  /** The last LATEST_BLOCKS blocks, or more; all blocks if the build has fewer. Heights ascend. */
   readonly latest: readonly BlockStats[];
-  /** All blocks, summed by `bucket` heights. Heights ascend. If `bucket` is above 1, there are more than MOST_ENTRIES. */
+  /**
+   * Sums of all blocks, by buckets of `bucket` heights. Heights ascend. If `bucket` is above 1, there are more than
+   * MOST_ENTRIES sums, so a chart sums them further.
+   */
   readonly activity: readonly ActivityEntry[];
   readonly bucket: number;
   /** The most active runes, in the order of `mostActive`. */
@@ -24,18 +27,18 @@ export interface BuildStats {
 /** Number of blocks in `blocks.json`. */
 export const LATEST_BLOCKS = 100;
 
-/** Maximum number of entries in a chart, because a screen cannot show more. */
+/** Maximum number of entries in a chart. A screen cannot show more. */
 export const MOST_ENTRIES = 300;
 
-/** Picks the counts, with keys in the order of OPERATIONS. */
+/** Returns only the counts of an object, with keys in the order of OPERATIONS. */
 export const countsOf = ({ etching, mint, burn, send, receive }: Readonly<Counts>): Counts => ({ etching, mint, burn, send, receive });
 
-/** Picks the stats of a block, with keys in the order of the stats files. */
+/** Returns the stats of a block with its keys in the order of the stats files. */
 export function blockOf({ height, hash, timestamp, transactions, records, ...counts }: BlockStats): BlockStats {
   return { height, hash, timestamp, transactions, records, ...countsOf(counts) };
 }
 
-/** Picks the stats of a rune, with keys in the order of the stats files. */
+/** Returns the stats of a rune with its keys in the order of the stats files. */
 export function runeOf({ id, number, name, spaced_name, records, ...counts }: RuneStats): RuneStats {
   return { id, number, name, spaced_name, records, ...countsOf(counts) };
 }
@@ -59,15 +62,17 @@ export const statsOfAll = (blocks: readonly BlockStats[], runes: readonly RuneSt
 /** Maximum number of runes in `stats.json`. */
 export const MOST_ACTIVE = 20;
 
-/** Returns the MOST_ACTIVE runes with the most records. Runes with equal numbers of records are sorted by id. */
+/** Returns the MOST_ACTIVE runes with the most records, most first. Sorts runes with equal numbers of records by id. */
 export const mostActive = (runes: Iterable<RuneStats>): RuneStats[] =>
   [...runes].sort((a, b) => b.records - a.records || compareIds(keyOf(a.id), keyOf(b.id))).slice(0, MOST_ACTIVE);
 
-/** Sums the stats of runes by id. */
+/** Sums the stats of runes. Stats with the same id become one sum. */
 export class RuneTotals {
   readonly #runes = new Map<string, RuneStats>();
 
-  /** Adds a rune's stats. If wrong data give a rune two names, keeps the smaller name, as the SQL does. */
+  /**
+   * Adds the stats of a rune. If wrong data gives a rune two names, keeps the smaller name, as the SQL of builds does.
+   */
   add(rune: Readonly<RuneStats>): void {
     const sum = this.#runes.get(rune.id);
     if (sum === undefined) {
@@ -93,7 +98,7 @@ export class RuneTotals {
   }
 }
 
-/** Regular expression for rune ids of valid data, `block:tx`. The input may have any text as an id. */
+/** Regular expression for rune ids in valid data, `block:tx`. Wrong data may have any text as an id. */
 export const ID_FORM = '([0-9]{1,15}):([0-9]{1,15})';
 const id = new RegExp(`^${ID_FORM}$`);
 
@@ -109,7 +114,7 @@ function keyOf(text: string): IdKey {
   return { block: block === undefined ? Number.POSITIVE_INFINITY : Number(block), tx: Number(tx ?? 0), id: text };
 }
 
-/** Compares by block and transaction as numbers, then by the bytes of the text. */
+/** Compares ids by block and transaction as numbers, and then by the bytes of the text. */
 function compareIds(a: IdKey, b: IdKey): number {
   if (a.block !== b.block) return a.block < b.block ? -1 : 1;
   return a.tx - b.tx || compareText(a.id, b.id);

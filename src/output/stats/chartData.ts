@@ -7,7 +7,7 @@ function* bucketSizes(): Generator<number> {
   for (let power = 1; ; power *= 10) yield* [power, 2 * power, 5 * power];
 }
 
-/** Counts the chart entries for a bucket size. Buckets without blocks have no entry. */
+/** Returns the number of chart entries for a bucket size. Buckets without blocks have no entry. */
 function entriesOf(parts: readonly ActivityEntry[], size: number): number {
   let entries = 0;
   let next = 0;
@@ -20,8 +20,9 @@ function entriesOf(parts: readonly ActivityEntry[], size: number): number {
 }
 
 /**
- * Sums parts of a chart (heights ascending) by bucket. Uses the smallest bucket size that gives at most MOST_ENTRIES
- * entries. Each part has `size` heights. If `size` is above 1, there must be more than MOST_ENTRIES parts.
+ * Sums parts of a chart by bucket. Uses the smallest bucket size that gives at most MOST_ENTRIES entries. The heights
+ * of `parts` must ascend, and each part covers `size` heights. If `size` is above 1, there must be more than
+ * MOST_ENTRIES parts. Otherwise a smaller bucket size could be the right one.
  */
 export function activityOf(parts: readonly ActivityEntry[], size = 1): Pick<Stats, 'bucket' | 'activity'> {
   for (const bucket of bucketSizes())

@@ -3,13 +3,15 @@ import type { BlockStats, Feed } from '../../contract/statsSchemas.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { FEED_PATH } from '../../pages/filePaths.ts';
 
-/** Number of blocks in the feed: about five hours of blocks, so readers that poll every hour miss none. */
+/** Number of blocks in the feed. These are about five hours of blocks, so readers that poll every hour miss none. */
 const FEED_ITEMS = 30;
 
 /** Relative path from the feed to the root of the mirror. */
 const TO_ROOT = '../'.repeat(FEED_PATH.split('/').length - 1);
 
-/** Creates the feed from blocks (heights ascending). `siteUrl` is the mirror's URL with a final slash, if known. */
+/**
+ * Creates the feed. The heights of `blocks` must ascend. `siteUrl` is the mirror's URL with a final slash, if known.
+ */
 export function feedOf(blocks: readonly BlockStats[], siteUrl: string | undefined): Feed {
   return {
     version: 'https://jsonfeed.org/version/1.1',
@@ -45,7 +47,7 @@ function wordsOf(block: BlockStats): string {
 
 const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 
-/** First second of the year 10000, in seconds since 1970. From then on, no RFC 3339 date exists. */
+/** First second of the year 10000, in seconds since 1970. RFC 3339 has no dates from this year on. */
 const END_OF_DATES = Date.UTC(10_000, 0) / 1000;
 
 /** Formats seconds since 1970 as `2024-04-20T00:09:27Z`. Undefined from the year 10000 on. */

@@ -1,4 +1,7 @@
-/** Creates the documents for charts, polling clients and feed readers, both in builds and in verifications. */
+/**
+ * Creates the documents for charts, polling clients and feed readers. Builds write them, and verification compares
+ * them.
+ */
 import type { BlockStats, LatestBlocks, Stats } from '../../contract/statsSchemas.ts';
 import { FEED_PATH, LATEST_PATH, STATS_PATH } from '../../pages/filePaths.ts';
 import type { OwnFile } from '../../site/assets.ts';

@@ -1,7 +1,7 @@
 /**
- * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds write the JSON text in SQL,
- * because a full history has millions of lines and JavaScript objects take about 10 µs per line. Verification creates
- * the same bytes from objects.
+ * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds render the JSON in SQL,
+ * because a full history has millions of lines, and making a line from a JavaScript object takes about 10 µs.
+ * Verification makes the same bytes from objects.
  */
 import type { ActivityEntry, BlockStats, RuneStats, StatsFile } from '../../contract/statsSchemas.ts';
 import { readBlobs, readDoubles } from '../../duckdb/columns.ts';
@@ -30,13 +30,13 @@ const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
 
 const linesOf = (values: readonly object[]): Buffer => Buffer.from(values.map((value) => BETWEEN + JSON.stringify(value)).join(''));
 
-/** Returns the bytes of a file. Blocks must have ascending heights. Runes must be sorted by id. */
+/** Returns the bytes of a stats file. Blocks must have ascending heights. Runes must be sorted by id. */
 export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks.map(blockOf)), linesOf(runes.map(runeOf)));
 
 const recordsSql = OPERATIONS.join(' + ');
 const countsSql = OPERATIONS.flatMap((name) => [`',"${name}":'`, name]);
 
-/** Returns SQL of a block's line, for a row of the state's table of blocks. */
+/** Returns the SQL expression of a block's line, for a row of the state's table of blocks. */
 function blockLine(dialect: Dialect): string {
   const counts = OPERATIONS.flatMap((name, code) => [`',"${name}":'`, `split_part(operations, ',', ${code + 1})`]);
   const pieces = [
@@ -56,7 +56,7 @@ function blockLine(dialect: Dialect): string {
   return `encode(concat(${pieces.join(', ')}))`;
 }
 
-/** SQL of a rune's line, for a row of SUMS. */
+/** SQL expression of a rune's line, for a row with the columns SUMS. */
 const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) => [
   `'${BETWEEN}{"id":"'`,
   text('rune_id'),
@@ -74,7 +74,9 @@ const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) =>
 
 const SUMS = `rune_id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, ${OPERATIONS.map((name) => `sum(${name}) AS ${name}`).join(', ')}`;
 
-/** ORDER BY expressions for rune ids, as in blockStats.ts: by block and transaction as numbers, then by bytes. */
+/**
+ * ORDER BY expressions that sort rune ids as blockStats.ts does: by block and transaction as numbers, then by bytes.
+ */
 const ID_ORDER = [1, 2]
   .map((i) => `TRY_CAST(regexp_extract(rune_id, ${literal(`^${ID_FORM}$`)}, ${i}) AS BIGINT) NULLS LAST`)
   .concat('rune_id')
@@ -88,7 +90,10 @@ interface StatsTables {
   readonly runeCounts: Table<typeof RUNE_COUNTS>;
 }
 
-/** Yields lines by file from a query with the columns (first DOUBLE, line BLOB). `first` is a file's lowest height. */
+/**
+ * Yields the lines of a query with the columns (first DOUBLE, line BLOB), joined for each file. `first` is the lowest
+ * height of the file. A file may have several consecutive results.
+ */
 async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly first: number; readonly bytes: Uint8Array }> {
   for await (const chunk of store.stream(sql)) {
     const [firsts, lines] = [readDoubles(chunk, 0), readBlobs(chunk, 1)];
@@ -137,12 +142,14 @@ export async function writeStats(
     .map(statsFilePath);
 }
 
-/** Bucket sizes by which SQL sums blocks. All larger sizes in charts are multiples of these. */
+/**
+ * Bucket sizes by which SQL sums blocks. Larger buckets of charts are multiples of these, and are summed from the sums.
+ */
 const BUCKETS = ['1000', '100', '10'] as const;
 
 const OPERATION_SUMS = OPERATIONS.map((name, code) => `sum(split_part(operations, ',', ${code + 1})::BIGINT) AS ${name}`).join(', ');
 
-/** SQL of a line of the activity chart. */
+/** SQL expression of an entry of the activity chart, as a line of JSON. */
 const BUCKET_LINE = `encode(concat(${[
   `'${BETWEEN}{"height":'`,
   'height',
@@ -177,7 +184,8 @@ export async function readStats(dialect: Dialect, state: StatsTables, store: Sto
     `SELECT 0::DOUBLE, ${BUCKET_LINE} FROM (SELECT block_height - block_height % ${bucket} AS height, count(*) AS blocks,
        arg_min("timestamp", block_height) AS "timestamp", ${OPERATION_SUMS} FROM ${state.blocks} GROUP BY height) ORDER BY height`,
   );
-  // Only the most active runes are summed with their names. mostActive() sorts runes with equal numbers of records.
+  // Sums without names first, and then selects names only for the most active runes. Runes with as many
+  // records as the last of them are included, and mostActive() decides between them.
   const totals = `SELECT rune_id, sum(${recordsSql}) AS total FROM ${state.runeCounts} GROUP BY rune_id`;
   const least = `SELECT min(total) FROM (FROM (${totals}) ORDER BY total DESC LIMIT ${MOST_ACTIVE})`;
   const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.runeCounts}
