@@ -12,7 +12,7 @@ export function sealFile(content: Uint8Array): { readonly name: string; readonly
   return { name: sha256(tail).toString('hex'), file: Buffer.concat([content, tail]) };
 }
 
-/** Returns the content of a file. Undefined if content and tail do not match its name. */
+/** Returns the content of a file. Undefined if the file's digests do not match its content or its name. */
 export function openFile(name: string, file: Buffer): Buffer | undefined {
   const content = file.subarray(0, contentIn(file.length));
   const tail = file.subarray(content.length);

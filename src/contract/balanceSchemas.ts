@@ -1,4 +1,6 @@
-/** Schemas of answers about balances and holders. The same in both dialects. */
+/**
+ * Schemas of answers about balances and holders. They are the same in both dialects, because they contain no hashes.
+ */
 import { z } from 'zod';
 import { count, decimal, rune, windowOf } from './schemaParts.ts';
 

@@ -1,4 +1,7 @@
-/** Computes the digest of a block, for builds, `npm run verify` and pulls. output/digests.ts writes digest files. */
+/**
+ * Computes the digest of a block, for builds, `npm run verify` and pulls. output/digests.ts writes the files of
+ * digests.
+ */
 import { createHash } from 'node:crypto';
 import { type ActivityRecord, contractJson } from './contractJson.ts';
 

@@ -1,11 +1,12 @@
 /**
  * Formats a parsed record as JSON of the dialect `contract`, for pulls and `npm run verify`. Builds produce the same
- * text in SQL (engine/render/renderRecordSql.ts), because DuckDB formats millions of records on all cores. test/verify/verify.test.ts and
- * test/pull/pullMirror.test.ts check that both produce the same digests.
+ * text in SQL (engine/render/renderRecordSql.ts), because DuckDB formats millions of records on all cores.
+ * test/verify/verify.test.ts and test/pull/pullMirror.test.ts check that this text and the text of builds have the same
+ * digests.
  */
 import type { Operation } from '../pages/blockAndTransactionLists.ts';
 
-/** Valid record of either dialect. Null means no value. */
+/** Valid record in either dialect. Null means no value. */
 export interface ActivityRecord {
   readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
   readonly address?: string | null | undefined;

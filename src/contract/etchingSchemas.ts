@@ -3,12 +3,12 @@ import { z } from 'zod';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { count, decimal, locationIn, rune, windowOf } from './schemaParts.ts';
 
-/** Decimal number in units of the rune. Negative for wrong data that burn more than exists. */
+/** Decimal number in units of the rune. Negative only in wrong data, which may burn more than exists. */
 const amount = z.string().regex(/^-?[0-9]+(?:\.[0-9]+)?$/);
 
 /** Returns the schemas of answers about etchings in a dialect, by name in the OpenAPI document. */
 export function etchingSchemas(dialect: Dialect) {
-  // Terms may be larger than 2^53.
+  // Not `z.int()`, because terms may be larger than 2^53.
   const height = z.number().min(0).nullable();
   const terms = z
     .strictObject({
@@ -58,5 +58,7 @@ export function etchingSchemas(dialect: Dialect) {
   return { Etching: etching, EtchingList: list };
 }
 
-/** Body of the 404 for a single rune or holder in dialect `hiro`. In `contract`, this 404 looks like other errors. */
+/**
+ * Body of the 404 for a single rune or holder in dialect `hiro`. In `contract`, it has the form of all other errors.
+ */
 export const unknownRune = z.strictObject({ error: z.literal('Not found') }).describe('There is no such rune or holder.');

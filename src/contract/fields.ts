@@ -1,12 +1,13 @@
 /**
- * Fields of an activity record and their rules, used by the zod schemas (schemas.ts), the checks in SQL
- * (input/cellSql.ts) and the error messages.
+ * Fields of an activity record and their rules. The zod schemas (schemas.ts), the checks in SQL (input/cellSql.ts) and
+ * the error messages use them.
  *
- * The regular expressions match the whole value. They work the same in JavaScript and in RE2, the engine of DuckDB.
+ * The regular expressions match complete values. They use only syntax that has the same meaning in JavaScript and in
+ * RE2, the engine of DuckDB.
  */
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 
-/** Largest integer that every JSON client reads exactly, 2^53 - 1. */
+/** Largest integer that all JSON clients read exactly, 2^53 - 1. */
 export const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 
 /** Largest amount in smallest units, 2^128 - 1 (runes protocol). */
@@ -15,15 +16,15 @@ export const MAX_AMOUNT = 340282366920938463463374607431768211455n;
 /** Largest divisibility of a rune (runes protocol). */
 export const MAX_DIVISIBILITY = 38;
 
-/** Integer from 0 to 10^39 - 1. MAX_AMOUNT has as many digits. */
+/** Integer from 0 to 10^39 - 1. A pattern cannot check MAX_AMOUNT, which has 39 digits, so other checks follow. */
 const UNITS = '(?:0|[1-9][0-9]{0,38})';
 
-/** Output that a transaction spends. */
+/** Output that a transaction spends: `txid:vout`, or `txid:vout:address`. */
 const SPENT = '[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})(?::[0-9A-Za-z]{1,100})?';
 
 export const RULES = {
   integer: { pattern: '(?:0|[1-9][0-9]{0,15})', rule: `must be an integer from 0 to ${MAX_INTEGER} (2^53 - 1)` },
-  /** Any string. An empty pattern means no check. */
+  /** Any string. An empty pattern means that the value is not checked. */
   text: { pattern: '', rule: 'must be a string' },
   hash: { pattern: '(?:0[xX])?[0-9a-fA-F]{64}', rule: 'must be 64 hex digits, with or without 0x' },
   hashOrNone: { pattern: '(?:(?:0[xX])?[0-9a-fA-F]{64})?', rule: 'must be 64 hex digits, with or without 0x, or empty' },
@@ -41,15 +42,15 @@ export const RULES = {
     rule: `must be a decimal string of at most 2^128 - 1 smallest units, with at most ${MAX_DIVISIBILITY} decimals`,
   },
   units: { pattern: UNITS, rule: 'must be an integer from 0 to 2^128 - 1, in smallest units' },
-  /** Number that may be too large for `integer`. */
+  /** A count or height that may be too large for `integer`. */
   count: { pattern: UNITS, rule: 'must be an integer from 0 to 2^128 - 1' },
-  /** True or false. PostgreSQL writes t and f into CSV. */
+  /** True or false. PostgreSQL writes them as t and f into CSV. */
   flag: { pattern: '(?:[tT](?:rue|RUE)?|[fF](?:alse|ALSE)?)', rule: 'must be true or false, or t or f' },
 } satisfies Readonly<Record<string, { readonly pattern: string; readonly rule: string }>>;
 export type FieldKind = keyof typeof RULES;
 
 export interface Field<Column extends string = string> {
-  /** Column in the flat table form and in the store. */
+  /** Name of the column in flat tables and in the store. */
   readonly column: Column;
   /** Path in an Activity, such as `location.block_height`. Error messages name the field by this path. */
   readonly path: string;
@@ -64,7 +65,7 @@ const field = <Column extends string>(column: Column, path: string, kind: FieldK
   required,
 });
 
-/** Fields of an Activity, flattened. Recordings of the API showed which are optional (docs/api.md, "Records"). */
+/** Flattened fields of an Activity. Recordings of the API showed which fields are optional (docs/api.md, "Records"). */
 export const ACTIVITY_FIELDS = [
   field('rune_id', 'rune.id', 'text'),
   field('rune_number', 'rune.number', 'integer'),
@@ -83,10 +84,10 @@ export const ACTIVITY_FIELDS = [
   field('timestamp', 'location.timestamp', 'integer'),
 ] as const;
 
-/** Optional column of flat tables: order of the events in a transaction. */
+/** Optional column of flat tables: the position of the event in its transaction. */
 export const EVENT_INDEX = field('event_index', 'event_index', 'integer', false);
 
-/** Columns to read from the indexer's table `ledger`. Its column `output` has the index of the output. */
+/** Columns to read from the indexer's table `ledger`. The column `output` has the index of the output (vout). */
 export const LEDGER_FIELDS: readonly Field[] = [
   field('rune_id', 'rune_id', 'text'),
   field('block_hash', 'block_hash', 'hash'),
@@ -109,8 +110,9 @@ export const LEDGER_FIELDS: readonly Field[] = [
 export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
 /**
- * Columns of unspent outputs with which a pull from a node begins, instead of older blocks. An output has a row for each
- * of its runes. `block_height`, `block_hash`, `tx_index` and `timestamp` are of the transaction that made the output.
+ * Columns of the unspent outputs of a start, with which a pull from a node may begin instead of reading older blocks.
+ * An output has a row for each of its runes. `block_height`, `block_hash`, `tx_index` and `timestamp` belong to the
+ * transaction that made the output.
  */
 export const START_OUTPUT_FIELDS = [
   field('outpoint', 'outpoint', 'text'),
@@ -124,8 +126,8 @@ export const START_OUTPUT_FIELDS = [
 ] as const;
 
 /**
- * Columns of the counts of all runes with which a pull from a node begins. Amounts are in smallest units. Each row has
- * the block of the start, and the digest of the ledger after it.
+ * Columns of the counts of all runes at a start. Amounts are in smallest units. Each row also has the block of the
+ * start, and the digest of the ledger after this block.
  */
 export const START_RUNE_FIELDS = [
   field('rune_id', 'rune_id', 'text'),
@@ -148,8 +150,8 @@ export const RUNE_FIELDS = [
 ] as const;
 
 /**
- * Columns of `runes` that are read if the table has them. `tx_id` is empty for a rune that the protocol itself etched.
- * `symbol` and terms are empty if the rune has none.
+ * Columns of the table `runes` that are read if the table has them. `tx_id` is empty for a rune that the protocol
+ * itself etched. `symbol` is empty if the rune has no symbol, and a term is empty if the rune does not have the term.
  */
 export const RUNE_DETAILS = [
   field('block_hash', 'block_hash', 'hash', false),

@@ -1,6 +1,6 @@
 /** Memory sizes in the format of flags. */
 
-/** Memory limit of a command without the flag. */
+/** Memory limit of a command without the flag `--memory-limit`. */
 export const DEFAULT_MEMORY = '1GB';
 
 const UNITS: Readonly<Record<string, number>> = { K: 1, M: 2, G: 3, T: 4 };

@@ -1,6 +1,6 @@
 /**
  * Schemas of the API's request parameters, for the OpenAPI document. Hosts parse requests with pages/parseRequest.ts,
- * without the schema library. test/site/openapi.test.ts checks that both agree.
+ * which does not need the schema library. test/site/openapi.test.ts checks that the parser and these schemas agree.
  */
 import { z } from 'zod';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
@@ -11,7 +11,7 @@ import { MAX_INTEGER, RULES } from './fields.ts';
 
 const HASH = RULES.hash.pattern;
 
-/** Returns the schemas by parameter name, for a mirror with these options. Numbers in a query are decimal digits. */
+/** Returns the schemas by parameter name, for a mirror with these options. Queries have numbers in decimal digits. */
 export const parameterSchemas = (site: Site) => ({
   tx_id: z.string().regex(new RegExp(`^${HASH}$`)),
   block: z.string().regex(new RegExp(`^(?:${HASH}|[0-9]+)$`)),

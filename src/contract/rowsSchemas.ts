@@ -1,4 +1,6 @@
-/** Schema of the list of files of rows, `rows/index-….json`. Has no times, so that equal rows give equal bytes. */
+/**
+ * Schema of the index of published files of rows, `rows/index-….json`. It has no times: equal rows give equal bytes.
+ */
 import { z } from 'zod';
 import { hex64 } from './schemas.ts';
 import { blocksFile } from './sources.ts';
@@ -20,7 +22,7 @@ const rowFile = z
   })
   .describe('The file `rows/<first>-<last>-<first 16 digits of sha256>.parquet`.');
 
-/** Begins with the list of blocks that were read, as a pull from a node writes it. */
+/** The index begins with the fields of `blocks.json`, which tell which blocks were read. */
 export const rowsIndex = blocksFile
   .extend({
     spent: z.boolean().describe('True if the rows have the column `spent`, because all of them are from a node.'),

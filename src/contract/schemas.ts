@@ -1,4 +1,4 @@
-/** Zod schemas of the input, of responses and of the build's documents. fields.ts has the rules of fields. */
+/** Zod schemas of input records, of responses and of the documents of builds. fields.ts has the rules of fields. */
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
 import { isFileName } from '../format/fileName.ts';
@@ -15,13 +15,13 @@ import { lastRead, sources, start } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
-/** True if an amount's digits, read as smallest units, fit into 128 bits. */
+/** True if an amount fits into 128 bits. Takes its digits, without the decimal point, as a number of smallest units. */
 const fits128 = (amount: string): boolean => {
   const digits = amount.replace('.', '');
   return digits.length <= 80 && /^[0-9]+$/.test(digits) && BigInt(digits) <= MAX_AMOUNT;
 };
 
-/** Returns the schema of a text value, such as a CSV cell or a table column cast to text. */
+/** Returns the schema of a text value, such as a cell of CSV, or a cell of another type that was cast to text. */
 export function textRule(kind: FieldKind): z.ZodType<string> {
   const { rule } = RULES[kind];
   if (kind === 'text') return z.string({ error: rule });
@@ -96,7 +96,7 @@ const integer = z.int().min(0);
 /** Hash without `0x`, in both dialects. */
 export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Most runes that a manifest names in `left_out`. */
+/** Maximum number of runes that a manifest names in `left_out` or `unbalanced`. */
 export const MOST_RUNES_NAMED = 20;
 
 /** Returns the schemas of responses in a dialect, by name in the OpenAPI document. */
@@ -203,10 +203,10 @@ export const digestsFile = z
   })
   .describe('Digests of the blocks of 1,000 heights.');
 
-/** Page sizes, ascending: the first is the default limit, the last the maximum. */
+/** Page sizes, ascending. The first is the default limit, and the last is the maximum limit. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
 
-/** Root file of an archive. */
+/** Name and size of the root of an archive. */
 const rootName = z.strictObject({
   root: z.string().refine(isFileName, { error: 'must be 64 hex digits' }).describe('Name of the root, which names all other files.'),
   bytes: z.int().min(1).describe('Size of the content of the root, in bytes.'),
@@ -226,8 +226,9 @@ const ledger = z.strictObject({
 });
 
 /**
- * Schema of `runes/v1/manifest.json`. Contains no times except in `note`, so that equal input gives equal bytes. Its numbers must agree,
- * because readers allocate memory by them.
+ * Schema of `runes/v1/manifest.json`. A manifest contains no times except in `note`, so that equal input gives equal
+ * bytes. The schema also checks that the numbers of a manifest do not contradict each other, because readers allocate
+ * memory according to them.
  */
 export const manifest = z
   .object({

@@ -1,10 +1,10 @@
-/** Public URL of a mirror, the base of all its paths. */
+/** Parses the public URL of a mirror, to which all of its paths are relative. */
 import { isPlainHttp } from './plainUrl.ts';
 
 /** Rule for site URLs, for error messages. */
 export const SITE_URL_RULE = 'must be an http or https URL without user, query and fragment, such as https://example.org/mirror/';
 
-/** Normalises a site URL for the manifest, with a trailing slash. Undefined for an invalid URL. */
+/** Normalises a site URL for the manifest: the result ends with a slash. Undefined for an invalid URL. */
 export function parseSiteUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);

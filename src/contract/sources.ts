@@ -1,4 +1,4 @@
-/** Sources of records: which blocks were read, and which rules made their rows. */
+/** Sources of records: the blocks that were read, and the rules that made the rows of these blocks. */
 import { z } from 'zod';
 
 /**
@@ -33,7 +33,7 @@ export const lastRead = z.strictObject({
 });
 export type LastRead = z.infer<typeof lastRead>;
 
-/** Block at which a pull took over the ledger of other mirrors. A pull that read all blocks has none. */
+/** Block at which a pull took over the ledger of other mirrors. Absent if the pull read all blocks itself. */
 export const start = z.strictObject({
   class: z
     .enum(['consistent', 'located', 'verified'])
@@ -47,9 +47,10 @@ export const start = z.strictObject({
 export type Start = z.infer<typeof start>;
 
 /**
- * The file `blocks.json`, which pulls write beside their files. Only nodes and their mirrors know the last block. Only
- * nodes have the other keys: `network` is its name in Bitcoin Core, and `ends` has the hashes of the newest blocks and of
- * those for which a build makes digests of the ledger, because such a block may have no records. `start` passes from mirror to mirror.
+ * The file `blocks.json`, which pulls write beside their files. Only pulls from a node, or from a mirror of a node's
+ * data, know the last block (`tip`). Only pulls from a node have `network`, the network's name in Bitcoin Core, and
+ * `ends`, the hashes of the newest blocks and of the blocks for which a build makes digests of the ledger, because such
+ * a block may have no records. A pull from a mirror copies the `start` of that mirror.
  */
 export const blocksFile = z.strictObject({
   sources,
@@ -60,10 +61,12 @@ export const blocksFile = z.strictObject({
 });
 export type BlocksFile = z.infer<typeof blocksFile>;
 
-/** Range of heights, both ends included. */
+/** Range of heights. `first` and `last` are included. */
 type Run = readonly [first: number, last: number];
 
-/** Joins lists of sources. If several lists have a height, the first one decides. Drops heights outside of `within`. */
+/**
+ * Joins lists of sources. If several lists have a height, the first such list decides. Drops heights outside `within`.
+ */
 export function joinSources(lists: readonly Sources[], within: readonly Run[]): Sources {
   const joined = new Map<Rules, [number, number][]>();
   let free: Run[] = joinRuns(within);
@@ -88,7 +91,7 @@ const without = ([a, b]: Run, [c, d]: Run): Run[] => {
   return [...(a < c ? [[a, c - 1] as const] : []), ...(d < b ? [[d + 1, b] as const] : [])];
 };
 
-/** Sorts ranges of heights, and joins ranges without a gap between them. */
+/** Sorts ranges of heights, and joins ranges that overlap or follow each other without a gap. */
 export function joinRuns(runs: readonly Run[]): [number, number][] {
   const joined: [number, number][] = [];
   for (const [first, last] of [...runs].sort((a, b) => a[0] - b[0])) {
@@ -106,6 +109,6 @@ const NAMES: Readonly<Record<Rules, string>> = {
   server: 'a mirror or server that does not name its rules',
 };
 
-/** Describes sources in one line. */
+/** Describes sources in one line, for messages. */
 export const describeSources = (list: Sources): string =>
   list.map(({ rules, blocks }) => `${NAMES[rules]} (blocks ${blocks.map(([first, last]) => `${first}..${last}`).join(', ')})`).join('; ');

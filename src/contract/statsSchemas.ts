@@ -1,4 +1,4 @@
-/** Schemas of the stats documents. None contains times of the build, so that equal input gives equal bytes. */
+/** Schemas of the stats documents. They contain no times of builds, so that equal input gives equal bytes. */
 import { z } from 'zod';
 import { hex64 } from './schemas.ts';
 
