@@ -1,4 +1,4 @@
-/** Writes the files of rendered batches, in a writer thread (writer.ts) or, for small builds, in the main thread. */
+/** Writes the files of rendered batches, in a writer thread (writerThread.ts) or, for small builds, in the main thread. */
 import { PathList } from '../../disk/pathList.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { BlockSpool, type SpooledBlock } from './blockSpool.ts';

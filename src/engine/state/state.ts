@@ -73,7 +73,7 @@ export class StateTables extends Place {
   /** The blocks of each input file. */
   readonly held = this.table('held', HELD);
   readonly leftOut = this.table('left_out', LEFT_OUT);
-  /** All runes of the input. `ordinal` is the position in the order of etchings, from 0 on (etchings.ts). */
+  /** All runes of the input. `ordinal` is the position in the order of etchings, from 0 on (knownEtchings.ts). */
   readonly runes = this.table('runes', { ...RUNES, ordinal: 'BIGINT' } as const);
   readonly blocks = this.table('blocks', BLOCKS);
   readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
