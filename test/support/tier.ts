@@ -48,6 +48,7 @@ export const LONG: readonly string[] = [
   'setup/settings',
   'pull/pullMirror',
   'pull/pull',
+  'pull/blockServer',
   'engine/spent',
   'pull/coreNode',
   'engine/ledgerDigest',
