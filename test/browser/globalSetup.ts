@@ -7,7 +7,7 @@ export default function setup(): void {
     accessSync(CHROMIUM, constants.X_OK);
   } catch {
     throw new Error(
-      `the browser tests need Chromium, and there is none at ${CHROMIUM}. Install it (Debian: apt-get install chromium), or name it: CHROMIUM=/path/to/chromium npm run test:browser`,
+      `the browser tests need Chromium, and there is none at ${CHROMIUM}. Install it (Debian: apt-get install chromium-headless-shell), or name it: CHROMIUM=/path/to/chromium npm run test:browser`,
     );
   }
 }

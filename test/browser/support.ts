@@ -2,11 +2,17 @@
  * A real browser on pages of a build. What a page says to the console, what its policy refuses and what it fails to load is kept, so that a test can
  * say that there was none of it.
  */
+import { existsSync } from 'node:fs';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
-/** The browser's program. */
-export const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+const SHELL = '/usr/bin/chromium-headless-shell';
+
+/**
+ * The browser's program. The headless shell has the same engine without the windows, which take three quarters of the CPU
+ * time of opening a page.
+ */
+export const CHROMIUM = process.env['CHROMIUM'] ?? (existsSync(SHELL) ? SHELL : '/usr/bin/chromium');
 
 let browser: Promise<Browser> | undefined;
 

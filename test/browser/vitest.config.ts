@@ -1,4 +1,4 @@
 import { tier } from '../support/tier.ts';
 
-// Two browsers at once: most of a page's time is the half second without requests that openPage waits for.
-export default tier('test/browser/*.test.ts', { globalSetup: ['test/browser/globalSetup.ts'], maxWorkers: 2 });
+// Three browsers at once: most of a page's time is the half second without requests that openPage waits for.
+export default tier('test/browser/*.test.ts', { globalSetup: ['test/browser/globalSetup.ts'], maxWorkers: 3 });
