@@ -35,7 +35,7 @@ it('spends many outputs of one transaction in their own block, in a time that gr
   const memory = new MemoryChain(NETWORKS.regtest);
   const { changes } = memory.add(chainOf(1, [[etching, spending]])[0]?.bytes ?? new Uint8Array(), 1);
   expect([changes.created.length, changes.spent.length]).toEqual([outputs - inputs + 1, 0]);
-}, 60_000);
+}, 600_000);
 
 it('follows reorganisations of 1 to 100 blocks, one after the other, as if the old ones never were', async () => {
   const next = randomFor('reorganisations');

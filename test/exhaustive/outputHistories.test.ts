@@ -77,7 +77,7 @@ it.each([
       expect(missing()).toEqual([]);
     }
   },
-  240_000 * CHAINS,
+  600_000 * CHAINS,
 );
 
 it('spent outputs that change without a record change the build as a full one does', async () => {
@@ -98,7 +98,7 @@ it('spent outputs that change without a record change the build as a full one do
       expect(tree(out), `step ${step}`).toEqual(tree(join(work, `full-${step}`)));
     }
   }
-}, 240_000);
+}, 600_000);
 
 describe('an archive of rows from a node', () => {
   const random = randomFor('outputs of one chain');

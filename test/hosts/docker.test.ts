@@ -78,7 +78,7 @@ beforeAll(async () => {
   command = [...Entrypoint, ...Cmd];
   healthcheck = Healthcheck.Test.slice(1);
   await testBuild(dist, { inputs: [SAMPLE_INPUT] });
-}, 300_000);
+}, 600_000);
 afterAll(() => {
   if (container !== undefined) buildah('rm', '--all');
   if (program !== undefined) buildah('rmi', '--all', '--force');

@@ -14,7 +14,7 @@ import { randomNumbers } from '../../bench/random.ts';
 import { type Command, type Flags, HELP, LOG } from '../../src/cli/flags.ts';
 import type { Log } from '../../src/cli/log.ts';
 import { readFiles } from '../../src/duckdb/readFilesSql.ts';
-import { int, Store } from '../../src/duckdb/store.ts';
+import { int, nullable, Store } from '../../src/duckdb/store.ts';
 import { CliError, EXIT } from '../../src/errors.ts';
 import { CHECKSUM_ENDING } from '../../src/input/discover.ts';
 import { LIMITS, type Limits } from '../../src/limits.ts';
@@ -255,7 +255,7 @@ class Rehearsal {
 
   /**
    * Calls `work` while the pulled rows lack the outputs that one of the last blocks spends. A source may correct these
-   * outputs later, and the digest of the block's records does not change.
+   * outputs later, and the digest of the block's records does not change. Does not call it if no row spends outputs yet.
    */
   async #withoutSpent(work: () => Promise<void>): Promise<void> {
     const pulled = join(this.#paths.input, 'pulled');
@@ -266,15 +266,19 @@ class Rehearsal {
     const kept = ['', CHECKSUM_ENDING].map((ending) => [`${path}${ending}`, join(aside, `rows${ending}`)] as const);
     for (const [from, to] of kept) renameSync(from, to);
     const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: join(aside, 'scratch') });
+    let spentAt = 0;
     try {
       const rows = readFiles('parquet', [join(aside, 'rows')]);
-      const { height } = await store.row(`SELECT max(block_height) FILTER (spent IS NOT NULL) AS height FROM ${rows}`, { height: int });
+      const { height = 0 } = await store.row(`SELECT max(block_height) FILTER (spent IS NOT NULL) AS height FROM ${rows}`, {
+        height: nullable(int),
+      });
+      spentAt = height;
       const changed = `SELECT * REPLACE (CASE WHEN block_height < ${height} THEN spent END AS spent) FROM ${rows}`;
       await store.run(copyTable(changed, NODE_LEDGER.order, path));
     } finally {
       store.close();
     }
-    await work();
+    if (spentAt > 0) await work();
     for (const [from, to] of kept) renameSync(to, from);
     rmSync(aside, { recursive: true });
   }

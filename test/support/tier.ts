@@ -113,7 +113,7 @@ export function tier(include: string, more: ViteUserConfig['test'] = {}): ViteUs
       setupFiles: ['test/support/seed.ts'],
       reporters: ['default', new Slowest(), ...(env['REPORT'] ? [['json', { outputFile: env['REPORT'] }] as ['json', object]] : [])],
       testTimeout: 120_000,
-      hookTimeout: 120_000,
+      hookTimeout: 600_000,
       sequence: { sequencer: SlowestFirst },
       ...rest,
     },
