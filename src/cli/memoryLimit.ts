@@ -46,8 +46,20 @@ function collector(): () => void {
   return runInNewContext('gc') as () => void;
 }
 
+/** Memory of a process of this program before its work: Node.js, DuckDB's library and the modules. In bytes. */
+const PROCESS_BYTES = 130e6;
+
+/**
+ * Returns the limit of further work in this process, such as a build after a pull, so that the process keeps `limit`.
+ * The process also holds memory that was freed but not returned to the system. At least half of the limit.
+ */
+export function memoryBeside(limit: string): string {
+  const [all, held] = [bytesOf(limit) ?? 0, process.memoryUsage.rss() - PROCESS_BYTES];
+  return `${Math.floor(Math.max(all / 2, all - Math.max(0, held)) / 1e6)}MB`;
+}
+
 /** Memory that Node.js uses, in bytes: JavaScript objects, garbage and buffers. */
-export const bytesInUse = (): number => {
+const bytesInUse = (): number => {
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 };

@@ -2,11 +2,10 @@
 import { SECRETS } from '../cli/environment.ts';
 import { CONFIG, type Command, Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
-import { bytesInUse, MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
+import { MEMORY_LIMIT, memoryBeside, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
 import { settingsFileOf, settingsReader, withSettings } from '../cli/settings.ts';
 import type { Settings } from '../cli/settingsFile.ts';
-import { bytesOf } from '../contract/memorySize.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { BUILD_COMMAND, buildOptions } from '../engine/buildCommand.ts';
 import { EXIT, UsageError } from '../errors.ts';
@@ -181,8 +180,7 @@ function buildsOf(args: readonly string[], settings: Settings, memoryLimit: stri
   })();
   return async (folder, log) => {
     const { build } = await modules.build();
-    const free = ((bytesOf(memoryLimit) ?? 0) - bytesInUse()) / 1e6;
-    await build({ ...options, inputs: [folder, ...options.inputs], memoryLimit: `${Math.max(1, Math.floor(free))}MB` }, log);
+    await build({ ...options, inputs: [folder, ...options.inputs], memoryLimit: memoryBeside(memoryLimit) }, log);
   };
 }
 

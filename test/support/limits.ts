@@ -63,7 +63,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
     'changesEntries',
   ],
   outputHistories: ['batchRecords', 'listPage', 'documentMember', 'listLevels', 'listedAtOnce', 'sortedAtOnce', 'linesPerLoad'],
-  etchingHistories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount', 'documentMember'],
+  etchingHistories: ['batchRecords', 'entriesPerCount', 'documentMember'],
   archiveFaults: ['segmentBlocks', 'tableLevels'],
   etchings: ['batchRecords', 'tableLevels'],
   server: ['batchRecords', 'segmentBlocks', 'entriesPerCount', 'tableLevels', 'sortedAtOnce', 'readWhole', 'nearBytes', ...SERVED],
