@@ -1,9 +1,9 @@
-/** Runs at most some pieces of work at the same time; others wait for their turn. */
+/** Limits how many tasks run at the same time. Further tasks wait. */
 export class AtOnce {
-  /** May be changed at any time. */
+  /** Maximum number of tasks at the same time. A lower value does not stop running tasks. */
   most: number;
   #running = 0;
-  /** Resolve functions of waiting work. */
+  /** Resolve functions of waiting tasks. */
   readonly #waiting: (() => void)[] = [];
 
   constructor(most: number) {

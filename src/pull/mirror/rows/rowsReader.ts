@@ -9,13 +9,17 @@ import { execPath } from 'node:process';
 import { createInterface, type Interface } from 'node:readline';
 import type { WorkLimits } from '../../../limits.ts';
 import { program } from '../../../program.ts';
+import { AtOnce } from '../../atOnce.ts';
 import { BadBlockError } from '../../blockIdentity.ts';
 import { type RowsReply, type RowsRequest, rowsReply } from './readStrangersRows.ts';
 
 /** Memory of the pull itself while others read its rows, in bytes: Node.js, and answers that are saved. */
 const PULL = 250e6;
 
-/** Memory of a process that reads, in bytes. With the least, 350,000 rows of 100 blocks take 330 MB, of which Node.js has 100. */
+/**
+ * Memory of a process that reads, in bytes. At the minimum of 250 MB, a process with 1.07 million rows takes 420 MB, and
+ * one with 1.6 million fails. With the default limit of a pull, 1.6 million rows take 500 MB.
+ */
 const [LEAST, EACH, MOST] = [250e6, 350e6, 500e6];
 
 /** Memory of JavaScript objects in each process, in MB. They are few, because DuckDB has the rows. */
@@ -32,34 +36,25 @@ interface Reader {
 
 export class RowsReader {
   readonly #limits: RowsLimits;
-  /** Number of processes that the memory allows, and the limit of each, such as `350MB`. */
-  readonly #most: number;
+  /** As many processes as the memory allows. */
+  readonly #atOnce: AtOnce;
+  /** Limit of each process, such as `350MB`. */
   readonly #memoryLimit: string;
   readonly #idle: Reader[] = [];
   readonly #all = new Set<Reader>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
 
   /** `memory` is the memory of this process and of all processes that read, in bytes. */
   constructor(limits: RowsLimits, memory: number) {
     this.#limits = limits;
-    this.#most = Math.max(1, Math.floor((memory - PULL) / EACH));
-    const each = Math.min(Math.max((memory - PULL) / this.#most, LEAST), MOST);
+    const most = Math.max(1, Math.floor((memory - PULL) / EACH));
+    const each = Math.min(Math.max((memory - PULL) / most, LEAST), MOST);
+    this.#atOnce = new AtOnce(most);
     this.#memoryLimit = `${Math.floor(each / 1e6)}MB`;
   }
 
   /** Waits for a process. Rejects with a BadBlockError if a file is refused, or if its process ends or takes too long. */
-  async read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<Exclude<RowsReply, { fault: string }>> {
-    if (this.#running === this.#most) await new Promise<void>((done) => this.#waiting.push(done));
-    else this.#running += 1;
-    try {
-      return await this.#read(request);
-    } finally {
-      const next = this.#waiting.shift();
-      // The next one takes the place of this one.
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
+  read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<Exclude<RowsReply, { fault: string }>> {
+    return this.#atOnce.run(() => this.#read(request));
   }
 
   async #read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<Exclude<RowsReply, { fault: string }>> {
