@@ -15,7 +15,7 @@ const NO_OUTPUT = new Uint8Array(36).fill(0xff, HASH_BYTES);
 export function checkWitnesses(block: Block, hash256: Hash256): void {
   const { bytes, transactions } = block;
   const [coinbase] = transactions;
-  // Otherwise hashes of the merkle tree could pass for transactions of 64 bytes.
+  // Without this check, two hashes of the merkle tree could pass for a transaction of 64 bytes.
   if (coinbase?.inputs !== 1 || !sameBytes(bytes, block.inputs[0] ?? 0, NO_OUTPUT, 0, NO_OUTPUT.length))
     throw new BlockError(`block ${block.hash} does not begin with a coinbase`);
   const commitment = commitmentIn(block, coinbase);

@@ -12,7 +12,7 @@ import type { Client } from '../httpClient.ts';
 import { hash256 } from './hash256.ts';
 import { LARGEST_BLOCK } from './nodeAnswers.ts';
 
-/** Ends of paths: of Esplora, and of Bitcoin Core. */
+/** Endings of the paths of raw blocks and transactions: of Esplora, and of Bitcoin Core. */
 const ENDS = ['/raw', '.bin'] as const;
 
 export class BlockServer {
@@ -22,7 +22,10 @@ export class BlockServer {
   /** End of the paths that the server answers. Undefined before its first answer. */
   #end: (typeof ENDS)[number] | undefined;
 
-  /** `base` is the URL before `/block`, such as `https://host/api` or `http://host:8332/rest`. `atOnce` is the most parallel requests. */
+  /**
+   * `base` is the URL before `/block`, such as `https://host/api` or `http://host:8332/rest`. `atOnce` is the maximum
+   * number of parallel requests.
+   */
   constructor(base: URL, client: Client, atOnce: number) {
     this.#base = base.href.replace(/\/+$/, '');
     this.#client = client;

@@ -55,7 +55,7 @@ export interface ChainInfo {
   readonly bestHash: string;
   /** True until the node has caught up with its network. */
   readonly isSyncing: boolean;
-  /** Lowest height whose block can be read: the node has it, or a server has the blocks before. */
+  /** Lowest height whose block can be read. 0 if a server has the blocks that the node has pruned. */
   readonly firstStored: number;
 }
 

@@ -104,7 +104,7 @@ export class Proofs {
 
   /**
    * Rejects with an OldStateError if any of the keys has signed a newer state before, or another one at the same time.
-   * Whoever has old notes of one key could show them otherwise after the operator has changed to another key.
+   * Otherwise a host could show an old note of one key after the operator has changed to another key.
    */
   async #compare(signers: readonly NoteKey[], state: SignedState): Promise<void> {
     const stored = await Promise.all(this.#keys.map(({ text }) => this.#memory.get(text)));

@@ -9,13 +9,13 @@ import type { DetailsPage, Source } from './subjectLists.ts';
 import { type Column, tableOf } from './table.ts';
 import type { SubjectView } from './views.ts';
 
-/** Names that are read without a question. A name takes about 20 bytes, so this is about 80 KB. */
+/** Up to this number of names, the page reads them without asking. A name takes about 20 bytes, so they have 80 KB. */
 const FREE_NAMES = 4000;
 const BYTES_OF_NAME = 20;
-/** Most runes that are shown. */
+/** Maximum number of runes in the table. */
 const MOST = 240;
 
-/** Names of all runes. Kept, so that the next search needs no request. A reload of the page reads them again. */
+/** Names of all runes, kept for the next search. A reload of the page reads them again. */
 let known: readonly RuneName[] | undefined;
 
 const COLUMNS: readonly Column<RuneName>[] = [
@@ -23,7 +23,10 @@ const COLUMNS: readonly Column<RuneName>[] = [
   { name: 'Number', isNumber: true, cell: ({ number }) => [groupDigits(number)] },
 ];
 
-/** Returns the test for a text: letters begin a word of the name, and may go on over spacers. Other text is a symbol. */
+/**
+ * Returns a function that is true for the runes that a text finds. Letters find a name with a word that begins with
+ * them; they may continue in the next words. Other text finds its symbol.
+ */
 function matcherOf(text: string): (rune: Pick<RuneName, 'spaced_name' | 'symbol'>) => boolean {
   const letters = lettersOf(text);
   if (letters === undefined) return ({ symbol }) => symbol === text;
