@@ -24,14 +24,16 @@ export function changesSchemas(dialect: Dialect) {
       addresses: z.array(z.string()).describe('Addresses in its records.'),
       made: outpoints.describe('Outputs that received runes, as `txid:vout`.'),
       spent: outpoints.optional().describe('Outputs with runes that the block spends. Left out if the mirror is not from a node.'),
-      more: z.literal(true).optional().describe('True if a list was cut after its first 10,000 entries. Left out otherwise.'),
+      more: z.literal(true).optional().describe('True if a list was cut after its first `most_entries` entries. Left out otherwise.'),
     })
     .describe('What a block touched. Each list is sorted by bytes.');
   const ChangesIndex = z
     .strictObject({
+      most_blocks: z.int().min(1).describe('Most blocks with such a file.'),
+      most_entries: z.int().min(1).describe('Most entries of a list in such a file.'),
       blocks: z
         .array(z.strictObject({ ...point, sha256: hex64.describe('SHA-256 of the file of the block.') }))
-        .describe('The newest 144 blocks, heights ascending.'),
+        .describe('The newest blocks, heights ascending.'),
     })
     .describe('The list of the files of changes.');
   return { Changes, ChangesIndex };

@@ -269,8 +269,6 @@ export const manifest = z
     changes: z
       .strictObject({
         sha256: hex64.describe('SHA-256 of the list of these files, `runes/v1/changes/index.json`.'),
-        most_blocks: z.int().min(1).describe('Most blocks with such a file.'),
-        most_entries: z.int().min(1).describe('Most entries of a list in such a file.'),
       })
       .optional()
       .describe('Files of what each of the newest blocks touched. Left out in older mirrors.'),
@@ -358,12 +356,14 @@ export const manifest = z
       ),
   })
   .describe('Contents and options of a mirror.')
-  .superRefine(({ layout, heights, tip, blocks, transactions, records, archive, list_root }, context) => {
+  .superRefine(({ layout, heights, tip, blocks, transactions, records, sources = [], archive, list_root }, context) => {
     const misfit = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message });
     if (blocks > transactions) misfit('blocks', `${blocks} blocks cannot have only ${transactions} transactions`);
     if (transactions > records) misfit('transactions', `${transactions} transactions cannot have only ${records} records`);
     const last = heights.at(-1)?.[1] ?? 0;
     if (tip !== undefined && tip.height < last) misfit('tip', `is below the block ${last}, which has activity`);
+    const read = sources.find(({ rules }) => rules === 'ord')?.blocks.at(-1)?.[1] ?? 0;
+    if (tip !== undefined && tip.height < read) misfit('sources', `have block ${read} of a node, above the tip ${tip.height}`);
     if ((layout === 'archive') !== (archive !== undefined)) misfit('archive', `does not fit layout ${layout}`);
     if (layout === 'archive' && list_root !== undefined) misfit('list_root', `does not fit layout ${layout}`);
   });

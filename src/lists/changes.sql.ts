@@ -70,11 +70,9 @@ export async function writeChanges(
       previous = point;
     }
   }
-  const index = changesIndex(listed, dialect);
+  const index = changesIndex(listed, { most_blocks: limits.changesBlocks, most_entries: limits.changesEntries }, dialect);
   sink.file(CHANGES_INDEX_PATH, Buffer.from(index));
-  await store.run(
-    `DELETE FROM ${state.changesIndex}; INSERT INTO ${state.changesIndex} VALUES (${[literal(digestOf(index)), limits.changesBlocks, limits.changesEntries].join(', ')})`,
-  );
+  await store.run(`DELETE FROM ${state.changesIndex}; INSERT INTO ${state.changesIndex} VALUES (${literal(digestOf(index))})`);
   const present = new Set(['index', ...listed.map(({ height }) => String(height))].map((name) => `${name}.json`));
   return emptyIfMissing(() => readdirSync(join(out, CHANGES_FOLDER)))
     .filter((name) => !present.has(name))

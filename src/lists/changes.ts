@@ -43,6 +43,14 @@ export interface ListedChanges extends Point {
   readonly sha256: string;
 }
 
+/** The bounds that a build kept to. The list of files names them, so that verification can make the files again. */
+export interface ChangesBounds {
+  /** Most blocks with a file. */
+  readonly most_blocks: number;
+  /** Most entries of a list in a file. */
+  readonly most_entries: number;
+}
+
 /** Returns the text of the list of files. Heights must ascend. */
-export const changesIndex = (blocks: readonly ListedChanges[], dialect: Dialect): string =>
-  `{"blocks":[\n${blocks.map(({ height, hash, sha256 }) => JSON.stringify({ height, hash: spellHex(hash, dialect), sha256 })).join(',\n')}\n]}\n`;
+export const changesIndex = (blocks: readonly ListedChanges[], bounds: ChangesBounds, dialect: Dialect): string =>
+  `{"most_blocks":${bounds.most_blocks},"most_entries":${bounds.most_entries},"blocks":[\n${blocks.map(({ height, hash, sha256 }) => JSON.stringify({ height, hash: spellHex(hash, dialect), sha256 })).join(',\n')}\n]}\n`;

@@ -46,7 +46,7 @@ export async function manifestOf(
     { blocks: int, invented: int, transactions: int, records: int, files: int, bytes: int },
   );
   const rows = await readIndex(state, store);
-  const [changes] = await store.rows(`FROM ${state.changesIndex}`, { sha256: text, most_blocks: int, most_entries: int });
+  const [changes] = await store.rows(`FROM ${state.changesIndex}`, { sha256: text });
   return {
     generator: 'rune-activity-mirror',
     format: FORMAT,

@@ -12,7 +12,7 @@ import { misfitOf } from '../contract/schemas.ts';
 import { LineFile } from '../disk/lineFile.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import { changesFile, changesIndex, type ListedChanges, type Point } from '../lists/changes.ts';
+import { type ChangesBounds, changesFile, changesIndex, type ListedChanges, type Point } from '../lists/changes.ts';
 import { CHANGES_INDEX_PATH, changesPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { type Received, verifySpent } from './checkUnspentOutputs.ts';
 import type { Activity } from './readBlock.ts';
@@ -21,6 +21,8 @@ import type { Verification } from './verification.ts';
 export class ChangesVerification {
   readonly #verification: Verification;
   readonly #schemas: ReturnType<typeof changesSchemas>;
+  /** The bounds that the list of files names. Its SHA-256 in the manifest covers them. */
+  readonly #bounds: ChangesBounds;
   /** The blocks that must have files, sorted by height. */
   readonly #points: readonly Point[];
   /** The block below `#points`, if its hash is known. */
@@ -35,10 +37,12 @@ export class ChangesVerification {
     this.#verification = verification;
     this.#schemas = changesSchemas(verification.site.dialect);
     this.#lines = new LineFile(join(verification.scratch, 'changes.ndjson'));
-    const { blocks, manifest, site } = verification;
-    const count = manifest.changes?.most_blocks ?? 1;
+    const { blocks, site } = verification;
+    const index = this.#read(CHANGES_INDEX_PATH, this.#schemas.ChangesIndex);
+    const count = index?.most_blocks ?? 1;
+    const listed = index?.blocks ?? [];
+    this.#bounds = { most_blocks: count, most_entries: index?.most_entries ?? 1 };
     const known = new Map(blocks.slice(-count - 1).map(({ height, hash }) => [height, hash]));
-    const listed = this.#read(CHANGES_INDEX_PATH, this.#schemas.ChangesIndex)?.blocks ?? [];
     const below = listed[0] && this.#read(changesPath(listed[0].height), this.#schemas.Changes)?.previous;
     // Blocks without records are taken from the files themselves, because no other file has their hashes.
     const empty = [...(below === undefined ? [] : [below]), ...listed].filter(
@@ -73,8 +77,8 @@ export class ChangesVerification {
 
   /** Compares the next file. */
   #compare(records: readonly Activity[]): void {
-    const { own, manifest, site } = this.#verification;
-    const most = manifest.changes?.most_entries ?? 0;
+    const { own, site } = this.#verification;
+    const most = this.#bounds.most_entries;
     const at = this.#listed.length;
     const point = this.#points[at];
     if (point === undefined) return;
@@ -123,7 +127,7 @@ export class ChangesVerification {
     const { own, manifest, findings, site } = this.#verification;
     this.#addEmpty(Number.POSITIVE_INFINITY);
     this.#lines.close();
-    const index = changesIndex(this.#listed, site.dialect);
+    const index = changesIndex(this.#listed, this.#bounds, site.dialect);
     own.file(CHANGES_INDEX_PATH, Buffer.from(index));
     if (manifest.changes?.sha256 !== digestOf(index)) findings.add(`${MANIFEST_PATH} has another SHA-256 than ${CHANGES_INDEX_PATH}`);
   }

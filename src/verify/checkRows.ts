@@ -57,7 +57,8 @@ export async function verifyRows(verification: Verification): Promise<string[]> 
       findings.add(`${name}: ${leftOut} rows are of unknown runes, but the manifest says ${manifest.left_out?.rows ?? 0}`);
     const { sources = [], tip } = manifest;
     const index = rowsIndexFile({ ...found, sources, tip, runes: { rows, bytes, sha256, digest }, files });
-    if (index.path !== name) findings.add(`${name} is not the list that a build makes of these files`);
+    if (index.path !== name || index.sha256 !== manifest.rows?.sha256)
+      findings.add(`${name} is not the list that a build makes of these files`);
     own.file(name, index.content);
     return [runesPath, ...files.map((file) => rowFilePath(file.first, file.last, file.sha256))];
   } catch (error) {

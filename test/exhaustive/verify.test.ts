@@ -3,13 +3,19 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MANIFEST_PATH } from '../../src/pages/filePaths.ts';
 import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
-import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
+import { CONFORMANCE_INPUTS, filesBelow, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
+import { chainOf, FakeNode } from '../support/fakeNode.ts';
 import { check, expectCompressedPages, isPage } from '../support/outputs.ts';
+import { testPull } from '../support/pull.ts';
 import { ndjson, record } from '../support/records.ts';
+import { extended } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
 
 const work = temporaryFolder();
+const FIXTURES = new URL('../fixtures', import.meta.url).pathname;
 
 describe('what a build made', () => {
   it.each(DIALECTS)(
@@ -62,6 +68,62 @@ describe('verification finds', () => {
     await check(out);
   });
 });
+
+describe('verification finds each changed value of the manifest', () => {
+  const golden = { inputs: [join(FIXTURES, 'golden/ledger/input')], lists: true, parquet: true, siteUrl: 'https://example.org/mirror/' };
+  it.each([
+    ['files', 'records', { inputs: [join(FIXTURES, 'golden/activity/input')], compress: ENCODINGS }],
+    ['archive', 'records', { inputs: [join(FIXTURES, 'golden/activity/input')] }],
+    ['files', 'ledger rows', golden],
+    ['archive', 'ledger rows', golden],
+    ['archive', 'a node', { inputs: [], lists: true }],
+  ] as const)('in layout %s, from %s', async (layout, source, given) => {
+    const options: TestBuild = { ...given, ...(source === 'a node' ? { inputs: [await pulledChain()] } : {}) };
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { ...options, layout });
+    const path = join(out, MANIFEST_PATH);
+    const before = readFileSync(path, 'utf8');
+    const missed: string[] = [];
+    for (const [place, text] of changedValues(JSON.parse(before))) {
+      writeFileSync(path, `${JSON.stringify(text, null, 2)}\n`);
+      if ((await findingsOf(out)).length === 0) missed.push(place);
+    }
+    writeFileSync(path, before);
+    expect(await findingsOf(out)).toEqual([]);
+    // No file says which blocks without activity a pull read below the first block with activity.
+    expect(missed).toEqual(source === 'a node' ? ['/sources/0/blocks/0/0'] : []);
+  });
+});
+
+/** Pulls a chain from a node. Returns the folder with its rows. */
+async function pulledChain(): Promise<string> {
+  const random = randomFor('manifest of a node');
+  const node = await FakeNode.start(
+    extended(chainOf(0, [[], []]), 20, (below) => Math.floor(random() * below)),
+    { network: 'regtest' },
+  );
+  const to = join(temporaryFolder(), 'pulled');
+  try {
+    await testPull(`core:${node.url}`, to);
+  } finally {
+    await node.close();
+  }
+  return to;
+}
+
+/** Yields copies of a JSON value, each with one number, text or flag changed, and the place of the change. */
+function* changedValues(value: unknown, place = ''): Generator<[place: string, copy: unknown]> {
+  if (typeof value === 'number') yield [place, value + 1];
+  else if (typeof value === 'boolean') yield [place, !value];
+  else if (typeof value === 'string') yield [place, value.replace(/.$/, (last) => (last === '0' ? '1' : '0'))];
+  else
+    for (const [key, part] of Object.entries(value ?? {}))
+      for (const [where, copy] of changedValues(part, `${place}/${key}`))
+        yield [
+          where,
+          Array.isArray(value) ? value.map((old, i) => (String(i) === key ? copy : old)) : { ...(value as object), [key]: copy },
+        ];
+}
 
 /** What verification says of an output. */
 const findingsOf = (out: string): Promise<readonly string[]> =>

@@ -85,6 +85,10 @@ export class StoredArchive {
     this.#limits = limits;
     this.name = name;
     const content = this.read(name.root);
+    if (content.length !== name.bytes)
+      throw new ChangedArchiveError(
+        `${join(out, archivePath(name.root))} has ${content.length} bytes of content, but ${MANIFEST_PATH} says ${name.bytes}`,
+      );
     this.root = this.#orChanged(name.root, () => ofThisFormat(() => parseRoot(inflate(content))));
   }
 

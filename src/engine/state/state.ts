@@ -23,7 +23,7 @@ import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
 const FILE = 'state.duckdb';
 
 /** Version of the state's tables and of output files that are not pages. A build ignores a state of another version. */
-const FORMAT = 14;
+const FORMAT = 15;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -95,7 +95,7 @@ export class StateTables extends Place {
    */
   readonly touched = this.table('touched', columns('block_height BIGINT, kind VARCHAR, list VARCHAR, is_cut BOOLEAN'));
   /** One row: the field `changes` of the manifest. */
-  readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR, most_blocks BIGINT, most_entries BIGINT'));
+  readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR'));
   /** Outputs that the newest blocks spend, from files of a node only (lists/unspentOutputs.sql.ts). */
   readonly spent = this.table('spent', SPENT);
   /** One row: the lowest height from which `spent` is complete. Empty if the last build had no lists of outputs. */

@@ -197,14 +197,11 @@ export interface MirrorManifest {
         readonly sha256: string;
     };
     /**
-     * About the files of changes, which say what each of the newest blocks touched: SHA-256 of the list of these files,
-     * maximum number of blocks, and maximum number of entries of a list in a file. Missing in mirrors of older
-     * versions.
+     * SHA-256 of the list of the files of changes, which say what each of the newest blocks touched. Missing in mirrors of
+     * older versions.
      */
     readonly changes?: {
         readonly sha256: string;
-        readonly most_blocks: number;
-        readonly most_entries: number;
     };
     /** In layout `archive`: name of the root file, which names all other files, and its size in bytes. */
     readonly archive?: {
