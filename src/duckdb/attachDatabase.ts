@@ -18,14 +18,16 @@ export interface DatabaseFile {
 }
 
 /**
- * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Throws
- * a LockedError when another process has the lock, and another BuildError when the file cannot be written.
+ * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Changes
+ * reach the file only by a CHECKPOINT: there is no write-ahead log, because DuckDB makes each of its entries in memory,
+ * which took 250 MB for long texts. Throws a LockedError when another process has the lock, and another BuildError when
+ * the file cannot be written.
  */
 export async function attachDatabase(store: Store, file: DatabaseFile): Promise<void> {
   const { path, name, what, flag, worker = 'build' } = file;
   try {
     // Passes an absolute path, because DuckDB expands `~/x`, and takes `x:y` for a database of type `x`.
-    await store.run(`ATTACH ${literal(resolve(path))} AS ${name}`);
+    await store.run(`ATTACH ${literal(resolve(path))} AS ${name} (RECOVERY_MODE NO_WAL_WRITES)`);
   } catch (error) {
     const message = firstLineOf(error).replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '');
     if (isLocked(message)) {

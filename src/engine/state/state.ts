@@ -3,7 +3,8 @@
  * DuckDB file in the cache folder, attached to the store as `state`. The file has no records, so its size is a few
  * percent of the output's.
  *
- * All tables change in one transaction, from `begin` to `commit`. So a killed build leaves them unchanged.
+ * All tables change in one transaction, from `begin` to `commit`, whose checkpoint replaces the content of the file at
+ * once. So a killed build leaves them unchanged.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -169,10 +170,10 @@ export class State extends StateTables {
     if (this.whyFull !== undefined) await createTables(TABLES, this.#store);
   }
 
-  /** Commits the transaction. The state then describes the output with this manifest. */
+  /** Commits the transaction, and writes it to the file. The state then describes the output with this manifest. */
   async commit(manifest: string): Promise<void> {
     const basis = [program, JSON.stringify(this.#settings), manifest].map(literal).join(', ');
-    await this.#store.run(`DELETE FROM ${this.basis}; INSERT INTO ${this.basis} VALUES (${basis}); COMMIT`);
+    await this.#store.run(`DELETE FROM ${this.basis}; INSERT INTO ${this.basis} VALUES (${basis}); COMMIT; CHECKPOINT state`);
     this.#inTransaction = false;
     this.#isBlank = false;
   }
