@@ -135,7 +135,7 @@ describe.sequential('the package of the program', () => {
     });
     const made = manifest.parse(JSON.parse(readFileSync(join(other, 'dist/runes/v1/manifest.json'), 'utf8')));
     // Pulled blocks of the sample are of the sample too.
-    expect(made).toMatchObject({ dialect: 'hiro', sample: true, blocks: 9 });
+    expect(made).toMatchObject({ dialect: 'hiro', sample: true, blocks: 174 });
   });
 
   it('serves and reads without DuckDB', async () => {
@@ -174,7 +174,7 @@ describe.sequential('the package of the program', () => {
         execFileSync(join(bin, 'node'), [join(installed, 'rune-mirror.cjs'), ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
       expect(execFileSync(join(bin, 'node'), ['--version'], { encoding: 'utf8' })).toMatch(`v${version}.`);
       run('sample');
-      expect(run('build', '--layout', 'archive')).toContain('1,227');
+      expect(run('build', '--layout', 'archive')).toContain('2,677');
       expect(run('verify')).toContain('dist is correct');
       const child = spawn(join(bin, 'node'), [join(installed, 'rune-mirror.cjs'), 'serve', '--port', '0'], { cwd: folder });
       started.push(child);

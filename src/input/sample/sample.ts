@@ -6,6 +6,7 @@
  * outputs of the sample, and conserve the total amount of each rune.
  */
 import { createHash } from 'node:crypto';
+import { nameText, reservedName } from '../../runes/name.ts';
 import { FIRST_INVENTED, INVENTED_HASH_START } from './sampleMarks.ts';
 
 // --- Random numbers with a fixed seed --------------------------------------------------------------------------------
@@ -28,6 +29,9 @@ function mulberry32(seed: number): () => number {
 const random = mulberry32(0x72756e65);
 /** A generator of its own for the positions of transactions, so that a change of the events changes no tx id. */
 const randomPlace = mulberry32(0x9dcc59e8);
+
+/** A generator of its own for ordinary blocks, so that a change of them changes no other block. */
+const randomDay = mulberry32(0x0da75eed);
 
 const within = (from: number, to: number, draw: () => number): number => from + Math.floor(draw() * (to - from + 1));
 const between = (from: number, to: number): number => within(from, to, random);
@@ -52,6 +56,7 @@ interface Rune {
   /** Number of a real rune. Invented runes have numbers from 9000000 on, which no real rune has. */
   readonly number?: number;
   readonly turbo?: true;
+  readonly cenotaph?: true;
   readonly divisibility: number;
   readonly premine?: bigint;
   readonly symbol?: string;
@@ -83,13 +88,38 @@ const DELTA: Rune = {
 };
 /** Edge cases: no premine, so that the etching has one record; a single mint of the largest amount; 38 decimals. */
 const ECHO: Rune = { spaced: 'SYNTHETIC•ECHO', divisibility: 38, symbol: '¤', terms: [MAX, 1] };
-const MAIN = [ALPHA, BRAVO, CHARLIE, DELTA, ECHO];
+const MAIN: readonly Rune[] = [ALPHA, BRAVO, CHARLIE, DELTA, ECHO];
 /** Runes without a symbol. There are 22 of them, so that the etchings of a block need more than one page of 20. */
 const SERIES: readonly Rune[] = Array.from({ length: 22 }, (_, i) => ({
   spaced: `SYNTHETIC•SERIES•${String.fromCharCode(65 + i).repeat(2)}`,
   divisibility: i,
   premine: 10n ** BigInt(i),
 }));
+
+/** Runes of the ordinary blocks. Turbo, with an open mint. */
+const FOXTROT: Rune = {
+  spaced: 'SYNTHETIC•FOXTROT',
+  turbo: true,
+  divisibility: 5,
+  premine: 500_000_000n,
+  symbol: '🦊',
+  terms: [1_000_000n, 100_000],
+  offsets: [undefined, 52_560],
+};
+/** Its mint is not open yet. */
+const GOLF: Rune = {
+  spaced: 'SYNTHETIC•GOLF',
+  divisibility: 0,
+  premine: 18n,
+  symbol: '⛳',
+  terms: [1n, 72],
+  heights: [2_010_000, 2_020_000],
+};
+/** Etched by a malformed message, so it has a name and nothing else. */
+const HOTEL: Rune = { spaced: 'SYNTHETIC•HOTEL', cenotaph: true, divisibility: 0 };
+/** The etching gives no name, so the rune has a reserved name, of which the height and the transaction decide. */
+const UNNAMED: Rune = { spaced: '', divisibility: 3, premine: 21_000n, symbol: '?' };
+const LATER: Readonly<Record<number, Rune>> = { 20: FOXTROT, 45: HOTEL, 80: UNNAMED, 110: GOLF };
 
 // --- Invented transactions: events in order of event_index, and the outputs that they spend --------------------------
 
@@ -161,12 +191,12 @@ function parts(amount: bigint, count: number): bigint[] {
 }
 
 /**
- * Returns a transaction that transfers up to three runes to `outputs` outputs. For each output, its events are one
+ * Returns a transaction that transfers up to three of the given runes to `outputs` outputs. For each output, its events are one
  * receive and then one send per sender. Some receivers have no address.
  */
-function move(outputs: number, senders = 1): Transaction {
+function move(outputs: number, senders = 1, from = MAIN): Transaction {
   const isLarge = ({ amount }: Output) => amount >= BigInt(4 * outputs);
-  const runes = MAIN.filter((rune) => unspent.filter((output) => output.rune === rune && isLarge(output)).length > senders).slice(0, 3);
+  const runes = from.filter((rune) => unspent.filter((output) => output.rune === rune && isLarge(output)).length > senders).slice(0, 3);
   const moved = Array.from({ length: outputs }, (_, i) => runes[i] ?? runes[between(0, runes.length - 1)] ?? ALPHA);
   const amounts: { readonly address: string | undefined; readonly amount: bigint }[][] = moved.map(() => []);
   const spent: Output[] = [];
@@ -265,6 +295,22 @@ const BLOCKS: readonly (readonly Maker[])[] = [
   /* 2000010:   2 */ [() => mint(BRAVO)],
 ];
 
+/** Most records are in few blocks. The other blocks are like ordinary hours: some mints, transfers and burns. */
+const ORDINARY_BLOCKS = 190;
+
+/** Returns the transactions of an ordinary block. */
+function ordinaryBlock(i: number): readonly Maker[] {
+  const rune = LATER[i];
+  const etching = rune === undefined ? [] : [() => etch(rune)];
+  const others = Array.from({ length: within(0, 4, randomDay) }, (): Maker => {
+    const kind = randomDay();
+    const open = i > 20 && randomDay() < 0.6 ? FOXTROT : randomDay() < 0.5 ? BRAVO : DELTA;
+    if (kind < 0.5) return () => mint(open);
+    return kind < 0.94 ? () => move(within(2, 4, randomDay), 1, [open]) : burn;
+  });
+  return [...etching, ...others];
+}
+
 const FIRST_NUMBER = 9_000_000;
 
 type Cell = string | number | bigint | undefined;
@@ -296,7 +342,8 @@ interface Block {
 
 /** Returns all blocks by ascending height. Timestamps of invented blocks follow the real block's, ten minutes apart. */
 function allBlocks(): Block[] {
-  const invented = BLOCKS.map((makers, i): Block => {
+  const ordinary = Array.from({ length: ORDINARY_BLOCKS }, (_, i) => ordinaryBlock(i));
+  const invented = [...BLOCKS, ...ordinary].map((makers, i): Block => {
     const height = FIRST_INVENTED + i;
     let tx_index = 0;
     return {
@@ -323,15 +370,17 @@ export function sampleTables(): { readonly ledger: string; readonly runes: strin
   const ids = new Map<Rune, string>();
   const ledger: Row[] = [];
   const runes: Row[] = [];
-  const addRune = (rune: Rune, id: string, at: Row, timestamp: number) => {
+  const addRune = (rune: Rune, id: string, at: Row & { readonly block_height: number; readonly tx_index: number }, timestamp: number) => {
     ids.set(rune, id);
-    const { spaced: spaced_name, divisibility, premine = 0n, symbol, terms: [terms_amount, terms_cap] = [] } = rune;
+    const { divisibility, premine = 0n, symbol, terms: [terms_amount, terms_cap] = [] } = rune;
     const [[terms_height_start, terms_height_end], [terms_offset_start, terms_offset_end]] = [rune.heights ?? [], rune.offsets ?? []];
     const number = rune.number ?? FIRST_NUMBER + [...ids.keys()].filter((other) => other.number === undefined).length - 1;
+    const spaced_name = rune.spaced === '' ? nameText(reservedName(at.block_height, at.tx_index)) : rune.spaced;
     const names = { id, number, name: spaced_name.replaceAll('•', ''), spaced_name };
     const terms = { terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end };
     const turbo = rune.turbo === true ? 't' : 'f';
-    runes.push({ ...names, ...at, divisibility, premine, symbol, ...terms, turbo, cenotaph: 'f', timestamp });
+    const cenotaph = rune.cenotaph === true ? 't' : 'f';
+    runes.push({ ...names, ...at, divisibility, premine, symbol, ...terms, turbo, cenotaph, timestamp });
   };
   const first = { block_hash: BLOCK_840000.hash, block_height: BLOCK_840000.height, tx_index: 0, tx_id: '' };
   addRune(UNCOMMON_GOODS, '1:0', first, 0);

@@ -7,4 +7,4 @@ export const FIRST_INVENTED = 2_000_001;
 export const INVENTED_HASH_START = '00000000f00d';
 
 /** SQL condition for rows of invented blocks, by the columns `block_height` and `block_hash`. */
-export const IS_INVENTED = `(block_height BETWEEN ${FIRST_INVENTED} AND ${FIRST_INVENTED + 99} AND starts_with(block_hash, '${INVENTED_HASH_START}'))`;
+export const IS_INVENTED = `(block_height BETWEEN ${FIRST_INVENTED} AND ${FIRST_INVENTED + 999} AND starts_with(block_hash, '${INVENTED_HASH_START}'))`;
