@@ -21,6 +21,14 @@ const QUESTIONS: readonly Question[] = [
     about: 'Where blocks come from, as in pull --from.',
   },
   {
+    name: 'start-from',
+    setting: 'startFrom',
+    value: 'URL',
+    byDefault: '',
+    question: 'At the ledger of which mirror does it start? A pruned node needs one. Enter to read all blocks from the node',
+    about: 'A mirror to start at, as in pull --start-from. Only for a node; then --blocks has no default.',
+  },
+  {
     name: 'blocks',
     setting: 'blocks',
     value: 'RANGE',
@@ -94,36 +102,42 @@ export async function runInit(flags: Flags, log: Log): Promise<void> {
 
 type Parse = typeof import('../cli/settingsFile.ts').parseSettings;
 
+/** Returns the default of a question. A pull that starts at a mirror needs no older blocks. */
+const defaultOf = ({ setting, byDefault = '' }: Question, { startFrom }: Settings): string =>
+  setting === 'blocks' && startFrom !== undefined ? '' : byDefault;
+
 /**
- * Converts an answer to a setting. Returns none for an empty answer without a default. Throws a UsageError for a wrong
- * one.
+ * Adds the setting of an answer to the settings so far. Adds none for an empty answer without a default. Throws a
+ * UsageError for a wrong answer.
  */
-function settingOf({ name, setting, byDefault = '' }: Question, answer: string, parse: Parse): Settings {
-  const value = answer.trim() || byDefault;
+function withAnswer(settings: Settings, one: Question, answer: string, parse: Parse): Settings {
+  const { name, setting } = one;
+  const value = answer.trim() || defaultOf(one, settings);
   if (value === '' && setting === 'source') throw new UsageError('--source must be given, as in --source core:http://127.0.0.1:8332');
-  if (value === '') return {};
-  const settings = parse(JSON.stringify({ [setting]: value }), `--${name}`);
+  if (value === '') return settings;
   if (setting === 'source') parseFrom(value, '--source');
   if (setting === 'blocks') parseWanted(value);
-  return settings;
+  return parse(JSON.stringify({ ...settings, [setting]: setting === 'startFrom' ? [value] : value }), `--${name}`);
 }
 
 /** Returns the settings that the flags give. Throws a UsageError for a wrong value. */
 function fromFlags(flags: Flags, parse: Parse): Settings {
-  const settings: Settings = {};
-  for (const one of QUESTIONS) Object.assign(settings, settingOf(one, flags.one(one.name) ?? '', parse));
+  let settings: Settings = {};
+  for (const one of QUESTIONS) settings = withAnswer(settings, one, flags.one(one.name) ?? '', parse);
   return settings;
 }
 
-/** Asks all questions, each until its answer is valid. `question` shows a text and resolves to the answer. */
+/** Asks all questions that the source allows, each until its answer is valid. `question` shows a text and resolves to the answer. */
 export async function ask(question: (text: string) => Promise<string>, parse: Parse): Promise<Settings> {
-  const settings: Settings = {};
+  let settings: Settings = {};
   for (const one of QUESTIONS) {
-    const text = `${one.question}${one.byDefault ? ` [${one.byDefault}]` : ''}: `;
+    if (one.setting === 'startFrom' && settings.source?.startsWith('core:') !== true) continue;
+    const byDefault = defaultOf(one, settings);
+    const text = `${one.question}${byDefault ? ` [${byDefault}]` : ''}: `;
     let hint = '';
     for (let isRight = false; !isRight; ) {
       try {
-        Object.assign(settings, settingOf(one, await question(`${hint}${text}`), parse));
+        settings = withAnswer(settings, one, await question(`${hint}${text}`), parse);
         isRight = true;
       } catch (error) {
         if (!(error instanceof UsageError)) throw error;

@@ -1,12 +1,11 @@
 /** The recipes of hosting/own-server. test/hosts/docker.test.ts builds the image. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { Flags } from '../../src/cli/flags.ts';
-import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
-import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
+import { parseSettings } from '../../src/cli/settingsFile.ts';
 import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
@@ -71,16 +70,29 @@ it('the systemd unit that follows a node calls the update command, which takes t
 describe('the recipe for Docker with a node', () => {
   const services = (parse(recipe('compose.yaml'), { merge: true }) as { readonly services: Readonly<Record<string, Service>> }).services;
 
-  it('follows the node by flags that the commands have, with the password of the node', () => {
+  it.each([
+    ['all blocks', '', { blocks: '840000..' }],
+    ['the ledger of a mirror', 'https://mirror', { startFrom: ['https://mirror'] }],
+  ])('writes settings to follow the node from %s, and keeps them', async (_, from, expected) => {
+    const work = temporaryFolder();
     const [line = ''] = services['follow']?.command ?? [];
-    const [pull = '', build = ''] = line
-      .replace(/\$\$\{START_FROM:\+(.*?)\}/, '$1')
-      .replace('"$$START_FROM"', 'https://mirror')
-      .split(' -- ');
-    const args = pull.split(' ').slice(pull.split(' ').indexOf('pull') + 1);
-    const flags = Flags.parse(PULL_COMMAND, args);
-    expect([flags.one('from'), flags.has('follow'), flags.one('start-from')]).toEqual(['core:http://node:8332', true, 'https://mirror']);
-    expect(buildOptions(Flags.parse(BUILD_COMMAND, build.split(' '))).site).toMatchObject({ layout: 'archive', dialect: 'hiro' });
+    const [prepare = '', update = ''] = line
+      .replaceAll('$$', '$')
+      .replaceAll('/app/rune-mirror.cjs', join(ROOT, 'scripts/run.cjs'))
+      .split('exec ');
+    const shell = () => execFileSync('sh', ['-c', prepare], { cwd: work, env: { ...process.env, START_FROM: from } });
+    const settings = () => readFileSync(join(work, 'rune-mirror.json'), 'utf8');
+    shell();
+    const written = settings();
+    const { $schema: _schema, ...rest } = parseSettings(written, 'rune-mirror.json');
+    expect(rest).toEqual({ source: 'core:http://node:8332', dialect: 'hiro', layout: 'archive', ...expected });
+    shell();
+    expect(settings()).toBe(written);
+    const [program, , name, ...args] = update.split(' ');
+    expect([program, name, Flags.parse(UPDATE_COMMAND, args).has('follow')]).toEqual(['node', 'update', true]);
+  });
+
+  it('gives the follower the password of the node', () => {
     const { CORE_RPC_USER: user, CORE_RPC_PASSWORD: password } = services['follow']?.environment ?? {};
     expect(services['node']?.command).toEqual(expect.arrayContaining(['-server', '-rest', `-rpcuser=${user}`, `-rpcpassword=${password}`]));
   });

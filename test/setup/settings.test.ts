@@ -93,8 +93,28 @@ describe('settings', () => {
   });
 });
 
+it('init asks for a start only if the source is a node, and then for blocks without a default', async () => {
+  const answered = async (...answers: string[]) => {
+    const asked: string[] = [];
+    const settings = await ask((text) => {
+      asked.push(text);
+      return Promise.resolve(answers.shift() ?? '');
+    }, parseSettings);
+    return { settings, asked: asked.slice(1, 3) };
+  };
+  const rest = { dialect: 'hiro', layout: 'archive' };
+  expect(await answered('core:http://127.0.0.1:8332', 'https://host')).toEqual({
+    settings: { source: 'core:http://127.0.0.1:8332', startFrom: ['https://host'], ...rest },
+    asked: [expect.stringContaining('ledger of which mirror'), expect.not.stringContaining('[')],
+  });
+  expect(await answered('https://host')).toEqual({
+    settings: { source: 'https://host', blocks: '-1008..', ...rest },
+    asked: [expect.stringContaining('[-1008..]'), expect.stringContaining('[hiro]')],
+  });
+});
+
 it('init asks again after a wrong answer, and says what is wrong', async () => {
-  const answers = ['localhost:3000', 'http://127.0.0.1:8332', 'core:http://127.0.0.1:8332', 'x', '', 'Hiro', '', '', '', ' r2:b '];
+  const answers = ['localhost:3000', 'http://127.0.0.1:8332', 'core:http://127.0.0.1:8332', '', 'x', '', 'Hiro', '', '', '', ' r2:b '];
   const asked: string[] = [];
   const settings = await ask((text) => {
     asked.push(text);
