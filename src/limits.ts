@@ -11,40 +11,77 @@ import { areLevelSteps, type LevelSteps } from './format/levels.ts';
 
 /** Limits that change no published byte. */
 export interface WorkLimits {
-  /** Bytes of a pull's journal, which each pull reads. Above this size, settled blocks move to sorted files. */
+  /**
+   * Maximum size of a pull's journal, in bytes, because each pull reads the journal. Above it, settled blocks move to
+   * sorted files.
+   */
   readonly journalBytes: number;
-  /** Bytes of journal records in memory. Above this size, first the rows of blocks and then the records go to disk. */
+  /**
+   * Maximum size of the journal records in memory, in bytes. Above it, a pull writes first the rows of the blocks and
+   * then the records to disk.
+   */
   readonly pendingBytes: number;
-  /** Bytes per page of a sorted file. A look-up reads one page. A longer entry gets its own page. */
+  /** Maximum size of a page of a sorted file, in bytes. A look-up reads one page. A longer entry gets its own page. */
   readonly sortedPageBytes: number;
   /**
    * A sorted file is merged with newer files if it is smaller than this multiple of their total size. Fewer files are
    * faster to search.
    */
   readonly mergeBelow: number;
-  /** Outputs of a start in memory. More are sorted in parts, which are merged on disk. */
+  /**
+   * Maximum number of outputs of a start that are sorted in memory. More outputs are sorted in parts, which are merged
+   * on disk.
+   */
   readonly startOutputs: number;
-  /** Outputs of a start that a node is asked for. If the mirror lies about one in 1,000, it is found but for 1 in 3 million. */
+  /**
+   * Number of random outputs of a start that a pull compares with the node. If the mirror lies about one in 1,000
+   * outputs, the comparison misses this in one of 3 million pulls.
+   */
   readonly locatedOutputs: number;
-  /** Blocks between two commits of a pull from a node. After a kill, at most this many blocks are read again. */
+  /**
+   * Number of blocks between two commits of a pull from a node. After a kill, the next pull reads at most this many
+   * blocks again.
+   */
   readonly blocksPerCommit: number;
   /**
-   * Runes per text. A pull reads runes as texts with a line per rune, because a row per rune takes 1.7 times as long.
+   * Maximum number of runes in a text. A pull reads runes as texts with one line per rune, because reading one row per
+   * rune takes 1.7 times as long.
    */
   readonly runesPerText: number;
-  /** Text files per scan. More files need several scans, because DuckDB allocates buffers for every file of a scan. */
+  /**
+   * Maximum number of text files in a scan. More files need several scans, because DuckDB allocates buffers for every
+   * file of a scan.
+   */
   readonly filesPerScan: number;
-  /** Bytes of input that a build reads. For more, it returns freed memory to the system, which takes CPU time. */
+  /**
+   * Maximum size of the input, in bytes, for which a build keeps freed memory. For more input, it returns freed memory
+   * to the system, which takes CPU time.
+   */
   readonly keptInput: number;
-  /** Records of a mirror that is verified, or rows that are sorted. For more, freed memory is returned to the system. */
+  /**
+   * Maximum number of records to verify, or of rows to sort, for which the process keeps freed memory. For more, it
+   * returns freed memory to the system.
+   */
   readonly keptRecords: number;
-  /** Records of a source. Each batch of blocks scans the source, so a larger source with scattered blocks is sorted. */
+  /**
+   * Maximum number of records of a source with scattered blocks that is not sorted. Each batch of blocks scans the
+   * whole source, so sorting a larger source saves time.
+   */
   readonly unsortedRecords: number;
-  /** Records per batch of complete blocks, about 5 MB of JSON. A build of several batches writes in threads. */
+  /**
+   * Number of records after which a batch of complete blocks ends: about 5 MB of JSON. A build with several batches
+   * writes them in threads.
+   */
   readonly batchRecords: number;
-  /** Rows per sort of lists. More rows are first divided by key, which reads and writes each row once more. */
+  /**
+   * Maximum number of rows in one sort of lists. More rows are first divided by key, which reads and writes each row
+   * once more.
+   */
   readonly sortedAtOnce: number;
-  /** Records that one step numbers and joins with their pages. More records take several steps, to limit memory. */
+  /**
+   * Maximum number of records that one step numbers and joins with their pages. More records take several steps, to
+   * limit memory.
+   */
   readonly listedAtOnce: number;
   /**
    * Number of newest blocks whose spent outputs the state keeps. To build a level of lists again, a build needs the
@@ -52,43 +89,70 @@ export interface WorkLimits {
    */
   readonly spentBlocks: number;
   /**
-   * Entries of a table of ids per new transaction. Above this number, a build looks up each transaction. Below it, a
-   * build reads the complete table, because a look-up takes as long as reading this many entries.
+   * Number of entries of a table of ids that a build reads in the time of one look-up. If the table has more entries
+   * per new transaction, the build looks up each transaction. Otherwise it reads the complete table.
    */
   readonly entriesPerLookUp: number;
-  /** Most bytes of a row of another mirror on average, without spent outputs, before and after unpacking. */
+  /**
+   * Maximum average size of another mirror's rows, in bytes, without their spent outputs. Applies before and after
+   * unpacking.
+   */
   readonly rowBytes: number;
-  /** Most bytes of the spent outputs of a block on average. A block has room for 24,400 rune inputs, 3.4 MB as text. */
+  /**
+   * Maximum average size of the spent outputs of a block, in bytes. A block has room for 24,400 inputs with runes,
+   * which are 3.4 MB as text.
+   */
   readonly spentBytes: number;
-  /** Longest time to read a file of another mirror's rows, in milliseconds. */
+  /** Maximum time to read a file of another mirror's rows, in milliseconds. */
   readonly rowsReadMs: number;
-  /** Paths of outdated files in memory. Above this number, a build lists the paths as removed and removes the files. */
+  /**
+   * Maximum number of paths of outdated files in memory. Above it, a build lists the paths as removed and removes the
+   * files.
+   */
   readonly removedAtOnce: number;
-  /** Lines about records that a verification collects in files. Above this number, the store loads the lines. */
+  /** Maximum number of lines about records that a verification collects in files before the store loads the lines. */
   readonly linesPerLoad: number;
-  /** Blocks (of 4,096 bytes) per read of an old table. */
+  /** Maximum number of blocks (of 4,096 bytes) per read of a table of the last build. */
   readonly tableBlocksAtOnce: number;
 }
 
 /** Limits that change published bytes. */
 export interface PublishedLimits {
-  /** Heights per segment of an archive. Readers cache a segment's directory, which has one line per block. */
+  /**
+   * Maximum number of heights in a segment of an archive. Readers cache a segment's directory, which has one line per
+   * block.
+   */
   readonly segmentBlocks: number;
-  /** Entries per page of a list. Readers need milliseconds per page. Lists of fewer holders are exact at the tip. */
+  /**
+   * Maximum number of entries in a page of a list. Readers need milliseconds per page. A list of holders that fits into
+   * one page is always up to date with the tip.
+   */
   readonly listPage: number;
-  /** Characters per member of a document file. Readers inflate a member. A longer document gets its own member. */
+  /**
+   * Maximum number of characters in a member of a document file, because readers inflate a complete member. A longer
+   * document gets its own member.
+   */
   readonly documentMember: number;
-  /** Characters per member of the names of all runes, which are read together. Longer members hardly compress better. */
+  /**
+   * Maximum number of characters in a member of the names of all runes. Clients read all members, so members may be
+   * long, but still longer members hardly compress better.
+   */
   readonly runesMember: number;
   /**
-   * Entries of a sorted table per count in the root. A count is the number of entries whose keys have the same first
-   * bits. Above the limit, the root has twice as many counts. From the counts, readers compute the position of a key,
-   * so that one read of 16 KB finds the key.
+   * Maximum average number of entries of a sorted table per count in the root. A count is the number of entries whose
+   * keys have the same first bits. Above this limit, the root has twice as many counts. From the counts, readers
+   * compute the position of a key, so that one read of 16 KB finds the key.
    */
   readonly entriesPerCount: number;
-  /** Newest blocks with a file of what they touched, about a day of blocks. A client that is further behind reads lists again. */
+  /**
+   * Number of newest blocks that have a file of changes: about a day of blocks. A client that is further behind reads
+   * its lists again.
+   */
   readonly changesBlocks: number;
-  /** Entries of each list in such a file. Anyone can make a block that touches ten times as much. */
+  /**
+   * Maximum number of entries of each list in a file of changes. Anyone can make a block that touches ten times as many
+   * runes, addresses or outputs.
+   */
   readonly changesEntries: number;
   /** Levels of the table of ids, in blocks. Finer steps write less per block, but give readers more levels. */
   readonly tableLevels: LevelSteps;
@@ -99,71 +163,107 @@ export interface PublishedLimits {
 /** Limits of readers. They change no published byte. The client uses no other part of this file. */
 export interface ReaderLimits {
   /**
-   * Bytes of parsed directories, table blocks and small files in memory, without the root. A worker has 128 MB in all.
+   * Maximum size of parsed directories, table blocks and small files in memory, in bytes, without the root. A
+   * Cloudflare worker has 128 MB in total.
    */
   readonly cachedBytes: number;
-  /** Pages and documents of one answer that a host may keep in memory. An answer with 60 records needs fewer. */
+  /**
+   * Maximum number of pages and documents of one answer that a host keeps in memory. An answer with 60 records needs
+   * fewer.
+   */
   readonly keptPages: number;
-  /** Bytes of an archive up to which readers fetch and keep complete files, without range requests. */
+  /**
+   * Maximum file size of an archive, in bytes, for which readers fetch and keep complete files instead of requesting
+   * ranges.
+   */
   readonly readWhole: number;
   /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */
   readonly nearBytes: number;
   /**
-   * Pages of a transaction that are read to find what an output held. Anyone can make transactions of any length, and an
-   * answer must not cost more than other answers. With the table of ids and the directory, it takes up to 30 reads.
+   * Maximum number of pages of a transaction that a reader reads to find what an output held. Anyone can make
+   * transactions of any length, and such an answer must not cost more than other answers. Together with the table of
+   * ids and the directory, the answer takes up to 30 reads.
    */
   readonly transactionPages: number;
-  /** Bytes that one request reads for many outputs. A file of an archive has 8 MB, so such a file takes a few requests. */
+  /**
+   * Maximum number of bytes that one request reads for many outputs. A file of an archive may have 8 MB, so it takes a
+   * few requests.
+   */
   readonly groupBytes: number;
-  /** Concurrent requests for many outputs. Hosts answer more requests one after another, or refuse them. */
+  /**
+   * Maximum number of concurrent requests for many outputs. Hosts answer further requests one after another, or refuse
+   * them.
+   */
   readonly concurrentReads: number;
 }
 
 /** Limits of the client for unconfirmed transactions. They bound what one call reads, and change no published byte. */
 export interface PendingLimits {
-  /** Transactions. The time of some steps rises with the square. Nodes relay at most 64 that depend on each other. */
+  /**
+   * Maximum number of transactions. The time of some steps grows with the square of this number. Nodes relay at most 64
+   * transactions that depend on each other.
+   */
   readonly transactions: number;
-  /** Bytes of all transactions, as many as a block has. */
+  /** Maximum total size of all transactions, in bytes: the maximum size of a block. */
   readonly transactionBytes: number;
-  /** Outputs, runes and names that are looked up in the mirror. Each takes several requests. */
+  /**
+   * Maximum number of outputs, runes and names that one call looks up in the mirror. Each look-up takes several
+   * requests.
+   */
   readonly lookUps: number;
-  /** Rows of all transactions. A stranger's transaction may move many runes to many outputs. */
+  /** Maximum number of rows of all transactions. A stranger's transaction may move many runes to many outputs. */
   readonly movedRows: number;
-  /** Runes of all outputs of the mirror that the transactions spend. A stranger's output may have thousands. */
+  /**
+   * Maximum number of runes in all outputs of the mirror that the transactions spend. A stranger's output may hold
+   * thousands of runes.
+   */
   readonly spentRunes: number;
-  /** Requests to the mirror, or to an Esplora server, at the same time. */
+  /** Maximum number of concurrent requests to the mirror, or to an Esplora server. */
   readonly requestsAtOnce: number;
-  /** Requests to an Esplora server. */
+  /** Maximum number of requests to an Esplora server. */
   readonly esploraRequests: number;
-  /** Bytes of all answers of an Esplora server. */
+  /** Maximum total size of all answers of an Esplora server, in bytes. */
   readonly esploraBytes: number;
-  /** Milliseconds until all answers of an Esplora server must have arrived. */
+  /** Maximum time until all answers of an Esplora server have arrived, in milliseconds. */
   readonly esploraMs: number;
 }
 
 /** Limits of the local server. They change no published byte. */
 export interface ServerLimits {
-  /** Bytes of parsed directories and table blocks in memory, without the root. */
+  /** Maximum size of parsed directories and table blocks in memory, in bytes, without the root. */
   readonly partBytes: number;
-  /** Bytes of inflated pages and documents of an archive in memory, with their compressed form. */
+  /**
+   * Maximum size of inflated pages and documents of an archive in memory, in bytes, including their compressed form.
+   */
   readonly pageBytes: number;
-  /** Bytes of answers from an archive in memory. An answer larger than a quarter of this size is not cached. */
+  /**
+   * Maximum size of answers from an archive in memory, in bytes. An answer larger than a quarter of this size is not
+   * cached.
+   */
   readonly answerBytes: number;
-  /** Bytes of page files in memory. */
+  /** Maximum size of page files in memory, in bytes. */
   readonly fileBytes: number;
-  /** Bytes of a file above which the file is streamed. For a smaller file, one read costs less. */
+  /** Maximum size of a file that is sent from one read, in bytes. Larger files are streamed. */
   readonly streamedBytes: number;
-  /** Open files of an archive. A process may usually have a thousand open files. */
+  /** Maximum number of open files of an archive. A process may usually have a thousand open files. */
   readonly openFiles: number;
-  /** Folders that the server remembers, for one second each, as being inside the build. */
+  /** Maximum number of folders that the server remembers, for one second each, as being inside the build. */
   readonly folders: number;
-  /** Requests of a connection that wait for earlier answers. One more request closes the connection. */
+  /**
+   * Maximum number of requests of a connection that wait for earlier answers. One more request closes the connection.
+   */
   readonly pending: number;
-  /** Open connections. The server closes further connections immediately. */
+  /** Maximum number of open connections. The server closes further connections immediately. */
   readonly connections: number;
-  /** Bytes of request line and headers together. The documentation promises this value, which is Node's default. */
+  /**
+   * Maximum size of request line and headers together, in bytes. The documentation promises this value, which is Node's
+   * default.
+   */
   readonly headerBytes: number;
-  /** File parts that an answer may read or inflate before it waits for others. 60 records need at most 132. */
+  /**
+   * Maximum number of file parts that an answer reads or inflates before it waits for other answers. An answer with 60
+   * records needs at most 132 parts.
+   */
   readonly freeParts: number;
 }
 

@@ -46,12 +46,16 @@ function collector(): () => void {
   return runInNewContext('gc') as () => void;
 }
 
-/** Memory of a process of this program before its work: Node.js, DuckDB's library and the modules. In bytes. */
+/**
+ * Memory that a process of this program uses before it does any work, in bytes: Node.js, DuckDB's library and the
+ * modules.
+ */
 const PROCESS_BYTES = 130e6;
 
 /**
- * Returns the limit of further work in this process, such as a build after a pull, so that the process keeps `limit`.
- * The process also holds memory that was freed but not returned to the system. At least half of the limit.
+ * Returns the memory limit for further work in this process, such as a build after a pull, so that the whole process
+ * stays within `limit`. Subtracts the memory that the process holds, even if it was freed, because it may not be
+ * returned to the system. Returns at least half of `limit`.
  */
 export function memoryBeside(limit: string): string {
   const [all, held] = [bytesOf(limit) ?? 0, process.memoryUsage.rss() - PROCESS_BYTES];

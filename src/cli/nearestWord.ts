@@ -1,7 +1,7 @@
 /** Suggests the nearest known word for a mistyped one. */
 import { distance } from 'fastest-levenshtein';
 
-/** Number of letters for each of which one wrong letter is allowed: a word of 6 letters may have 2. */
+/** Number of letters per allowed wrong letter: a word of 6 letters may have 2 wrong letters. */
 const LETTERS_PER_FAULT = 3;
 /** Maximum number of wrong letters, however long the word is. */
 const MOST_FAULTS = 3;

@@ -9,8 +9,8 @@ import { variableOf } from './environment.ts';
 const LOOK_MS = 500;
 
 /**
- * Sends this process a SIGTERM when npm, or the shell between, has ended. Returns a function that stops the checks.
- * Does nothing if npm does not run this command, or runs it in the background.
+ * Sends this process a SIGTERM when npm, or the shell between npm and this process, has ended. Returns a function that
+ * stops the checks. Does nothing if npm does not run this command, or runs it in the background.
  */
 export function endWithNpm(env: NodeJS.ProcessEnv = process.env): () => void {
   const script = variableOf('npm_lifecycle_script', env) ?? '';

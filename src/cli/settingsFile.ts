@@ -60,7 +60,8 @@ export function readSettings(file: string): Settings {
 }
 
 /**
- * Parses settings. `file` names them in messages. Throws a UsageError for invalid ones, a SyntaxError for invalid JSON.
+ * Parses settings. `file` names them in messages. Throws a UsageError for invalid settings, and a SyntaxError for
+ * invalid JSON.
  */
 export function parseSettings(text: string, file: string): Settings {
   const json: unknown = JSON.parse(text);

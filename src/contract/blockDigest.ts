@@ -22,7 +22,7 @@ export class RecordsDigest {
     this.#isEmpty = false;
   }
 
-  /** Returns 64 hex digits. No record can be added afterwards. */
+  /** Returns the digest: 64 hex digits. No record can be added afterwards. */
   end(): string {
     return this.#hash.digest('hex');
   }

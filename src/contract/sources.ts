@@ -65,7 +65,8 @@ export type BlocksFile = z.infer<typeof blocksFile>;
 type Run = readonly [first: number, last: number];
 
 /**
- * Joins lists of sources. If several lists have a height, the first such list decides. Drops heights outside `within`.
+ * Joins lists of sources. If several lists have a height, takes the rules of the first such list. Drops heights outside
+ * `within`.
  */
 export function joinSources(lists: readonly Sources[], within: readonly Run[]): Sources {
   const joined = new Map<Rules, [number, number][]>();

@@ -3,7 +3,10 @@ import { closeSync, constants, fsyncSync, openSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
 import { writeAll } from './writeAll.ts';
 
-/** Flags that open a file for appending. With them, opening a link or a pipe fails instead of following or waiting. */
+/**
+ * Flags that open a file for appending. With them, opening a link or a pipe fails, instead of following the link or
+ * waiting for the pipe.
+ */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** List of paths in a file, with a write buffer. */

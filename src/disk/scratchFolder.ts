@@ -14,7 +14,8 @@ const PREFIX = 'scratch-';
 const ABANDONED_MS = 7 * 24 * 3600 * 1000;
 
 /**
- * Returns a name for the namespace of process ids: host and container. An id of another namespace says nothing here.
+ * Returns a name for the namespace of process ids: host and container. A process id of another namespace may belong to
+ * any process here.
  */
 function spaceOfIds(): string {
   let space = '';
@@ -72,7 +73,7 @@ function removeAbandoned(folder: string, here: string): void {
   }
 }
 
-/** True also for a missing folder, because another build may have removed it meanwhile. */
+/** True for an old folder, and for a missing one, because another build may have removed it meanwhile. */
 const isOld = (path: string): boolean => Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > ABANDONED_MS;
 
 function isAlive(pid: number): boolean {

@@ -18,8 +18,8 @@ export interface DatabaseFile {
 }
 
 /**
- * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Changes
- * reach the file only by a CHECKPOINT: there is no write-ahead log, because DuckDB makes each of its entries in memory,
+ * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Only a
+ * CHECKPOINT writes changes to the file. There is no write-ahead log, because DuckDB makes each log entry in memory,
  * which took 250 MB for long texts. Throws a LockedError when another process has the lock, and another BuildError when
  * the file cannot be written.
  */

@@ -11,7 +11,7 @@ import duckdb from '@duckdb/node-bindings';
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/** Size of a run in bytes from which no more strings are added, so that runs stay far below 2^32 bytes. */
+/** Size in bytes from which a run gets no more strings, so that runs stay far below 2^32 bytes. */
 const LONGEST_RUN = 1 << 28;
 
 /**
@@ -112,7 +112,7 @@ export function joinedBlobs(chunk: DuckDBDataChunk, column: number): Pick<Blobs,
 
 /**
  * Returns the rows of a chunk like getRows(), but decodes all texts of a column together. This is faster if the texts
- * are consecutive in memory, as those that an SQL expression of the query has made.
+ * are consecutive in memory, like the results of an SQL expression.
  */
 export function readRows(chunk: DuckDBDataChunk): unknown[][] {
   const columns = Array.from({ length: chunk.columnCount }, (_, column): readonly unknown[] => {

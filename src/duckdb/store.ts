@@ -12,7 +12,8 @@ import { firstLineOf, hasTooManyFiles, isDiskFull, isOutOfMemory } from './duckd
 import { type ColumnTypes, definitionOf, Table } from './table.ts';
 
 /**
- * Version of DuckDB. A build's settings have it, because another version may write other Parquet bytes for equal rows.
+ * Version of DuckDB. It is part of a build's settings, because another version may write other Parquet bytes for equal
+ * rows.
  */
 export const DUCKDB_VERSION = version();
 

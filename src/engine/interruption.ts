@@ -24,7 +24,7 @@ function isUnfinished(out: string): boolean {
   try {
     return readFileSync(join(out, MARKER_PATH), 'utf8') !== FINISHED;
   } catch {
-    // A build writes the marker before all other files. So without a marker, no build has changed the output.
+    // A build writes the marker before any other file. So without a marker, no build has changed the output.
     return false;
   }
 }

@@ -52,7 +52,7 @@ class Remover {
   readonly #limits: RemovalLimits;
   readonly #removed: PathList;
   #pending: string[] = [];
-  /** Paths that were found to be real folders, not links. So are all their parents. */
+  /** Paths of checked folders. They and all their parents are real folders, not links. */
   readonly #folders = new Set<string>(['.']);
   /** Number of files passed to `remove` so far. */
   count = 0;

@@ -51,8 +51,8 @@ export async function writeLists(
   // build with another start reuses no level.
   const before = old?.root.lists;
   const tables = start?.isNew !== true && isSamePoint(before?.start, start) ? before : undefined;
-  // Balances and counts depend on all lower blocks, and their documents also depend on the runes table. So they change
-  // from the lowest changed block on. A level of activity depends only on its own blocks.
+  // Levels of balances, and of etchings with counts, depend on all blocks up to their end and on the runes table. So a
+  // build writes all levels from the lowest changed block on again. A level of activity depends only on its own blocks.
   let changed = await lowestChange(etchingChange, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 

@@ -21,7 +21,10 @@ export interface LevelSteps {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Maximum number of steps in a root. Readers search all levels concurrently, so it limits their requests. */
+/**
+ * Maximum number of steps in a root. It limits the number of concurrent requests, because readers search all levels
+ * concurrently.
+ */
 const MOST_STEPS = 8;
 
 /** True when a value from a root has valid steps. */
@@ -55,9 +58,9 @@ export interface DocumentLevel extends LevelRange {
 }
 
 /**
- * Returns the ranges of the levels, the lowest first. `lowest` is the lowest block of the mirror. It rises if the
- * mirror has a moving window of blocks, and each block that leaves the window changes the lowest level. So if `lowest`
- * is not 0, the lowest levels are short, like the newest.
+ * Returns the ranges of the levels, the lowest first. `lowest` is the lowest block of the mirror. In a mirror with a
+ * moving window of blocks, `lowest` rises, and each block that leaves the window changes the lowest level. So if
+ * `lowest` is not 0, the lowest levels are short, like the newest levels.
  *
  * If the mirror begins with the ledger after block `start`, the lowest level has this ledger. This level is never
  * joined with others, because it cannot be made again from the records above block `start`.

@@ -86,7 +86,8 @@ export interface ListTables extends LevelSteps {
   /** Undefined if the data does not have all etchings. Levels of etchings begin at height 0. */
   readonly etchings?: EtchingTables | undefined;
   /**
-   * The table of names. A level has the runes etched in its blocks. Without etchings, it has the runes of its records.
+   * The table of names. A level has the runes that were etched in its blocks. In a mirror without etchings, a level has
+   * the runes of the records in its blocks.
    */
   readonly names: readonly Level[];
   /** Activity by rune and by address, ascending by height. Undefined in a mirror without these lists. */

@@ -42,9 +42,9 @@ export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: R
 }
 
 /**
- * Parses a root. Checks only the format version, sizes and steps: a root is named by its SHA-256, so damage is
- * unlikely. Readers check names and offsets before each read. Throws a FormatError for a root of another version, and
- * an ArchiveError for any other text.
+ * Parses a root. Checks only the format version, the maximum sizes and the steps of levels. Damage elsewhere is
+ * unlikely, because a root is named by its SHA-256. Readers check names and offsets before each read. Throws a
+ * FormatError for a root of another version, and an ArchiveError for any other text.
  */
 export function parseRoot(text: string): Root {
   try {

@@ -24,8 +24,8 @@ export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: 
     const begin = offset - (offset % PIECE_BYTES);
     const end = Math.min(Math.ceil((offset + length) / PIECE_BYTES) * PIECE_BYTES, bytes);
     const hasTail = offset + length > bytes;
-    // If the caller also wants bytes of the tail, reads the tail again, because the checked bytes must be those
-    // returned.
+    // If the caller also wants bytes of the tail, reads the tail again, because the returned bytes must be the checked
+    // ones.
     if (hasTail) tails.forget(file);
     const shared = hasTail ? undefined : loading.get(file);
     const isOne = shared === undefined && !tails.has(file) && !exceeds(READER_LIMITS, 'nearBytes', bytes - end);

@@ -65,7 +65,7 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
   const rows: FileRow[] = [];
   const pending: { id: number; file: InputFile; stamp: Stamp }[] = [];
   const names = new Set(files.map((file) => file.name));
-  /** Files of the last build whose paths no longer exist. They may have been renamed. */
+  /** Files of the last build whose paths no longer exist, for example because they were renamed. */
   const vanished = [...known.values()].filter((row) => !names.has(row.name));
   let isListStale = vanished.length > 0;
   const seen = new Set<number>();

@@ -9,7 +9,7 @@ import type { TableWith } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
 import { pathsOf, type RawSource, type Reading } from './rawSource.ts';
 
-/** Maximum number of row groups that have the same height, on average. With more, a large source is sorted. */
+/** Maximum average number of row groups that contain the same height. With more, a large source is sorted. */
 const MOST_OVERLAP = 3;
 
 /** True if Parquet files need no sorting, because they are small or few of their row groups have the same heights. */

@@ -63,7 +63,7 @@ export class InputReader {
     return new InputReader(unchanged, reading, await store.table('holds', HELD), await store.table('left_out', LEFT_OUT));
   }
 
-  /** Names of all ledgers by file number, also of ledgers that were not read. */
+  /** Names of all ledgers by file number, including ledgers that were not read. */
   get ledgers(): Map<number, string> {
     return new Map([...this.names].filter(([id]) => isLedger(this.formOf(id))));
   }

@@ -36,8 +36,9 @@ const NO_TRANSACTION = '0'.repeat(64);
  * `ledger` is the name of a ledger that needs the runes, if the input has one. Throws an InputError when two rows of a
  * rune contradict each other, or when there is a ledger but no runes table.
  *
- * If a row lacks a value, another row of the same rune gives it. So if a rune may be in several tables, the rows of all
- * tables are needed. The function then returns undefined, unless `kept` is empty.
+ * If a row lacks a value, another row of the same rune gives it. So if a rune is in an unchanged and in another table,
+ * the rows of all tables are needed. Then the function returns undefined, and the caller reads all tables and calls it
+ * again without `kept`.
  */
 export async function loadRunes(
   runes: readonly RawSource[],

@@ -93,16 +93,19 @@ const listStart = (...columns: readonly string[]): string =>
 const BALANCE = listStart('ordinal', 'id', 'number', 'name', 'spaced_name', 'divisibility');
 const HEAD = listStart('id', 'number', 'name', 'divisibility');
 
-/** SQL expression of the end of an entry: the balance after the level and, if it is not 0, the balance before it. */
+/**
+ * SQL expression of the end of an entry: the balance after the level, and the balance before the level unless that is
+ * 0.
+ */
 const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || before || '"]' END`;
 
-/** Columns of tables of pairs. `units` is the balance after the level, and `before` the balance before it. */
+/** Columns of tables of pairs. `units` is the balance after the level, and `before` the balance before the level. */
 const PAIRS = '(level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)';
 
 /** Returns the SQL expression that pads a number to 8 digits, as in keys of documents. */
 const padded = (number: string): string => `lpad((${number})::VARCHAR, ${runeKey(0).length}, '0')`;
 
-/** SQL conditions for units above and below zero. Units are texts, of which only those above zero sort after '0'. */
+/** SQL conditions for units above and below zero. Units are texts. Only texts of numbers above zero sort after '0'. */
 const isAbove = (units: string): string => `(${units} > '0')`;
 const isBelow = (units: string): string => `starts_with(${units}, '-')`;
 
@@ -429,11 +432,15 @@ class BalanceRows {
 /** Value of `place` for the text that begins a list's own document. It sorts before the places of all entries. */
 const HEAD_PLACE = -2;
 
-/** A number above the index of every page: keys have 8 digits for the index. Documents with it sort after all pages. */
+/**
+ * A number above every page index, because keys have 8 digits for the index. Documents with this number sort after all
+ * pages.
+ */
 const MOST_PAGES = 1e8;
 
 /**
- * Return the SQL expressions of a document's beginning, and of a value, for writeTexts (engine/archive/makeLevels.ts).
+ * Return SQL expressions in the form that writeTexts reads (engine/archive/makeLevels.ts): the beginning of a document
+ * with this key, and a value of a document.
  */
 const documentStart = (key: string): string => `chr(10) || ${key}`;
 const valueText = (value: string): string => `chr(9) || ${value}`;

@@ -206,13 +206,13 @@ async function holderOf(
       const wanted = values.filter((value) => starts.some((start) => value.startsWith(start)));
       const balance = orDamaged(() => wanted.map(parseBalance)).find((one) => isNamed(one, rune));
       if (balance === undefined) continue;
-      // Only wrong data has balances below zero.
+      // Shows 0 for a balance below zero, which only wrong data has.
       const units = balance.units > 0n ? balance.units : 0n;
       return `{"balance":"${shiftDecimals(units, balance.divisibility)}","address":${ascii(address)}}`;
     }
   }
-  // A start has only the holders at its block. So if the rune was etched at or below that block, the mirror cannot tell
-  // whether the address was a holder earlier.
+  // A start has only the holders after its block. So if the rune was etched at or below that block, the mirror cannot
+  // tell whether the address was a holder before.
   if (start === undefined || !runes.some(({ id }) => Number.parseInt(id, 10) <= start.height)) return undefined;
   return {
     reason: `this mirror does not know former holders before block ${start.height + 1}: after that block, the address had none of the rune`,

@@ -43,11 +43,14 @@ export interface ListedChanges extends Point {
   readonly sha256: string;
 }
 
-/** The bounds that a build kept to. The list of files names them, so that verification can make the files again. */
+/**
+ * The bounds within which a build made the files. The list of files names these bounds, so that verification can make
+ * the files again.
+ */
 export interface ChangesBounds {
-  /** Most blocks with a file. */
+  /** Maximum number of blocks with a file. */
   readonly most_blocks: number;
-  /** Most entries of a list in a file. */
+  /** Maximum number of entries of each list in a file. */
   readonly most_entries: number;
 }
 

@@ -21,7 +21,7 @@ export const CSV_PATHS = {
   holders: ['address', 'balance'],
   balances: ['address', ...RUNE, 'balance'],
   activity: [...RUNE, ...EVENT],
-  /** Activity of a single rune. Its records omit the rune, because all have the same. */
+  /** Activity of a single rune. Its records omit the rune, because all records have the same one. */
   rune_activity: EVENT,
   outputs: ['output', 'address', ...TRANSACTION, 'location.timestamp', ...RUNE, 'balance'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

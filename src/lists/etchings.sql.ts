@@ -170,8 +170,9 @@ const BOUNDARIES: readonly string[] = [
 ];
 
 /**
- * Returns the SQL condition for runes whose mint window opens or closes with a block after one of `first` to `last`.
- * The field `mintable` is about the block after the tip, so the condition compares with these heights plus 1.
+ * Returns the SQL condition for runes whose field `mintable` may change when the tip moves to one of the heights
+ * `first` to `last`. `mintable` is about the block after the tip, so the condition is true if the mint window opens or
+ * closes at one of these heights plus 1.
  */
 const windowMoves = (first: number, last: number): string =>
   `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;

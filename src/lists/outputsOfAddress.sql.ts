@@ -288,7 +288,7 @@ class ListRows {
     this.current = done === true ? undefined : value;
   }
 
-  /** Yields rows from the current one on, as long as they have this key and kind. */
+  /** Yields rows from the current row on, as long as they have this key and kind. */
   async *of(key: string, kind: number | undefined): AsyncGenerator<ListRow> {
     for (let row = this.current; row?.key === key && row.kind === kind; row = this.current) {
       yield row;

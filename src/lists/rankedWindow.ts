@@ -59,7 +59,7 @@ export async function findWindow<Item extends Entry>(
     removed: new Set(),
     inserted: [],
   }));
-  // An empty list has no page, but entries that are inserted need one.
+  // An empty list has no page, but inserted entries need a page.
   if (pages.length === 0) pages.push({ size: 0, removed: new Set(), inserted: [] });
   const pageOf = (item: Item): ChangedPage<Item> | undefined =>
     pages[Math.max(countBefore(firsts.length, (i) => order(firsts[i] ?? item, item) <= 0) - 1, 0)];

@@ -189,7 +189,8 @@ function newOutputs(blocks: Blocks, form: OutputForm, store: Store): AsyncGenera
 
 /**
  * Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it.
- * `cancelled` has the outputs that the level makes and spends, unless listed blocks both make and spend them.
+ * `cancelled` has the outputs that the level both makes and spends, except those that listed blocks make and listed
+ * blocks spend.
  */
 async function rowsOf(
   plan: LevelPlan,

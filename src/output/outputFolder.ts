@@ -117,7 +117,10 @@ const lockOf = (root: string): DatabaseFile => ({
   flag: '--out',
 });
 
-/** Marks the output as finished. Sync all files before: a power cut may lose unsynced files of a finished output. */
+/**
+ * Marks the output as finished. The caller must sync all files first, because a power cut could lose unsynced files of
+ * a finished output.
+ */
 export const finishOutput = (root: string): void => mark(root, FINISHED);
 
 /** Unlocks the folder. Rejects with a BuildError if the lock cannot be removed. */

@@ -105,7 +105,7 @@ export const rowsIndexPath = (sha256: string): string => rowsPath('index', sha25
 
 const ROWS_FILE = /^rows\/(?:index-[0-9a-f]{16}[.]json|(?:[0-9]+-[0-9]+|runes)-[0-9a-f]{16}[.]parquet)(?:[.]tmp)?$/;
 
-/** True for files of rows, also temporary ones. Other files in the folder are not from this program. */
+/** True for files of rows, including temporary ones. All other files in the folder are from other programs. */
 export const isRowsFile = (path: string): boolean => ROWS_FILE.test(path);
 
 /** A page: a window that has its own file. */

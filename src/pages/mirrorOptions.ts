@@ -103,7 +103,8 @@ export function siteOf(manifest: unknown): BuiltSite {
 
 /**
  * Returns the height of a manifest's `tip`. Manifests of older builds have no `tip`, but their ranges of heights end at
- * the highest block. Returns -1 for malformed values: then no block counts as settled, so CDNs only cache less.
+ * the highest block. Returns -1 for malformed values. Then no block counts as settled, which only makes CDNs cache
+ * less.
  */
 function tipOf(last: unknown, heights: unknown): number {
   const run: unknown = Array.isArray(heights) ? heights.at(-1) : undefined;

@@ -236,12 +236,12 @@ async function answerList<File extends OpenFile>(
     const rest = await read(second, next);
     if (!areOfOneList(found, rest))
       throw new MissingFileError(pagePath(stem, second, site), 'belongs to another build than the previous page');
-    // The check cannot tell two builds apart that have the same total and block, so the pages may still be from two
-    // builds. So no CDN may cache this answer for long.
+    // If two builds have the same total and block, the check cannot tell their pages apart. So the pages may still be
+    // from two builds, and no CDN may cache this answer for long.
     return { ...slice(window, { ...found, records: [...found.records, ...rest.records] }, site), isSettled: false };
   }
-  // The page for the window does not exist. Then the first page has the complete list, or its total shows that the list
-  // ends before the window. Without a first page, the list does not exist.
+  // The page for the window does not exist. Then either the first page has the complete list, or the total of the first
+  // page shows that the list ends before the window. Without a first page, the list does not exist.
   const start = isFallback ? undefined : await open(fallback);
   if (start === undefined) return envelopeAnswer(window, 0, [], site);
   const found = await read(fallback, start);

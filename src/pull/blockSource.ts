@@ -28,7 +28,7 @@ export const allBy = (rules: Rules): Sources => [{ rules, blocks: [[0, HIGHEST]]
 export interface Source {
   /** Name for messages, without keys and passwords. */
   readonly name: string;
-  /** Rules by which the source makes its rows, with their heights. Valid after the first look(). */
+  /** The rules by which the source makes its rows, and the heights of each rule. Valid after the first look(). */
   readonly origin: Sources;
   /** Ranges of heights that the source has read, even without records. Undefined if the source does not say. */
   readonly heightsRead?: readonly Heights[];
@@ -36,7 +36,10 @@ export interface Source {
   readonly tip?: LastRead | undefined;
   /** Further keys that `pulled/blocks.json` gets together with `tip`. */
   readonly facts?: Pick<BlocksFile, 'network' | 'ends'>;
-  /** Block at which the mirror took over another ledger. Undefined if the mirror read all blocks, or for no mirror. */
+  /**
+   * Block at which the mirror took over the ledger of another mirror. Undefined if the mirror read all blocks, or if
+   * the source is not a mirror.
+   */
   readonly start?: Start | undefined;
   /** Number of heights per file, for blocks older than `confirmations`. Newer blocks get one file each. */
   readonly perFile: number;

@@ -13,7 +13,8 @@ import { workFile } from './writePulled.ts';
 /**
  * Updates the list. Fetched blocks get `origin`, the rules by which the source makes its rows. Other blocks keep their
  * entry. Blocks without an entry also get `origin`, because a killed pull fetched them. `facts` has the other keys of
- * the list that the source knows. If it has no `ends`, the list keeps its `ends`, unless the hash of `tip` changes.
+ * the list that the source knows. If `facts` has no `ends`, the list keeps its `ends`, unless the hash of `tip`
+ * changes.
  */
 export function updateBlocksFile(
   folder: string,
@@ -33,7 +34,10 @@ export function updateBlocksFile(
   replaceDurably(path, text, workFile(folder, '.json'));
 }
 
-/** Returns the rules that made the rows in the folder, by the list. Empty if the list is missing or damaged. */
+/**
+ * Returns the rules, such as `ord`, that `blocks.json` names for the rows in the folder. Empty if the file is missing
+ * or damaged.
+ */
 export const originsOf = (folder: string): Rules[] => readList(join(folder, BLOCKS_FILE)).sources.map(({ rules }) => rules);
 
 /** Reads the list. Returns no sources if the list is missing or damaged, so that the caller writes a new list. */

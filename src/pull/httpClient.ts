@@ -39,7 +39,10 @@ const LONGEST_WAIT_MS = 15 * 60_000;
 /** Largest accepted response body if the caller gives no smaller limit. Files of archives are the largest bodies. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
 
-/** True for a status that a retry may change. A 501 stays, because the server does not support the request at all. */
+/**
+ * True for a status that may change after a retry. False for 501, because the server does not support the request at
+ * all.
+ */
 export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
 
 export class Client {

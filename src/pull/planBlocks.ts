@@ -7,8 +7,8 @@ import type { PulledFile } from './pulledFiles.ts';
 /** Range of blocks that the user wants. */
 export interface WantedBlocks {
   /**
-   * First height, or a number of last blocks. If undefined: the first pulled block, or without one, the source's
-   * `begin`.
+   * First height, or a number of last blocks. If undefined, the pull begins at the first pulled block, or at the
+   * source's `begin` if no block was pulled.
    */
   readonly from: number | { readonly last: number } | undefined;
   /** Last height; undefined for the tip. */

@@ -52,7 +52,7 @@ export async function findStale(
   };
   const different: number[] = [];
   for (const file of files) {
-    // A settled block differs, which is an error below, so comparing more is useless. `different[0]` is the lowest
+    // Stops comparing if a settled block differs, because the pull then fails below. `different[0]` is the lowest
     // block.
     if (source.knowsDigests && (different[0] ?? Number.POSITIVE_INFINITY) <= settled) break;
     const asked = heightsOf(file).filter(compared);
@@ -92,7 +92,8 @@ export async function findStale(
 }
 
 /**
- * Result of comparing a pulled block with the source's. `empty`: neither has records, so they may be the same or not.
+ * Result of comparing a pulled block with the source's block. `empty`: neither block has records, so whether they are
+ * the same is unknown.
  */
 type Comparison = 'same' | 'other' | 'empty';
 

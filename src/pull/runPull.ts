@@ -133,7 +133,8 @@ async function openSource(request: PullRequest & { readonly from: URL }, folder:
   if (manifest === undefined) return new HttpSource(base, client, folder);
   const mirror = new MirrorSource(base, manifest, client, folder);
   if (manifest.rows === undefined) return mirror;
-  // Rows must not join records in a folder, because a build publishes rows only if it has the rows of all blocks.
+  // A folder must not mix files of rows with files of records, because a build publishes rows only if it has the rows
+  // of all blocks.
   if (listPulledFiles(folder).every(({ digest }) => digest === undefined))
     return new RowsSource(mirror, base, client, folder, request.limits, store.processMemory);
   log.notice(`${base} publishes rows, which are pulled faster and have more; give another folder with --to to pull them`);

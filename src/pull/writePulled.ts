@@ -38,7 +38,7 @@ export function removeWorkFiles(folder: string): void {
   for (const name of names) rmSync(join(work, name), { force: true });
 }
 
-/** Characters of records after which a gzip member ends. */
+/** Number of characters after which a new gzip member begins. */
 const MEMBER_LENGTH = 4 * 1024 * 1024;
 
 /**

@@ -108,7 +108,7 @@ export class ChangesVerification {
       made: JSON.stringify(made),
       spent: hasSpent ? JSON.stringify(list(spent)) : undefined,
     };
-    // A cut list of spent outputs is believed, because the complete list is unknown here.
+    // Takes a cut list of spent outputs as it is, because the complete list is unknown here.
     isCut ||= file?.more === true && spent.length === most;
     this.#isCut ||= isCut;
     const previous = at === 0 ? this.#below : this.#points[at - 1];

@@ -31,7 +31,7 @@ interface Moves {
   unaddressed: bigint;
 }
 
-/** True if all records of the mirror come from a node. */
+/** True if all records of the mirror are from a node. */
 export const isFromNode = ({ sources = [], lists }: Verification['manifest']): boolean =>
   lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
 

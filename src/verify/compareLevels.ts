@@ -6,9 +6,9 @@ import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import type { Findings } from './findings.ts';
 
 /**
- * Returns a function for the code that writes lists: it begins a level. This level compares documents instead of
- * writing them. `tables` has the levels of the archive by kind of list. `what` names the documents of each kind in
- * findings.
+ * Returns the function by which the code that writes lists begins a level. The level compares the documents that it
+ * gets with those of the archive, instead of writing them. `tables` has the levels of the archive by kind of list.
+ * `what` names the documents of each kind in findings.
  */
 export const comparedLevels =
   <Kind extends string>(

@@ -17,7 +17,7 @@ export class Findings {
   readonly #advice = new Set<string>();
   count = 0;
 
-  /** Adds a finding. Give `advice` on what to do if building again does not help. */
+  /** Adds a finding. `advice` says what to do. Give it if building again does not help. */
   add(finding: string, advice = BUILD_AGAIN): void {
     this.count += 1;
     this.#advice.add(advice);

@@ -21,7 +21,7 @@ export interface Verification {
   /** Blocks in the digest files, ascending by height. */
   readonly blocks: readonly BlockDigest[];
   readonly findings: Findings;
-  /** Compares the files of the build that are not pages. */
+  /** Compares all files that are not pages with the content that they must have. */
   readonly own: ComparingSink;
   readonly limits: Limits;
   /** The checks run one after another, so they share this store. */
@@ -31,7 +31,7 @@ export interface Verification {
   readonly progress: Progress;
 }
 
-/** Fraction of its usual memory that the store gets. The verification needs the rest for the counts of all runes. */
+/** Fraction of its usual memory that the store gets. The verification keeps the counts of all runes in the rest. */
 const PART = 0.83;
 
 /**

@@ -1,4 +1,4 @@
-/** Reads a sequence item by item. The current item can be read several times. */
+/** Reads a sequence item by item. `current` stays available until the next item is read. */
 export class Cursor<Item> {
   /** Current item. Undefined before the first `next`, and after the last item. */
   current: Item | undefined;

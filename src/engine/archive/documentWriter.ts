@@ -142,7 +142,10 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
 
 const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);
 
-/** Calls `read`. Returns undefined if `read` throws, but rethrows a ChangedArchiveError, which names the damage. */
+/**
+ * Calls `read`. Returns undefined if `read` throws. Rethrows only a ChangedArchiveError, because its message names the
+ * damage.
+ */
 function orUndefined<Value>(read: () => Value): Value | undefined {
   try {
     return read();

@@ -25,8 +25,8 @@ type Files = Pick<StoredArchive, 'read'>;
 
 /**
  * Returns the digests for the lists of a build. Reuses digests of the last build, whose lists are `old`. Returns
- * undefined if the rows from the first block with runes on, or above the start, are not all from a node, or if the hash
- * of a block is unknown.
+ * undefined if some rows are not from a node, if a block since the first block with runes or since the start was not
+ * read, or if the hash of a block is unknown.
  */
 export async function ledgerOf(
   lists: ListTables,

@@ -28,7 +28,10 @@ export interface LevelForm<Kind> {
 export const reusedLevels = <Level extends LevelRange>({ reused }: LevelPlan, before: readonly Level[] = []): Level[] =>
   before.filter((level) => reused.some(({ first }) => first === level.first));
 
-/** Returns the levels of a list, lowest first. `make` writes each level that is not in `before`, the last build's. */
+/**
+ * Returns the levels of a list, the lowest first. `before` has the levels of the last build. `make` writes each level
+ * that is not in `before`.
+ */
 export async function makeLevels<Level extends LevelRange>(
   plans: readonly LevelPlan[],
   before: readonly Level[],

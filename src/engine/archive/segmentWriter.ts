@@ -116,7 +116,10 @@ function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredA
   }
 }
 
-/** Returns the piece of a block whose pages fill several segments. They have no other blocks, so they are only kept. */
+/**
+ * Returns the piece of a block whose pages fill several segments. These segments have no other blocks, so a build keeps
+ * them and never reads them.
+ */
 const splitBlock = (height: number, segments: readonly Segment[]): Source => ({
   first: height,
   last: height,

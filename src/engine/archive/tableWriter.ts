@@ -185,7 +185,7 @@ export class PointerWriter {
     return this.#blocks.total;
   }
 
-  /** Throws a BuildError when a level has more pointers than the heads can count. */
+  /** Throws a BuildError when a level has more than MOST_POINTERS pointers. */
   add(position: number, length: number, record: number): void {
     writePointer(this.#blocks.view, this.#blocks.next(), position, length, record);
     if (this.total > MOST_POINTERS) {

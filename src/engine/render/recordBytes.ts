@@ -27,7 +27,7 @@ export class RecordBytes implements RecordSlices {
     return this.offsets[this.count] ?? 0;
   }
 
-  /** Adds one record, which does not end with a comma. */
+  /** Adds one record, which must not end with a comma, and a comma after it. */
   add(record: Uint8Array): void {
     const start = this.length;
     const end = start + record.length + 1;

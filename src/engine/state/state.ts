@@ -3,8 +3,8 @@
  * DuckDB file in the cache folder, attached to the store as `state`. The file has no records, so its size is a few
  * percent of the output's.
  *
- * All tables change in one transaction, from `begin` to `commit`, whose checkpoint replaces the content of the file at
- * once. So a killed build leaves them unchanged.
+ * All tables change in one transaction, from `begin` to `commit`, whose checkpoint replaces the content of the file in
+ * one step. So a killed build leaves all tables unchanged.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -99,7 +99,7 @@ export class StateTables extends Place {
   readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR'));
   /** Outputs that the newest blocks spend, from files of a node only (lists/unspentOutputs.sql.ts). */
   readonly spent = this.table('spent', SPENT);
-  /** One row: the lowest height from which `spent` is complete. Empty if the last build had no lists of outputs. */
+  /** One row: the lowest height from which on `spent` is complete. Empty if the last build had no lists of outputs. */
   readonly spentFrom = this.table('spent_from', columns('first BIGINT'));
 }
 

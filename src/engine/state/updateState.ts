@@ -32,7 +32,10 @@ export interface BlockChanges {
   readonly transactions: Table<typeof TRANSACTIONS>;
 }
 
-/** Replaces the state's rows of written blocks, and removes the rows of blocks that no input file has any more. */
+/**
+ * In the state, replaces the rows of the blocks that this build wrote, and removes the rows of blocks that no input
+ * file has any more.
+ */
 export async function updateBlocks(
   newBlocks: readonly NewBlock[],
   { affected, blocks, transactions, kept }: Pick<Loaded, 'affected' | 'blocks' | 'transactions' | 'kept'>,
@@ -112,7 +115,7 @@ function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
 export async function updateInputs(loaded: Loaded, state: StateTables, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   const present = await store.append('present_files', state.files.columns, rows);
-  // `outdated` also has unchanged ledgers that were read again because a rune changed, which may change their blocks.
+  // `outdated` also has unchanged ledgers that this build read again, because a changed rune may change their blocks.
   const outdated = loaded.outdated.join(', ') || 'NULL';
   await store.run(`DELETE FROM ${state.files};
     INSERT INTO ${state.files} SELECT * FROM ${present};

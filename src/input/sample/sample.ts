@@ -96,7 +96,7 @@ const SERIES: readonly Rune[] = Array.from({ length: 22 }, (_, i) => ({
   premine: 10n ** BigInt(i),
 }));
 
-/** Runes of the ordinary blocks. Turbo, with an open mint. */
+/** Rune of the ordinary blocks: turbo, with an open mint. */
 const FOXTROT: Rune = {
   spaced: 'SYNTHETIC•FOXTROT',
   turbo: true,
@@ -106,7 +106,7 @@ const FOXTROT: Rune = {
   terms: [1_000_000n, 100_000],
   offsets: [undefined, 52_560],
 };
-/** Its mint is not open yet. */
+/** Rune whose mint is not open yet. */
 const GOLF: Rune = {
   spaced: 'SYNTHETIC•GOLF',
   divisibility: 0,
@@ -115,9 +115,12 @@ const GOLF: Rune = {
   terms: [1n, 72],
   heights: [2_010_000, 2_020_000],
 };
-/** Etched by a malformed message, so it has a name and nothing else. */
+/** Rune etched by a malformed message, so it has only a name. */
 const HOTEL: Rune = { spaced: 'SYNTHETIC•HOTEL', cenotaph: true, divisibility: 0 };
-/** The etching gives no name, so the rune has a reserved name, of which the height and the transaction decide. */
+/**
+ * Rune whose etching gives no name. It gets a reserved name, which follows from the height and the index of the
+ * transaction.
+ */
 const UNNAMED: Rune = { spaced: '', divisibility: 3, premine: 21_000n, symbol: '?' };
 const LATER: Readonly<Record<number, Rune>> = { 20: FOXTROT, 45: HOTEL, 80: UNNAMED, 110: GOLF };
 

@@ -17,7 +17,7 @@ const FIRST_RUNE_BLOCK = 840_000;
 /** Records per page if the server does not tell its largest limit. */
 const COMMON_LIMIT = 60;
 
-/** Limit that every server rejects with an error response, which names its largest limit. */
+/** A limit that is too large for every server. The error response names the server's largest limit. */
 const TOO_MUCH = 1_000_000;
 
 /** Records per page if the server has no limit. */

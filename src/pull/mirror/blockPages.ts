@@ -15,7 +15,7 @@ const MOST_BYTES = 2048;
 /** Returns the maximum size in bytes of a page with this many records, including the JSON around the records. */
 export const bytesOf = (records: number): number => 64 * 1024 + records * MOST_BYTES;
 
-/** Minimum average number of JSON bytes per value. Records and etchings have 25. */
+/** Minimum average number of bytes per JSON value. Pages of records and etchings have 25 bytes per value. */
 const BYTES_PER_VALUE = 8;
 
 /** Maximum number of JSON values in a page: 40 for each of 100,000 records. */

@@ -118,7 +118,8 @@ export interface EtchingPull {
   /** Path of the folder `pulled`. */
   readonly folder: string;
   /**
-   * Runes up to this height are settled. If the table has a settled rune, all older runes of the list are unchanged.
+   * Height of the highest settled block. No reorganisation removes a rune that was etched at or below this height. So
+   * the pull reads the list, from the newest rune on, only down to the first such rune that the table already has.
    */
   readonly settled: number;
   /** True to keep runes that the source lacks, because pulled rows refer to them. */
@@ -211,8 +212,8 @@ async function readNew(
 }
 
 /**
- * True if table and list have equally many runes up to this one, so no older rune is missing. Always true for old
- * servers, whose totals do not count the runes.
+ * True if the table has as many runes up to this rune as the list, so that the table lacks no older rune. Always true
+ * for old servers, whose `total` is not the number of runes.
  */
 async function isSameBelow(source: EtchingList, listed: number, height: number, index: number, store: Store): Promise<boolean> {
   if (!source.isCounted) return true;

@@ -297,8 +297,8 @@ const WITHOUT_TIMEOUTS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
 
 /**
- * SQL that returns a row if no index of `ledger` begins with block_height. For views and partitioned tables, whose
- * indexes it cannot check, it returns none, so there is no warning.
+ * SQL that returns a row if no index of `ledger` begins with block_height. Returns no row for views and partitioned
+ * tables, because it cannot check their indexes, and the pull must not warn without reason.
  */
 const LEDGER_WITHOUT_INDEX = `SELECT relname FROM pg_class AS ledger WHERE oid = to_regclass('ledger') AND relkind IN ('r', 'm') AND NOT EXISTS (
   SELECT FROM pg_index AS i JOIN pg_attribute AS first ON first.attrelid = i.indrelid AND first.attnum = i.indkey[0]

@@ -68,9 +68,9 @@ export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror
           const isLeftOut = wanted !== undefined && matches.length === 0 && change.more !== true && from + i + 1 < blocks.length;
           if (!isLeftOut) yield { ...change, ...(wanted === undefined ? {} : { matches }), since: known };
         }
-        // A host may serve a new manifest with an old list for a while. Without keys, the digest does not show this. So
-        // the digest is remembered only if the list is as new as the manifest: otherwise the next round reads the list
-        // again.
+        // A host may serve a new manifest with an old list for a while, and without keys nothing compares the list with
+        // its digest. So remembers the digest only if the list is as new as the manifest. Otherwise the next round
+        // reads the list again.
         if (!isBehind(blocks.at(-1), manifest)) last = changes.sha256;
       }
       failures = 0;

@@ -299,8 +299,8 @@ export class Mirror {
 
   /**
    * Returns the runes that unconfirmed transactions move, as if they were the next block. Rejects with a TypeError for
-   * bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, also if the Esplora
-   * server fails or is on another branch of the chain.
+   * bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, even if the cause is
+   * that the Esplora server fails or is on another branch of the chain.
    */
   async pending(query: PendingQuery): Promise<PendingAnswer> {
     const { EsploraError, pendingRunes } = await this.#orMirrorError(import('./pending.js'), query.signal);

@@ -14,7 +14,7 @@ import { archiveNameOf, archivePath, MANIFEST_PATH } from '../../pages/filePaths
 import type { MirrorMemory, MirrorOptions, SignedState } from './client.d.ts';
 import type { MirrorFiles } from './clientFiles.ts';
 
-/** Thrown for a state that is not the newest that was seen. */
+/** Thrown for a state that is older than the newest known state, or contradicts it. */
 class OldStateError extends NoteError {}
 
 /** The last comparison with each memory. Clients that share a memory compare one after another. */
@@ -48,7 +48,8 @@ export class Proofs {
       } catch (error) {
         if (!(error instanceof OldStateError)) throw error;
       }
-      // Another client with the same memory may have seen a newer state after this one was read.
+      // Another client with the same memory may have seen a newer state after this client read the manifest. So reads
+      // it once more.
       const newer = await load();
       return newer === undefined ? undefined : this.#check(newer);
     };
@@ -60,7 +61,7 @@ export class Proofs {
       file: async (path, sha256) => {
         if (sha256 === undefined) return manifest(covered(path));
         const text = await files.file(path);
-        // The host may be replacing the build.
+        // A wrong digest may mean that the host is replacing the build. After a MissingFileError, the caller retries.
         if (text !== undefined && hexOf(await digest(utf8Of(text))) !== sha256)
           throw new MissingFileError(path, 'does not have the SHA-256 that the signature of the mirror proves');
         return text;
@@ -71,8 +72,9 @@ export class Proofs {
   }
 
   /**
-   * Checks the text of a manifest. Returns the text that its note proves, because JSON may be written in several ways.
-   * Rejects with a NoteError if it is not proven, or with a FormatError.
+   * Checks the text of a manifest. Returns the parsed manifest as JSON text again, because the note proves only the
+   * parsed values, which a host may write in several ways. Rejects with a NoteError if the note does not prove the
+   * manifest, or with a FormatError.
    */
   async #check(text: string): Promise<string> {
     const manifest = JSON.parse(text) as NotedManifest & { readonly layout?: unknown };
@@ -86,7 +88,8 @@ export class Proofs {
     const age = Date.now() - Date.parse(time);
     if (!(age <= this.#maxAge))
       throw new NoteError(`the mirror was signed at ${time}, which is longer ago than maxAge allows (${this.#maxAge} ms)`);
-    // A host could show a note with such a time for as long, and a memory of it would refuse all true states until then.
+    // A host could show a note from the future at least until its time has come. And once `remember` had stored this
+    // time, the client would refuse all true states until then.
     if (-age > this.#maxAge)
       throw new NoteError(
         `the mirror was signed at ${time}, which is further in the future than maxAge allows (${this.#maxAge} ms): the clock of its operator or of this client is wrong`,
@@ -103,8 +106,8 @@ export class Proofs {
   }
 
   /**
-   * Rejects with an OldStateError if any of the keys has signed a newer state before, or another one at the same time.
-   * Otherwise a host could show an old note of one key after the operator has changed to another key.
+   * Rejects with an OldStateError if the client has seen a newer state signed by any of the keys, or another state of
+   * the same time. Otherwise a host could show an old note of one key after the operator has changed to another key.
    */
   async #compare(signers: readonly NoteKey[], state: SignedState): Promise<void> {
     const stored = await Promise.all(this.#keys.map(({ text }) => this.#memory.get(text)));

@@ -107,7 +107,8 @@ function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
   return async (path, range) => {
     const wanted = wantedRange(range);
     if (wanted?.kind === 'from' && wanted.end !== undefined) {
-      // Readers of layout `archive` send such ranges. Tries a single request to R2, without a request for the size.
+      // Readers of layout `archive` send ranges with a start and an end. For these, one request to R2 usually suffices,
+      // without a request for the size.
       const part = await partAt(bucket, prefix + path, wanted.start, wanted.end);
       if (part !== undefined) return part;
     }

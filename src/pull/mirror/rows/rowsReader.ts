@@ -13,16 +13,20 @@ import { AtOnce } from '../../atOnce.ts';
 import { BadBlockError } from '../../blockIdentity.ts';
 import { type RowsReply, type RowsRequest, rowsReply } from './readStrangersRows.ts';
 
-/** Memory of the pull itself while others read its rows, in bytes: Node.js, and answers that are saved. */
+/**
+ * Memory of the pull's own process while other processes read rows, in bytes: for Node.js, and for answers that it
+ * saves.
+ */
 const PULL = 250e6;
 
 /**
- * Memory of a process that reads, in bytes. At the minimum of 250 MB, a process with 1.07 million rows takes 420 MB, and
- * one with 1.6 million fails. With the default limit of a pull, 1.6 million rows take 500 MB.
+ * Memory of a process that reads, in bytes: its smallest limit, the memory from which the number of processes follows,
+ * and its largest limit. With the smallest limit, a process takes 420 MB for 1.07 million rows, and fails with 1.6
+ * million. With the default limit of a pull, it takes 500 MB for 1.6 million rows.
  */
 const [LEAST, EACH, MOST] = [250e6, 350e6, 500e6];
 
-/** Memory of JavaScript objects in each process, in MB. They are few, because DuckDB has the rows. */
+/** Limit of JavaScript memory in each process, in MB. It may be small, because DuckDB holds the rows. */
 const HEAP_MB = 128;
 
 export type RowsLimits = Pick<WorkLimits, 'rowsReadMs' | 'rowBytes' | 'spentBytes'>;
@@ -91,7 +95,7 @@ export class RowsReader {
     const lines = createInterface({ input: child.stdout });
     const end = new Promise<undefined>((done) => child.on('exit', () => done(undefined)).on('error', () => done(undefined)));
     const reader = { child, lines, end };
-    // The request sees that the process ended.
+    // The pending request reports that the process ended.
     child.stdin.on('error', () => undefined);
     child.on('exit', () => this.#all.delete(reader));
     this.#all.add(reader);
