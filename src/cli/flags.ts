@@ -45,7 +45,7 @@ export const CONFIG: Flag = {
   name: 'config',
   value: 'FILE',
   byDefault: `${SETTINGS_FILE}, if it exists`,
-  about: 'Settings that take the place of flags that are not given.',
+  about: 'File of settings, with values for flags that are not given.',
 };
 export const HELP: Flag = { name: 'help', about: 'Prints this help.' };
 

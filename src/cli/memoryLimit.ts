@@ -35,7 +35,7 @@ const MOST_OF_HEAP = 0.6;
 /** Share of the limit above which garbage is collected. Small, because DuckDB uses most of the rest. */
 const COLLECTED = 0.25;
 
-/** Factor by which memory must grow after a collection before the next one, because a collection takes time. */
+/** Factor by which memory must grow after a collection before the next collection, because a collection takes time. */
 const GROWTH = 1.4;
 
 /**

@@ -11,7 +11,8 @@ const TERMINAL_MS = 200;
 /** Milliseconds between lines without a terminal. */
 const LINES_MS = 10_000;
 /**
- * Share of finished work from which the time left is shown. Before, the rate says little about the rest of the stage.
+ * Minimum share of finished work for showing the time left. Before that, the rate says little about the rest of the
+ * stage.
  */
 const LEAST_SHARE = 0.01;
 

@@ -7,7 +7,7 @@ import { LAYOUTS } from '../pages/mirrorOptions.ts';
 import { CONFIG, type Command, type Flags, SETTINGS_FILE } from './flags.ts';
 import type { Settings } from './settingsFile.ts';
 
-/** Settings that take the place of flags, by the name of the flag. */
+/** The setting that gives a value to a flag, by the name of the flag. */
 const FLAGS = {
   from: 'source',
   blocks: 'blocks',

@@ -20,7 +20,7 @@ export const DUCKDB_VERSION = version();
 export interface StoreOptions {
   /** Memory limit of the complete process, such as `1GB`. */
   readonly memoryLimit: string;
-  /** Factor by which DuckDB's usual share of `memoryLimit` is multiplied. Default: 1. */
+  /** Factor for DuckDB's usual share of `memoryLimit`. Default: 1. */
   readonly part?: number;
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */

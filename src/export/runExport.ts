@@ -114,8 +114,8 @@ interface Described {
 type Scratch = { readonly store: Store; readonly scratch: string };
 
 /**
- * Finds the list in the mirror. Returns its entries, and a description: its subject, and the block after which the list
- * was made.
+ * Finds the list in the mirror. Returns its entries, and a description: its subject, and the last block that it takes
+ * into account.
  */
 async function describe(mirror: OpenedMirror, { list, subject, height: asked }: Request): Promise<Described> {
   const manifest = await mirror.manifest();

@@ -278,7 +278,7 @@ export class ArchivedBlock {
 
   /**
    * Returns the indexes of the pages that have the records `from` to `to - 1` of an operation. `before` is the number
-   * of the operation's records in all pages before these.
+   * of the operation's records in all earlier pages.
    */
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
     // The root has the counts of each segment. So selects segments first, and reads only their directories.

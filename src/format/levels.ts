@@ -81,8 +81,8 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
 }
 
 /**
- * Returns the last block of the levels of lists below the newest two; -1 without such levels. Answers give some long
- * lists of holders as of this block, which changes once a day.
+ * Returns the last block of the levels of lists below the newest two; -1 without such levels. For some long lists of
+ * holders, answers describe the state after this block, which changes once a day.
  */
 export const lastRanked = (tip: number, levels: LevelSteps): number => lowerEnds(tip, levels)[0] ?? -1;
 

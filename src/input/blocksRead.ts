@@ -18,7 +18,10 @@ export interface BlocksRead {
   readonly sources: Sources;
   /** Last block that was read, which may have no records. Undefined if no list has a last block in the range. */
   readonly tip?: LastRead | undefined;
-  /** Network of the nodes that the blocks are from. Undefined if a list does not name a network, or if lists differ. */
+  /**
+   * Network of the nodes from which the blocks were read. Undefined if a list does not name a network, or if the lists
+   * name different networks.
+   */
   readonly network?: string | undefined;
   /** Hashes of the newest blocks and of blocks for which builds make digests. These blocks may have no records. */
   readonly ends?: readonly LastRead[] | undefined;

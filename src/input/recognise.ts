@@ -194,7 +194,8 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
 }
 
 /**
- * Forms of tables, and the columns that each form requires. A table has the first form of which no column is missing.
+ * Forms of tables, and the columns that each form requires. A table has the first of these forms for which it has all
+ * columns.
  */
 const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['flat', 'a flat activity table', ACTIVITY_FIELDS],

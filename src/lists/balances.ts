@@ -250,9 +250,9 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
   });
 
 /**
- * Returns the documents from which the answer is made: all documents, or only those below a mark. With a mark, the list
- * is as of block `height`. If the list was already longer than a page at block `ranked`, `height` is `ranked`, so that
- * the list changes only once a day.
+ * Returns the documents from which the answer is made: all documents, or only those below a mark. With a mark, the
+ * answer describes the state after block `height`. This is block `ranked` if the list was already longer than a page
+ * after that block, so that the list changes only once a day.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

@@ -48,7 +48,7 @@ export async function classifyOutputs(
 /** Returns `unknown` for an output that the mirror cannot look up, with the reason. Returns undefined for any other. */
 function refusalOf({ outpoint, height, blockHash }: AskedOutput, tip: number): OutputClass | undefined {
   if (typeof outpoint !== 'string' || parseOutput(outpoint) === undefined) return unknown(`${outpoint} is not an outpoint, txid:vout`);
-  if (height === undefined) return unknown('the height of its block is not given. A mirror has only blocks');
+  if (height === undefined) return unknown('the height of its block is not given, and a mirror has no unconfirmed transactions');
   if (!Number.isSafeInteger(height) || height < 0) return unknown(`${height} is not the height of a block`);
   if (Number(height) > tip) return unknown(`the mirror has blocks up to ${tip}, so it does not know an output of block ${height}`);
   if (blockHash !== undefined && parseHexId(String(blockHash)) === undefined) return unknown(`${blockHash} is not the hash of a block`);

@@ -1,8 +1,8 @@
 /**
  * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed, and renders them. A level
- * has the etchings that changed in its blocks, as of its last block. The level depends only on the blocks up to its
- * end, so an incremental build produces the same files as a full build. Ordinals are stable, because new etchings are
- * only appended.
+ * has the etchings that changed in its blocks, as they are after its last block. The level depends only on the blocks
+ * up to its end, so an incremental build produces the same files as a full build. Ordinals are stable, because new
+ * etchings are only appended.
  */
 import { readRows } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
@@ -101,8 +101,8 @@ const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as
 const ROW_BYTES = 6000;
 
 /**
- * Yields the documents (lists/etchings.ts) of the etchings `changed`, as of the block `tip`, by ascending key. No other
- * query may run before the last document was read.
+ * Yields the documents (lists/etchings.ts) of the etchings `changed`, as they are after block `tip`, by ascending key.
+ * No other query may run before the last document was read.
  */
 async function* renderEtchings(
   changed: Table<typeof CHANGED>,

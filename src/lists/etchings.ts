@@ -1,7 +1,7 @@
 /**
  * Etchings, as documents. The key is the ordinal of a rune, and the only value is the JSON of the etching. A level has
- * the etchings that changed in its blocks, as of its last block. So if several levels have an etching, the document of
- * the newest level counts.
+ * the etchings that changed in its blocks, as they are after its last block. So if several levels have an etching, the
+ * document of the newest level counts.
  *
  * All values of an etching except the supply come from the runes table. All values follow the rules of ord and of the
  * recorded server (docs/api.md, "Etchings"). Verification parses the JSON again (parseEtching.ts).
@@ -97,7 +97,7 @@ export interface Etching {
   readonly counts: Counts | undefined;
 }
 
-/** Renders an etching as of the block `tip`, as compact JSON. */
+/** Renders an etching as compact JSON, as it is after block `tip`. */
 export function renderEtching(etching: Etching, dialect: Dialect, tip: number): string {
   const { divisibility, turbo, block_height, tx_index, timestamp } = etching;
   const hex = (text: string) => `"${spellHex(text, dialect)}"`;

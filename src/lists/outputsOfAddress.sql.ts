@@ -30,7 +30,7 @@ import {
 } from './unspentOutputs.ts';
 
 export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
-  /** Levels of outputs by outpoint in the last build that this build reuses as they are or joins. */
+  /** Levels of outputs by outpoint of the last build that this build reuses, unchanged or as parts of longer levels. */
   readonly known: readonly DocumentLevel[];
   /** SQL that selects `output` and `block_height` of all outputs that the last build does not have. */
   readonly heights: string;

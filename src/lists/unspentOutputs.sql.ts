@@ -148,8 +148,8 @@ const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json
 type Blocks = TableWith<'block_height' | 'block_hash'>;
 
 /**
- * Returns the blocks in which outputs were made. With a start, puts them into a table, so that DuckDB knows that they
- * are few. Otherwise DuckDB could keep all outputs in memory to join them with the blocks.
+ * Returns the blocks in which outputs were made. With a start, puts these blocks into a table, so that DuckDB knows
+ * that there are only few. Otherwise DuckDB could keep all outputs in memory to join them with the blocks.
  */
 const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: Store): Promise<Blocks> =>
   start === undefined || added === undefined

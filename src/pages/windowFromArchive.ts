@@ -36,7 +36,7 @@ async function findBlock(id: string, window: Window, archive: Archive): Promise<
   return blocks.find((block) => block?.hash === id);
 }
 
-/** True for the entry of a block, which has no records. The entry of a transaction has at least one. */
+/** True for the entry of a block, whose `count` is 0. The `count` of a transaction is at least 1. */
 const isBlock = ({ count }: TableEntry): boolean => count === 0;
 
 async function windowOfBlock(block: ArchivedBlock, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {

@@ -3,7 +3,7 @@
  * its blocks changed.
  *
  * A joined file is complete once its checksum file exists. Until then, the files of its single blocks stay, so that the
- * next pull can finish the work of a killed one.
+ * next pull can finish the work of a killed pull.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

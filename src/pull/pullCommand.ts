@@ -52,7 +52,7 @@ export const PULL_COMMAND: Command = {
       name: 'block-source',
       value: 'URL',
       about:
-        'Reads blocks that the node has pruned from here, checked against its chain: an Esplora API, such as https://host/api, or REST of a node with txindex, such as http://host:8332/rest.',
+        'Server for blocks that the node has pruned: an Esplora API, such as https://host/api, or REST of a node with txindex, such as http://host:8332/rest. Its blocks are checked against the chain of the node.',
     },
     {
       name: 'start-from',

@@ -123,7 +123,7 @@ async function findFork(heights: readonly number[], compare: (height: number) =>
 }
 
 /**
- * Returns the heights that are in two files. A pull leaves such files if it is killed before it removes the old one.
+ * Returns the heights that are in two files. A pull leaves such files if it is killed before it removes the old file.
  */
 function inTwoFiles(heights: readonly number[]): number[] {
   const seen = new Set<number>();
@@ -131,8 +131,8 @@ function inTwoFiles(heights: readonly number[]): number[] {
 }
 
 /**
- * Returns the heights of ledger files without a checksum. A pull leaves such files if it is killed before it writes
- * one.
+ * Returns the heights of ledger files without a checksum. A pull leaves such a file if it is killed before it writes
+ * the checksum.
  */
 const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Extent): number[] =>
   files

@@ -25,7 +25,7 @@ const QUESTIONS: readonly Question[] = [
     setting: 'startFrom',
     value: 'URL',
     byDefault: '',
-    question: 'At the ledger of which mirror does it start? A pruned node needs one. Enter to read all blocks from the node',
+    question: 'Which mirror has the ledger to start from? A pruned node needs one. Enter to read all blocks from the node',
     about: 'A mirror to start at, as in pull --start-from. Only for a node; then --blocks has no default.',
   },
   {

@@ -16,7 +16,7 @@ import { plainCall, program } from '../program.ts';
 export const UPDATE_COMMAND: Command = {
   call: program.callOf('update'),
   about: 'Pulls new blocks, builds what changed and uploads it, as the settings file says. Run it again after new blocks.',
-  flags: [{ name: 'follow', about: 'Goes on: after each new block of a node, pulls, builds and uploads it.' }, CONFIG, LOG, HELP],
+  flags: [{ name: 'follow', about: 'Keeps running: after each new block of a node, pulls, builds and uploads it.' }, CONFIG, LOG, HELP],
   examples: [
     { args: '', about: 'Updates the mirror that rune-mirror.json describes.' },
     { args: '--follow', about: 'Keeps the mirror at the tip of its node.' },

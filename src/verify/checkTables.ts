@@ -136,7 +136,7 @@ export function checkFiles(level: Level, archive: StoredArchive, findings: Findi
     findings.add(`the tables of the blocks ${level.first} to ${level.last} have a wrong number of files`);
 }
 
-/** True if entry `a` sorts after entry `b`. The first number that differs decides. False if they are equal. */
+/** True if entry `a` sorts after entry `b`: the first number that differs decides. False for equal entries. */
 export function isAbove(a: readonly number[], b: readonly number[]): boolean {
   for (const [i, value] of a.entries()) if (value !== b[i]) return value > (b[i] ?? 0);
   return false;

@@ -13,9 +13,14 @@ export const VERIFY_COMMAND: Command = {
       value: 'MIRROR',
       repeatable: true,
       about:
-        'Then compares it with another mirror: a folder, or https://host[/prefix]. Given twice or more without --dir, verifies no folder, and only compares these mirrors.',
+        'Then compares the build with another mirror: a folder, or https://host[/prefix]. If given twice or more without --dir, only compares these mirrors, and verifies no folder.',
     },
-    { name: 'key', value: 'KEY', repeatable: true, about: 'A public key that keygen printed. One of them must have signed the build.' },
+    {
+      name: 'key',
+      value: 'KEY',
+      repeatable: true,
+      about: 'A public key that keygen printed. At least one of the given keys must have signed the build.',
+    },
     MEMORY_LIMIT,
     LOG,
     HELP,

@@ -1,7 +1,7 @@
 /**
- * Digests of the ledger (lists/ledgerText.ts), made from the documents of etchings and outputs. A digest needs these
- * lists exactly as of its block, so it is made for a block at which a level ends. A build makes a new digest only when
- * it writes such a level, about once in 144 blocks.
+ * Digests of the ledger (lists/ledgerText.ts), made from the documents of etchings and outputs. A digest needs the
+ * state of these lists after its block. Only the end of a level gives this state, so a build makes digests only for
+ * blocks at which a level ends. A build makes a new digest only when it writes such a level, about once in 144 blocks.
  */
 import { createHash } from 'node:crypto';
 import type { Sources } from '../../contract/sources.ts';

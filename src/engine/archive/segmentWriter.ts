@@ -71,7 +71,10 @@ function newPieces({ spooled }: ArchivedBlocks, spools: SpoolReader): Source[] {
   }));
 }
 
-/** Returns the pieces of the last build: complete segments without changed blocks, and single blocks of the others. */
+/**
+ * Returns the pieces of the last build: each segment without changed blocks is one piece. Of all other segments, each
+ * unchanged block is a piece.
+ */
 async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive | undefined): Promise<Source[]> {
   if (old === undefined) return [];
   const heights = [...replaced].sort((a, b) => a - b);

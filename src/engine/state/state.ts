@@ -188,7 +188,7 @@ export class State extends StateTables {
 /** Returns the paths of the state file and of DuckDB's write-ahead log. */
 const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
 
-/** Creates the tables that are missing, and empties all others. */
+/** Creates missing tables, and empties existing tables. */
 const createTables = (tables: StateTables, store: Store): Promise<void> =>
   store.run(
     Object.values({ ...tables })

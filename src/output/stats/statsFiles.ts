@@ -143,7 +143,8 @@ export async function writeStats(
 }
 
 /**
- * Bucket sizes by which SQL sums blocks. Larger buckets of charts are multiples of these, and are summed from the sums.
+ * Bucket sizes by which SQL sums blocks. Every larger bucket size of a chart is a multiple of one of these sizes, so
+ * larger buckets are summed from these sums.
  */
 const BUCKETS = ['1000', '100', '10'] as const;
 

@@ -104,8 +104,8 @@ export interface Holder {
 /** A window of the holders of a rune, the largest balance first. */
 export interface HolderPage extends Page<Holder> {
     /**
-     * May be set for a rune with many holders. The list is then true after this block, not after the mirror's highest
-     * block.
+     * May be set for a rune with many holders. The list then describes the state after this block, not after the
+     * mirror's highest block.
      */
     readonly block_height?: number;
 }
@@ -121,7 +121,7 @@ export interface UnspentOutput {
         readonly balance: string;
     }[];
 }
-/** An output as of the highest block of the mirror. */
+/** State of an output after the highest block of the mirror. */
 export interface OutputAnswer extends Partial<UnspentOutput> {
     /** Height of the mirror's highest block. */
     readonly block_height: number;
@@ -284,8 +284,8 @@ export interface MirrorManifest {
             };
         };
         /**
-         * Every list of holders is true after block `block_height` or a later block. If it is missing, every list is
-         * true after the highest block.
+         * Every list of holders describes the state after block `block_height` or a later block. If `block_height` is
+         * missing, every list describes the state after the highest block.
          */
         readonly holders?: {
             readonly block_height?: number;
