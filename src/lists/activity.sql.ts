@@ -226,8 +226,8 @@ async function* chunksOf(
 ): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const page = 'block_height, record, page_offset, page_bytes, in_page';
-  // Hashes each rune and each address only once. Hashes a pair of both for every record, because most pairs have few
-  // records, so finding equal pairs would take as long as hashing them again.
+  // Hashes each rune and each address only once. But hashes the pair of rune and address of every record: most pairs
+  // have few records, so finding equal pairs would take as long as hashing all of them.
   const hashed = (column: 'rune_id' | 'address', text: string) => `SELECT upper, lower, ${page} FROM ${records} JOIN (
       SELECT ${column}, ${keyOf(text)} FROM (SELECT DISTINCT ${column} FROM ${records} WHERE ${isIn})) USING (${column}) WHERE ${isIn}`;
   const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),

@@ -114,8 +114,8 @@ const isBelow = (units: string): string => `starts_with(${units}, '-')`;
  * because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
  */
 const extreme = (which: 'newest' | 'oldest', rows: string): string => {
-  // The lowest level is newer than no other level, so it cannot exclude a row. Omitting it saves time, because it has
-  // the most rows.
+  // The lowest level is newer than no other level, so its rows exclude no other row. Omitting this level saves time,
+  // because it has the most rows.
   const [others, compare] = which === 'newest' ? [`FROM (${rows}) WHERE level > 0`, '>'] : [rows, '<'];
   return `FROM (${rows}) AS r ANTI JOIN (${others}) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level ${compare} r.level`;
 };

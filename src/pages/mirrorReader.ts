@@ -40,8 +40,8 @@ export class MirrorReader<File extends OpenFile> {
   /**
    * Answers a request. `target` is its path and query. If a required file is missing, reads the manifest again and
    * retries once, because the host may be replacing files. Rejects with a MissingFileError if the retry fails too, and
-   * with the error of `files` if they cannot be read. `files` may be aborted with this request, so the manifest is read
-   * by the files of the constructor: other requests may be waiting for the manifest.
+   * with the error of `files` if they cannot be read. Reads the manifest by the files of the constructor, because other
+   * requests may be waiting for the manifest, and `files` may be aborted with this request.
    */
   answer(target: string, files = this.#files): Promise<Answer<File>> {
     return this.#twice(files, (site, counted) => respond(target, site, counted, this.#lists, this.#cache));

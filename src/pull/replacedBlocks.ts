@@ -41,7 +41,8 @@ export async function findStale(
 ): Promise<Stale> {
   const heights = files.flatMap((file) => heightsOf(file)).filter((height) => height >= has.first && height <= has.last);
   const top = heights.reduce((most, height) => Math.max(most, height), -1);
-  // Compares the highest settled block too. If it differs, the chains fork below the blocks that this pull may replace.
+  // Compares the highest settled block too. If this block differs, the chains fork below the blocks that this pull may
+  // replace.
   const settled = heights.filter((height) => height <= top - confirmations).reduce((most, height) => Math.max(most, height), -1);
   const compared = (height: number) => height >= has.first && height <= top && (height >= settled || source.knowsDigests);
   const compare = async (file: PulledFile, asked: readonly number[]): Promise<Map<number, Comparison>> => {

@@ -47,7 +47,8 @@ export const orderEtchings = (
  *
  * Each etching is a record of its block. So the data counts as complete only if it has the block of every etching, and
  * if the rune with number 0 exists, because a runes table may lack the oldest runes. `given` is the start of the input.
- * It replaces the records up to its block if the blocks that were read begin directly above it.
+ * If the blocks that were read begin directly above the block of the start, the start replaces the records of older
+ * blocks.
  */
 export async function listEtchings(state: StateTables, given: StartRows | undefined, store: Store): Promise<Etchings | undefined> {
   const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });

@@ -84,8 +84,8 @@ async function forEach<Item>(items: Iterable<Item>, atOnce: number, work: (item:
 }
 
 /**
- * Sorts transactions by number of inputs. Limits then cut off the largest transactions first: otherwise a stranger's
- * transaction with many inputs could use up the limits of the others.
+ * Sorts transactions by number of inputs, so that limits cut off the largest transactions first. Otherwise a stranger's
+ * transaction with many inputs could use up the limits for all others.
  */
 const smallFirst = <One extends Unconfirmed>(transactions: readonly One[]): One[] =>
   [...transactions].sort((a, b) => a.inputs.length - b.inputs.length);
@@ -208,7 +208,7 @@ class MirrorState implements Ledger {
   readonly #taken = new Set<bigint>();
   /** Outputs of blocks, as the query describes them. */
   readonly #confirmed = new Map<string, PreviousOutput>();
-  /** Names of the parts that a transaction needs, by transaction id. */
+  /** Names of the parts of the mirror's data that a transaction needs, by transaction id. */
   readonly #needs = new Map<string, Set<string>>();
   readonly #loads = new Map<string, () => Promise<unknown>>();
   /** Outputs to load, by the names of their parts. */

@@ -15,8 +15,8 @@ export const config = {
 
 /**
  * The mirror of the last request. It stays valid, because a deploy never changes and has its own instances of this
- * function. A deploy may have several origins. Each request reads files from its own origin, with a mirror of its own,
- * because another origin may stop working.
+ * function. A deploy may have several origins. Each request must read files from the origin to which it was sent,
+ * because another origin may stop working. So a request to another origin gets a new mirror.
  */
 let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 
