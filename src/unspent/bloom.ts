@@ -1,8 +1,8 @@
 /** Bloom filter that proves that a key is not in a file, so that most lookups need no read from disk. */
 import { uint32At } from '../runes/bytes.ts';
 
-/** Bits and probes per key. With these numbers, about 1 % of the keys that are not in the file pass the filter. */
-const BITS = 10;
+/** Bits and probes per key. With these numbers, one of 1,400 keys that are not in the file passes the filter. */
+const BITS = 16;
 const PROBES = 7;
 
 export class Bloom {

@@ -96,13 +96,12 @@ export class ChangeTable {
   }
 }
 
-function hash(bytes: Uint8Array, at: number, seed: number): number {
-  let mixed = seed;
-  for (const place of [0, 4, 32]) {
-    mixed = Math.imul(mixed ^ uint32At(bytes, at + place), 0x9e3779b1);
-    mixed ^= mixed >>> 15;
-  }
-  return mixed >>> 0;
+const hash = (bytes: Uint8Array, at: number, seed: number): number =>
+  mix(mix(mix(seed, uint32At(bytes, at)), uint32At(bytes, at + 4)), uint32At(bytes, at + 32)) >>> 0;
+
+function mix(before: number, more: number): number {
+  const mixed = Math.imul(before ^ more, 0x9e3779b1);
+  return mixed ^ (mixed >>> 15);
 }
 
 /**
