@@ -21,7 +21,12 @@ export class CsvFile<Column extends string> {
 
   /** Adds a row. Throws system errors. */
   add(row: Readonly<Record<Column, Cell>>): void {
-    this.#pending += `${this.#columns.map((column) => cellText(row[column])).join(',')}\n`;
+    this.addLine(this.#columns.map((column) => cellText(row[column])).join(','));
+  }
+
+  /** Adds a row whose cells the caller has joined. Throws system errors. */
+  addLine(line: string): void {
+    this.#pending += `${line}\n`;
     this.rows++;
     if (this.#pending.length > CHUNK) this.#flush();
   }

@@ -22,6 +22,7 @@ function witnessVersion(script: Uint8Array): number {
 export const hasAddress = (script: Uint8Array): boolean => witnessVersion(script) >= 0 || isPubkeyHash(script) || isScriptHash(script);
 
 const LETTERS = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
+const CODES = Array.from(LETTERS, (letter) => letter.charCodeAt(0));
 
 /**
  * Value to XOR into bech32's checksum in each step, by the 5 bits that the step shifts out at the high end (BIP 173).
@@ -49,23 +50,26 @@ const endOfSum = (version: number): number => (version === 0 ? 1 : 0x2bc830a3);
  * because a pull needs thousands of addresses per block.
  */
 function witnessAddress(prefix: string, version: number, script: Uint8Array): string {
-  let sum = sumOfPrefix(prefix);
-  let text = `${prefix}1`;
-  const add = (word: number) => {
-    sum = checksumWith(sum, word);
-    text += LETTERS[word] ?? '';
-  };
-  add(version);
+  let sum = checksumWith(sumOfPrefix(prefix), version);
+  const codes = [CODES[version] ?? 0];
   let [rest, bits] = [0, 0];
   for (let i = 2; i < script.length; i++) {
     rest = ((rest << 8) | (script[i] ?? 0)) & 0xfff;
-    for (bits += 8; bits >= 5; bits -= 5) add((rest >> (bits - 5)) & 31);
+    for (bits += 8; bits >= 5; bits -= 5) {
+      const word = (rest >> (bits - 5)) & 31;
+      sum = checksumWith(sum, word);
+      codes.push(CODES[word] ?? 0);
+    }
   }
-  if (bits > 0) add((rest << (5 - bits)) & 31);
+  if (bits > 0) {
+    const word = (rest << (5 - bits)) & 31;
+    sum = checksumWith(sum, word);
+    codes.push(CODES[word] ?? 0);
+  }
   for (let i = 0; i < 6; i++) sum = checksumWith(sum, 0);
   sum ^= endOfSum(version);
-  for (let shift = 25; shift >= 0; shift -= 5) text += LETTERS[(sum >> shift) & 31] ?? '';
-  return text;
+  for (let shift = 25; shift >= 0; shift -= 5) codes.push(CODES[(sum >> shift) & 31] ?? 0);
+  return `${prefix}1${String.fromCharCode(...codes)}`;
 }
 
 /** Returns the address of a script, or null if the script has none (public keys, bare multisig and others). */
