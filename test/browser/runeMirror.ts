@@ -76,6 +76,15 @@ export function runeInput(): Record<string, string> {
       row(height, 21, 0, '840000:3', 'receive', holder(0), 3);
       row(height, 21, 1, '840000:3', 'send', holder(0), 3, holder(0));
     }
+    // Others return a part in the same transaction, and some of them pay a second holder.
+    if (n % 10 === 5) {
+      row(height, 20, 2, '840000:3', 'receive', holder(0), 500);
+      row(height, 20, 3, '840000:3', 'send', holder(0), 500, holder(0));
+    }
+    if (n % 20 === 5) {
+      row(height, 20, 4, '840000:3', 'receive', holder(1), 40);
+      row(height, 20, 5, '840000:3', 'send', holder(0), 40, holder(1));
+    }
     for (let mint = 0; mint < 1 + (n % 3); mint += 1) {
       row(height, 30 + mint, 0, '840000:1', 'mint', '', 10000);
       row(height, 30 + mint, 1, '840000:1', 'receive', holder((n * 7) % 31), 10000);

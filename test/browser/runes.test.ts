@@ -288,7 +288,7 @@ describe('the page of a rune', () => {
             : ['transfer', amount, `${address}→${receiver_address}`],
       ),
     );
-    expect(shown.filter(([operation]) => operation === 'to itself')).toHaveLength(3);
+    expect(shown.filter(([operation]) => operation === 'to itself')).toHaveLength(5);
     expect(await page.textContent('.command')).toContain('/runes/v1/etchings/840000:3/activity?limit=60');
   });
 
@@ -467,26 +467,47 @@ describe('a search of all names', () => {
 });
 
 describe('the page of an address', () => {
-  it('has what comes in and goes out with a sign, and change without', async () => {
+  const cells = (page: Page, names: readonly string[]) =>
+    page.$$eval(
+      '.activity-list tbody',
+      (all, columns) =>
+        all.map((group) =>
+          [...group.children].map((row) => columns.map((name) => row.querySelector(`[data-label="${name}"]`)?.textContent).join(' ')),
+        ),
+      names,
+    );
+
+  it('has what comes in and goes out with a sign, and marks what goes to itself', async () => {
     const { page } = await openAt(`?address=${holder(0)}&list=activity&limit=60`);
-    const { results } = await get<ActivityPage>(`addresses/${holder(0)}/activity?limit=60`);
-    const shown = await page.$$eval('.activity-list tbody tr', (all) =>
-      all.map((row) => ['Operation', 'Amount', 'To'].map((name) => row.querySelector(`[data-label="${name}"]`)?.textContent)),
+    const { results, total } = await get<ActivityPage>(`addresses/${holder(0)}/activity?limit=60`);
+    expect(total).toBeGreaterThan(60);
+    const transactions = [...new Set(results.map(({ location }) => location.tx_id))];
+    const shown = await cells(page, ['Operation', 'Amount', 'To']);
+    // The next page may have more of the last transaction.
+    const isLast = ({ location }: Activity) => location.tx_id === transactions.at(-1);
+    const rowOf = ({ operation, amount, receiver_address }: Activity) =>
+      operation === 'receive' ? `in +${groupDigits(amount ?? '')} ` : `out −${groupDigits(amount ?? '')} →${receiver_address}`;
+    const expected = transactions.slice(0, -1).map((tx) => {
+      const same = results.filter(({ location }) => location.tx_id === tx);
+      const own = same.find(({ receiver_address }) => receiver_address === holder(0))?.amount;
+      const others = same.filter(({ operation, receiver_address }) => receiver_address !== holder(0) && !(own && operation === 'receive'));
+      if (own !== undefined && others.length === 0) return [`to itself ${groupDigits(own)} `];
+      const rows = others.map(rowOf);
+      const net = others.reduce((sum, { amount = '' }) => sum + BigInt(amount.replace('.', '')), 0n);
+      const [whole, fraction] = [String(net).slice(0, -5), String(net).slice(-5)];
+      const mark = own === undefined ? '' : `${groupDigits(own)} to itself`;
+      return others.length > 1 ? [`net −${groupDigits(whole)}.${fraction} ${mark}`, ...rows] : [`${rows[0]}${mark}`];
+    });
+    expect(shown.slice(0, expected.length)).toEqual(expected);
+    expect(shown.slice(expected.length).flat().length).toBeGreaterThanOrEqual(results.filter(isLast).length / 2);
+    expect(new Set(shown.flat().map((row) => row.split(' ')[0]))).toEqual(new Set(['in', 'out', 'to', 'net']));
+    expect(await page.textContent('caption.joined')).toBe(
+      `60 records in ${shown.flat().length} rows: the amounts of a rune in a transaction are added up, without those that go to the address itself`,
     );
-    const isChange = ({ location }: Activity) =>
-      results.some((other) => other.location.tx_id === location.tx_id && other.receiver_address === holder(0));
-    expect(shown).toEqual(
-      results.flatMap((record) => {
-        const { operation, amount, receiver_address } = record;
-        if (isChange(record)) return operation === 'send' ? [['to itself', groupDigits(amount ?? ''), '']] : [];
-        return [
-          operation === 'receive'
-            ? ['in', `+${groupDigits(amount ?? '')}`, '']
-            : ['out', `−${groupDigits(amount ?? '')}`, `→${receiver_address}`],
-        ];
-      }),
-    );
-    expect(new Set(shown.map(([operation]) => operation)).size).toBe(3);
+    // The transaction and the block are named once.
+    const places = await cells(page, ['Rune', 'Transaction', 'Block']);
+    expect(places.flatMap(([, ...parts]) => parts).filter((text) => text !== '  ')).toEqual([]);
+    expect(await violations(page)).toEqual([]);
   });
 
   it('has its balances and its activity', async () => {
@@ -611,6 +632,7 @@ it.each([
   ['active runes in the dark', '?runes&list=active', 'dark'],
 ] as const)('%s can be read by everyone, also on a phone', async (_, search, colorScheme) => {
   const { page } = await openAt(search, mirrorOf(search.includes('output') ? 'outputs' : 'full'), { colorScheme });
+  await settled(page);
   expect(await violations(page)).toEqual([]);
   await page.setViewportSize({ width: 360, height: 780 });
   expect(await violations(page)).toEqual([]);

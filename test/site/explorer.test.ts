@@ -9,7 +9,7 @@ import { addDecimals, decimalsOf, percent, shareOf } from '../../src/site/explor
 import { mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
 import { type Column, columnsOf, linear } from '../../src/site/explorer/scales.ts';
 import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
-import { rowsOf } from '../../src/site/explorer/transfers.ts';
+import { netRows, rowsOf } from '../../src/site/explorer/transfers.ts';
 import { apiTarget, readLookUp, searchOf, viewOf } from '../../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';
 
@@ -194,9 +194,11 @@ describe('totals of a transaction', () => {
   });
 });
 
+/** A record of a transaction. */
+const at = (operation: Operation, amount: string, vout: number, address?: string, receiver_address?: string) =>
+  ({ operation, amount, address, receiver_address, location: { tx_id: TX, output: TX, vout } }) as unknown as Activity;
+
 describe('rows of activity', () => {
-  const at = (operation: Operation, amount: string, vout: number, address?: string, receiver_address?: string) =>
-    ({ operation, amount, address, receiver_address, location: { tx_id: TX, output: TX, vout } }) as unknown as Activity;
   const shown = (records: readonly Activity[], offset = 0) =>
     rowsOf(records, offset).map(({ record, kind, from, to, location }) => [kind, record.amount, from, to, location.vout]);
   /** Alice and somebody without an address pay Bob, Alice gets the rest and a part of the mint, and burns. */
@@ -231,6 +233,62 @@ describe('rows of activity', () => {
     // The send of this receive is on the previous page, and so is the receive of the mint.
     const cut = [at('receive', '2.5', 3, 'bob'), at('mint', '2.5', 9)];
     expect([shown(cut, 20), shown(cut)].map((rows) => rows.map(([kind]) => kind))).toEqual([['receive', 'mint'], ['mint']]);
+  });
+});
+
+describe('rows of an address', () => {
+  const inTransaction = (tx_id: string, rune: string, ...[operation, amount, vout, address, to]: Parameters<typeof at>) => ({
+    ...at(operation, amount, vout, address, to),
+    rune: { id: rune } as Activity['rune'],
+    location: { tx_id, vout } as Activity['location'],
+  });
+  const shown = (records: readonly Activity[], offset = 0, total = records.length) =>
+    netRows(rowsOf(records, offset), offset, records.length, total).map((group) =>
+      group.map(({ kind, sign, amount, toItself }) => `${kind} ${sign}${amount}${toItself === undefined ? '' : ` (${toItself})`}`),
+    );
+  const change = (tx: string, amount: string, vout: number) => [
+    inTransaction(tx, '1:1', 'send', amount, vout, 'alice', 'alice'),
+    inTransaction(tx, '1:1', 'receive', amount, vout, 'alice'),
+  ];
+  const records = [
+    // Pays two others, gets something, burns, and keeps two amounts.
+    inTransaction('c', '1:1', 'burn', '0.25', 0, 'alice'),
+    inTransaction('c', '1:1', 'send', '3', 1, 'alice', 'bob'),
+    inTransaction('c', '1:2', 'send', '9', 1, 'alice', 'bob'),
+    ...change('c', '70', 2),
+    inTransaction('c', '1:1', 'send', '10.5', 3, 'alice', 'carol'),
+    ...change('c', '1.5', 4),
+    inTransaction('c', '1:1', 'receive', '1', 5, 'alice'),
+    // Pays once and keeps the rest.
+    inTransaction('b', '1:1', 'send', '30', 1, 'alice', 'bob'),
+    ...change('b', '4', 2),
+    // Only moves what it has.
+    ...change('a', '20', 1),
+    ...change('a', '14', 2),
+  ];
+
+  it('are added up by transaction and rune, without amounts that go to the address itself', () => {
+    expect(shown(records)).toEqual([
+      ['net −12.75 (71.50)', 'burn −0.25', 'send −3', 'send −10.5', 'receive +1'],
+      ['send −9'],
+      ['send −30 (4)'],
+      ['to itself 34'],
+    ]);
+    const even = [inTransaction('d', '1:1', 'send', '5', 1, 'alice', 'bob'), inTransaction('d', '1:1', 'receive', '5.0', 2, 'alice')];
+    expect(shown(even)).toEqual([['net 0.0', 'send −5', 'receive +5.0']]);
+    const minted = [inTransaction('d', '1:1', 'mint', '5', 1, 'alice'), inTransaction('d', '1:1', 'receive', '5', 1, 'alice')];
+    expect(shown(minted)).toEqual([['mint +5']]);
+    expect(shown([{ ...minted[1], operation: 'etching', amount: undefined } as unknown as Activity, ...minted.slice(1)])).toEqual([
+      ['etching undefined'],
+      ['receive +5'],
+    ]);
+  });
+
+  it('stand alone if another page may have more of their transaction', () => {
+    const alone = [['burn −0.25'], ['send −3'], ['to itself 70'], ['send −10.5'], ['to itself 1.5'], ['receive +1'], ['send −9']];
+    expect(shown(records, 20, 20 + records.length).slice(0, 7)).toEqual(alone);
+    expect(shown(records, 20, 20 + records.length).slice(7)).toEqual([['send −30 (4)'], ['to itself 34']]);
+    expect(shown(records, 0, 50).slice(2)).toEqual([['send −30 (4)'], ['to itself 20'], ['to itself 14']]);
   });
 });
 

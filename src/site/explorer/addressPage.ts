@@ -6,7 +6,7 @@ import { el } from './dom.ts';
 import { copyButton, outputLink, runeLink } from './parts.ts';
 import { type Compare, sortable } from './sortable.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
-import { blockCell, type Column, newestTable, RUNE_AMOUNT, tableOf } from './table.ts';
+import { addressActivityTable, blockCell, type Column, RUNE_AMOUNT, tableOf } from './table.ts';
 import type { SubjectView } from './views.ts';
 
 export async function addressPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
@@ -32,7 +32,7 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
     activity: {
       path: `${path}/activity`,
       fetch: has.address_activity && ((window) => mirror.addressActivity(id, { ...window, signal })),
-      table: ({ results, offset }) => newestTable('address', results as readonly Activity[], offset),
+      table: ({ results, offset, total }) => addressActivityTable(results as readonly Activity[], offset, total),
       empty: 'This mirror has no rune activity of this address.',
       missing: 'This mirror does not have activity by address. Mirrors have it in layout archive, or if they are built with --lists.',
     },

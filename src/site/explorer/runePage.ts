@@ -11,7 +11,7 @@ import { type MintNow, mintNow } from './mintState.ts';
 import { addressLink, blockLink, breakable, copyButton, elsewhere, facts, linkTo, timeInFull, transactionLink } from './parts.ts';
 import { shareBar, shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
-import { type Column, newestTable, tableOf } from './table.ts';
+import { type Column, runeActivityTable, tableOf } from './table.ts';
 import { runesWith, runeView, type SubjectView } from './views.ts';
 
 /** Number of largest holders whose share is shown. */
@@ -39,7 +39,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
     activity: {
       path: `${path}/activity`,
       fetch: has.rune_activity && ((window) => mirror.runeActivity(id, { ...window, signal })),
-      table: ({ results, offset }) => newestTable('rune', results as RuneActivityPage['results'], offset),
+      table: ({ results, offset }) => runeActivityTable(results as RuneActivityPage['results'], offset),
       empty: `This mirror has no activity of this rune. Its blocks with activity are ${formatHeights(manifest.heights)}.`,
       missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
     },

@@ -11,7 +11,7 @@ import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
 import { runsOf } from './scales.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
-import { type ActivityRow, type ListedRecord, rowsOf } from './transfers.ts';
+import { type ActivityRow, type AddressRow, type ListedRecord, netRows, rowsOf } from './transfers.ts';
 
 /** Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. */
 export type Column<T> = { readonly name: string } & (
@@ -24,8 +24,7 @@ type Row = ActivityRow<ListedRecord>;
 const OPERATION: Column<Row> = { name: 'Operation', cell: ({ kind }) => [operationOf(kind, kind)] };
 const AMOUNT: Column<Row> = { name: 'Amount', amount: ({ record }) => record.amount };
 const ADDRESSES: Column<Row> = { name: 'From and to', cell: addressesOf };
-const RUNE: Column<Row> = { name: 'Rune', cell: ({ record: { rune } }) => (rune === undefined ? [] : [runeLink(rune)]) };
-const TRANSACTION: Column<Row> = { name: 'Transaction', cell: ({ record }) => [transactionLink(record.location.tx_id)] };
+const transactionCell = ({ record }: Row): Child[] => [transactionLink(record.location.tx_id)];
 
 const operationOf = (kind: Row['kind'], text: string): HTMLElement => el('span', { class: 'operation', 'data-operation': kind }, text);
 
@@ -35,8 +34,6 @@ export const blockCell = ({ location }: { readonly location: Pick<Activity['loca
   ' ',
   el('span', { class: 'quiet' }, timeOf(location.timestamp)),
 ];
-
-const BLOCK_OF_RECORD: Column<Row> = { name: 'Block', cell: ({ record }) => blockCell(record) };
 
 /** Columns of an amount of a rune. */
 export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balance: string }>[] = [
@@ -58,42 +55,59 @@ export function activityTable(records: readonly Activity[], offset: number, kind
   const isBlock = kind === 'block';
   const rows = rowsOf(records, offset);
   const groups = isBlock ? runsOf(rows, (before, after) => before.record.location.tx_id !== after.record.location.tx_id) : [rows];
-  return noted(
-    tableOf('activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined),
-    records,
-    rows,
-  );
+  const table = tableOf('activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined);
+  return noted(table, records, rows, JOINED);
 }
 
-const RUNE_COLUMNS: readonly Column<Row>[] = [OPERATION, AMOUNT, ADDRESSES, TRANSACTION, BLOCK_OF_RECORD];
-
-const IN_OR_OUT: Partial<Record<Row['kind'], { readonly text: string; readonly sign: string }>> = {
-  receive: { text: 'in', sign: '+' },
-  send: { text: 'out', sign: '−' },
-  burn: { text: 'burn', sign: '−' },
-};
-
-/** Columns of records of one address: in or out, and how the amount changes its balance. */
-const ADDRESS_COLUMNS: readonly Column<Row>[] = [
-  { name: 'Operation', cell: ({ kind }) => [operationOf(kind, IN_OR_OUT[kind]?.text ?? kind)] },
-  RUNE,
-  { ...AMOUNT, sign: ({ kind }) => IN_OR_OUT[kind]?.sign ?? '' },
-  { name: 'To', cell: ({ kind, to }) => (kind === 'send' ? [receiverOf(addressOf(to, "receiver's address"))] : []) },
-  TRANSACTION,
-  BLOCK_OF_RECORD,
+const RUNE_COLUMNS: readonly Column<Row>[] = [
+  OPERATION,
+  AMOUNT,
+  ADDRESSES,
+  { name: 'Transaction', cell: transactionCell },
+  { name: 'Block', cell: ({ record }) => blockCell(record) },
 ];
 
-/** Renders records of a rune or an address, newest first. */
-export function newestTable(kind: 'rune' | 'address', records: readonly ListedRecord[], offset: number): HTMLElement {
+type NetRow = AddressRow<ListedRecord>;
+
+const IN_OR_OUT: Partial<Record<NetRow['kind'], string>> = { receive: 'in', send: 'out' };
+/** Operations whose colours net amounts have. */
+const HUE_OF_NET = { '+': 'receive', '−': 'send', '': 'to itself' } as const;
+
+/** Shows a cell only in the first row of a rune of a transaction. */
+const once =
+  (cell: (row: Row) => readonly Child[]) =>
+  ({ row }: NetRow, index: number): readonly Child[] =>
+    index === 0 ? cell(row) : [];
+
+/** Columns of one address: in or out, and how the amount changes its balance. */
+const ADDRESS_COLUMNS: readonly Column<NetRow>[] = [
+  { name: 'Operation', cell: ({ kind, sign }) => [operationOf(kind === 'net' ? HUE_OF_NET[sign] : kind, IN_OR_OUT[kind] ?? kind)] },
+  { name: 'Rune', cell: once(({ record: { rune } }) => (rune === undefined ? [] : [runeLink(rune)])) },
+  { name: 'Amount', amount: ({ amount }) => amount, sign: ({ sign }) => sign },
+  { name: 'To', cell: receiverCell },
+  { name: 'Transaction', cell: once(transactionCell) },
+  { name: 'Block', cell: once(({ record }) => blockCell(record)) },
+];
+
+/** Renders records of a rune, newest first. */
+export function runeActivityTable(records: readonly ListedRecord[], offset: number): HTMLElement {
   const rows = rowsOf(records, offset);
-  const columns = kind === 'rune' ? RUNE_COLUMNS : ADDRESS_COLUMNS;
-  return noted(tableOf('activity-list', 'Activity, the newest first', columns, [rows]), records, rows);
+  return noted(tableOf('activity-list', 'Activity, the newest first', RUNE_COLUMNS, [rows]), records, rows, JOINED);
 }
 
-/** Adds a note to a table that has fewer rows than records, because the pages of a list count records. */
-function noted(table: HTMLElement, records: readonly unknown[], rows: readonly unknown[]): HTMLElement {
-  const text = `${count(records.length, 'record')} in ${count(rows.length, 'row')}: a send or mint and its receive are one`;
-  if (rows.length < records.length) table.prepend(el('caption', { class: 'joined quiet' }, text));
+/** Renders records of an address, newest first. `total` is the length of the list. */
+export function addressActivityTable(records: readonly Activity[], offset: number, total: number): HTMLElement {
+  const groups = netRows(rowsOf(records, offset), offset, records.length, total);
+  const note = 'the amounts of a rune in a transaction are added up, without those that go to the address itself';
+  return noted(tableOf('activity-list nets', 'Activity, the newest first', ADDRESS_COLUMNS, groups), records, groups.flat(), note);
+}
+
+const JOINED = 'a send or mint and its receive are one';
+
+/** Adds a note to a table whose rows are not records, because the pages of a list count records. */
+function noted(table: HTMLElement, records: readonly unknown[], rows: readonly unknown[], why: string): HTMLElement {
+  const text = `${count(records.length, 'record')} in ${count(rows.length, 'row')}: ${why}`;
+  if (rows.length !== records.length) table.prepend(el('caption', { class: 'joined quiet' }, text));
   return table;
 }
 
@@ -167,6 +181,14 @@ const runeCell = (rune: Rune): Child[] => [runeLink(rune), ' ', el('code', { cla
 function addressesOf({ kind, from, to }: Row): Child[] {
   const receiver = kind === 'to itself' ? 'itself' : addressOf(to, from === undefined ? 'address' : "receiver's address");
   return [...(from === undefined ? [] : [addressOf(from, 'address')]), ...(to === undefined ? [] : [receiverOf(receiver)])];
+}
+
+/** Shows the receiver of a row of an address, and the amount that goes to the address itself. */
+function receiverCell({ kind, row: { to }, toItself }: NetRow): Child[] {
+  const receiver = kind === 'send' ? [receiverOf(addressOf(to, "receiver's address"))] : [];
+  return toItself === undefined
+    ? receiver
+    : [...receiver, el('div', { class: 'quiet' }, operationOf('to itself', `${groupDigits(toItself)} to itself`))];
 }
 
 const receiverOf = (receiver: Child): Child =>

@@ -1,8 +1,12 @@
-/** Rows of a list of activity. A send and its receive are one row, and so are a mint and its receive. Needs no browser. */
+/**
+ * Rows of a list of activity. A send and its receive are one row, and so are a mint and its receive. The rows of an
+ * address are added up by transaction and rune. Needs no browser.
+ */
 
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
-import { decimalsOf, unitsOf } from './amountMath.ts';
+import { decimalOf, decimalsOf, unitsOf } from './amountMath.ts';
+import { runsOf } from './scales.ts';
 
 /** Record of a list. In a rune's list, records have no rune. */
 export type ListedRecord = Omit<Activity, 'rune'> & { readonly rune?: Rune };
@@ -72,4 +76,59 @@ export function rowsOf<T extends ListedRecord>(records: readonly T[], offset: nu
     const from = operation === 'burn' ? address : (address ?? undefined);
     return [{ record, location: receive?.location ?? location, kind: operation, from, to: receive && (receive.address ?? null) }];
   });
+}
+
+/** Row of the list of an address. `net` is the sum of several rows, which follow it. */
+export interface AddressRow<T extends ListedRecord> {
+  readonly row: ActivityRow<T>;
+  readonly kind: ActivityRow<T>['kind'] | 'net';
+  readonly amount: string | undefined;
+  /** How the amount changes the balance. Empty if it does not. */
+  readonly sign: '+' | '−' | '';
+  /** Amount that the transaction also sends from the address to itself. */
+  readonly toItself?: string;
+}
+
+const signOf = ({ kind, to }: ActivityRow<ListedRecord>): AddressRow<ListedRecord>['sign'] =>
+  kind === 'receive' || (kind === 'mint' && to !== undefined) ? '+' : kind === 'send' || kind === 'burn' ? '−' : '';
+
+/**
+ * Adds up the rows of an address. Returns a group for each rune of a transaction: one row, or the net amount and its
+ * rows. The group has one row for all amounts that go to the address itself. `total` is the length of the list. Leaves
+ * the rows of a transaction alone if another page may have more of them.
+ */
+export function netRows<T extends ListedRecord>(
+  rows: readonly ActivityRow<T>[],
+  offset: number,
+  records: number,
+  total: number,
+): AddressRow<T>[][] {
+  const transactions = runsOf(rows, (before, after) => before.record.location.tx_id !== after.record.location.tx_id);
+  return transactions.flatMap((transaction, i) => {
+    const isWhole = (i > 0 || offset === 0) && (i < transactions.length - 1 || offset + records >= total);
+    const byRune = new Map<unknown, ActivityRow<T>[]>();
+    for (const row of transaction) {
+      const key = row.record.amount === undefined ? row : row.record.rune?.id;
+      byRune.set(key, [...(byRune.get(key) ?? []), row]);
+    }
+    return [...byRune.values()].flatMap((same) => (isWhole ? [netOf(same)] : same.map((row) => netOf([row]))));
+  });
+}
+
+/** Adds up the rows of a rune. */
+function netOf<T extends ListedRecord>(rows: readonly ActivityRow<T>[]): AddressRow<T>[] {
+  const decimals = decimalsOf(rows.map(({ record }) => record.amount));
+  const sum = (some: readonly AddressRow<T>[]) =>
+    some.reduce((units, { amount = '0', sign }) => units + unitsOf(amount, decimals) * (sign === '−' ? -1n : 1n), 0n);
+  const all = rows.map((row): AddressRow<T> => ({ row, kind: row.kind, amount: row.record.amount, sign: signOf(row) }));
+  const own = all.filter(({ kind }) => kind === 'to itself');
+  const others = all.filter(({ kind }) => kind !== 'to itself');
+  const toItself = own.length === 0 ? undefined : decimalOf(sum(own), decimals);
+  const [first] = others;
+  if (first === undefined) return own.slice(0, 1).map((row) => ({ ...row, amount: toItself }));
+  const marked = toItself === undefined ? {} : { toItself };
+  if (others.length === 1) return [{ ...first, ...marked }];
+  const net = sum(others);
+  const sign = net === 0n ? '' : net < 0n ? '−' : '+';
+  return [{ row: first.row, kind: 'net', amount: decimalOf(net < 0n ? -net : net, decimals), sign, ...marked }, ...others];
 }
