@@ -1,6 +1,6 @@
 /**
- * The page at `docs/`: Swagger UI for the mirror's `openapi.json`. The files of the package `swagger-ui-dist` are
- * copied unchanged, so the page loads nothing from other hosts.
+ * The page at `docs/`: the endpoints of the mirror's `openapi.json`, and Swagger UI as a console. The files of the
+ * package `swagger-ui-dist` are copied unchanged, so the page loads nothing from other hosts.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,25 +14,30 @@ import { HTML_START } from './htmlStart.ts';
 const HTML = `${HTML_START}
 <title>API - Rune activity mirror</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="../docs/swagger-ui.css">
 <style>
-:root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.5 }
+:root { color-scheme: light dark; background: light-dark(#fff, #13141a); color: light-dark(#191a23, #e9e9f0); font-family: system-ui, sans-serif; line-height: 1.5 }
 body { margin: 0 }
-header, noscript, footer { display: block; max-width: 1460px; margin: 1rem auto; padding: 0 1.25rem }
-h1 { margin: 0; font-size: 1.25rem }
-header a, footer a { margin-inline-end: 1rem }
-a { color: light-dark(#0b57d0, #a8c7fa) }
+header, #endpoints, noscript, footer { display: block; max-width: 60rem; margin: 1rem auto; padding: 0 1.25rem }
+h1 { margin: 0; font-size: 1.5rem }
+nav a { display: inline-block; margin-inline-end: 1rem }
+a { color: light-dark(#4138ad, #b6afff) }
+#endpoints ul { padding: 0; list-style: none }
+#endpoints :is(p, code) { overflow-wrap: anywhere }
+#endpoints li { border-top: 1px solid light-dark(#e2e2ea, #2d2f3a); padding-block: .75rem }
+#endpoints li p { margin: .25rem 0 0 }
+#swagger-ui:focus { outline: none }
+[hidden] { display: none !important }
 </style>
 </head>
 <body>
 <header>
 <h1>API of this mirror</h1>
-<nav aria-label="Mirror"><a href="../">Back to the mirror</a><a href="../openapi.json">openapi.json</a></nav>
+<nav aria-label="Mirror"><a href="../">Back to the mirror</a><a href="../docs/">Endpoints</a><a href="../openapi.json">openapi.json</a></nav>
 </header>
-<div id="swagger-ui"></div>
+<main id="endpoints"></main>
+<div id="swagger-ui" tabindex="-1" hidden></div>
 <noscript>This page needs JavaScript. The description for programs is <a href="../openapi.json">openapi.json</a>.</noscript>
-<footer>Shown with Swagger UI. <a href="../docs/LICENSE.txt">Its licences</a></footer>
-<script src="../docs/swagger-ui-bundle.js" defer></script>
+<footer>The console is Swagger UI. <a href="../docs/LICENSE.txt">Its licences</a></footer>
 <script type="module" src="../docs/init.js"></script>
 </body>
 </html>

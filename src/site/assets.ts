@@ -20,7 +20,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   lists: 'serve/client/lists.ts',
   proofs: 'serve/client/proofs.ts',
   pending: 'serve/client/pending.ts',
-  'docs/init': 'site/apiDocs/startSwagger.ts',
+  'docs/init': 'site/apiDocs/apiPage.ts',
   explorer: 'site/explorer/main.ts',
   charts: 'site/explorer/charts.ts',
   details: 'site/explorer/details.ts',

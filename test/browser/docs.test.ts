@@ -89,6 +89,55 @@ it.each([
   expect(body).toEqual(JSON.parse((await host.send('GET', target)).body));
 });
 
+it('lists the endpoints and then the rules, and loads the console for an endpoint that is chosen', async () => {
+  const { page, problems, requested, close } = await openPage(`${bases.path}docs/`);
+  const { paths, tags } = JSON.parse((await host.send('GET', '/openapi.json')).body) as {
+    paths: Record<string, { get: { tags: string[] } }>;
+    tags: { name: string }[];
+  };
+  await page.waitForSelector('#endpoints li');
+  const shown = await page.$$eval('#endpoints li a', (all) => all.map((link) => link.textContent?.replace('GET ', '')));
+  expect(shown.sort()).toEqual(Object.keys(paths).sort());
+  expect(await page.$$eval('#endpoints h2', (all) => all.map((one) => one.textContent))).toEqual([
+    ...tags.map(({ name }) => name),
+    'Rules',
+  ]);
+  // Nothing of its Markdown is left.
+  expect(await page.innerText('#endpoints')).toMatch(/Order: in a block the last transaction comes first.*Windows: limit and offset/);
+  expect(await page.innerText('#endpoints')).not.toMatch(/`|\*\*/);
+  expect(requested.filter((url) => url.includes('swagger'))).toEqual([]);
+  await page.focus('#endpoints li:has-text("blocks/{block}") a');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.execute');
+  expect([await page.isVisible('#endpoints'), await page.evaluate(() => location.hash)]).toEqual([false, '#/Activity/listBlockActivity']);
+  await page.click('nav a:text("Endpoints")');
+  await page.waitForSelector('#endpoints li');
+  expect(await page.isVisible('#swagger-ui')).toBe(false);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+it('says which part cannot be loaded', async () => {
+  const { page, close } = await openPage('about:blank');
+  await page.route('**/openapi.json', (route) => route.fulfill({ status: 503, body: '' }));
+  await page.route('**/swagger-ui-bundle.js', (route) => route.abort());
+  await page.goto(`${bases.root}docs/`, { waitUntil: 'networkidle' });
+  expect(await page.textContent('#endpoints')).toContain('cannot be loaded (status 503)');
+  await page.goto(`${bases.root}docs/#/`);
+  await page.waitForSelector('#swagger-ui:has-text("cannot be loaded (swagger-ui-bundle.js is missing)")');
+  await close();
+});
+
+it.each(['light', 'dark'] as const)('the list of endpoints can be read by everyone, also on a phone, %s', async (colorScheme) => {
+  const { page, close } = await openPage(`${bases.root}docs/`, { colorScheme });
+  await page.waitForSelector('#endpoints li');
+  expect(await violations(page)).toEqual([]);
+  await page.setViewportSize({ width: 360, height: 780 });
+  expect(await violations(page)).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  await close();
+});
+
 it('leads back to the mirror, and to the licences', async () => {
   const { page, problems, close } = await openPage(`${bases.path}docs/`);
   expect(await page.title()).toBe('API - Rune activity mirror');
@@ -103,7 +152,7 @@ it('leads back to the mirror, and to the licences', async () => {
 it('is light or dark as the system is', async () => {
   const colours: string[] = [];
   for (const colorScheme of ['light', 'dark'] as const) {
-    const { page, close } = await openPage(`${bases.root}docs/`, { colorScheme });
+    const { page, close } = await openPage(`${bases.root}docs/#/`, { colorScheme });
     await page.locator('.opblock').first().waitFor();
     const colour = await page.locator('.info .title').evaluate((title) => getComputedStyle(title).color);
     const [red = 0] = /[0-9]+/.exec(colour)?.map(Number) ?? [];
@@ -117,7 +166,7 @@ it('is light or dark as the system is', async () => {
 const OF_SWAGGER_UI = { light: ['color-contrast'], dark: [], both: ['heading-order', 'nested-interactive', 'region', 'select-name'] };
 
 it.each(['light', 'dark'] as const)('has no faults of accessibility but those of Swagger UI, %s', async (colorScheme) => {
-  const { page, close } = await openPage(`${bases.root}docs/`, { colorScheme });
+  const { page, close } = await openPage(`${bases.root}docs/#/`, { colorScheme });
   await page.locator('.opblock').first().waitFor();
   const rules = (await violations(page)).map((line) => line.split(':')[0]);
   expect(rules).toEqual([...OF_SWAGGER_UI[colorScheme], ...OF_SWAGGER_UI.both]);
