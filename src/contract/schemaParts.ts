@@ -4,17 +4,21 @@ import type { Dialect } from '../pages/mirrorOptions.ts';
 
 export const count = z.int().min(0);
 
+/** An object with exactly these keys. */
+export const objectOf = <Shape extends z.core.$ZodLooseShape>(about: string, shape: Shape) => z.strictObject(shape).describe(about);
+
+/** A key that may be left out. */
+export const optional = <Schema extends z.ZodType>(schema: Schema, about: string) => schema.optional().describe(about);
+
 /** Decimal number in units of a rune. */
 export const decimal = z.string().regex(/^[0-9]+(?:\.[0-9]+)?$/);
 
-export const rune = z
-  .strictObject({
-    id: z.string().describe('Height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
-    number: count.describe('Number of the rune, in the order of etchings, from 0.'),
-    name: z.string().describe('Name without spacers.'),
-    spaced_name: z.string().describe('Name with spacers, the bullets between letters.'),
-  })
-  .describe('Id, number and names of a rune.');
+export const rune = objectOf('Id, number and names of a rune.', {
+  id: z.string().describe('Height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
+  number: count.describe('Number of the rune, in the order of etchings, from 0.'),
+  name: z.string().describe('Name without spacers.'),
+  spaced_name: z.string().describe('Name with spacers, the bullets between letters.'),
+});
 
 export const hashIn = (dialect: Dialect) => z.string().regex(dialect === 'contract' ? /^0x[0-9a-f]{64}$/ : /^[0-9a-f]{64}$/);
 

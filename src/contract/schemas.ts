@@ -9,7 +9,7 @@ import { rowsIndexPath } from '../pages/filePaths.ts';
 import type { FurtherPart } from '../pages/listEndpoints.ts';
 import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/mirrorOptions.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
-import { hashIn, rune } from './schemaParts.ts';
+import { count, hashIn, objectOf, optional, rune } from './schemaParts.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 import { lastRead, sources, start } from './sources.ts';
 
@@ -46,7 +46,7 @@ function checkOutpoint(output: unknown, vout: unknown): string | undefined {
 /** Returns the schema of a JSON value: a number for integers, otherwise a string. */
 const jsonRule = (kind: FieldKind): z.ZodType =>
   kind === 'integer'
-    ? z.number({ error: RULES.integer.rule }).int({ error: RULES.integer.rule }).min(0, { error: RULES.integer.rule })
+    ? z.number({ error: RULES.count.rule }).int({ error: RULES.count.rule }).min(0, { error: RULES.count.rule })
     : textRule(kind);
 
 const MISSING = 'is missing';
@@ -91,8 +91,6 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
   return z.object(top);
 }
 
-const integer = z.int().min(0);
-
 /** Hash without `0x`, in both dialects. */
 export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
@@ -104,57 +102,43 @@ export function responseSchemas(dialect: Dialect) {
   const spelled = dialect === 'contract' ? 'with `0x`' : 'without `0x`';
   const hash = hashIn(dialect);
   const output = dialect === 'contract' ? /^0x[0-9a-f]+$/ : /^[0-9a-f]+(?::[0-9]+)?$/;
-  const location = z
-    .strictObject({
-      block_hash: hash.describe(`Block hash, in lower case, ${spelled}.`),
-      block_height: integer.describe('Block height.'),
-      tx_id: hash.describe(`Transaction id, in lower case, ${spelled}.`),
-      tx_index: integer.describe('Index of the transaction in the block, from 0.'),
-      vout: integer
-        .optional()
-        .describe('Index of the output in the transaction. Left out if there is no output, as in etchings, mints and some burns.'),
-      output: z
-        .string()
-        .regex(output)
-        .optional()
-        .describe(
-          dialect === 'contract'
-            ? 'Id of the transaction of the output, with `0x`; `vout` is its index. Left out if there is no output.'
-            : 'The output as `txid:vout`, without `0x`. Left out if there is no output.',
-        ),
-      timestamp: integer.describe('Block time, in seconds since 1970 (UTC).'),
-    })
-    .describe('Block, transaction and output of the event.');
-  const activity = z
-    .strictObject({
-      rune,
-      address: z
-        .string()
-        .optional()
-        .describe(
-          'Address that received, sent or burned the amount. Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address.',
-        ),
-      receiver_address: z
-        .string()
-        .optional()
-        .describe('Address that received the amount sent. Only in sends, and left out if the script of the output has no address.'),
-      amount: z
-        .string()
-        .regex(whole('amount'))
-        .optional()
-        .describe('Amount of the rune as a decimal number, with the decimals of the rune. A string, because it may need 128 bits.'),
-      operation: z.enum(OPERATIONS).describe('Kind of the event.'),
-      location,
-    })
-    .describe('One event of a rune. Fields without a value are left out, never null.');
-  const list = z
-    .strictObject({
-      limit: z.int().min(1).describe('The limit that was applied, in records.'),
-      offset: integer.describe('The offset that was applied, in records.'),
-      total: integer.describe('Number of records in the list, whatever the window. 0 for an id that this mirror does not have.'),
-      results: z.array(activity).describe('The records of the window; empty if the offset is past the end.'),
-    })
-    .describe('A window of a list.');
+  const location = objectOf('Block, transaction and output of the event.', {
+    block_hash: hash.describe(`Block hash, in lower case, ${spelled}.`),
+    block_height: count.describe('Block height.'),
+    tx_id: hash.describe(`Transaction id, in lower case, ${spelled}.`),
+    tx_index: count.describe('Index of the transaction in the block, from 0.'),
+    vout: optional(count, 'Index of the output in the transaction. Left out if there is no output, as in etchings, mints and some burns.'),
+    output: optional(
+      z.string().regex(output),
+      dialect === 'contract'
+        ? 'Id of the transaction of the output, with `0x`; `vout` is its index. Left out if there is no output.'
+        : 'The output as `txid:vout`, without `0x`. Left out if there is no output.',
+    ),
+    timestamp: count.describe('Block time, in seconds since 1970 (UTC).'),
+  });
+  const activity = objectOf('One event of a rune. Fields without a value are left out, never null.', {
+    rune,
+    address: optional(
+      z.string(),
+      'Address that received, sent or burned the amount. Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address.',
+    ),
+    receiver_address: optional(
+      z.string(),
+      'Address that received the amount sent. Only in sends, and left out if the script of the output has no address.',
+    ),
+    amount: optional(
+      z.string().regex(whole('amount')),
+      'Amount of the rune as a decimal number, with the decimals of the rune. A string, because it may need 128 bits.',
+    ),
+    operation: z.enum(OPERATIONS).describe('Kind of the event.'),
+    location,
+  });
+  const list = objectOf('A window of a list.', {
+    limit: z.int().min(1).describe('The limit that was applied, in records.'),
+    offset: count.describe('The offset that was applied, in records.'),
+    total: count.describe('Number of records in the list, whatever the window. 0 for an id that this mirror does not have.'),
+    results: z.array(activity).describe('The records of the window; empty if the offset is past the end.'),
+  });
   const ofRune = activity
     .omit({ rune: true })
     .describe('One event of the rune of the list. Fields without a value are left out, never null.');
@@ -167,41 +151,35 @@ export function responseSchemas(dialect: Dialect) {
 /** Returns the schema of a page of activity records. */
 export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityList;
 
-export const errorResponse = z
-  .strictObject({
-    statusCode: z.int().describe('The HTTP status.'),
-    error: z.string().describe('Reason phrase of the status.'),
-    message: z.string().describe('Reason for the error. For a bad request, the parameter and its rule.'),
-  })
-  .describe('Body of an error response.');
+export const errorResponse = objectOf('Body of an error response.', {
+  statusCode: z.int().describe('The HTTP status.'),
+  error: z.string().describe('Reason phrase of the status.'),
+  message: z.string().describe('Reason for the error. For a bad request, the parameter and its rule.'),
+});
 
 /** Body of `/runes/v1/`. */
-export const status = z
-  .strictObject({
-    server_version: z.string().describe('Name and version of the program that made the mirror.'),
-    status: z.literal('ready').describe('Always `ready`.'),
-    block_height: integer.describe('Height of the highest block that the mirror has.'),
-  })
-  .describe('Status of the mirror.');
+export const status = objectOf('Status of the mirror.', {
+  server_version: z.string().describe('Name and version of the program that made the mirror.'),
+  status: z.literal('ready').describe('Always `ready`.'),
+  block_height: count.describe('Height of the highest block that the mirror has.'),
+});
 
 /** A file of digests, `runes/v1/digests/840000.json` (output/digests.ts). */
-export const digestsFile = z
-  .strictObject({
-    blocks: z
-      .array(
-        z.strictObject({
-          height: integer.describe('Height of the block.'),
-          hash: hex64.describe('Hash of the block: 64 hex digits without `0x`.'),
-          records: integer.describe('Number of records in the block.'),
-          digest: hex64.describe(
-            'SHA-256 of the records in served order, as JSON of the dialect `contract`, joined by commas: 64 hex digits.',
-          ),
-        }),
-      )
-      .min(1)
-      .describe('Heights ascending. Heights without activity are left out.'),
-  })
-  .describe('Digests of the blocks of 1,000 heights.');
+export const digestsFile = objectOf('Digests of the blocks of 1,000 heights.', {
+  blocks: z
+    .array(
+      z.strictObject({
+        height: count.describe('Height of the block.'),
+        hash: hex64.describe('Hash of the block: 64 hex digits without `0x`.'),
+        records: count.describe('Number of records in the block.'),
+        digest: hex64.describe(
+          'SHA-256 of the records in served order, as JSON of the dialect `contract`, joined by commas: 64 hex digits.',
+        ),
+      }),
+    )
+    .min(1)
+    .describe('Heights ascending. Heights without activity are left out.'),
+});
 
 /** Page sizes, ascending. The first is the default limit, and the last is the maximum limit. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
@@ -213,7 +191,7 @@ const rootName = z.strictObject({
 });
 
 const ledgerPoint = {
-  height: integer.describe('Height of a block.'),
+  height: count.describe('Height of a block.'),
   hash: hex64.describe('Hash of this block.'),
   digest: hex64.describe('SHA-256 of the text `rune-ledger/1` of all runes and all unspent outputs after this block.'),
 };
@@ -222,7 +200,7 @@ const ledgerPoint = {
 const ledger = z.strictObject({
   network: z.string().describe('Name of the network in Bitcoin Core, such as `main`.'),
   ...ledgerPoint,
-  lower: z.strictObject(ledgerPoint).optional().describe('The same for a lower block. Left out if there is none.'),
+  lower: optional(z.strictObject(ledgerPoint), 'The same for a lower block. Left out if there is none.'),
 });
 
 /**
@@ -237,123 +215,107 @@ export const manifest = z
       .literal(FORMAT, { error: ({ input }) => formatFault(input) ?? '' })
       .describe('Version of the files. A program that reads another version needs an update, or the mirror a new build.'),
     version: z.string().describe('Version of the program.'),
-    sample: z
-      .literal(true)
-      .optional()
-      .describe('True if the mirror has the invented blocks of the sample of this program. Left out otherwise.'),
+    sample: optional(z.literal(true), 'True if the mirror has the invented blocks of the sample of this program. Left out otherwise.'),
     layout: z.enum(LAYOUTS).describe('Layout of the files. All layouts give the same responses.'),
     dialect: z.enum(DIALECTS).describe('Dialect of responses: in `contract`, hashes begin with `0x`.'),
     page_sizes: pageSizes.describe('Page sizes, ascending. The first is the default limit, the last the largest.'),
     operation_pages: z.boolean().describe('True if blocks have lists by operation.'),
-    compress: z
-      .array(z.enum(ENCODINGS))
-      .min(1)
-      .refine(areEncodings, { error: 'must be in the order br, gz' })
-      .optional()
-      .describe(
-        'Formats of the compressed files beside pages with three or more records. Left out if there are none. `files` and `bytes` do not count these files.',
-      ),
-    site_url: z
-      .string()
-      .refine((url) => parseSiteUrl(url) === url, { error: SITE_URL_RULE })
-      .optional()
-      .describe('Public URL of the mirror, used in links of its feed. Left out if it was not given.'),
-    rows: z
-      .strictObject({
-        index: z.string().describe('Path of the list of these files.'),
-        sha256: hex64.describe('SHA-256 of this list.'),
-      })
-      .refine(({ index, sha256 }) => index === rowsIndexPath(sha256), { error: 'has an index with another name' })
-      .optional()
-      .describe('Ledger rows as Parquet files. Left out if there are none. `files` and `bytes` do not count these files.'),
-    changes: z
-      .strictObject({
+    compress: optional(
+      z.array(z.enum(ENCODINGS)).min(1).refine(areEncodings, { error: 'must be in the order br, gz' }),
+      'Formats of the compressed files beside pages with three or more records. Left out if there are none. `files` and `bytes` do not count these files.',
+    ),
+    site_url: optional(
+      z.string().refine((url) => parseSiteUrl(url) === url, { error: SITE_URL_RULE }),
+      'Public URL of the mirror, used in links of its feed. Left out if it was not given.',
+    ),
+    rows: optional(
+      z
+        .strictObject({
+          index: z.string().describe('Path of the list of these files.'),
+          sha256: hex64.describe('SHA-256 of this list.'),
+        })
+        .refine(({ index, sha256 }) => index === rowsIndexPath(sha256), { error: 'has an index with another name' }),
+      'Ledger rows as Parquet files. Left out if there are none. `files` and `bytes` do not count these files.',
+    ),
+    changes: optional(
+      z.strictObject({
         sha256: hex64.describe('SHA-256 of the list of these files, `runes/v1/changes/index.json`.'),
-      })
-      .optional()
-      .describe('Files of what each of the newest blocks touched. Left out in older mirrors.'),
-    archive: rootName.optional().describe('The archive with all lists. Only in layout `archive`.'),
-    list_root: rootName.optional().describe('The archive with etchings and other lists. Only in layout `files`, if it has any.'),
-    heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),
-    tip: lastRead.optional().describe('Last block that was read, even if it has no activity. Left out if there are no blocks.'),
-    blocks: integer.describe('Blocks with activity.'),
-    transactions: integer.describe('Transactions with activity.'),
-    records: integer.describe('Records.'),
-    left_out: z
-      .strictObject({
+      }),
+      'Files of what each of the newest blocks touched. Left out in older mirrors.',
+    ),
+    archive: optional(rootName, 'The archive with all lists. Only in layout `archive`.'),
+    list_root: optional(rootName, 'The archive with etchings and other lists. Only in layout `files`, if it has any.'),
+    heights: z.array(z.tuple([count, count])).describe('Ranges of consecutive heights with activity: first and last, both included.'),
+    tip: optional(lastRead, 'Last block that was read, even if it has no activity. Left out if there are no blocks.'),
+    blocks: count.describe('Blocks with activity.'),
+    transactions: count.describe('Transactions with activity.'),
+    records: count.describe('Records.'),
+    left_out: optional(
+      z.strictObject({
         rows: z.int().min(1).describe('Number of rows that were left out. A row that is in several files counts once.'),
         runes: z.array(z.string()).min(1).max(MOST_RUNES_NAMED).describe('Ids of their runes, most rows first.'),
-        more_runes: integer.describe('Number of runes that are not listed in `runes`.'),
-      })
-      .optional()
-      .describe('Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.'),
-    sources: sources.min(1).optional().describe('Which blocks were read, and which rules made their records, as far as the input says.'),
-    ledger: ledger
-      .optional()
-      .describe(
-        'Digest of the ledger (docs/ledger.md). Left out if the mirror has no outputs, or if its records do not follow from a node alone.',
-      ),
-    start: start
-      .optional()
-      .describe('Where a pull started at the ledger of other mirrors (docs/start-from-a-mirror.md). Left out if it read all blocks.'),
-    lists: z
-      .object({
-        etchings: z
-          .object({
-            total: integer.describe('Number of etchings.'),
-            counts: z
-              .literal(true)
-              .optional()
-              .describe('True if the supply of etchings has the counts of mints and burns. Left out if the data lacks older blocks.'),
-          })
-          .optional()
-          .describe('Etchings. Left out if the input has no complete runes table.'),
-        rune_activity: z
-          .record(z.string(), z.never())
-          .optional()
-          .describe('Activity by rune, and by rune and address, of the blocks in `heights`.'),
-        address_activity: z.record(z.string(), z.never()).optional().describe('Activity by address, of the blocks in `heights`.'),
-        balances: z
-          .object({
-            unbalanced: z
-              .strictObject({
+        more_runes: count.describe('Number of runes that are not listed in `runes`.'),
+      }),
+      'Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.',
+    ),
+    sources: optional(sources.min(1), 'Which blocks were read, and which rules made their records, as far as the input says.'),
+    ledger: optional(
+      ledger,
+      'Digest of the ledger (docs/ledger.md). Left out if the mirror has no outputs, or if its records do not follow from a node alone.',
+    ),
+    start: optional(
+      start,
+      'Where a pull started at the ledger of other mirrors (docs/start-from-a-mirror.md). Left out if it read all blocks.',
+    ),
+    lists: optional(
+      z.object({
+        etchings: optional(
+          z.object({
+            total: count.describe('Number of etchings.'),
+            counts: optional(
+              z.literal(true),
+              'True if the supply of etchings has the counts of mints and burns. Left out if the data lacks older blocks.',
+            ),
+          }),
+          'Etchings. Left out if the input has no complete runes table.',
+        ),
+        rune_activity: optional(z.record(z.string(), z.never()), 'Activity by rune, and by rune and address, of the blocks in `heights`.'),
+        address_activity: optional(z.record(z.string(), z.never()), 'Activity by address, of the blocks in `heights`.'),
+        balances: optional(
+          z.object({
+            unbalanced: optional(
+              z.strictObject({
                 runes: z.array(z.string()).min(1).max(MOST_RUNES_NAMED).describe('Ids of these runes, the oldest first.'),
-                more_runes: integer.describe('Number of runes that are not listed in `runes`.'),
-              })
-              .optional()
-              .describe(
-                'Runes with a balance below zero after the highest block, because the data is wrong. Such balances are in no list. Left out if there are no such runes.',
-              ),
-          })
-          .optional()
-          .describe('Balances of addresses. Left out if the data lacks older blocks.'),
-        holders: z
-          .object({
-            block_height: integer
-              .optional()
-              .describe(
-                'A list of holders that is not exact after the highest block names the block after which it is exact. That block is this one or a later one.',
-              ),
-          })
-          .optional()
-          .describe('Holders of runes. Left out if the data lacks older blocks.'),
-        outputs: z
-          .record(z.string(), z.never())
-          .optional()
-          .describe('Unspent outputs with runes. Left out if the data is not from a Bitcoin Core node.'),
-      } satisfies Record<FurtherPart, z.ZodType>)
-      .optional()
-      .describe('Optional parts of the API that the mirror has. Requests for other parts get 501. Left out if there are none.'),
-    files: integer.describe('Number of files with pages, including paths by block hash, and of files in `archive/`.'),
-    bytes: integer.describe('Total size of these files, in bytes.'),
+                more_runes: count.describe('Number of runes that are not listed in `runes`.'),
+              }),
+              'Runes with a balance below zero after the highest block, because the data is wrong. Such balances are in no list. Left out if there are no such runes.',
+            ),
+          }),
+          'Balances of addresses. Left out if the data lacks older blocks.',
+        ),
+        holders: optional(
+          z.object({
+            block_height: optional(
+              count,
+              'A list of holders that is not exact after the highest block names the block after which it is exact. That block is this one or a later one.',
+            ),
+          }),
+          'Holders of runes. Left out if the data lacks older blocks.',
+        ),
+        outputs: optional(
+          z.record(z.string(), z.never()),
+          'Unspent outputs with runes. Left out if the data is not from a Bitcoin Core node.',
+        ),
+      } satisfies Record<FurtherPart, z.ZodType>),
+      'Optional parts of the API that the mirror has. Requests for other parts get 501. Left out if there are none.',
+    ),
+    files: count.describe('Number of files with pages, including paths by block hash, and of files in `archive/`.'),
+    bytes: count.describe('Total size of these files, in bytes.'),
     digest: hex64.describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),
-    note: z
-      .string()
-      .max(MOST_NOTE_CHARACTERS)
-      .optional()
-      .describe(
-        'Signed note of the operator: covers all other fields and, by the root, the archive. Left out if the mirror is not signed.',
-      ),
+    note: optional(
+      z.string().max(MOST_NOTE_CHARACTERS),
+      'Signed note of the operator: covers all other fields and, by the root, the archive. Left out if the mirror is not signed.',
+    ),
   })
   .describe('Contents and options of a mirror.')
   .superRefine(({ layout, heights, tip, blocks, transactions, records, sources = [], archive, list_root }, context) => {

@@ -1,7 +1,7 @@
 /** Schemas of answers about unspent outputs. */
 import { z } from 'zod';
 import type { Dialect } from '../pages/mirrorOptions.ts';
-import { count, decimal, hashIn, locationIn, rune, windowOf } from './schemaParts.ts';
+import { count, decimal, hashIn, locationIn, objectOf, optional, rune, windowOf } from './schemaParts.ts';
 
 /** Returns the schemas of answers about outputs in a dialect, by name in the OpenAPI document. */
 export function outputSchemas(dialect: Dialect) {
@@ -27,22 +27,19 @@ export function outputSchemas(dialect: Dialect) {
     );
   const heldText = 'Only if `spent` is true: the runes that the output held, the oldest first.';
   const runes = z.array(held).describe('The runes of the output, the oldest first.');
-  const address = z.string().optional().describe('The address; left out if the script of the output has none.');
+  const address = optional(z.string(), 'The address; left out if the script of the output has none.');
   return {
-    Output: z
-      .strictObject({ ...tip, output, address, location: location.optional(), runes, spent, held: runes.optional().describe(heldText) })
-      .describe(
-        'An output. If it has no runes, `runes` is empty, and address and location are left out: the output is spent, never had runes, or is not in the chain up to this block.',
+    Output: objectOf(
+      'An output. If it has no runes, `runes` is empty, and address and location are left out: the output is spent, never had runes, or is not in the chain up to this block.',
+      { ...tip, output, address, location: location.optional(), runes, spent, held: optional(runes, heldText) },
+    ),
+    OutputList: objectOf('A window of the unspent outputs of an address.', {
+      ...tip,
+      ...windowOf(
+        z.strictObject({ output, address, location, runes }),
+        'Number of unspent outputs with runes that the address has.',
+        'The outputs of the window, newest first.',
       ),
-    OutputList: z
-      .strictObject({
-        ...tip,
-        ...windowOf(
-          z.strictObject({ output, address, location, runes }),
-          'Number of unspent outputs with runes that the address has.',
-          'The outputs of the window, newest first.',
-        ),
-      })
-      .describe('A window of the unspent outputs of an address.'),
+    }),
   };
 }
