@@ -50,14 +50,11 @@ export const CONFIG: Flag = {
 export const HELP: Flag = { name: 'help', about: 'Prints this help.' };
 
 export class Flags {
-  /** Values by flag. The value of a switch is `true`. */
-  readonly #values: ReadonlyMap<string, readonly string[]>;
-  readonly positionals: readonly string[];
-
-  private constructor(values: ReadonlyMap<string, readonly string[]>, positionals: readonly string[]) {
-    this.#values = values;
-    this.positionals = positionals;
-  }
+  private constructor(
+    /** Values by flag. The value of a switch is `true`. */
+    private readonly values: ReadonlyMap<string, readonly string[]>,
+    readonly positionals: readonly string[],
+  ) {}
 
   /**
    * Parses arguments. Throws a UsageError for the first argument that the table does not allow. With `--help`, required
@@ -98,20 +95,20 @@ export class Flags {
 
   /** Returns a copy with further values. A given flag keeps its values. */
   with(others: ReadonlyMap<string, readonly string[]>): Flags {
-    return new Flags(new Map([...others, ...this.#values]), this.positionals);
+    return new Flags(new Map([...others, ...this.values]), this.positionals);
   }
 
   has(name: string): boolean {
-    return this.#values.has(name);
+    return this.values.has(name);
   }
 
   all(name: string): readonly string[] {
-    return this.#values.get(name) ?? [];
+    return this.values.get(name) ?? [];
   }
 
   /** Returns the value of a flag. Undefined if the flag is not given. Throws a UsageError for an empty value. */
   one(name: string): string | undefined {
-    const value = this.#values.get(name)?.[0];
+    const value = this.values.get(name)?.[0];
     if (value === '') throw new UsageError(`--${name} has no value`);
     return value;
   }

@@ -25,17 +25,16 @@ export interface Measure {
 }
 
 export class Progress {
-  readonly #log: Log;
-  readonly #isTerminal: boolean;
   readonly #everyMs: number;
   #stage: string | undefined;
   #start = performance.now();
   #last = this.#start;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(log: Log, isTerminal: boolean) {
-    this.#log = log;
-    this.#isTerminal = isTerminal;
+  constructor(
+    private readonly log: Log,
+    private readonly isTerminal: boolean,
+  ) {
     this.#everyMs = isTerminal ? TERMINAL_MS : LINES_MS;
   }
 
@@ -71,7 +70,7 @@ export class Progress {
   end(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    if (this.#isTerminal) statusLine.clear();
+    if (this.isTerminal) statusLine.clear();
   }
 
   #say(measure: Measure | string): void {
@@ -80,8 +79,8 @@ export class Progress {
     const stage = this.#stage === undefined ? '' : `${this.#stage}: `;
     const fields = typeof measure === 'string' ? { doing: measure, seconds } : withPace(measure, seconds);
     const message = `${stage}${'doing' in fields ? `${fields.doing}, ${spellSeconds(seconds)}` : spellPace(fields)}`;
-    if (this.#isTerminal) statusLine.show(typeof measure === 'string' ? message : `${barOf(measure)}${message}`);
-    else this.#log.info('progress', message, { ...(this.#stage === undefined ? {} : { stage: this.#stage }), ...fields });
+    if (this.isTerminal) statusLine.show(typeof measure === 'string' ? message : `${barOf(measure)}${message}`);
+    else this.log.info('progress', message, { ...(this.#stage === undefined ? {} : { stage: this.#stage }), ...fields });
   }
 }
 

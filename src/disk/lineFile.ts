@@ -6,15 +6,13 @@ const AT_ONCE = 64 * 1024;
 
 /** File of lines that is open for writing. Replaces any file at its path. */
 export class LineFile {
-  readonly file: string;
   readonly #handle: number;
   #text = '';
   count = 0;
   /** Upper bound of the length of the longest line, in bytes. */
   longest = 0;
 
-  constructor(file: string) {
-    this.file = file;
+  constructor(readonly file: string) {
     this.#handle = openSync(file, 'w');
   }
 

@@ -11,16 +11,13 @@ const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | con
 
 /** List of paths in a file, with a write buffer. */
 export class PathList {
-  readonly #file: string;
   /** Handle of the open file. Undefined until the first flush. */
   #handle: number | undefined;
   readonly #buffer = Buffer.allocUnsafeSlow(1 << 16);
   #length = 0;
 
   /** Opens nothing yet. If `file` exists, its lines stay. */
-  constructor(file: string) {
-    this.#file = file;
-  }
+  constructor(private readonly file: string) {}
 
   /** Adds a path of the output. Such paths are ASCII, one byte per character, and much shorter than the buffer. */
   add(path: string): void {
@@ -40,12 +37,12 @@ export class PathList {
 
   #write(end: (handle: number) => void): void {
     try {
-      this.#handle ??= openSync(this.#file, APPEND);
+      this.#handle ??= openSync(this.file, APPEND);
       writeAll(this.#handle, this.#buffer.subarray(0, this.#length));
       this.#length = 0;
       end(this.#handle);
     } catch (error) {
-      throw Object.assign(new Error(`${this.#file}: ${messageOf(error)}`), { code: codeOf(error) });
+      throw Object.assign(new Error(`${this.file}: ${messageOf(error)}`), { code: codeOf(error) });
     }
   }
 

@@ -70,22 +70,17 @@ export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...c
 const FREED = { small: '128MB', large: '1MB' };
 
 export class Store {
-  readonly #instance: DuckDBInstance;
-  readonly #connection: DuckDBConnection;
   /** Number of names that `nameOf` has returned. */
   #named = 0;
 
   private constructor(
-    instance: DuckDBInstance,
-    connection: DuckDBConnection,
+    private readonly instance: DuckDBInstance,
+    private readonly connection: DuckDBConnection,
     /** DuckDB's share of the memory, in bytes. */
     readonly memory: number,
     /** Memory of the process and of the processes that it starts, in bytes. */
     readonly processMemory: number,
-  ) {
-    this.#instance = instance;
-    this.#connection = connection;
-  }
+  ) {}
 
   static async open(options: StoreOptions): Promise<Store> {
     const memory = shareOf(options.memoryLimit) * (options.part ?? 1);
@@ -135,7 +130,7 @@ export class Store {
   }
 
   async run(sql: string): Promise<void> {
-    await this.#connection.run(sql).catch(explainResources);
+    await this.connection.run(sql).catch(explainResources);
   }
 
   /** Turns the measurement of `share` on or off. Measuring takes up to 8 % of the CPU time of queries. */
@@ -146,7 +141,7 @@ export class Store {
 
   /** Finished share of the running query, 0 to 1. It is 0 when unknown, not measured, or without a running query. */
   get share(): number {
-    return Math.min(Math.max(this.#connection.progress.percentage, 0), 100) / 100;
+    return Math.min(Math.max(this.connection.progress.percentage, 0), 100) / 100;
   }
 
   /**
@@ -156,7 +151,7 @@ export class Store {
   async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
     // Reads the complete result instead of a stream. Callers run queries concurrently, and another query on the same
     // connection would end a stream.
-    const reader = await this.#connection.runAndReadAll(sql).catch(explainResources);
+    const reader = await this.connection.runAndReadAll(sql).catch(explainResources);
     const rows = reader.getRowObjectsJS() as unknown as Row[];
     return rows.map((row) => valuesOf(row, columns, sql));
   }
@@ -170,7 +165,7 @@ export class Store {
 
   /** Yields chunks of at most 2,048 rows. DuckDB computes the next chunk while the caller uses the current one. */
   async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
-    const result = await this.#connection.stream(sql).catch(explainResources);
+    const result = await this.connection.stream(sql).catch(explainResources);
     const fetch = () => {
       const chunk = result.fetchChunk();
       // The loop below throws the error of a failed chunk. Without this handler, Node would report the error as an
@@ -219,7 +214,7 @@ export class Store {
   ): Promise<Table<C>> {
     const types = Object.values(columns);
     const table = await this.table(label, columns);
-    const appender = await this.#connection.createAppender(`${table}`, null, 'temp');
+    const appender = await this.connection.createAppender(`${table}`, null, 'temp');
     try {
       for (const row of rows) {
         await yieldNow();
@@ -243,8 +238,8 @@ export class Store {
   }
 
   close(): void {
-    this.#connection.closeSync();
-    this.#instance.closeSync();
+    this.connection.closeSync();
+    this.instance.closeSync();
   }
 }
 

@@ -11,18 +11,15 @@ export type ColumnTypes = Readonly<Record<string, ColumnType>>;
 
 /** A table or view. TypeScript accepts a table with additional columns as an argument. */
 export class Table<Names extends ColumnTypes = ColumnTypes> {
-  readonly #name: string;
-  readonly columns: Names;
-
   /** Called only by the store and the state, which choose the names. */
-  constructor(name: string, columns: Names) {
-    this.#name = name;
-    this.columns = columns;
-  }
+  constructor(
+    private readonly name: string,
+    readonly columns: Names,
+  ) {}
 
   /** Returns the table's name in SQL. */
   toString(): string {
-    return this.#name;
+    return this.name;
   }
 }
 

@@ -48,35 +48,32 @@ const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(f
  * Never follows a symbolic link in place of a folder, but removes the link. Call `flush` at the end.
  */
 class Remover {
-  readonly #root: string;
-  readonly #limits: RemovalLimits;
-  readonly #removed: PathList;
   #pending: string[] = [];
   /** Paths of checked folders. They and all their parents are real folders, not links. */
   readonly #folders = new Set<string>(['.']);
   /** Number of files passed to `remove` so far. */
   count = 0;
 
-  constructor(root: string, limits: RemovalLimits, removed: PathList) {
-    this.#root = root;
-    this.#limits = limits;
-    this.#removed = removed;
-  }
+  constructor(
+    private readonly root: string,
+    private readonly limits: RemovalLimits,
+    private readonly removed: PathList,
+  ) {}
 
   /** Removes files. Ignores files that do not exist. */
   remove(paths: readonly string[]): void {
     for (const path of paths) this.#pending.push(path);
     this.count += paths.length;
-    if (exceeds(this.#limits, 'removedAtOnce', this.#pending.length)) this.flush();
+    if (exceeds(this.limits, 'removedAtOnce', this.#pending.length)) this.flush();
   }
 
   flush(): void {
     if (this.#pending.length === 0) return;
-    for (const path of this.#pending) this.#removed.add(path);
-    this.#removed.sync();
+    for (const path of this.#pending) this.removed.add(path);
+    this.removed.sync();
     for (const path of this.#pending) {
       if (!this.#isInside(dirname(path))) continue;
-      rmSync(join(this.#root, path), { force: true, recursive: true });
+      rmSync(join(this.root, path), { force: true, recursive: true });
       this.#removeEmpty(dirname(path));
     }
     this.#pending = [];
@@ -86,29 +83,29 @@ class Remover {
   #isInside(folder: string): boolean {
     if (this.#folders.has(folder)) return true;
     if (!this.#isInside(dirname(folder))) return false;
-    const stats = lstatSync(join(this.#root, folder), { throwIfNoEntry: false });
+    const stats = lstatSync(join(this.root, folder), { throwIfNoEntry: false });
     if (stats?.isDirectory() === true) {
       this.#folders.add(folder);
       return true;
     }
-    if (stats !== undefined) rmSync(join(this.#root, folder));
+    if (stats !== undefined) rmSync(join(this.root, folder));
     return false;
   }
 
   /** Removes all files at or below `path` that are not in `expected`. */
   removeUnexpected(path: string, expected: ReadonlySet<string>): void {
-    if (!lstatSync(join(this.#root, path)).isDirectory()) {
+    if (!lstatSync(join(this.root, path)).isDirectory()) {
       if (!expected.has(path)) this.remove([path]);
       return;
     }
-    for (const entry of readdirSync(join(this.#root, path))) this.removeUnexpected(`${path}/${entry}`, expected);
+    for (const entry of readdirSync(join(this.root, path))) this.removeUnexpected(`${path}/${entry}`, expected);
     this.#removeEmpty(path);
   }
 
   #removeEmpty(folder: string): void {
     if (LIST_FOLDERS.includes(folder)) return;
     try {
-      rmdirSync(join(this.#root, folder));
+      rmdirSync(join(this.root, folder));
     } catch (error) {
       if (['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return;
       throw error;

@@ -34,16 +34,14 @@ export class AbsentError extends InputError {}
 export class OpenedMirror {
   readonly #files: MirrorFiles;
   readonly #reader: MirrorReader<ReadFile>;
-  readonly #agent: Agent | undefined;
 
   /** `url` is undefined for a folder. */
   private constructor(
     readonly url: string | undefined,
     fetch: typeof globalThis.fetch,
-    agent?: Agent,
+    private readonly agent?: Agent | undefined,
   ) {
     this.#files = filesAt(new URL(`${url ?? 'http://folder.invalid'}/`.replace(/\/+$/, '/')), fetch);
-    this.#agent = agent;
     this.#reader = new MirrorReader({ ...this.#files, open: (path) => this.#open(path) }, answerFromLists, Number.POSITIVE_INFINITY);
   }
 
@@ -70,7 +68,7 @@ export class OpenedMirror {
   }
 
   async close(): Promise<void> {
-    await this.#agent?.destroy();
+    await this.agent?.destroy();
   }
 
   /**

@@ -29,8 +29,6 @@ export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VAR
 export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
 export class InputReader {
-  readonly #unchanged: readonly UnchangedFile[];
-  readonly reading: Reading;
   readonly #forms: Map<number, string>;
   /** Files that this build has read, by file number. */
   readonly read = new Map<number, InputFile>();
@@ -46,14 +44,12 @@ export class InputReader {
   joined: JoinedRunes | undefined;
 
   private constructor(
-    unchanged: readonly UnchangedFile[],
-    reading: Reading,
+    private readonly unchanged: readonly UnchangedFile[],
+    readonly reading: Reading,
     /** Blocks of the files that this build has read. */
     readonly holds: Table<typeof HELD>,
     readonly leftOut: Table<typeof LEFT_OUT>,
   ) {
-    this.#unchanged = unchanged;
-    this.reading = reading;
     this.#forms = new Map(unchanged.map(({ id, form }) => [id, form]));
     this.names = new Map(unchanged.map(({ id, file }) => [id, file.name]));
   }
@@ -82,7 +78,7 @@ export class InputReader {
 
   /** All files of starts, even if they are unchanged. */
   #startFiles(): StartFile[] {
-    const all = [...this.#unchanged, ...[...this.read].map(([id, file]) => ({ id, file }))];
+    const all = [...this.unchanged, ...[...this.read].map(([id, file]) => ({ id, file }))];
     return all.flatMap(({ id, file }) => {
       const form = this.formOf(id);
       return form === 'start-outputs' || form === 'start-runes' ? [{ file, form }] : [];
@@ -121,14 +117,14 @@ export class InputReader {
 
   /** Reads the unchanged files that have an affected block. */
   async readRelated(affected: TableWith<'block_height'>): Promise<void> {
-    if (this.#unchanged.length === 0) return;
+    if (this.unchanged.length === 0) return;
     const { known, store, progress } = this.reading;
     const rows = await store.rows(
       `SELECT DISTINCT source FROM ${known.held} WHERE block_height IN (SELECT block_height FROM ${affected}) ORDER BY source`,
       { source: int },
     );
     const holders = new Set(rows.map((row) => row.source));
-    const related = this.#unchanged.filter(({ id }) => holders.has(id) && !this.read.has(id));
+    const related = this.unchanged.filter(({ id }) => holders.has(id) && !this.read.has(id));
     const sources = await this.#readAll(related);
     if (this.runes === undefined && sources.some(({ form }) => isLedger(form))) await this.#updateRunes();
     progress.finish();
@@ -175,7 +171,7 @@ export class InputReader {
 
   /** True when a runes file of the last build was removed or changed. */
   async #lostRunes(): Promise<boolean> {
-    const kept = this.#unchanged.filter(({ form }) => form === 'runes').length;
+    const kept = this.unchanged.filter(({ form }) => form === 'runes').length;
     const { known, store } = this.reading;
     const { before } = await store.row(`SELECT count(*) AS before FROM ${known.files} WHERE form = 'runes'`, { before: int });
     return before > kept;
@@ -187,7 +183,7 @@ export class InputReader {
    */
   async #updateRunes(): Promise<void> {
     const { known, store } = this.reading;
-    const unread = this.#unchanged.filter(({ id }) => !this.read.has(id));
+    const unread = this.unchanged.filter(({ id }) => !this.read.has(id));
     const files = unread.filter(({ form }) => form === 'runes');
     const ledgers = unread.filter(({ form }) => isLedger(form));
     const tables = () => this.sources.filter((s) => s.form === 'runes');

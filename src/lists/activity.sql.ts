@@ -96,18 +96,20 @@ class OldLists {
   readonly #pointers: Cursor<Pointer>;
   /** The highest block of the level. */
   readonly last: number;
-  /**
-   * Size in bytes of the pages that are in the new level and below the old level. Positions count bytes from the first
-   * page of a level, so this size is added to the positions of old pointers.
-   */
-  readonly #shift: number;
   #position = 0;
 
-  constructor(old: StoredArchive, { heads, pointers }: ActivityLevel, shift: number) {
+  constructor(
+    old: StoredArchive,
+    { heads, pointers }: ActivityLevel,
+    /**
+     * Size in bytes of the pages that are in the new level and below the old level. Positions count bytes from the first
+     * page of a level, so this size is added to the positions of old pointers.
+     */
+    private readonly shift: number,
+  ) {
     this.#entries = new Cursor(entriesOf(old, heads));
     this.#pointers = new Cursor(pointersOf(old, pointers));
     this.last = heads.last;
-    this.#shift = shift;
     this.#entries.next();
   }
 
@@ -126,7 +128,7 @@ class OldLists {
         this.#pointers.next();
         const pointer = this.#pointers.current;
         if (pointer === undefined) throw new ChangedArchiveError('a list of the archive was changed since the last build');
-        to.add(pointer.position + this.#shift, pointer.length, pointer.record);
+        to.add(pointer.position + this.shift, pointer.length, pointer.record);
       }
       this.#position += count;
     }

@@ -125,18 +125,16 @@ const extreme = (which: 'newest' | 'oldest', rows: string): string => {
  * level. After an added level, all higher levels must be added, too.
  */
 class BalanceRows {
-  readonly #form: RowForm;
-  readonly #store: Store;
   /** Kept levels by index, the lowest level first; undefined for added levels. */
   readonly #levels: (KnownLevel | undefined)[] = [];
 
-  constructor(form: RowForm, store: Store) {
-    this.#form = form;
-    this.#store = store;
-  }
+  constructor(
+    private readonly form: RowForm,
+    private readonly store: Store,
+  ) {}
 
   begin(): Promise<void> {
-    return this.#store.run(`
+    return this.store.run(`
       CREATE OR REPLACE TEMP TABLE balance_runes (ordinal BIGINT, balance VARCHAR, head VARCHAR);
       CREATE OR REPLACE TEMP TABLE level_pairs ${PAIRS};
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
@@ -155,7 +153,7 @@ class BalanceRows {
       'whole_lists',
       'level_addresses',
     ];
-    return this.#store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
+    return this.store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
   }
 
   keep(level: KnownLevel): void {
@@ -171,19 +169,19 @@ class BalanceRows {
    * Builds write these levels again every few blocks, so they may have marks instead of long lists of holders.
    */
   async add(range: LevelRange, reused: readonly DocumentLevel[], isRanked: boolean): Promise<void> {
-    const { listPage: page } = this.#form.limits;
+    const { listPage: page } = this.form.limits;
     this.#levels.push(undefined);
     const level = this.#level;
     await this.#addPairs(range, reused);
-    await this.#store.run(`
+    await this.store.run(`
       INSERT INTO level_runes SELECT level, ordinal, count(*), sum(${isAbove('units')}::INT - ${isAbove('before')}::INT),
         sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM level_pairs WHERE level = ${level} AND units <> before GROUP BY level, ordinal;
       CREATE OR REPLACE TEMP TABLE long_addresses AS
         SELECT address FROM level_pairs WHERE level = ${level} GROUP BY address HAVING count(*) > ${page}`);
     if (!isRanked) await this.#markRunes();
-    await this.#store.run(`CREATE OR REPLACE TEMP TABLE long_runes AS
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE long_runes AS
       SELECT ordinal FROM level_runes WHERE level = ${level} AND entries > ${page} AND NOT is_marked`);
-    const { long } = await this.#store.row('SELECT (SELECT count(*) FROM long_addresses) + (SELECT count(*) FROM long_runes) AS long', {
+    const { long } = await this.store.row('SELECT (SELECT count(*) FROM long_addresses) + (SELECT count(*) FROM long_runes) AS long', {
       long: int,
     });
     if (long > 0) countCrossing('listPage');
@@ -191,8 +189,8 @@ class BalanceRows {
 
   async #addPairs({ first, last }: LevelRange, reused: readonly DocumentLevel[]): Promise<void> {
     const level = this.#level;
-    await this.#store.run(`
-      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last, this.#form)}) JOIN ${this.#form.etchings} USING (id);
+    await this.store.run(`
+      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last, this.form)}) JOIN ${this.form.etchings} USING (id);
       CREATE OR REPLACE TEMP TABLE pair_parts ${PAIRS};
       CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
     await this.#load('pair_parts', 'address', this.#reusedPairs(reused));
@@ -204,20 +202,20 @@ class BalanceRows {
     const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
     // Reused levels have higher indexes than the levels below, and listed changes get the highest index. So `extreme`
     // finds the newest balance of a pair.
-    await this.#store.run(`INSERT INTO ${reused.length === 0 ? 'level_pairs' : 'pair_parts'}
+    await this.store.run(`INSERT INTO ${reused.length === 0 ? 'level_pairs' : 'pair_parts'}
       SELECT ${level + reused.length}, address, ordinal, ${digitsOf('upper', 'lower')}, before FROM (
         SELECT address, ordinal, coalesce(b.units, '0') AS before,
           ${joinedParts('(c.upper + coalesce(b.upper, 0))', '(c.lower + coalesce(b.lower, 0))')}
         FROM listed_changes AS c LEFT JOIN (
           SELECT address, ordinal, units, ${partsOf('units')} FROM (${extreme('newest', known)})) AS b USING (address, ordinal))`);
     if (reused.length === 0) return;
-    await this.#store.run(`INSERT INTO level_pairs SELECT ${level}, address, ordinal, newest.units, oldest.before
+    await this.store.run(`INSERT INTO level_pairs SELECT ${level}, address, ordinal, newest.units, oldest.before
       FROM (${extreme('newest', 'FROM pair_parts')}) AS newest JOIN (${extreme('oldest', 'FROM pair_parts')}) AS oldest USING (address, ordinal)`);
   }
 
   /** Yields the entries of addresses in reused levels. */
   async *#reusedPairs(reused: readonly DocumentLevel[]): AsyncGenerator<Loaded> {
-    const { old } = this.#form;
+    const { old } = this.form;
     if (old === undefined) return;
     for (const [i, known] of reused.entries())
       for (const document of documentsOf(old, known)) {
@@ -271,7 +269,7 @@ class BalanceRows {
 
   /** Finds documents in the kept levels, the lowest level first. */
   #findBelow(kind: keyof KnownLevel, ranges: () => AsyncIterable<KeyRange>): { level: number; found: AsyncIterable<StoredDocument> }[] {
-    const { old } = this.#form;
+    const { old } = this.form;
     return this.#levels.flatMap((known, level) => {
       const documents = known?.[kind];
       return old === undefined || documents === undefined ? [] : [{ level, found: findRanges(old, documents, ranges()) }];
@@ -279,7 +277,7 @@ class BalanceRows {
   }
 
   async *#rowsOf(sql: string): AsyncGenerator<readonly unknown[]> {
-    for await (const chunk of this.#store.stream(sql)) yield* chunk.getRows();
+    for await (const chunk of this.store.stream(sql)) yield* chunk.getRows();
   }
 
   /**
@@ -290,7 +288,7 @@ class BalanceRows {
     subject: 'address' | 'ordinal',
     rows: AsyncIterable<Loaded>,
   ): Promise<void> {
-    const lines = await writeLines(join(this.#form.scratch, 'entries.ndjson'), async (to) => {
+    const lines = await writeLines(join(this.form.scratch, 'entries.ndjson'), async (to) => {
       for await (const { level, subject: name, entries } of rows)
         if (entries.length > 0) to.add(`{"level":${level},"subject":${JSON.stringify(name)},"entries":[${entries.join()}]}`);
     });
@@ -299,7 +297,7 @@ class BalanceRows {
         ? `subject, entry[1]::BIGINT, entry[7], coalesce(entry[8], '0')`
         : `entry[1], subject::BIGINT, entry[2], coalesce(entry[3], '0')`;
     if (lines.count > 0) {
-      await this.#store.run(`INSERT INTO ${table} SELECT level, ${columns} FROM (
+      await this.store.run(`INSERT INTO ${table} SELECT level, ${columns} FROM (
         SELECT level, subject, unnest(entries) AS entry FROM ${readLines(lines, `level: 'INTEGER', subject: 'VARCHAR', entries: 'VARCHAR[][]'`)})`);
     }
     rmSync(lines.file);
@@ -311,9 +309,9 @@ class BalanceRows {
    * marks the rune, too.
    */
   async #markRunes(): Promise<void> {
-    const { listPage: page } = this.#form.limits;
+    const { listPage: page } = this.form.limits;
     const level = this.#level;
-    const rows = await this.#store.rows(
+    const rows = await this.store.rows(
       `SELECT a.ordinal, coalesce(sum(b.change), 0)::BIGINT AS total, count(*) FILTER (b.is_marked) AS marks
        FROM level_runes AS a LEFT JOIN level_runes AS b ON b.ordinal = a.ordinal AND b.level < a.level
        WHERE a.level = ${level} AND a.entries > ${page} GROUP BY a.ordinal ORDER BY a.ordinal`,
@@ -334,12 +332,12 @@ class BalanceRows {
     }
     const marked = [...below.values()].filter(({ total, isMarked }) => isMarked || total > page).map(({ ordinal }) => ordinal);
     if (marked.length > 0)
-      await this.#store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
+      await this.store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
   }
 
   /** Fills the table of the level's addresses and their keys, sorted by `column`. The rowid gives the position. */
   #sortAddresses(column: 'key' | 'address'): Promise<void> {
-    return this.#store.run(`CREATE OR REPLACE TEMP TABLE level_addresses AS SELECT address, url_encode(address) AS key
+    return this.store.run(`CREATE OR REPLACE TEMP TABLE level_addresses AS SELECT address, url_encode(address) AS key
       FROM (SELECT DISTINCT address FROM level_pairs WHERE level = ${this.#level}) ORDER BY ${column}`);
   }
 
@@ -347,8 +345,8 @@ class BalanceRows {
    * Adds the JSON of runes that the level's documents need. Adds no other runes, because a new block needs only few.
    */
   #addRunes(): Promise<void> {
-    const { etchings, runes } = this.#form;
-    return this.#store.run(`INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
+    const { etchings, runes } = this.form;
+    return this.store.run(`INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
       FROM ${etchings} JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) USING (id)
       WHERE ordinal IN (SELECT ordinal FROM level_pairs UNION SELECT ordinal FROM list_parts) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
   }
@@ -359,11 +357,11 @@ class BalanceRows {
       subject === 'address'
         ? ['long_addresses', 'JOIN level_addresses AS a USING (address)', 'a.rowid', 'a.key', 'ordinal', 'balance']
         : ['long_runes', '', 'ordinal', padded('ordinal'), 'address', `'[' || to_json(address)`];
-    await this.#store.run(`CREATE OR REPLACE TEMP TABLE list_parts ${PAIRS}`);
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE list_parts ${PAIRS}`);
     await this.#load('list_parts', subject, below);
     await this.#addRunes();
     // Rows are inserted in the order of the list, so the rowid of a row gives its position.
-    await this.#store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
       SELECT ${rank} AS rank, ${key} AS key, ${entry} || ',"' || units || '"]' AS value
       FROM (${extreme('newest', `FROM level_pairs SEMI JOIN ${long} USING (${subject}) UNION ALL FROM list_parts`)})
       JOIN balance_runes USING (ordinal) ${addresses} WHERE ${isAbove('units')} ORDER BY rank, strlen(units) DESC, units DESC, ${other};
@@ -374,7 +372,7 @@ class BalanceRows {
    * SQL that selects complete lists: the first entry of each page for a list's own document, all entries for its pages.
    */
   get #lists(): string {
-    const { listPage: page } = this.#form.limits;
+    const { listPage: page } = this.form.limits;
     const placed = 'SELECT rank, key, w.rowid - start AS place, value FROM whole_lists AS w JOIN list_starts USING (rank)';
     const start = documentStart(`key || ' ' || ${padded(`place // ${page}`)}`);
     return `SELECT rank, 0, place, ${valueText('value')} FROM (${placed}) WHERE place % ${page} = 0
@@ -408,11 +406,11 @@ class BalanceRows {
     await this.#makeLists('ordinal', this.#holdersBelow());
     return inOrder(`
         SELECT ordinal AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart(padded('ordinal'))} || ${valueText('head')} || ',' || change
-          || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.#form.limits.listPage} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS text
+          || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.form.limits.listPage} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS text
         FROM level_runes JOIN balance_runes USING (ordinal) LEFT JOIN list_starts ON rank = ordinal WHERE level = ${level}
         UNION ALL SELECT ordinal, 0, a.rowid, ${valueText(`'[' || to_json(address)`)} || ${UNITS}
         FROM level_pairs JOIN level_runes USING (level, ordinal) JOIN level_addresses AS a USING (address)
-        WHERE level = ${level} AND units <> before AND entries <= ${this.#form.limits.listPage}
+        WHERE level = ${level} AND units <> before AND entries <= ${this.form.limits.listPage}
         UNION ALL ${this.#lists}`);
   }
 
@@ -421,7 +419,7 @@ class BalanceRows {
    * without a change.
    */
   async belowZero(): Promise<(readonly [ordinal: number, change: number])[]> {
-    const rows = await this.#store.rows(
+    const rows = await this.store.rows(
       `SELECT ordinal, below_zero FROM level_runes WHERE level = ${this.#level} AND below_zero <> 0 ORDER BY ordinal`,
       { ordinal: int, below_zero: int },
     );

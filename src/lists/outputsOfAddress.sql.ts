@@ -68,13 +68,10 @@ export interface LevelRows {
 }
 
 export class AddressOutputs {
-  readonly #form: AddressForm;
-  readonly #store: Store;
-
-  private constructor(form: AddressForm, store: Store) {
-    this.#form = form;
-    this.#store = store;
-  }
+  private constructor(
+    private readonly form: AddressForm,
+    private readonly store: Store,
+  ) {}
 
   static async begin(form: AddressForm, store: Store): Promise<AddressOutputs> {
     await store.run('CREATE OR REPLACE TEMP TABLE list_pages (first BIGINT, key VARCHAR, page BIGINT, start VARCHAR)');
@@ -83,7 +80,7 @@ export class AddressOutputs {
 
   /** Adds the pages of a kept level. `starts` is undefined if no list of the level has pages. */
   async reuse(starts: DocumentLevel | undefined): Promise<void> {
-    const { old, limits } = this.#form;
+    const { old, limits } = this.form;
     if (old === undefined || starts === undefined) return;
     await this.#listPages(starts, async (add) => {
       for (const { key, values } of documentsOf(old, starts)) {
@@ -95,12 +92,12 @@ export class AddressOutputs {
 
   /** Calls `find`, which passes the pages of a level to `add`, and inserts them into the table `list_pages`. */
   async #listPages({ first }: LevelRange, find: (add: AddPage) => Promise<void>): Promise<void> {
-    const lines = await writeLines(join(this.#form.scratch, 'list-pages.ndjson'), (to) =>
+    const lines = await writeLines(join(this.form.scratch, 'list-pages.ndjson'), (to) =>
       find((key, page, start) => to.add(JSON.stringify({ key, page, start }))),
     );
     if (lines.count === 0) return;
     countCrossing('listPage');
-    await this.#store.run(`INSERT INTO list_pages SELECT ${first}, key, page, start
+    await this.store.run(`INSERT INTO list_pages SELECT ${first}, key, page, start
       FROM ${readLines(lines, `key: 'VARCHAR', page: 'BIGINT', start: 'VARCHAR'`)}`);
   }
 
@@ -113,15 +110,15 @@ export class AddressOutputs {
     reused: readonly DocumentLevel[],
     { made, removed, cancelled = NONE }: LevelRows,
   ): Promise<Record<'addresses' | 'starts', DocumentLevel | undefined>> {
-    const { writer, old, limits } = this.#form;
-    await this.#store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS ${removed};
+    const { writer, old, limits } = this.form;
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS ${removed};
       CREATE OR REPLACE TEMP TABLE level_cancelled AS ${cancelled};
       CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
     await this.#placeRemoved(range);
-    await this.#store.run(`CREATE OR REPLACE TEMP TABLE level_counts AS
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_counts AS
       SELECT key, count(*) AS count FROM (SELECT DISTINCT key, sort FROM level_made) GROUP BY key`);
     const addresses = writer('addresses', range);
-    const rows = new ListRows(limits, this.#store);
+    const rows = new ListRows(limits, this.store);
     const lists = old === undefined ? [] : reused.map((level) => new OldLists(documentsOf(old, level), limits.listPage)).reverse();
     try {
       await rows.next();
@@ -141,12 +138,12 @@ export class AddressOutputs {
     const unsorted = { rows: starts, key: 'key', within: 'page' };
     return {
       addresses: addresses.finish(range),
-      starts: await writeDocuments(writer('starts', range), range, documentsIn(unsorted, limits, this.#store)),
+      starts: await writeDocuments(writer('starts', range), range, documentsIn(unsorted, limits, this.store)),
     };
   }
 
   async #writeList(key: string, rows: ListRows, lists: readonly OldLists[], to: LevelWriter, addPage: AddPage): Promise<void> {
-    const { listPage: page } = this.#form.limits;
+    const { listPage: page } = this.form.limits;
     let made = 0;
     for (const list of lists) made += list.made;
     for await (const { first } of rows.of(key, COUNT)) made += first;
@@ -199,17 +196,17 @@ export class AddressOutputs {
    * Outputs that were never made, which only wrong data has, get no level and page.
    */
   async #placeRemoved(range: LevelRange): Promise<void> {
-    const store = this.#store;
-    const lower = this.#form.ranges.filter(({ last }) => last < range.first);
+    const store = this.store;
+    const lower = this.form.ranges.filter(({ last }) => last < range.first);
     await store.run(`CREATE OR REPLACE TEMP TABLE placed_keys AS
         SELECT DISTINCT key FROM level_removed SEMI JOIN list_pages USING (key)
-        UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${this.#form.limits.listPage};
+        UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${this.form.limits.listPage};
       UPDATE level_removed SET first = NULL, page = NULL WHERE key NOT IN (FROM placed_keys)`);
     const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key) WHERE first IS NULL';
     const { count } = await store.row(`SELECT count(*) AS count FROM (${sought})`, { count: int });
     if (count === 0 || lower.length === 0) return;
     await store.run(`CREATE OR REPLACE TEMP TABLE removed_heights AS
-      SELECT DISTINCT "output", block_height AS height FROM (${this.#form.heights}) SEMI JOIN (${sought}) USING ("output")`);
+      SELECT DISTINCT "output", block_height AS height FROM (${this.form.heights}) SEMI JOIN (${sought}) USING ("output")`);
     await this.#findHeights(
       `SELECT DISTINCT "output" FROM (${sought}) ANTI JOIN removed_heights USING ("output") ORDER BY "output"`,
       range,
@@ -228,10 +225,10 @@ export class AddressOutputs {
 
   /** Adds outputs of lower levels of the last build to `removed_heights`. `sql` selects the outputs, ascending. */
   async #findHeights(sql: string, range: LevelRange): Promise<void> {
-    const { old, known, scratch } = this.#form;
+    const { old, known, scratch } = this.form;
     if (old === undefined) return;
     const lines = await writeLines(join(scratch, 'removed-heights.ndjson'), async (to) => {
-      for await (const chunk of this.#store.stream(sql)) {
+      for await (const chunk of this.store.stream(sql)) {
         const outputs = chunk.getRows().map(([output]) => onlyKey(String(output)));
         for (const level of known) {
           if (level.last >= range.first) continue;
@@ -243,7 +240,7 @@ export class AddressOutputs {
       }
     });
     if (lines.count > 0)
-      await this.#store.run(`INSERT INTO removed_heights FROM ${readLines(lines, `"output": 'VARCHAR', height: 'BIGINT'`)}`);
+      await this.store.run(`INSERT INTO removed_heights FROM ${readLines(lines, `"output": 'VARCHAR', height: 'BIGINT'`)}`);
   }
 }
 
@@ -358,14 +355,15 @@ async function* madeOutputs(key: string, rows: ListRows, lists: readonly OldList
 /** Reads the lists of a level of the last build one after another. */
 class OldLists {
   readonly #documents: Cursor<StoredDocument>;
-  readonly #page: number;
   #document: AddressDocument | undefined;
   /** Key of the current list; undefined after the last. */
   key: string | undefined;
 
-  constructor(documents: Iterator<StoredDocument>, page: number) {
+  constructor(
+    documents: Iterator<StoredDocument>,
+    private readonly page: number,
+  ) {
     this.#documents = new Cursor(documents);
-    this.#page = page;
     this.#documents.next();
     this.#open();
   }
@@ -379,7 +377,7 @@ class OldLists {
   #open(): void {
     const { current } = this.#documents;
     this.key = current?.key;
-    this.#document = current && parsedAddress(current, this.#page);
+    this.#document = current && parsedAddress(current, this.page);
     this.#documents.next();
   }
 

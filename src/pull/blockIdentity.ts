@@ -34,15 +34,12 @@ export class BadBlockError extends PassingError {}
 
 /** Checks the records of one block, added in served order, and computes the identity of the block. */
 export class CheckedBlock {
-  readonly height: number;
   readonly #digest = new RecordsDigest();
   #before: ActivityRecord['location'] | undefined;
   #hash = '';
   #records = 0;
 
-  constructor(height: number) {
-    this.height = height;
-  }
+  constructor(readonly height: number) {}
 
   /** Throws a BadBlockError if the record belongs to another block or breaks the served order. */
   add(record: ActivityRecord): void {

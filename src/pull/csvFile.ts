@@ -9,19 +9,20 @@ export type Cell = string | number | bigint | boolean | null;
 
 export class CsvFile<Column extends string> {
   readonly #path: string;
-  readonly #columns: readonly Column[];
   #pending = '';
   rows = 0;
 
   /** `folder` is the path of the folder `pulled`. */
-  constructor(folder: string, columns: readonly Column[]) {
+  constructor(
+    folder: string,
+    private readonly columns: readonly Column[],
+  ) {
     this.#path = workFile(folder, '.csv');
-    this.#columns = columns;
   }
 
   /** Adds a row. Throws system errors. */
   add(row: Readonly<Record<Column, Cell>>): void {
-    this.addLine(this.#columns.map((column) => cellText(row[column])).join(','));
+    this.addLine(this.columns.map((column) => cellText(row[column])).join(','));
   }
 
   /** Adds a row whose cells the caller has joined. Throws system errors. */

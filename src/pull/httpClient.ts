@@ -46,13 +46,11 @@ const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
 export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
 
 export class Client {
-  readonly #options: ClientOptions;
   readonly #transport: Transport;
   /** Earliest start of the next request, in milliseconds on the clock of performance.now(). */
   #next = 0;
 
-  constructor(options: ClientOptions) {
-    this.#options = options;
+  constructor(private readonly options: ClientOptions) {
     this.#transport = new Transport(options);
   }
 
@@ -108,7 +106,7 @@ export class Client {
           throw writeError(dirname(path), error);
         }
       };
-      const headers = { 'user-agent': 'node', ...this.#options.headers };
+      const headers = { 'user-agent': 'node', ...this.options.headers };
       const { status, headers: found } = await this.#transport.send({ url: new URL(url), headers, limit: 0, sink });
       if (isPassing(status)) throw new PassingError(`was answered with status ${status}`, retryAfter(found['retry-after'] ?? ''));
       if (status === 200 && size !== bytes) throw new PassingError(`has ${size} bytes instead of ${bytes}`);
@@ -123,7 +121,7 @@ export class Client {
    * retry. `what` names the request in messages.
    */
   async persist<T>(what: string, step: () => Promise<T>): Promise<T> {
-    const { retries, pauseMs, signal, onRetry } = this.#options;
+    const { retries, pauseMs, signal, onRetry } = this.options;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await step();
@@ -147,7 +145,7 @@ export class Client {
 
   /** Waits until the rate limit and Retry-After allow another request. */
   async #turn(): Promise<void> {
-    const { rate, signal } = this.#options;
+    const { rate, signal } = this.options;
     for (;;) {
       signal.throwIfAborted();
       const now = performance.now();
@@ -158,7 +156,7 @@ export class Client {
   }
 
   async #attempt<T>(url: string, parse: (body: Uint8Array) => T, most: number): Promise<Reply<T>> {
-    const headers = { accept: 'application/json', 'accept-encoding': ENCODINGS, 'user-agent': 'node', ...this.#options.headers };
+    const headers = { accept: 'application/json', 'accept-encoding': ENCODINGS, 'user-agent': 'node', ...this.options.headers };
     const answer = await this.#transport.send({ url: new URL(url), headers, limit: most }).catch((error: unknown) => {
       if (!(error instanceof TooLargeError)) throw error;
       throw new InputError(`${withoutQuery(url)} answers with more than ${sizeText(most)}`, [

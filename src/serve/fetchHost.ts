@@ -104,24 +104,21 @@ type MoreHeaders = Readonly<Record<string, string>>;
  * An opened file. The page map reads its text to check that a page is complete; the answer has the file server's ETag.
  */
 class FetchedFile implements OpenFile {
-  readonly #response: Response;
   #text: Promise<string> | undefined;
 
-  constructor(response: Response) {
-    this.#response = response;
-  }
+  constructor(private readonly response: Response) {}
 
   text(): Promise<string> {
-    this.#text ??= this.#response.text();
+    this.#text ??= this.response.text();
     return this.#text;
   }
 
   async close(): Promise<void> {
-    if (this.#text === undefined) await this.#response.body?.cancel();
+    if (this.#text === undefined) await this.response.body?.cancel();
   }
 
   async send(request: Request, more: MoreHeaders): Promise<Response> {
-    return sendBody(request, await this.text(), more, strongEtag(this.#response));
+    return sendBody(request, await this.text(), more, strongEtag(this.response));
   }
 }
 

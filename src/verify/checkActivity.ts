@@ -43,20 +43,18 @@ interface ExpectedLevel extends ExpectedEntries {
 }
 
 export class ActivityVerification {
-  readonly #verification: Verification;
-  readonly #archive: StoredArchive;
-  readonly #lists: ListTables;
   readonly #levels: ExpectedLevel[];
   /** Keys of runes by id. Cached, because a few runes have most of the records. */
   readonly #keys = new Map<string, ListKey>();
   /** Size of the pages of all blocks so far, in bytes. */
   #bytes = 0;
 
-  private constructor(verification: Verification, archive: StoredArchive, lists: ListTables) {
+  private constructor(
+    private readonly verification: Verification,
+    private readonly archive: StoredArchive,
+    private readonly lists: ListTables,
+  ) {
     const { site, blocks, findings } = verification;
-    this.#verification = verification;
-    this.#archive = archive;
-    this.#lists = lists;
     const lowest = site.layout === 'files' ? (blocks[0]?.height ?? 0) : undefined;
     if (lists.tip !== site.tip || lists.lowest !== lowest)
       findings.add(`${archivePath(archive.name.root)} has lists of other blocks than the manifest`);
@@ -89,7 +87,7 @@ export class ActivityVerification {
     if (level === undefined) return;
     if (level.starts.length === 0) level.begin = this.#bytes;
     level.starts.push(this.#bytes - level.begin);
-    const { pageSize } = this.#archive.root;
+    const { pageSize } = this.archive.root;
     let position = this.#bytes - level.begin;
     for (const [page, length] of pages.entries()) {
       for (const [record, { rune, address }] of records.slice(page * pageSize, (page + 1) * pageSize).entries()) {
@@ -105,7 +103,7 @@ export class ActivityVerification {
   }
 
   #runeKey(rune: Activity['rune'], { entries, names }: ExpectedLevel): ListKey {
-    if (this.#lists.etchings === undefined) addNames(rune, 0, entries, names);
+    if (this.lists.etchings === undefined) addNames(rune, 0, entries, names);
     const known = this.#keys.get(rune.id);
     if (known !== undefined) return known;
     if (this.#keys.size >= MOST_KEYS) this.#keys.clear();
@@ -116,16 +114,16 @@ export class ActivityVerification {
 
   /** Compares the lists with the blocks. Call it after `add` of every block. */
   finish(): void {
-    const { findings } = this.#verification;
-    const { activity = [], etchings, names } = this.#lists;
+    const { findings } = this.verification;
+    const { activity = [], etchings, names } = this.lists;
     const expected = this.#levels.filter(({ pointers }) => pointers.count > 0);
     const rangeOf = ({ first, last }: LevelRange, begin: number) => `${first}-${last} from byte ${begin}`;
     const ranges = activity.map(({ heads, begin }) => rangeOf(heads, begin));
     if (ranges.join() !== expected.map((level) => rangeOf(level, level.begin)).join()) {
-      findings.add(`${archivePath(this.#archive.name.root)} has other levels of lists than a build makes`);
+      findings.add(`${archivePath(this.archive.name.root)} has other levels of lists than a build makes`);
       return;
     }
-    if (etchings === undefined) checkTable('table of names', names, this.#levels, this.#archive, findings);
+    if (etchings === undefined) checkTable('table of names', names, this.#levels, this.archive, findings);
     for (const [i, level] of activity.entries()) {
       const blocks = expected[i];
       if (blocks !== undefined) orFinding(findings, () => this.#checkLevel(level, blocks));
@@ -133,14 +131,14 @@ export class ActivityVerification {
   }
 
   #checkLevel({ heads, pointers }: ActivityLevel, blocks: ExpectedLevel): void {
-    const { findings } = this.#verification;
-    checkFiles(pointers, this.#archive, findings, POINTERS_PER_BLOCK);
+    const { findings } = this.verification;
+    checkFiles(pointers, this.archive, findings, POINTERS_PER_BLOCK);
     const found = new Fingerprints();
-    const reader = pointersOf(this.#archive, pointers);
+    const reader = pointersOf(this.archive, pointers);
     let isRight = true;
     let last: TableEntry | undefined;
     let newest: Pointer | undefined;
-    const isCounted = readEntries(heads, this.#archive, findings, (head) => {
+    const isCounted = readEntries(heads, this.archive, findings, (head) => {
       const { key: upper, height: lower, first, count } = head;
       // A long list has several entries.
       const continues = last?.key === upper && last.height === lower;

@@ -40,17 +40,16 @@ interface BlockPart {
 
 /** Checks segments and the table of ids. */
 export class ArchiveVerification {
-  readonly #verification: Verification;
-  readonly #archive: StoredArchive;
   /** Maximum number of records in a page. */
   readonly #limit: number;
   readonly #ids: readonly ExpectedEntries[];
   readonly #sizes: (LevelRange & { readonly bytes: number })[] = [];
 
-  constructor(verification: Verification, archive: StoredArchive) {
+  constructor(
+    private readonly verification: Verification,
+    private readonly archive: StoredArchive,
+  ) {
     const { site } = verification;
-    this.#verification = verification;
-    this.#archive = archive;
     this.#limit = maximumLimit(site);
     // Layout `files` has no table of ids, so there are no levels of it to check.
     const ranges = site.layout === 'files' ? [] : levelRanges(site.tip, archive.root);
@@ -69,7 +68,7 @@ export class ArchiveVerification {
    * of the stored pages, in bytes.
    */
   add(batch: Batch, block: BatchBlock): number[] {
-    const { findings } = this.#verification;
+    const { findings } = this.verification;
     const limit = this.#limit;
     const total = Math.ceil(block.records / limit);
     const lengths: number[] = [];
@@ -113,22 +112,22 @@ export class ArchiveVerification {
 
   /** Checks segments, table of ids and root, which depend on all blocks. Call it after `add` of every block. */
   finish(): void {
-    const { findings, site } = this.#verification;
-    const { root, name } = this.#archive;
+    const { findings, site } = this.verification;
+    const { root, name } = this.archive;
     const cuts = cut(this.#sizes, site.tip, root).map(({ first, last }) => `${first}-${last}`);
     const ranges = new Set(root.segments.map(({ first, last }) => `${first}-${last}`));
     if (cuts.join() !== [...ranges].join()) findings.add(`${archivePath(name.root)} cuts the blocks into wrong segments`);
     if (root.pageSize !== this.#limit) findings.add(`${archivePath(name.root)} has a wrong page size`);
-    const text = inflate(this.#archive.read(name.root));
+    const text = inflate(this.archive.read(name.root));
     if (text !== renderRoot(root)) findings.add(`${archivePath(name.root)} is not a root that a build makes`);
-    checkTable('table of ids', root.ids, this.#ids, this.#archive, findings);
+    checkTable('table of ids', root.ids, this.#ids, this.archive, findings);
   }
 
   /** Yields the parts of a block. Throws an error when a segment is damaged. */
   *#partsOf(height: number): Generator<BlockPart> {
-    for (const segment of this.#archive.root.segments) {
+    for (const segment of this.archive.root.segments) {
       if (height < segment.first || height > segment.last) continue;
-      const { pages, blocks } = this.#archive.segment(segment);
+      const { pages, blocks } = this.archive.segment(segment);
       const placed = blocks.get(height);
       if (placed === undefined) throw new ArchiveError(`the directory does not have block ${height}`);
       yield { path: archivePath(segment.file), segment, placed, texts: textsOf(pages, placed) };

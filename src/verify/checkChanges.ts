@@ -19,7 +19,6 @@ import type { Activity } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
 export class ChangesVerification {
-  readonly #verification: Verification;
   readonly #schemas: ReturnType<typeof changesSchemas>;
   /** The bounds that the list of files names. Its SHA-256 in the manifest covers them. */
   readonly #bounds: ChangesBounds;
@@ -33,8 +32,7 @@ export class ChangesVerification {
   #hasSpent = true;
   #isCut = false;
 
-  constructor(verification: Verification) {
-    this.#verification = verification;
+  constructor(private readonly verification: Verification) {
     this.#schemas = changesSchemas(verification.site.dialect);
     this.#lines = new LineFile(join(verification.scratch, 'changes.ndjson'));
     const { blocks, site } = verification;
@@ -56,9 +54,9 @@ export class ChangesVerification {
   /** Reads a file. Adds a finding and returns undefined if it is damaged. */
   #read<Content>(path: string, schema: z.ZodType<Content>): Content | undefined {
     try {
-      return schema.parse(JSON.parse(readRegularFile(join(this.#verification.root, path)).toString('utf8')));
+      return schema.parse(JSON.parse(readRegularFile(join(this.verification.root, path)).toString('utf8')));
     } catch (error) {
-      this.#verification.findings.add(`${path} cannot be read: ${misfitOf(error)}`);
+      this.verification.findings.add(`${path} cannot be read: ${misfitOf(error)}`);
       return undefined;
     }
   }
@@ -77,7 +75,7 @@ export class ChangesVerification {
 
   /** Compares the next file. */
   #compare(records: readonly Activity[]): void {
-    const { own, site } = this.#verification;
+    const { own, site } = this.verification;
     const most = this.#bounds.most_entries;
     const at = this.#listed.length;
     const point = this.#points[at];
@@ -86,7 +84,7 @@ export class ChangesVerification {
     const file = this.#read(path, this.#schemas.Changes);
     const hasSpent = file?.spent !== undefined;
     if (at > 0 && hasSpent !== this.#hasSpent)
-      this.#verification.findings.add(`${path} differs from other files in whether it has spent outputs`);
+      this.verification.findings.add(`${path} differs from other files in whether it has spent outputs`);
     this.#hasSpent = hasSpent;
     const spent = file?.spent ?? [];
     let isCut = false;
@@ -124,7 +122,7 @@ export class ChangesVerification {
 
   /** Compares the list of files. Call it after `add` of every block. */
   finish(): void {
-    const { own, manifest, findings, site } = this.#verification;
+    const { own, manifest, findings, site } = this.verification;
     this.#addEmpty(Number.POSITIVE_INFINITY);
     this.#lines.close();
     const index = changesIndex(this.#listed, this.#bounds, site.dialect);
@@ -137,11 +135,11 @@ export class ChangesVerification {
    * store.
    */
   async checkSpent(received: Received): Promise<void> {
-    const { findings } = this.#verification;
+    const { findings } = this.verification;
     if (!this.#hasSpent && this.#listed.length > 0) findings.add('the files of changes lack spent outputs, which the data has');
     if (this.#lines.count === 0) return;
     const lines = readLines(this.#lines, `kind: 'VARCHAR', "output": 'VARCHAR'`);
-    await verifySpent(lines, this.#isCut, received, this.#verification);
+    await verifySpent(lines, this.#isCut, received, this.verification);
   }
 }
 

@@ -39,20 +39,17 @@ interface CheckedLevel extends LevelRange {
 type StoredName = LevelRange & { readonly key: string; readonly text: string | undefined };
 
 export class EtchingsVerification {
-  readonly #verification: Verification;
-  readonly #archive: StoredArchive;
-  readonly #lists: ListTables;
-  readonly #facts: Facts;
   readonly #recount = new SupplyRecount();
   /** Levels that are not checked yet, because some of their blocks were not counted. The lowest comes first. */
   readonly #left: LevelRange[];
   readonly #levels: CheckedLevel[] = [];
 
-  private constructor(verification: Verification, archive: StoredArchive, lists: ListTables, facts: Facts) {
-    this.#verification = verification;
-    this.#archive = archive;
-    this.#lists = lists;
-    this.#facts = facts;
+  private constructor(
+    private readonly verification: Verification,
+    private readonly archive: StoredArchive,
+    private readonly lists: ListTables,
+    private readonly facts: Facts,
+  ) {
     this.#left = levelRanges(verification.site.tip, lists, undefined, lists.start?.height);
   }
 
@@ -71,10 +68,10 @@ export class EtchingsVerification {
    * etchings of a mirror may not fit into memory.
    */
   async *all(): AsyncGenerator<ReadEtching> {
-    const levels = (this.#lists.etchings?.levels ?? []).map((level) => documentsOf(this.#archive, level));
+    const levels = (this.lists.etchings?.levels ?? []).map((level) => documentsOf(this.archive, level));
     for await (const { values } of mergeDocuments(levels, (same) => same.at(-1) ?? [])) {
       const [json = ''] = values;
-      yield parseEtching(json, this.#verification.site.dialect);
+      yield parseEtching(json, this.verification.site.dialect);
     }
   }
 
@@ -102,8 +99,8 @@ export class EtchingsVerification {
 
   /** Yields the stored names of all runes, with the blocks of their level. */
   *#storedNames(): Generator<StoredName, undefined> {
-    for (const level of this.#lists.etchings?.runes ?? [])
-      for (const { key, values } of documentsOf(this.#archive, level))
+    for (const level of this.lists.etchings?.runes ?? [])
+      for (const { key, values } of documentsOf(this.archive, level))
         yield { ...level, key, text: values.length === 1 ? values[0] : undefined };
     return undefined;
   }
@@ -116,14 +113,14 @@ export class EtchingsVerification {
 
   /** Checks the remaining levels, the order of etchings, and their names. Call it after `add` of every block. */
   async finish(): Promise<void> {
-    const { findings } = this.#verification;
+    const { findings } = this.verification;
     this.#checkBelow(Number.POSITIVE_INFINITY);
     if (findings.count > 0) return;
     const levels = this.#levels.map((level) => ({ ...level, entries: new Fingerprints(), found: 0, isRight: true }));
     const stored = this.#storedNames();
     const nextName = (): IteratorResult<StoredName, undefined> | undefined => orFinding(findings, () => stored.next());
     let areNamesRight = true;
-    const list = new EtchingList(this.#verification, this.#lists.start?.height);
+    const list = new EtchingList(this.verification, this.lists.start?.height);
     for await (const etching of this.all()) {
       const { block_height: height } = etching;
       const key = runeKey(list.count);
@@ -138,9 +135,9 @@ export class EtchingsVerification {
       areNamesRight &&= isAt && named?.text === runeNameText(etching);
       list.add(etching);
     }
-    const name = archivePath(this.#archive.name.root);
-    const { etchings, names } = this.#lists;
-    if (etchings?.total !== this.#facts.total || list.count !== this.#facts.total)
+    const name = archivePath(this.archive.name.root);
+    const { etchings, names } = this.lists;
+    if (etchings?.total !== this.facts.total || list.count !== this.facts.total)
       findings.add(`${name} has another number of etchings than the manifest`);
     for (const { first, last, keys, found, isRight } of levels)
       if (!isRight || keys.length !== found) findings.add(`${name} has other etchings for the blocks ${first} to ${last}`);
@@ -148,11 +145,11 @@ export class EtchingsVerification {
       findings.add(`${name} has etchings of other blocks`);
     const ranges = (all: readonly LevelRange[]) => all.map(({ first, last }) => `${first}-${last}`).join();
     const withRunes = levels.filter(({ entries }) => entries.count > 0);
-    if (!areNamesRight || nextName()?.done !== true || ranges(this.#lists.etchings?.runes ?? []) !== ranges(withRunes))
+    if (!areNamesRight || nextName()?.done !== true || ranges(this.lists.etchings?.runes ?? []) !== ranges(withRunes))
       findings.add(`${name} has other names of runes than its etchings`);
-    checkTable('table of names', names, levels, this.#archive, findings);
+    checkTable('table of names', names, levels, this.archive, findings);
     for (const id of this.#recount.ids) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
-    const hasCounts = this.#facts.counts === true;
+    const hasCounts = this.facts.counts === true;
     if (list.isComplete() !== hasCounts)
       findings.add(
         `the etchings ${hasCounts ? 'have counts of mints and burns, which the data does not allow' : 'lack counts of mints and burns, which the data allows'}`,
@@ -169,11 +166,11 @@ export class EtchingsVerification {
   }
 
   #checkLevel({ first, last }: LevelRange): void {
-    const { findings } = this.#verification;
+    const { findings } = this.verification;
     const keys: string[] = [];
-    const level = this.#lists.etchings?.levels.find((one) => one.first === first && one.last === last);
+    const level = this.lists.etchings?.levels.find((one) => one.first === first && one.last === last);
     orFinding(findings, () => {
-      for (const { key, values } of level === undefined ? [] : documentsOf(this.#archive, level)) {
+      for (const { key, values } of level === undefined ? [] : documentsOf(this.archive, level)) {
         keys.push(key);
         try {
           if (values.length !== 1) throw new Error('has several values');
@@ -188,10 +185,10 @@ export class EtchingsVerification {
 
   /** Throws when the JSON of an etching does not match the records up to block `tip`. */
   #checkEtching(json: string, tip: number): void {
-    const { dialect } = this.#verification.site;
+    const { dialect } = this.verification.site;
     const etching = parseEtching(json, dialect);
-    if (tip === this.#lists.start?.height) this.#begin(etching, parseCounts(json));
-    const counts = this.#facts.counts === true ? this.#recount.countsOf(etching) : undefined;
+    if (tip === this.lists.start?.height) this.#begin(etching, parseCounts(json));
+    const counts = this.facts.counts === true ? this.#recount.countsOf(etching) : undefined;
     if (renderEtching({ ...etching, counts }, dialect, tip) !== json) throw new Error(`${etching.id} does not match its records`);
   }
 
@@ -207,7 +204,7 @@ export class EtchingsVerification {
   #hasChanged(etching: ReadEtching, { first, last, touched }: CheckedLevel): boolean {
     if (etching.block_height > last) return false;
     if (etching.block_height >= first) return true;
-    return this.#facts.counts === true && (touched.has(etching.id) || hasMoved(etching, first + 1, last + 1));
+    return this.facts.counts === true && (touched.has(etching.id) || hasMoved(etching, first + 1, last + 1));
   }
 }
 
@@ -227,19 +224,18 @@ function hasMoved(etching: ReadEtching, from: number, to: number): boolean {
 
 /** Checks the order of etchings, and whether the data allows their counts of mints and burns. */
 class EtchingList {
-  readonly #verification: Verification;
   readonly #heights: ReadonlySet<number>;
-  /** Height of the start; -1 without a start. */
-  readonly #start: number;
   readonly ids = new Set<string>();
   #last: ReadEtching | undefined;
   #hasFirst = false;
   #hasBlocks = true;
   #lowest: number;
 
-  constructor(verification: Verification, start = -1) {
-    this.#verification = verification;
-    this.#start = start;
+  constructor(
+    private readonly verification: Verification,
+    /** Height of the start; -1 without a start. */
+    private readonly start: number = -1,
+  ) {
     this.#heights = new Set(verification.blocks.map(({ height }) => height));
     this.#lowest = verification.site.tip;
   }
@@ -250,14 +246,14 @@ class EtchingList {
   }
 
   add(etching: ReadEtching): void {
-    const { site, findings } = this.#verification;
+    const { site, findings } = this.verification;
     const { id, number, block_height: height } = etching;
     if (this.#last !== undefined && !isBefore(this.#last, etching)) findings.add(`the etching ${id} is not in order`);
     if (height > site.tip) findings.add(`the etching ${id} is above the last block that was read`);
     this.#last = etching;
     this.ids.add(id);
     this.#hasFirst ||= number === 0;
-    this.#hasBlocks &&= height <= this.#start || this.#heights.has(height);
+    this.#hasBlocks &&= height <= this.start || this.#heights.has(height);
     this.#lowest = Math.min(this.#lowest, height);
   }
 
@@ -265,12 +261,12 @@ class EtchingList {
    * True if the output has all mints and burns of these etchings, according to the list of read blocks in the manifest.
    */
   isComplete(): boolean {
-    const { manifest, blocks, site } = this.#verification;
+    const { manifest, blocks, site } = this.verification;
     if (!this.#hasFirst || !this.#hasBlocks) return false;
     const read = joinRuns((manifest.sources ?? []).flatMap((source) => source.blocks));
     const first = read[0]?.[0];
     // The counts of the start include the records up to its block, so the output must not have records of these blocks.
-    if (this.#start >= 0 && (first !== this.#start + 1 || (blocks[0]?.height ?? first) < first)) return false;
+    if (this.start >= 0 && (first !== this.start + 1 || (blocks[0]?.height ?? first) < first)) return false;
     if (first === undefined) return true;
     const low = Math.max(first, this.#lowest);
     const known = joinRuns([...read, ...blocks.map(({ height }): [number, number] => [height, height])]);

@@ -37,16 +37,14 @@ export const isFromNode = ({ sources = [], lists }: Verification['manifest']): b
 
 /** Checks each transaction of records from a node. Other sources lack rows of scripts without an address. */
 export class TransactionsVerification {
-  readonly #verification: Verification;
   /** Units that scripts without an address hold, by rune. */
   readonly #unaddressed = new Map<string, bigint>();
-  /** Premines of runes, in smallest units. Undefined if the mirror has no etchings. */
-  readonly #premines: ReadonlyMap<string, bigint> | undefined;
 
-  private constructor(verification: Verification, premines: ReadonlyMap<string, bigint> | undefined) {
-    this.#verification = verification;
-    this.#premines = premines;
-  }
+  private constructor(
+    private readonly verification: Verification,
+    /** Premines of runes, in smallest units. Undefined if the mirror has no etchings. */
+    private readonly premines: ReadonlyMap<string, bigint> | undefined,
+  ) {}
 
   static async begin(verification: Verification, etchings: EtchingsVerification | undefined): Promise<TransactionsVerification> {
     return new TransactionsVerification(verification, await etchings?.premines());
@@ -73,7 +71,7 @@ export class TransactionsVerification {
 
   #endTransaction(moves: ReadonlyMap<string, Moves>): void {
     for (const sums of moves.values()) {
-      const premine = sums.isEtched ? this.#premines?.get(sums.rune) : 0n;
+      const premine = sums.isEtched ? this.premines?.get(sums.rune) : 0n;
       if (premine !== undefined) this.#conserve(sums, sums.minted + premine);
     }
   }
@@ -82,7 +80,7 @@ export class TransactionsVerification {
   #conserve({ rune, place, received, sent, burned, unaddressed }: Moves, made: bigint): void {
     const unreceived = made + sent - received;
     if (unreceived < 0n || unreceived > burned) {
-      this.#verification.findings.add(
+      this.verification.findings.add(
         `${place} does not conserve rune ${rune}: outputs receive ${received} units, but ${sent} are sent, ${made} are made, and ${burned} burned without an address`,
         PULL_ANEW,
       );
@@ -99,7 +97,7 @@ export class TransactionsVerification {
     for (const [rune, units] of this.#unaddressed) {
       if (units >= 0n) continue;
       const finding = `rune ${rune}: scripts without an address send ${-units} units more than they received`;
-      this.#verification.findings.add(finding, PULL_ANEW);
+      this.verification.findings.add(finding, PULL_ANEW);
     }
   }
 }

@@ -8,7 +8,6 @@ import { statsFilePath } from '../pages/filePaths.ts';
 import type { Activity } from './readBlock.ts';
 
 export class Recount {
-  readonly #sink: Pick<FileSink, 'file'>;
   readonly #all: BlockStats[] = [];
   readonly #totals = new RuneTotals();
   /** Blocks and runes of the current stats file. */
@@ -19,9 +18,7 @@ export class Recount {
   #path: string | undefined;
 
   /** `sink` receives each file with its expected content. */
-  constructor(sink: Pick<FileSink, 'file'>) {
-    this.#sink = sink;
-  }
+  constructor(private readonly sink: Pick<FileSink, 'file'>) {}
 
   /** Counts a block. Heights must ascend. An unreadable block has no `records`; its stats file is not compared. */
   add(height: number, records: readonly Activity[]): void {
@@ -55,14 +52,14 @@ export class Recount {
   finish(siteUrl: string | undefined): void {
     this.#endFile();
     const stats = statsOfAll(this.#all, mostActive(this.#totals.all));
-    for (const [path, content] of statsDocuments(stats, siteUrl)) this.#sink.file(path, content);
+    for (const [path, content] of statsDocuments(stats, siteUrl)) this.sink.file(path, content);
   }
 
   #endFile(): void {
     const runes = this.#runes.sorted;
     for (const rune of runes) this.#totals.add(rune);
     for (const block of this.#blocks) this.#all.push(block);
-    if (this.#path !== undefined && !this.#isPartial) this.#sink.file(this.#path, statsBytes({ blocks: this.#blocks, runes }));
+    if (this.#path !== undefined && !this.#isPartial) this.sink.file(this.#path, statsBytes({ blocks: this.#blocks, runes }));
     this.#blocks = [];
     this.#runes = new RuneTotals();
     this.#isPartial = false;

@@ -25,19 +25,19 @@ export const comparedLevels =
 
 /** Compares expected documents with the documents of an archive's level. Reports only the first difference. */
 class ComparedLevel implements LevelWriter {
-  readonly #level: DocumentLevel | undefined;
   readonly #documents: Iterator<StoredDocument>;
-  readonly #report: (key: string) => void;
   #isDifferent = false;
 
-  constructor(level: DocumentLevel | undefined, archive: StoredArchive, report: (key: string) => void) {
-    this.#level = level;
+  constructor(
+    private readonly level: DocumentLevel | undefined,
+    archive: StoredArchive,
+    private readonly report: (key: string) => void,
+  ) {
     this.#documents = level === undefined ? [].values() : documentsOf(archive, level);
-    this.#report = report;
   }
 
   #differ(key: string): void {
-    this.#report(key);
+    this.report(key);
     this.#isDifferent = true;
   }
 
@@ -57,8 +57,8 @@ class ComparedLevel implements LevelWriter {
   finish(): DocumentLevel | undefined {
     const { value, done } = this.#isDifferent ? { value: undefined, done: true } : this.#documents.next();
     if (done !== true && value !== undefined) this.#differ(value.key);
-    if (this.#level === undefined) return undefined;
-    const { first, last, files } = this.#level;
+    if (this.level === undefined) return undefined;
+    const { first, last, files } = this.level;
     return { first, last, files };
   }
 }

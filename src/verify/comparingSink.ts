@@ -10,8 +10,6 @@ import type { Encoding } from '../pages/mirrorOptions.ts';
 import type { Findings } from './findings.ts';
 
 export class ComparingSink implements FileSink {
-  readonly #root: string;
-  readonly #findings: Findings;
   /** Number and total size in bytes of the files that were found, without compressed files. */
   files = 0;
   bytes = 0;
@@ -21,10 +19,10 @@ export class ComparingSink implements FileSink {
   /** Paths of files that are not pages. */
   readonly paths: string[] = [];
 
-  constructor(root: string, findings: Findings) {
-    this.#root = root;
-    this.#findings = findings;
-  }
+  constructor(
+    private readonly root: string,
+    private readonly findings: Findings,
+  ) {}
 
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number {
     const length = head.length + records.length + ENVELOPE_TAIL.length;
@@ -35,7 +33,7 @@ export class ComparingSink implements FileSink {
       present.toString('latin1', 0, head.length) === head &&
       present.subarray(head.length, length - ENVELOPE_TAIL.length).equals(records) &&
       present.toString('latin1', length - ENVELOPE_TAIL.length) === ENVELOPE_TAIL;
-    if (!isSame) this.#findings.add(`${path} is not the page that a build makes of its block's records`);
+    if (!isSame) this.findings.add(`${path} is not the page that a build makes of its block's records`);
     for (const encoding of encodings) this.#compareSidecar(sidecarPath(path, encoding), encoding, present);
     return length;
   }
@@ -51,7 +49,7 @@ export class ComparingSink implements FileSink {
     } catch {
       // The file is damaged, or longer than the page.
     }
-    if (!isSame) this.#findings.add(`${path} is not the compressed content of its page`);
+    if (!isSame) this.findings.add(`${path} is not the compressed content of its page`);
   }
 
   link(path: string, target: string, _length: number, encodings: readonly Encoding[]): void {
@@ -64,7 +62,7 @@ export class ComparingSink implements FileSink {
 
   #compareLink(path: string, target: string): void {
     try {
-      const [link, file] = [lstatSync(`${this.#root}/${path}`), lstatSync(`${this.#root}/${target}`)];
+      const [link, file] = [lstatSync(`${this.root}/${path}`), lstatSync(`${this.root}/${target}`)];
       if (link.ino === file.ino && link.dev === file.dev && link.isFile()) {
         this.#count(link.size);
         return;
@@ -76,7 +74,7 @@ export class ComparingSink implements FileSink {
     // missing.
     const present = this.#read(path);
     if (present !== undefined && !present.equals(this.#readQuietly(target) ?? present)) {
-      this.#findings.add(`${path} differs from ${target}`);
+      this.findings.add(`${path} differs from ${target}`);
     }
   }
 
@@ -84,7 +82,7 @@ export class ComparingSink implements FileSink {
     this.paths.push(path);
     const present = this.#read(path);
     if (present !== undefined && !present.equals(bytes))
-      this.#findings.add(`${path} is not the file that a build makes of the manifest and the blocks`);
+      this.findings.add(`${path} is not the file that a build makes of the manifest and the blocks`);
   }
 
   #read(path: string): Buffer | undefined {
@@ -96,10 +94,10 @@ export class ComparingSink implements FileSink {
   /** Reads a file. If it is missing or not a regular file, adds a finding and returns undefined. */
   #readOrFind(path: string): Buffer | undefined {
     try {
-      return readRegularFile(`${this.#root}/${path}`);
+      return readRegularFile(`${this.root}/${path}`);
     } catch (error) {
-      if (error instanceof NotAFileError) this.#findings.add(`${path} ${error.message}`);
-      else if (isAbsence(error)) this.#findings.add(`${path} is missing`);
+      if (error instanceof NotAFileError) this.findings.add(`${path} ${error.message}`);
+      else if (isAbsence(error)) this.findings.add(`${path} is missing`);
       else throw error;
       return undefined;
     }
@@ -107,7 +105,7 @@ export class ComparingSink implements FileSink {
 
   #readQuietly(path: string): Buffer | undefined {
     try {
-      return readRegularFile(`${this.#root}/${path}`);
+      return readRegularFile(`${this.root}/${path}`);
     } catch (error) {
       if (error instanceof NotAFileError || isAbsence(error)) return undefined;
       throw error;

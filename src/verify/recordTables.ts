@@ -14,17 +14,17 @@ const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
 
 export class RecordTables {
-  readonly #verification: Verification;
   readonly records: Table<typeof CHANGING>;
-  /** Undefined for an archive without outputs. */
-  readonly received: Received | undefined;
   /** Lines that are not in the tables yet. */
   #lines: LineFile | undefined;
 
-  private constructor(verification: Verification, records: RecordTables['records'], received: Received | undefined) {
-    this.#verification = verification;
+  private constructor(
+    private readonly verification: Verification,
+    records: RecordTables['records'],
+    /** Undefined for an archive without outputs. */
+    readonly received: Received | undefined,
+  ) {
     this.records = records;
-    this.received = received;
   }
 
   static async begin(verification: Verification, hasOutputs: boolean): Promise<RecordTables> {
@@ -34,7 +34,7 @@ export class RecordTables {
   }
 
   async add(height: number, records: readonly Activity[]): Promise<void> {
-    this.#lines ??= new LineFile(join(this.#verification.scratch, 'records.ndjson'));
+    this.#lines ??= new LineFile(join(this.verification.scratch, 'records.ndjson'));
     for (const record of records) {
       const { rune, address, operation, amount } = record;
       // A record without an address changes no balance, so it is stored only if `received` needs its output.
@@ -42,7 +42,7 @@ export class RecordTables {
       if (received === undefined && (address === undefined || !CHANGES.has(operation))) continue;
       this.#lines.add(JSON.stringify({ height, rune: rune.id, address, operation, units: amount, ...received }));
     }
-    if (exceeds(this.#verification.limits, 'linesPerLoad', this.#lines.count)) await this.load();
+    if (exceeds(this.verification.limits, 'linesPerLoad', this.#lines.count)) await this.load();
   }
 
   #outputOf({ location }: Activity) {
@@ -56,7 +56,7 @@ export class RecordTables {
     if (this.#lines === undefined) return;
     this.#lines.close();
     const lines = readLines(this.#lines, `${OUTPUT_COLUMNS}, operation: 'VARCHAR'`);
-    const { store } = this.#verification;
+    const { store } = this.verification;
     await store.run(`INSERT INTO ${this.records}
       SELECT height, rune, address, operation, units FROM ${lines} WHERE address IS NOT NULL`);
     if (this.received !== undefined) await loadReceived(lines, this.received, store);

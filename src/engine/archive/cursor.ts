@@ -2,18 +2,15 @@
 export class Cursor<Item> {
   /** Current item. Undefined before the first `next`, and after the last item. */
   current: Item | undefined;
-  readonly #items: Iterator<Item>;
 
-  constructor(items: Iterator<Item>) {
-    this.#items = items;
-  }
+  constructor(private readonly items: Iterator<Item>) {}
 
   next(): void {
-    const { value, done } = this.#items.next();
+    const { value, done } = this.items.next();
     this.current = done === true ? undefined : value;
   }
 
   close(): void {
-    this.#items.return?.();
+    this.items.return?.();
   }
 }

@@ -18,9 +18,6 @@ export interface StoredDocument {
  * `objectSize` bytes in total, unless a single member is larger.
  */
 export class DocumentWriter {
-  readonly #objectSize: number;
-  readonly #limits: Pick<PublishedLimits, 'documentMember'>;
-  readonly #put: PutFile;
   readonly #files: DocumentFile[] = [];
   #members: { readonly from: string; readonly gzip: Uint8Array }[] = [];
   #bytes = 0;
@@ -31,11 +28,11 @@ export class DocumentWriter {
   /** Key of the last line. */
   #last: Uint8Array | undefined;
 
-  constructor(objectSize: number, limits: Pick<PublishedLimits, 'documentMember'>, put: PutFile) {
-    this.#objectSize = objectSize;
-    this.#limits = limits;
-    this.#put = put;
-  }
+  constructor(
+    private readonly objectSize: number,
+    private readonly limits: Pick<PublishedLimits, 'documentMember'>,
+    private readonly put: PutFile,
+  ) {}
 
   add({ key, values }: StoredDocument): void {
     this.addLine(Buffer.from(`${key}\t${values.join('\t')}\n`));
@@ -48,7 +45,7 @@ export class DocumentWriter {
       throw new Error(`the document ${textOf(key)} comes after ${textOf(this.#last)}`);
     const characters = countCharacters(line);
     const size = this.#size + characters;
-    if (this.#lines.length > 0 && (exceeds(this.#limits, 'documentMember', size) || size > this.#objectSize)) this.#endMember();
+    if (this.#lines.length > 0 && (exceeds(this.limits, 'documentMember', size) || size > this.objectSize)) this.#endMember();
     if (this.#lines.length === 0) this.#from = this.#last === undefined ? '' : separatorOf(textOf(this.#last), textOf(key));
     this.#lines.push(line);
     this.#size += characters;
@@ -57,7 +54,7 @@ export class DocumentWriter {
 
   #endMember(): void {
     const gzip = gzipMember(Buffer.concat(this.#lines));
-    if (this.#members.length > 0 && this.#bytes + gzip.length > this.#objectSize) this.#endFile();
+    if (this.#members.length > 0 && this.#bytes + gzip.length > this.objectSize) this.#endFile();
     this.#members.push({ from: this.#from, gzip });
     this.#bytes += gzip.length;
     this.#lines = [];
@@ -69,7 +66,7 @@ export class DocumentWriter {
     if (first === undefined) return;
     const directory = gzipMember(Buffer.from(renderMembers(this.#members.map(({ from, gzip }) => [from, gzip.length]))));
     const content = Buffer.concat([...this.#members.map(({ gzip }) => gzip), directory]);
-    this.#files.push({ from: first.from, file: this.#put(content), bytes: content.length, directory: directory.length });
+    this.#files.push({ from: first.from, file: this.put(content), bytes: content.length, directory: directory.length });
     this.#members = [];
     this.#bytes = 0;
   }

@@ -50,9 +50,6 @@ export interface StoredFile {
 type TableLimits = Pick<WorkLimits, 'tableBlocksAtOnce'>;
 
 export class StoredArchive {
-  readonly #out: string;
-  readonly #limits: TableLimits;
-  readonly name: RootName;
   readonly root: Root;
   #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
 
@@ -80,10 +77,11 @@ export class StoredArchive {
   }
 
   /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */
-  constructor(out: string, name: RootName, limits: TableLimits = LIMITS) {
-    this.#out = out;
-    this.#limits = limits;
-    this.name = name;
+  constructor(
+    private readonly out: string,
+    readonly name: RootName,
+    private readonly limits: TableLimits = LIMITS,
+  ) {
     const content = this.read(name.root);
     if (content.length !== name.bytes)
       throw new ChangedArchiveError(
@@ -94,7 +92,7 @@ export class StoredArchive {
 
   /** Reads the content of a file. Throws a ChangedArchiveError if its digests do not match its name. */
   read(file: string): Buffer {
-    return readStored(this.#out, file);
+    return readStored(this.out, file);
   }
 
   /** Returns the pages and the directory of a segment. Caches the last one, because callers read blocks one by one. */
@@ -137,8 +135,8 @@ export class StoredArchive {
    */
   *blocksOf(file: string, size: number): Generator<Buffer> {
     const content = this.open(file);
-    const isLong = exceeds(this.#limits, 'tableBlocksAtOnce', size / BLOCK_BYTES);
-    const most = isLong ? this.#limits.tableBlocksAtOnce * BLOCK_BYTES : size;
+    const isLong = exceeds(this.limits, 'tableBlocksAtOnce', size / BLOCK_BYTES);
+    const most = isLong ? this.limits.tableBlocksAtOnce * BLOCK_BYTES : size;
     try {
       for (let offset = 0; offset < size; offset += most) yield content.read(offset, Math.min(most, size - offset), checkBlocks);
     } finally {
@@ -147,7 +145,7 @@ export class StoredArchive {
   }
 
   #pathOf(file: string): string {
-    return join(this.#out, archivePath(file));
+    return join(this.out, archivePath(file));
   }
 
   /** Runs `read`. Throws a ChangedArchiveError if the file is missing, damaged, or not a regular file. */

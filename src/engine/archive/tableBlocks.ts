@@ -10,44 +10,43 @@ export class BlockWriter {
   readonly view: DataView;
   total = 0;
   readonly #content: Buffer;
-  readonly #entryBytes: number;
-  readonly #unused: number;
   readonly #perFile: number;
-  readonly #put: PutFile;
   readonly #files: string[] = [];
   /** Number of entries in the current file. */
   #entries = 0;
 
   /** `entryBytes` is the size of an entry. `unused` is the value of all bytes of unused entries. */
-  constructor(objectSize: number, entryBytes: number, unused: number, put: PutFile) {
+  constructor(
+    objectSize: number,
+    private readonly entryBytes: number,
+    private readonly unused: number,
+    private readonly put: PutFile,
+  ) {
     const blocks = blocksPerFile(objectSize);
     this.#content = Buffer.alloc(blocks * BLOCK_BYTES);
     this.view = new DataView(this.#content.buffer, this.#content.byteOffset, this.#content.length);
-    this.#entryBytes = entryBytes;
-    this.#unused = unused;
     this.#perFile = blocks * entriesPerBlock(entryBytes);
-    this.#put = put;
   }
 
   /** Reserves room for the next entry. Returns its offset in `view`, where the caller writes it. */
   next(): number {
     if (this.#entries === this.#perFile) this.#endFile();
-    const at = entryOffset(this.#entries, this.#entryBytes);
+    const at = entryOffset(this.#entries, this.entryBytes);
     this.#entries += 1;
     this.total += 1;
     return at;
   }
 
   #endFile(): void {
-    const perBlock = entriesPerBlock(this.#entryBytes);
-    const used = entryOffset(this.#entries - 1, this.#entryBytes) + this.#entryBytes;
+    const perBlock = entriesPerBlock(this.entryBytes);
+    const used = entryOffset(this.#entries - 1, this.entryBytes) + this.entryBytes;
     const bytes = Math.ceil(used / BLOCK_BYTES) * BLOCK_BYTES;
-    this.#content.fill(this.#unused, used, bytes - BLOCK_BYTES + perBlock * this.#entryBytes);
+    this.#content.fill(this.unused, used, bytes - BLOCK_BYTES + perBlock * this.entryBytes);
     for (let at = 0; at < bytes; at += BLOCK_BYTES) {
       const sum = at + BLOCK_BYTES - 4;
       this.view.setUint32(sum, crc32(this.#content, at, sum));
     }
-    this.#files.push(this.#put(this.#content.subarray(0, bytes)));
+    this.#files.push(this.put(this.#content.subarray(0, bytes)));
     this.#entries = 0;
   }
 

@@ -109,13 +109,10 @@ function newEntries({ first, last }: LevelRange, { transactions, written }: Arch
 
 class ChunkedEntries implements Source {
   current: TableEntry | undefined;
-  readonly #chunks: AsyncGenerator<TableEntry[]>;
   #chunk: readonly TableEntry[] = [];
   #at = 0;
 
-  constructor(chunks: AsyncGenerator<TableEntry[]>) {
-    this.#chunks = chunks;
-  }
+  constructor(private readonly chunks: AsyncGenerator<TableEntry[]>) {}
 
   next(): Promise<void> | void {
     this.#at += 1;
@@ -124,14 +121,14 @@ class ChunkedEntries implements Source {
   }
 
   async #nextChunk(): Promise<void> {
-    const { value, done } = await this.#chunks.next();
+    const { value, done } = await this.chunks.next();
     this.#chunk = done === true ? [] : value;
     this.#at = 0;
     this.current = this.#chunk[0];
   }
 
   async close(): Promise<void> {
-    await this.#chunks.return(undefined);
+    await this.chunks.return(undefined);
   }
 }
 
@@ -149,12 +146,14 @@ const KEYS_PER_FINEST = 2 ** (48 - FINEST_BITS);
  * 0xff.
  */
 export class TableWriter {
-  readonly #limits: Pick<PublishedLimits, 'entriesPerCount'>;
   readonly #blocks: BlockWriter;
   readonly #counts = new Float64Array(2 ** FINEST_BITS);
 
-  constructor(objectSize: number, limits: Pick<PublishedLimits, 'entriesPerCount'>, put: PutFile) {
-    this.#limits = limits;
+  constructor(
+    objectSize: number,
+    private readonly limits: Pick<PublishedLimits, 'entriesPerCount'>,
+    put: PutFile,
+  ) {
     this.#blocks = new BlockWriter(objectSize, ENTRY_BYTES, 0xff, put);
   }
 
@@ -168,7 +167,7 @@ export class TableWriter {
   finish({ first, last }: LevelRange): Level | undefined {
     const { total } = this.#blocks;
     if (total === 0) return undefined;
-    const counts = countsFor(total, this.#limits.entriesPerCount);
+    const counts = countsFor(total, this.limits.entriesPerCount);
     if (counts > 1) countCrossing('entriesPerCount');
     return { first, last, counts: foldCounts(this.#counts, counts), files: this.#blocks.finish() };
   }

@@ -35,13 +35,14 @@ export interface WrittenBatch {
 
 /** Writes batches one after another, and counts their files per block. */
 export class BatchWriter {
-  readonly #site: Site;
   readonly #list: PathList | undefined;
   readonly #sink: DiskSink | CountingSink;
   readonly #spool: BlockSpool | undefined;
 
-  constructor(site: Site, { root, added, listKept, spool }: WriterTarget) {
-    this.#site = site;
+  constructor(
+    private readonly site: Site,
+    { root, added, listKept, spool }: WriterTarget,
+  ) {
     this.#list = root === undefined ? undefined : new PathList(added);
     this.#sink = root === undefined ? new CountingSink() : new DiskSink(root, this.#list, listKept);
     this.#spool = spool === undefined ? undefined : new BlockSpool(spool);
@@ -54,8 +55,8 @@ export class BatchWriter {
     const keptBefore = totals.kept;
     for (const block of batch.blocks) {
       const { files, bytes } = totals;
-      const spooled = this.#spool?.add(batch, block, this.#site);
-      if (this.#site.layout === 'files') emitFiles(batch, block, this.#site, this.#sink);
+      const spooled = this.#spool?.add(batch, block, this.site);
+      if (this.site.layout === 'files') emitFiles(batch, block, this.site, this.#sink);
       blocks.push({ height: block.height, files: totals.files - files, bytes: totals.bytes - bytes, spooled });
     }
     this.#sink.flush();

@@ -48,14 +48,12 @@ export function countOperations(
 }
 
 export class BlockSpool {
-  readonly #file: string;
   readonly #handle: number;
   #offset = 0;
   readonly #page = new PageBuffer();
 
   /** Creates the file. Throws system errors. */
-  constructor(file: string) {
-    this.#file = file;
+  constructor(private readonly file: string) {
     this.#handle = openSync(file, 'wx');
   }
 
@@ -72,7 +70,7 @@ export class BlockSpool {
     const { height, hash, records } = block;
     const entry = Buffer.from(renderEntry({ height, hash, records, pages: members.map(({ length }) => length), operations }));
     const bytes = members.reduce((sum, { length }) => sum + length, 0);
-    const place = { file: this.#file, offset: this.#offset, bytes, entry: entry.length };
+    const place = { file: this.file, offset: this.#offset, bytes, entry: entry.length };
     for (const member of members) this.#append(member);
     this.#append(entry);
     return place;

@@ -54,23 +54,20 @@ export class CountingSink implements FileSink {
  */
 export class DiskSink implements FileSink {
   readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
-  readonly #root: string;
-  readonly #added: PathList | undefined;
-  readonly #listKept: boolean;
   readonly #folders = new Set<string>();
   #folder = '.';
   readonly #page = new PageBuffer();
 
   /** `added` lists new and replaced files. With `listKept`, it also lists unchanged files. */
-  constructor(root: string, added?: PathList, listKept = false) {
-    this.#root = root;
-    this.#added = added;
-    this.#listKept = listKept;
-  }
+  constructor(
+    private readonly root: string,
+    private readonly added?: PathList | undefined,
+    private readonly listKept: boolean = false,
+  ) {}
 
   /** Writes buffered paths to the list of added files. */
   flush(): void {
-    this.#added?.flush();
+    this.added?.flush();
   }
 
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number {
@@ -124,7 +121,7 @@ export class DiskSink implements FileSink {
 
   /** Links `path` to `target`. Returns false if both already have the same bytes. */
   #link(path: string, target: string): boolean {
-    const from = `${this.#root}/${target}`;
+    const from = `${this.root}/${target}`;
     return this.#place(
       path,
       true,
@@ -142,7 +139,7 @@ export class DiskSink implements FileSink {
     const isMade = isPage && isNew(() => make(target));
     const isKept = !isMade && isSame(target);
     if (!isMade && !isKept) replaceFile(target, make);
-    if (!isKept || this.#listKept) this.#added?.add(path);
+    if (!isKept || this.listKept) this.added?.add(path);
     return !isKept;
   }
 
@@ -155,14 +152,14 @@ export class DiskSink implements FileSink {
       this.#makeFolder(folder);
     }
     this.#folder = folder;
-    return `${this.#root}/${path}`;
+    return `${this.root}/${path}`;
   }
 
   /** Creates a folder and its parents. Replaces a symbolic link in place of a folder. */
   #makeFolder(folder: string): void {
     if (folder === '' || this.#folders.has(folder)) return;
     this.#makeFolder(folder.slice(0, Math.max(folder.lastIndexOf('/'), 0)));
-    makeFolder(`${this.#root}/${folder}`);
+    makeFolder(`${this.root}/${folder}`);
     this.#folders.add(folder);
   }
 }

@@ -70,7 +70,6 @@ const USUAL_RECORD_BYTES = 560;
 /** Collects arriving records until complete blocks can be taken as a batch. */
 export class Assembler {
   readonly #expected: ReadonlyMap<number, ExpectedBlock>;
-  readonly #batchRecords: number;
   /** Maximum number of records in a batch. It may exceed `batchRecords`, because a batch has only complete blocks. */
   readonly #room: number;
   /**
@@ -85,17 +84,18 @@ export class Assembler {
   #nextRank = 0;
   #left: number;
   #records: RecordColumns;
-  readonly #spare: SpareBuffers;
 
   /** `batchRecords` is the minimum number of records in a batch, except the last. Takes buffers from `spare`. */
-  constructor(expected: readonly ExpectedBlock[], batchRecords: number, spare: SpareBuffers = []) {
+  constructor(
+    expected: readonly ExpectedBlock[],
+    private readonly batchRecords: number,
+    private readonly spare: SpareBuffers = [],
+  ) {
     this.#expected = new Map(expected.map((block) => [block.height, block]));
     this.#left = expected.length;
-    this.#batchRecords = batchRecords;
     const all = expected.reduce((sum, block) => sum + block.records, 0);
     const largest = expected.reduce((most, block) => Math.max(most, block.records), 0);
     this.#room = Math.min(batchRecords + largest, all);
-    this.#spare = spare;
     this.#records = new RecordColumns(this.#room, spare.pop());
   }
 
@@ -128,12 +128,12 @@ export class Assembler {
     this.#complete.push({ rank, block });
     this.#completeRecords += block.records;
     this.#left -= 1;
-    this.isWhole = this.#completeRecords >= this.#batchRecords && this.#completeRecords === this.#records.count;
+    this.isWhole = this.#completeRecords >= this.batchRecords && this.#completeRecords === this.#records.count;
   }
 
   /** True when a batch can be taken. Taking it copies records when some blocks are still incomplete. */
   get isReady(): boolean {
-    return this.#completeRecords >= this.#batchRecords || (this.#left === 0 && this.#complete.length > 0);
+    return this.#completeRecords >= this.batchRecords || (this.#left === 0 && this.#complete.length > 0);
   }
 
   /** Returns the complete blocks as a batch. Records of incomplete blocks stay. */
@@ -141,7 +141,7 @@ export class Assembler {
     const records = this.#records;
     const complete = this.#complete.sort((a, b) => a.rank - b.rank);
     this.#complete = [];
-    this.#records = new RecordColumns(this.#room, this.#spare.pop());
+    this.#records = new RecordColumns(this.#room, this.spare.pop());
     let chosen: number[] | undefined;
     if (this.#completeRecords < records.count) {
       const ranks = new Set(complete.map(({ rank }) => rank));

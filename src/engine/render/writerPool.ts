@@ -27,9 +27,6 @@ export interface Written {
 }
 
 export class WriterPool {
-  readonly #site: Site;
-  readonly #limits: Pick<WorkLimits, 'batchRecords'>;
-  readonly #targets: readonly [WriterTarget, ...WriterTarget[]];
   #own: BatchWriter | undefined;
   readonly #writers: Writer[] = [];
   readonly #blocks = new Map<number, WrittenBlock>();
@@ -43,11 +40,11 @@ export class WriterPool {
   #failure: BuildError | undefined;
 
   /** Starts threads on demand, at most one per target. With one target, writes everything in the main thread. */
-  constructor(site: Site, targets: readonly [WriterTarget, ...WriterTarget[]], limits: Pick<WorkLimits, 'batchRecords'>) {
-    this.#site = site;
-    this.#limits = limits;
-    this.#targets = targets;
-  }
+  constructor(
+    private readonly site: Site,
+    private readonly targets: readonly [WriterTarget, ...WriterTarget[]],
+    private readonly limits: Pick<WorkLimits, 'batchRecords'>,
+  ) {}
 
   /**
    * Writes a batch, or passes it to a thread. The thread takes over the batch's buffers, so the caller must not use
@@ -55,7 +52,7 @@ export class WriterPool {
    */
   async submit(batch: Batch): Promise<void> {
     for (const { records } of batch.blocks) this.#submitted += records;
-    if (this.#targets.length === 1 || !exceeds(this.#limits, 'batchRecords', this.#submitted)) {
+    if (this.targets.length === 1 || !exceeds(this.limits, 'batchRecords', this.#submitted)) {
       this.#writeHere(batch);
       return;
     }
@@ -67,9 +64,9 @@ export class WriterPool {
   }
 
   #writeHere(batch: Batch): void {
-    const [target] = this.#targets;
+    const [target] = this.targets;
     // The first thread gets the same target, and two writers cannot share a spool. So the main thread has its own.
-    this.#own ??= new BatchWriter(this.#site, { ...target, spool: target.spool && `${target.spool}-first` });
+    this.#own ??= new BatchWriter(this.site, { ...target, spool: target.spool && `${target.spool}-first` });
     try {
       this.#count(batch, this.#own.write(batch));
     } catch (error) {
@@ -82,14 +79,14 @@ export class WriterPool {
     for (;;) {
       const idle = this.#writers.find((w) => w.busy === undefined);
       if (idle !== undefined) return idle;
-      const target = this.#targets[this.#writers.length];
+      const target = this.targets[this.#writers.length];
       if (target !== undefined) return this.#start(target);
       await Promise.race(this.#writers.map((w) => w.busy));
     }
   }
 
   #start(target: WriterTarget): Writer {
-    const data: WriterData = { site: this.#site, target };
+    const data: WriterData = { site: this.site, target };
     const worker = new Worker(program.writerThread, { workerData: data });
     worker.on('error', (error) => {
       this.#failure ??= writeFailure({ message: `a writer thread ended: ${messageOf(error)}`, code: codeOf(error) });

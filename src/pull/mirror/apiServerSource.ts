@@ -33,15 +33,15 @@ export class HttpSource implements Source {
   readonly origin = allBy('server');
   readonly perFile = 1;
   readonly knowsDigests = false;
-  readonly #client: Client;
-  readonly #folder: string;
   #limit: number | undefined;
 
   /** `base` is the part of the URL before `/runes/v1`. */
-  constructor(base: string, client: Client, folder: string) {
+  constructor(
+    base: string,
+    private readonly client: Client,
+    private readonly folder: string,
+  ) {
     this.name = base;
-    this.#client = client;
-    this.#folder = folder;
   }
 
   async look(): Promise<Extent> {
@@ -72,16 +72,16 @@ export class HttpSource implements Source {
       isCounted: false,
       read: async (limit, offset) => {
         const url = `${this.name}/runes/v1/etchings?offset=${offset}&limit=${limit}`;
-        return (await this.#client.get(url, parseEtchingPage, bytesOf(limit))).body;
+        return (await this.client.get(url, parseEtchingPage, bytesOf(limit))).body;
       },
-      persist: (what, step) => this.#client.persist(what, step),
+      persist: (what, step) => this.client.persist(what, step),
     };
   }
 
   async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
     const identities = new Map<number, BlockIdentity>();
     for (const height of heights) {
-      const identity = await this.#client.persist(`block ${height}`, async () => {
+      const identity = await this.client.persist(`block ${height}`, async () => {
         const { total, results } = await this.#page(height, 1, 0);
         if (results.length !== Math.min(total, 1))
           throw new BadBlockError(`has ${total} records, but its first page has ${results.length}`);
@@ -96,8 +96,8 @@ export class HttpSource implements Source {
 
   async fetch({ first: height }: Heights): Promise<Fetched> {
     const limit = this.#limit ?? COMMON_LIMIT;
-    return this.#client.persist(`block ${height}`, () =>
-      writeBlock(this.#folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add)),
+    return this.client.persist(`block ${height}`, () =>
+      writeBlock(this.folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add)),
     );
   }
 
@@ -108,14 +108,14 @@ export class HttpSource implements Source {
   /** Requests a limit that is too large, and reads the server's largest limit from the error response. */
   async #largestLimit(tip: number): Promise<number> {
     const path = `/runes/v1/blocks/${tip}/activity?offset=0&limit=${TOO_MUCH}`;
-    const { body, refusal } = await this.#client.get(this.name + path, parsePage, bytesOf(TOO_MUCH));
+    const { body, refusal } = await this.client.get(this.name + path, parsePage, bytesOf(TOO_MUCH));
     if (body !== undefined) return Math.min(body.limit, LARGEST_PAGE);
     const [, limit] = /limit must be <= ([1-9][0-9]{0,5})\b/.exec(refusal) ?? [];
     return Math.min(Number(limit ?? COMMON_LIMIT), LARGEST_PAGE);
   }
 
   async #get<T>(path: string, parse: (text: string) => T, most?: number): Promise<T> {
-    const { status, body } = await this.#client.get(this.name + path, parse, most);
+    const { status, body } = await this.client.get(this.name + path, parse, most);
     if (body !== undefined) return body;
     const [url] = (this.name + path).split('?');
     if (status === 401 || status === 403) {

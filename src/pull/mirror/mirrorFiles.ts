@@ -12,15 +12,13 @@ import type { Client } from '../httpClient.ts';
 const MOST_FILES = 4;
 
 export class WholeFiles {
-  readonly #base: string;
-  readonly #client: Client;
   /** File contents by path, least recently used first. */
   readonly #files = new Map<string, Promise<Uint8Array | undefined>>();
 
-  constructor(base: string, client: Client) {
-    this.#base = base;
-    this.#client = client;
-  }
+  constructor(
+    private readonly base: string,
+    private readonly client: Client,
+  ) {}
 
   /**
    * Returns a complete file, undefined if the mirror does not have it. Rejects if the file does not match its name,
@@ -39,7 +37,7 @@ export class WholeFiles {
   }
 
   async #fetch(path: string): Promise<Uint8Array | undefined> {
-    const { status, body } = await this.#client.getBytes(`${this.#base}/${path}`);
+    const { status, body } = await this.client.getBytes(`${this.base}/${path}`);
     if (status === 404) return undefined;
     if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
     if (openFile(archiveNameOf(path) ?? '', Buffer.from(body.buffer, body.byteOffset, body.length)) === undefined)

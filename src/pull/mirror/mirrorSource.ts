@@ -140,27 +140,26 @@ export class MirrorSource implements Source {
   }
   readonly perFile = 1;
   readonly knowsDigests = true;
-  readonly #base: string;
-  readonly #client: Client;
-  readonly #folder: string;
   #mirror: MirrorReader<OpenFile>;
   #manifest: Manifest;
   #blocks: ReadonlyMap<number, BlockDigest> = new Map();
 
-  constructor(base: string, found: Manifest, client: Client, folder: string) {
+  constructor(
+    private readonly base: string,
+    found: Manifest,
+    private readonly client: Client,
+    private readonly folder: string,
+  ) {
     this.name = `${base} (a mirror of this program)`;
-    this.#base = base;
-    this.#client = client;
-    this.#folder = folder;
     this.#manifest = found;
     this.#mirror = this.#fresh();
   }
 
   async look(): Promise<Extent> {
-    const { manifest: found, blocks: listed } = await readListing(this.#base, this.#client);
+    const { manifest: found, blocks: listed } = await readListing(this.base, this.client);
     const [first, last] = [found.heights[0]?.[0], found.tip?.height ?? found.heights.at(-1)?.[1]];
     if (first === undefined || last === undefined) {
-      throw new InputError(`${this.#base} has no blocks`, ['Give another mirror with --from.']);
+      throw new InputError(`${this.base} has no blocks`, ['Give another mirror with --from.']);
     }
     if (found.digest !== this.#manifest.digest) this.#mirror = this.#fresh();
     const blocks = new Map(listed.map((block) => [block.height, block]));
@@ -181,7 +180,7 @@ export class MirrorSource implements Source {
         this.#manifest.lists?.etchings === undefined
           ? undefined
           : this.#window(`/runes/v1/etchings?limit=${limit}&offset=${offset}`, parseEtchingPage),
-      persist: (what, step) => this.#client.persist(what, step),
+      persist: (what, step) => this.client.persist(what, step),
     };
   }
 
@@ -194,18 +193,18 @@ export class MirrorSource implements Source {
       this.#mirror = this.#fresh();
       throw new BadBlockError(`has the digest ${digest}, but the mirror lists ${expected.digest}`);
     };
-    return this.#client.persist(`block ${height}`, () =>
-      writeBlock(this.#folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add), check),
+    return this.client.persist(`block ${height}`, () =>
+      writeBlock(this.folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add), check),
     );
   }
 
   /** Creates a page map over the mirror's files with an empty cache. */
   #fresh(): MirrorReader<OpenFile> {
     const files: Files<OpenFile> = {
-      ...filesOfArchive(this.#base, this.#client),
+      ...filesOfArchive(this.base, this.client),
       open: async (path) => {
         const most = Math.max(bytesOf(maximumLimit(siteOf(this.#manifest))), MANIFEST_BYTES);
-        const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text, most);
+        const { status, body } = await this.client.get(`${this.base}/${path}`, (text) => text, most);
         if (body !== undefined && status === 200) return { text: () => Promise.resolve(body) };
         if (status === 404) return undefined;
         throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);

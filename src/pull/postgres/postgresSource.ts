@@ -57,7 +57,6 @@ export class DatabaseSource implements Source {
   readonly origin = allBy('bitcoin-indexer');
   readonly perFile = HEIGHTS_PER_FILE;
   readonly knowsDigests = false;
-  readonly #options: DatabaseOptions;
   /** Connections, each with an open transaction on the same snapshot. Empty before the first look(). */
   #connections: readonly pg.Client[] = [];
   #idle: pg.Client[] = [];
@@ -68,10 +67,9 @@ export class DatabaseSource implements Source {
     for (const { connection } of this.#connections) connection.stream.destroy();
   };
 
-  constructor(options: DatabaseOptions) {
+  constructor(private readonly options: DatabaseOptions) {
     const { hostname, port, pathname } = new URL(options.url);
     this.name = `PostgreSQL ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
-    this.#options = options;
     options.signal.addEventListener('abort', this.#hangUp);
   }
 
@@ -111,7 +109,7 @@ export class DatabaseSource implements Source {
    * them.
    */
   async prepare(isBehind: boolean): Promise<void> {
-    const { folder } = this.#options;
+    const { folder } = this.options;
     const runes = join(folder, RUNES_FILE);
     const kept = isBehind && existsSync(runes) ? runes : undefined;
     if (kept !== undefined) await checkRunes(kept);
@@ -122,7 +120,7 @@ export class DatabaseSource implements Source {
     const path = ledgerFile(first, last);
     const rows = { where: `WHERE block_height BETWEEN ${first} AND ${last}`, order: NODE_LEDGER.order };
     const written = await this.#explained(() =>
-      this.#copy('ledger', LEDGER_FIELDS, rows, (parquet) => putInPlace(this.#options.folder, parquet, path)),
+      this.#copy('ledger', LEDGER_FIELDS, rows, (parquet) => putInPlace(this.options.folder, parquet, path)),
     );
     return { path, ...written };
   }
@@ -131,7 +129,7 @@ export class DatabaseSource implements Source {
     if (this.#isConnected)
       await Promise.race([Promise.all(this.#connections.map((c) => c.end().catch(() => undefined))), sleep(GOODBYE_MS)]);
     this.#hangUp();
-    this.#options.signal.removeEventListener('abort', this.#hangUp);
+    this.options.signal.removeEventListener('abort', this.#hangUp);
   }
 
   /** Throws an InputError for wrong parameters in the URL, such as a certificate file that does not exist. */
@@ -139,7 +137,7 @@ export class DatabaseSource implements Source {
     let client: pg.Client;
     try {
       client = new pg.Client({
-        connectionString: withLibpqSsl(this.#options.url),
+        connectionString: withLibpqSsl(this.options.url),
         connectionTimeoutMillis: CONNECT_MS,
         application_name: 'rune-activity-mirror',
         keepAlive: true,
@@ -157,13 +155,13 @@ export class DatabaseSource implements Source {
   /** Opens connections if needed, and begins a read-only transaction on each, all with the same snapshot. */
   async #begin(): Promise<void> {
     if (!this.#isConnected) {
-      this.#connections = Array.from({ length: this.#options.connections }, () => this.#newConnection());
+      this.#connections = Array.from({ length: this.options.connections }, () => this.#newConnection());
       this.#idle = [...this.#connections];
       await Promise.all(this.#connections.map((connection) => connection.connect()));
       this.#isConnected = true;
       for (const connection of this.#connections) await connection.query(WITHOUT_TIMEOUTS);
       if ((await this.#ask(LEDGER_WITHOUT_INDEX)).length > 0) {
-        this.#options.onNotice(
+        this.options.onNotice(
           `the table ledger of ${this.name} has no index on block_height, so PostgreSQL reads the whole table for every ${HEIGHTS_PER_FILE} blocks. Create an index with: CREATE INDEX ON ledger (block_height);`,
         );
       }
@@ -186,7 +184,7 @@ export class DatabaseSource implements Source {
     // A missing table has no columns. The pull reports the missing table later, when it reads the table.
     if (columns.size > 0 && lacking.length > 0) {
       const names = lacking.map(({ column }) => column).join(', ');
-      this.#options.onNotice(`the table runes of ${this.name} lacks ${names}; runes are pulled without them`);
+      this.options.onNotice(`the table runes of ${this.name} lacks ${names}; runes are pulled without them`);
     }
   }
 
@@ -212,7 +210,7 @@ export class DatabaseSource implements Source {
     { where = '', order, kept }: RowsWanted,
     take: (parquet: string) => Promise<void>,
   ): Promise<{ readonly records: number; readonly bytes: number }> {
-    const { folder, store, signal } = this.#options;
+    const { folder, store, signal } = this.options;
     const csv = workFile(folder, '.csv');
     try {
       const columns = fields.map(({ column }) => `"${column}"::text`).join(', ');
@@ -238,7 +236,7 @@ export class DatabaseSource implements Source {
 
   /** Rethrows an error of a conversion, with advice for a full disk, a wrong type or a damaged file of runes. */
   #explainConversion(error: unknown, table: string, kept: string | undefined): never {
-    const { folder } = this.#options;
+    const { folder } = this.options;
     if (isDiskFull(error)) throw writeError(folder, error);
     const first = firstLineOf(error);
     if (error instanceof CliError) throw error;
@@ -258,7 +256,7 @@ export class DatabaseSource implements Source {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof CliError || this.#options.signal.aborted) throw error;
+      if (error instanceof CliError || this.options.signal.aborted) throw error;
       const code = codeOf(error) ?? '';
       const message = messageOf(error);
       if (/client password must be/.test(message)) {

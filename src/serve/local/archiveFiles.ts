@@ -18,11 +18,8 @@ interface Opened {
 export class OpenFiles {
   /** Open files by path, least recently used first. */
   readonly #opened = new Map<string, Opened>();
-  readonly #limits: ServerLimits;
 
-  constructor(limits: ServerLimits) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits: ServerLimits) {}
 
   has(path: string): boolean {
     return this.#opened.has(path);
@@ -32,7 +29,7 @@ export class OpenFiles {
   open(path: string, real: string): void {
     this.#opened.set(path, { handle: openSync(real, 'r'), reads: 0, isClosed: false });
     for (const [oldest, file] of this.#opened) {
-      if (!exceeds(this.#limits, 'openFiles', this.#opened.size)) return;
+      if (!exceeds(this.limits, 'openFiles', this.#opened.size)) return;
       this.#opened.delete(oldest);
       end(file);
     }

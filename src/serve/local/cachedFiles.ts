@@ -46,20 +46,17 @@ export const etagOf = (bytes: Buffer): string => etagOfDigest(createHash('sha256
 
 /** A regular file in the build's folder. */
 export class BuiltFile implements OpenFile {
-  /** Path with symbolic links resolved. */
-  readonly path: string;
-  readonly stats: Stats;
-  /** Content of a small file. Undefined for a large file. */
-  readonly bytes: Buffer | undefined;
   #text: string | undefined;
   #etag: string | undefined;
   #gzip: Promise<Buffer> | undefined;
 
-  constructor(path: string, stats: Stats, bytes: Buffer | undefined) {
-    this.path = path;
-    this.stats = stats;
-    this.bytes = bytes;
-  }
+  constructor(
+    /** Path with symbolic links resolved. */
+    readonly path: string,
+    readonly stats: Stats,
+    /** Content of a small file. Undefined for a large file. */
+    readonly bytes: Buffer | undefined,
+  ) {}
 
   /**
    * Returns the content with one character per byte. UTF-8 need not be decoded, because pages are cut and joined only
@@ -171,19 +168,18 @@ async function follow(link: string, { lstat, realpath }: Reading): Promise<[real
 }
 
 export class BuiltFiles implements Files<BuiltFile> {
-  readonly #dir: string;
   readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
   /** Files by path, least recently used first. */
   readonly #cached = new Map<string, BuiltFile>();
   #cachedBytes = 0;
   readonly #opened: OpenFiles;
-  readonly #limits: ServerLimits;
   #slowReads = 0;
   #readsInThreads = 0;
 
-  constructor(dir: string, limits = SERVER_LIMITS) {
-    this.#dir = dir;
-    this.#limits = limits;
+  constructor(
+    private readonly dir: string,
+    private readonly limits: ServerLimits = SERVER_LIMITS,
+  ) {
     this.#opened = new OpenFiles(limits);
   }
 
@@ -232,7 +228,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     }
     if (cached !== undefined) this.#drop(path, cached);
     await this.#check(path, real, stats, reading);
-    const isLarge = exceeds(this.#limits, 'streamedBytes', stats.size);
+    const isLarge = exceeds(this.limits, 'streamedBytes', stats.size);
     const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#timed(() => reading.read(real)));
     if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#cache(path, file);
     return file;
@@ -240,7 +236,7 @@ export class BuiltFiles implements Files<BuiltFile> {
 
   /** Returns the real path and the stats of a file, following a symbolic link. Undefined if the file does not exist. */
   async #locate(path: string, reading: Reading): Promise<[real: string, stats: Stats] | undefined> {
-    const named = `${this.#dir}/${path}`;
+    const named = `${this.dir}/${path}`;
     const found = await reading.lstat(named);
     return found?.isSymbolicLink() === true ? follow(named, reading) : found && [named, found];
   }
@@ -276,9 +272,9 @@ export class BuiltFiles implements Files<BuiltFile> {
     const real = await realpath(folder);
     if (real === undefined) return false;
     // The build's folder may be a link that is switched to another build while the server runs.
-    const root = (await realpath(this.#dir)) ?? real;
+    const root = (await realpath(this.dir)) ?? real;
     const isInside = real === root || real.startsWith(root.endsWith(sep) ? root : root + sep);
-    if (exceeds(this.#limits, 'folders', this.#folders.size + 1)) this.#folders.clear();
+    if (exceeds(this.limits, 'folders', this.#folders.size + 1)) this.#folders.clear();
     this.#folders.set(folder, { isInside, until: now + FOLDER_MS });
     return isInside;
   }
@@ -290,7 +286,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     this.#cached.set(path, file);
     this.#cachedBytes += weightOf(file);
     for (const [oldest, other] of this.#cached) {
-      if (!exceeds(this.#limits, 'fileBytes', this.#cachedBytes)) return;
+      if (!exceeds(this.limits, 'fileBytes', this.#cachedBytes)) return;
       this.#drop(oldest, other);
     }
   }

@@ -29,36 +29,32 @@ export class Turns {
 
 /** Files of a build, for one answer. Reads reject with a ClientLeftError after the client has disconnected. */
 export class FairFiles implements Files<BuiltFile> {
-  readonly #files: Files<BuiltFile>;
-  readonly #turns: Turns;
-  readonly #response: ServerResponse;
-  readonly #limits: ServerLimits;
   /** Number of parts of files that this answer has read or inflated. */
   #parts = 0;
 
-  constructor(files: Files<BuiltFile>, turns: Turns, response: ServerResponse, limits: ServerLimits) {
-    this.#files = files;
-    this.#turns = turns;
-    this.#response = response;
-    this.#limits = limits;
-  }
+  constructor(
+    private readonly files: Files<BuiltFile>,
+    private readonly turns: Turns,
+    private readonly response: ServerResponse,
+    private readonly limits: ServerLimits,
+  ) {}
 
   open(path: string): Promise<BuiltFile | undefined> {
-    return this.#files.open(path);
+    return this.files.open(path);
   }
 
   read(path: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined> {
-    return this.#inTurn(() => this.#files.read(path, offset, length, size));
+    return this.#inTurn(() => this.files.read(path, offset, length, size));
   }
 
   inflate(member: Uint8Array, most: number): Promise<string> {
-    return this.#inTurn(() => this.#files.inflate(member, most));
+    return this.#inTurn(() => this.files.inflate(member, most));
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#parts += 1;
-    if (!exceeds(this.#limits, 'freeParts', this.#parts)) return this.#unlessLeft(false, work);
-    return this.#turns.run(() => this.#unlessLeft(true, work));
+    if (!exceeds(this.limits, 'freeParts', this.#parts)) return this.#unlessLeft(false, work);
+    return this.turns.run(() => this.#unlessLeft(true, work));
   }
 
   /**
@@ -67,9 +63,9 @@ export class FairFiles implements Files<BuiltFile> {
    * ones.
    */
   async #unlessLeft<Result>(isLong: boolean, work: () => Promise<Result>): Promise<Result> {
-    const { destroyed, socket } = this.#response;
+    const { destroyed, socket } = this.response;
     if (destroyed || (isLong && socket?.readableEnded === true)) {
-      this.#response.destroy();
+      this.response.destroy();
       throw new ClientLeftError('the client has left');
     }
     return work();

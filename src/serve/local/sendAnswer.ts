@@ -56,15 +56,11 @@ function formOf(made: MadeBody): BodyForm {
 }
 
 export class Exchange {
-  readonly request: IncomingMessage;
-  readonly #response: ServerResponse;
-  readonly #compresses: boolean;
-
-  constructor(request: IncomingMessage, response: ServerResponse, compresses: boolean) {
-    this.request = request;
-    this.#response = response;
-    this.#compresses = compresses;
-  }
+  constructor(
+    readonly request: IncomingMessage,
+    private readonly response: ServerResponse,
+    private readonly compresses: boolean,
+  ) {}
 
   get method(): string {
     return this.request.method ?? 'GET';
@@ -89,12 +85,12 @@ export class Exchange {
     const form = isZipped ? ZIPPED : ['content-length', String(size)];
     this.#writeHead(200, [...headers, ...this.#validators(isZipped ? compressedEtag(etag) : etag), ...form]);
     if (this.method === 'HEAD') {
-      this.#response.end();
+      this.response.end();
       return;
     }
     const content = createReadStream('', { fd, start: 0, end: size - 1 });
-    if (isZipped) await pipeline(content, createGzip({ level: GZIP_LEVEL }), this.#response);
-    else await pipeline(content, this.#response);
+    if (isZipped) await pipeline(content, createGzip({ level: GZIP_LEVEL }), this.response);
+    else await pipeline(content, this.response);
   }
 
   /**
@@ -117,8 +113,8 @@ export class Exchange {
     const place = wanted === undefined ? [] : ['content-range', contentRange(size, part)];
     this.#writeHead(wanted === undefined ? 200 : 206, [...all, ...place, 'content-length', String(part.end - part.start + 1)]);
     // A stream cannot read an empty range.
-    if (this.method === 'HEAD' || size === 0) this.#response.end();
-    else await pipeline(createReadStream('', { fd, ...part }), this.#response);
+    if (this.method === 'HEAD' || size === 0) this.response.end();
+    else await pipeline(createReadStream('', { fd, ...part }), this.response);
   }
 
   /** Sends a body from the page map, as a 200 or 304. */
@@ -142,12 +138,12 @@ export class Exchange {
 
   #sendError({ status, body }: ApiError, headers: Headers): void {
     this.#writeHead(status, [...headers, 'content-length', String(Buffer.byteLength(body))]);
-    this.#response.end(this.method === 'HEAD' ? undefined : body);
+    this.response.end(this.method === 'HEAD' ? undefined : body);
   }
 
   sendNothing(status: number, headers: Headers): void {
     this.#writeHead(status, headers);
-    this.#response.end();
+    this.response.end();
   }
 
   /**
@@ -155,13 +151,13 @@ export class Exchange {
    * client does not take a partial answer for a complete one.
    */
   fail(error: ApiError, more: Headers): void {
-    if (this.#response.headersSent) this.#response.destroy();
+    if (this.response.headersSent) this.response.destroy();
     else this.sendError(error, more);
   }
 
   /** True if a body of this many bytes is sent compressed. */
   #isZipped(size: number): boolean {
-    return this.#compresses && size >= COMPRESS_FROM_BYTES && takesGzip(this.request.headers['accept-encoding']);
+    return this.compresses && size >= COMPRESS_FROM_BYTES && takesGzip(this.request.headers['accept-encoding']);
   }
 
   /**
@@ -182,17 +178,17 @@ export class Exchange {
   #sendWhole(bytes: Uint8Array, etag: string, isZipped: boolean, headers: Headers): void {
     const form = ['content-length', String(bytes.length), ...(isZipped ? ZIPPED : [])];
     this.#writeHead(200, [...headers, ...this.#validators(isZipped ? compressedEtag(etag) : etag), ...form]);
-    this.#response.end(this.method === 'HEAD' ? undefined : bytes);
+    this.response.end(this.method === 'HEAD' ? undefined : bytes);
   }
 
   /** Returns the headers that a 304 must have, too. */
   #validators(etag: string): Headers {
-    return ['etag', etag, ...(this.#compresses ? VARY : [])];
+    return ['etag', etag, ...(this.compresses ? VARY : [])];
   }
 
   #writeHead(status: number, headers: Headers): void {
     // Node's types require a mutable list, but Node does not change it.
-    this.#response.writeHead(status, headers as string[]);
+    this.response.writeHead(status, headers as string[]);
   }
 }
 

@@ -9,14 +9,12 @@ import { plainCall } from '../../program.ts';
 
 /** The manifest of the build in a folder. As long as it returns the same object, the build is the same. */
 export class WatchedBuild {
-  readonly #dir: string;
   readonly #path: string;
   #stamp = '';
   #site: BuiltSite;
 
   /** Throws an InputError if the folder has no build. */
-  constructor(dir: string) {
-    this.#dir = dir;
+  constructor(private readonly dir: string) {
     this.#path = join(dir, MANIFEST_PATH);
     this.#stamp = this.#stampNow();
     try {
@@ -46,7 +44,7 @@ export class WatchedBuild {
 
   /** True while a build writes to the folder, and after a build was killed there. A copied build may have no marker. */
   isUnfinished(): boolean {
-    const marker = join(this.#dir, MARKER_PATH);
+    const marker = join(this.dir, MARKER_PATH);
     return statSync(marker, { throwIfNoEntry: false })?.isFile() === true && readFileSync(marker, 'utf8') !== FINISHED;
   }
 

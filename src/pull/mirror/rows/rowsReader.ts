@@ -39,7 +39,6 @@ interface Reader {
 }
 
 export class RowsReader {
-  readonly #limits: RowsLimits;
   /** As many processes as the memory allows. */
   readonly #atOnce: AtOnce;
   /** Limit of each process, such as `350MB`. */
@@ -48,8 +47,10 @@ export class RowsReader {
   readonly #all = new Set<Reader>();
 
   /** `memory` is the memory of this process and of all processes that read, in bytes. */
-  constructor(limits: RowsLimits, memory: number) {
-    this.#limits = limits;
+  constructor(
+    private readonly limits: RowsLimits,
+    memory: number,
+  ) {
     const most = Math.max(1, Math.floor((memory - PULL) / EACH));
     const each = Math.min(Math.max((memory - PULL) / most, LEAST), MOST);
     this.#atOnce = new AtOnce(most);
@@ -63,13 +64,13 @@ export class RowsReader {
 
   async #read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<Exclude<RowsReply, { fault: string }>> {
     const reader = this.#idle.pop() ?? this.#start();
-    const timer = setTimeout(() => reader.child.kill('SIGKILL'), this.#limits.rowsReadMs);
+    const timer = setTimeout(() => reader.child.kill('SIGKILL'), this.limits.rowsReadMs);
     try {
       const reply = once(reader.lines, 'line') as Promise<[string]>;
       // Paths are absolute, because DuckDB compares them with the files that it may open.
       const absolute = { ...request, parts: request.parts.map((part) => ({ ...part, path: resolve(part.path) })), to: resolve(request.to) };
       const runes = request.runes === undefined ? {} : { runes: resolve(request.runes) };
-      const { rowBytes, spentBytes } = this.#limits;
+      const { rowBytes, spentBytes } = this.limits;
       const more = { memoryLimit: this.#memoryLimit, limits: { rowBytes, spentBytes } };
       reader.child.stdin?.write(`${JSON.stringify({ ...absolute, ...runes, ...more })}\n`);
       const line = await Promise.race([reply, reader.end]);

@@ -36,40 +36,37 @@ type Read = Exclude<RowsReply, { fault: string }>;
 export class RowsSource implements Source {
   readonly perFile = HEIGHTS_PER_FILE;
   readonly knowsDigests = false;
-  readonly #mirror: MirrorSource;
-  readonly #base: string;
-  readonly #client: Client;
-  readonly #folder: string;
-  readonly #limits: RowsLimits;
   readonly #reader: RowsReader;
   #index: RowsIndex | undefined;
   /** File with the runes of the current list, which the reader has checked and written. */
   #runes: { readonly sha256: string; readonly path: string } | undefined;
 
   /** `memory` is the memory of the pull and of all processes that read its rows, in bytes. */
-  constructor(mirror: MirrorSource, base: string, client: Client, folder: string, limits: RowsLimits, memory: number) {
-    this.#mirror = mirror;
-    this.#base = base;
-    this.#client = client;
-    this.#folder = folder;
-    this.#limits = limits;
+  constructor(
+    private readonly mirror: MirrorSource,
+    private readonly base: string,
+    private readonly client: Client,
+    private readonly folder: string,
+    private readonly limits: RowsLimits,
+    memory: number,
+  ) {
     this.#reader = new RowsReader(limits, memory);
   }
 
   get name(): string {
-    return this.#mirror.name;
+    return this.mirror.name;
   }
   get origin(): Sources {
-    return this.#mirror.origin;
+    return this.mirror.origin;
   }
   get heightsRead(): Heights[] {
-    return this.#mirror.heightsRead;
+    return this.mirror.heightsRead;
   }
   get tip(): LastRead | undefined {
-    return this.#mirror.tip;
+    return this.mirror.tip;
   }
   get start(): Start | undefined {
-    return this.#mirror.start;
+    return this.mirror.start;
   }
   get facts(): Pick<BlocksFile, 'network' | 'ends'> {
     const { network, ends } = this.#index ?? {};
@@ -77,8 +74,8 @@ export class RowsSource implements Source {
   }
 
   async look(): Promise<Extent> {
-    return this.#client.persist(this.#base, async () => {
-      const has = await this.#mirror.look();
+    return this.client.persist(this.base, async () => {
+      const has = await this.mirror.look();
       this.#index = await this.#readIndex(has.last);
       const heights = new Set(this.#index.files.map(({ first }) => first));
       // Files of rows also cover blocks without records, so the range may begin below the first block with records.
@@ -88,24 +85,24 @@ export class RowsSource implements Source {
   }
 
   identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
-    return this.#mirror.identities(heights);
+    return this.mirror.identities(heights);
   }
 
   /** Fetches the runes before the rows, so that a build at any moment of the pull finds the runes of all rows. */
   async prepare(isBehind: boolean): Promise<void> {
-    const path = await this.#client.persist('the runes', () => this.#ownRunes());
+    const path = await this.client.persist('the runes', () => this.#ownRunes());
     // Keeps the pulled table if pulled rows are above the mirror's tip: they may refer to runes that the mirror lacks.
-    const own = join(this.#folder, RUNES_FILE);
+    const own = join(this.folder, RUNES_FILE);
     if (path === own || (isBehind && existsSync(own))) return;
-    await putRunes(this.#folder, path);
+    await putRunes(this.folder, path);
     this.#runes = { sha256: this.#list.runes.sha256, path: own };
   }
 
   async fetch(unit: Heights): Promise<Fetched> {
     let attempts = 0;
-    return this.#client.persist(`the rows of blocks ${unit.first}..${unit.last}`, async () => {
+    return this.client.persist(`the rows of blocks ${unit.first}..${unit.last}`, async () => {
       // A build of the mirror may have replaced its files, so a retry reads the new list first.
-      if (attempts > 0 && (await findManifest(this.#base, this.#client))?.rows?.sha256 !== this.#indexSha256) await this.look();
+      if (attempts > 0 && (await findManifest(this.base, this.client))?.rows?.sha256 !== this.#indexSha256) await this.look();
       attempts += 1;
       return this.#fetch(unit);
     });
@@ -116,7 +113,7 @@ export class RowsSource implements Source {
   }
 
   get #indexSha256(): string | undefined {
-    return this.#mirror.manifest.rows?.sha256;
+    return this.mirror.manifest.rows?.sha256;
   }
 
   get #list(): RowsIndex {
@@ -128,14 +125,14 @@ export class RowsSource implements Source {
     const sha256 = this.#indexSha256;
     if (sha256 === undefined) throw new BadBlockError('no longer publishes rows');
     const path = rowsIndexPath(sha256);
-    const { status, body } = await this.#client.getBytes(`${this.#base}/${path}`, INDEX_BYTES);
+    const { status, body } = await this.client.getBytes(`${this.base}/${path}`, INDEX_BYTES);
     if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
     if (createHash('sha256').update(body).digest('hex') !== sha256)
       throw new BadBlockError(`has ${path} with other content than its manifest says`);
     const found = rowsIndex.safeParse(jsonOf(body));
-    const why = found.success ? impossible(found.data, tip, this.#limits) : 'is not a list of rows';
+    const why = found.success ? impossible(found.data, tip, this.limits) : 'is not a list of rows';
     if (!found.success || why !== undefined)
-      throw new InputError(`${this.#base}/${path} ${why}`, [
+      throw new InputError(`${this.base}/${path} ${why}`, [
         'No mirror of this program has such a list. Check that --from is a mirror to be trusted.',
       ]);
     return found.data;
@@ -144,11 +141,11 @@ export class RowsSource implements Source {
   async #fetch(unit: Heights): Promise<Fetched> {
     const { files, spent } = this.#list;
     const fetched: string[] = [];
-    const to = workFile(this.#folder, '.parquet');
+    const to = workFile(this.folder, '.parquet');
     try {
       const wanted = files.filter((file) => file.first <= unit.last && unit.first <= file.last);
       for (const file of wanted) {
-        const path = workFile(this.#folder, '.fetched');
+        const path = workFile(this.folder, '.fetched');
         fetched.push(path);
         await this.#save(rowFilePath(file.first, file.last, file.sha256), file, path);
       }
@@ -156,7 +153,7 @@ export class RowsSource implements Source {
       const read = await this.#reader.read({ parts, runes: await this.#ownRunes(), hasSpent: spent, ...unit, to });
       await this.#compareBlocks(unit, read);
       const path = ledgerFile(unit.first, unit.last);
-      await putInPlace(this.#folder, to, path);
+      await putInPlace(this.folder, to, path);
       const bytes = wanted.reduce((sum, file) => sum + file.bytes, 0);
       return { path, records: read.rows, bytes };
     } finally {
@@ -169,7 +166,7 @@ export class RowsSource implements Source {
     const { runes } = this.#list;
     const known = this.#runes;
     if (known?.sha256 === runes.sha256 && existsSync(known.path)) return known.path;
-    const [fetched, to] = [workFile(this.#folder, '.fetched'), workFile(this.#folder, '.parquet')];
+    const [fetched, to] = [workFile(this.folder, '.fetched'), workFile(this.folder, '.parquet')];
     try {
       await this.#save(rowRunesPath(runes.sha256), runes, fetched);
       const part = { path: fetched, rows: runes.rows, first: 0, last: 0 };
@@ -186,7 +183,7 @@ export class RowsSource implements Source {
    * list.
    */
   async #save(path: string, { bytes, sha256 }: Pick<RowFile, 'bytes' | 'sha256'>, to: string): Promise<void> {
-    const { status, digest } = await this.#client.save(`${this.#base}/${path}`, to, bytes);
+    const { status, digest } = await this.client.save(`${this.base}/${path}`, to, bytes);
     if (status !== 200) throw new BadBlockError(`need ${path}, but the mirror answered with status ${status}`);
     if (digest !== sha256) throw new BadBlockError(`need ${path}, which is damaged on the mirror`);
   }
@@ -198,7 +195,7 @@ export class RowsSource implements Source {
   async #compareBlocks({ first, last }: Heights, { blocks }: Read): Promise<void> {
     const found = new Map(blocks.map((block) => [block.height, block]));
     const heights = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    const listed = await this.#mirror.identities(heights);
+    const listed = await this.mirror.identities(heights);
     for (const height of heights) {
       const [ours, theirs] = [found.get(height), listed.get(height)];
       const [hash, records, digest] = [ours?.hash ?? '', ours?.records ?? 0, ours?.digest];
