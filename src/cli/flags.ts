@@ -32,22 +32,20 @@ export interface Command {
   readonly exits: readonly Exit[];
 }
 
+/** A row of a table of flags. `spelled` is the flag as the help shows it, without dashes: `input PATH`, or `full` for a switch. */
+export function flag(spelled: string, about: string, more: Pick<Flag, 'heading' | 'byDefault' | 'repeatable'> = {}): Flag {
+  const [name = '', value] = spelled.split(' ');
+  return { name, ...(value === undefined ? {} : { value }), about, ...more };
+}
+
 /** Flags shared by several commands. */
-export const LOG: Flag = {
-  name: 'log',
-  value: 'FORMAT',
-  byDefault: 'text',
-  about: 'text, or json for one JSON object per line.',
-};
+export const LOG: Flag = flag('log FORMAT', 'text, or json for one JSON object per line.', { byDefault: 'text' });
 /** Settings file in the working directory. Commands read it if it exists and `--config` names no other file. */
 export const SETTINGS_FILE = 'rune-mirror.json';
-export const CONFIG: Flag = {
-  name: 'config',
-  value: 'FILE',
+export const CONFIG: Flag = flag('config FILE', 'File of settings, with values for flags that are not given.', {
   byDefault: `${SETTINGS_FILE}, if it exists`,
-  about: 'File of settings, with values for flags that are not given.',
-};
-export const HELP: Flag = { name: 'help', about: 'Prints this help.' };
+});
+export const HELP: Flag = flag('help', 'Prints this help.');
 
 export class Flags {
   private constructor(

@@ -6,15 +6,14 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { bytesOf, DEFAULT_MEMORY } from '../contract/memorySize.ts';
 import { EXIT, UsageError } from '../errors.ts';
-import type { Flag, Flags } from './flags.ts';
+import { type Flag, type Flags, flag } from './flags.ts';
 import type { Log } from './log.ts';
 
-export const MEMORY_LIMIT: Flag = {
-  name: 'memory-limit',
-  value: 'SIZE',
-  byDefault: DEFAULT_MEMORY,
-  about: 'Memory of the process, give or take 200 MB. Before it is reached, DuckDB moves data to temporary files.',
-};
+export const MEMORY_LIMIT: Flag = flag(
+  'memory-limit SIZE',
+  'Memory of the process, give or take 200 MB. Before it is reached, DuckDB moves data to temporary files.',
+  { byDefault: DEFAULT_MEMORY },
+);
 
 /** Smallest accepted limit, in bytes. Below it, Node.js alone would exceed the limit. */
 const LEAST = 50e6;

@@ -38,7 +38,6 @@ export function withSettings(flags: Flags, command: Command, settings: Settings)
   return flags.with(values);
 }
 
-/** Returns the settings file of a command line; undefined if there is none. */
 export const settingsFileOf = (flags: Flags): string | undefined =>
   flags.one(CONFIG.name) ?? (existsSync(SETTINGS_FILE) ? SETTINGS_FILE : undefined);
 

@@ -47,7 +47,6 @@ const SETTINGS = z
 
 export type Settings = Readonly<z.infer<typeof SETTINGS>>;
 
-/** Returns the JSON schema of settings files, as text. */
 export const settingsSchema = (): string => `${JSON.stringify(z.toJSONSchema(SETTINGS), null, 2)}\n`;
 
 /** Reads a settings file. Throws a UsageError if it is missing or not valid. */

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
 import { variableOf } from '../cli/environment.ts';
-import { CONFIG, type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
@@ -18,77 +18,41 @@ export const BUILD_COMMAND: Command = {
   call: program.callOf('build'),
   about: 'Turns rune activity records into a static JSON API: every page of every list as a file.',
   flags: [
-    {
-      heading: 'Input',
-      name: 'input',
-      value: 'PATH',
-      repeatable: true,
-      byDefault: 'input',
-      about: 'A folder, a file or a glob with activity data.',
-    },
-    {
-      name: 'blocks',
-      value: 'RANGE',
+    flag('input PATH', 'A folder, a file or a glob with activity data.', { heading: 'Input', byDefault: 'input', repeatable: true }),
+    flag('blocks RANGE', 'Builds only some heights: A..B, A.., ..B, or -N.. for the last N, which reads the input twice.', {
       byDefault: 'all',
-      about: 'Builds only some heights: A..B, A.., ..B, or -N.. for the last N, which reads the input twice.',
-    },
-    { heading: 'Folders', name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
-    { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'The cache folder: state for the next build, and temporary files.' },
-    {
+    }),
+    flag('out DIR', 'The output folder.', { heading: 'Folders', byDefault: 'dist' }),
+    flag('cache DIR', 'The cache folder: state for the next build, and temporary files.', { byDefault: '.cache' }),
+    flag('layout NAME', 'files: one file per page; archive: each record once, compressed, in few files.', {
       heading: 'Output',
-      name: 'layout',
-      value: 'NAME',
       byDefault: 'files',
-      about: 'files: one file per page; archive: each record once, compressed, in few files.',
-    },
-    {
-      name: 'dialect',
-      value: 'NAME',
-      byDefault: '0x',
-      about: 'Spelling of hashes: 0x, which puts 0x before them, or hiro, as clients of Hiro expect them. contract is another name of 0x.',
-    },
-    { name: 'change-dialect', about: 'Allows this build to replace a mirror in the other dialect.' },
-    {
-      name: 'page-sizes',
-      value: 'LIST',
-      byDefault: '20,60',
-      about: 'Page sizes, ascending; the first is the default limit, the last the maximum.',
-    },
-    {
-      name: 'compress',
-      value: 'LIST',
-      byDefault: 'none',
-      about: 'gz, br or gz,br: adds compressed files beside the pages, for nginx and Caddy.',
-    },
-    {
-      name: 'object-size',
-      value: 'SIZE',
+    }),
+    flag(
+      'dialect NAME',
+      'Spelling of hashes: 0x, which puts 0x before them, or hiro, as clients of Hiro expect them. contract is another name of 0x.',
+      { byDefault: '0x' },
+    ),
+    flag('change-dialect', 'Allows this build to replace a mirror in the other dialect.'),
+    flag('page-sizes LIST', 'Page sizes, ascending; the first is the default limit, the last the maximum.', { byDefault: '20,60' }),
+    flag('compress LIST', 'gz, br or gz,br: adds compressed files beside the pages, for nginx and Caddy.', { byDefault: 'none' }),
+    flag('object-size SIZE', 'Largest size of the files of layout archive, 4KB to 1GB. Up to 1MB, readers need no ranges.', {
       byDefault: '8MB',
-      about: 'Largest size of the files of layout archive, 4KB to 1GB. Up to 1MB, readers need no ranges.',
-    },
-    {
-      name: 'no-lists',
-      about: 'Omits all lists but etchings from layout archive: activity by rune and by address, balances, holders, outputs.',
-    },
-    { name: 'lists', about: 'Adds these lists to layout files.' },
-    {
-      name: 'parquet',
-      about: 'Also publishes the ledger rows of the input as Parquet files in rows/, for other mirrors and for analysts.',
-    },
-    { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
-    { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for links in its feed and error page.' },
-    {
-      name: 'key-file',
-      value: 'FILE',
-      repeatable: true,
+    }),
+    flag('no-lists', 'Omits all lists but etchings from layout archive: activity by rune and by address, balances, holders, outputs.'),
+    flag('lists', 'Adds these lists to layout files.'),
+    flag('parquet', 'Also publishes the ledger rows of the input as Parquet files in rows/, for other mirrors and for analysts.'),
+    flag('no-operation-pages', 'Omits the lists of a block by operation.'),
+    flag('site-url URL', 'The public URL of the mirror, for links in its feed and error page.'),
+    flag('key-file FILE', 'Signs layout archive with the private key in this file, which keygen made.', {
       byDefault: `${KEY_VARIABLE} in the environment, if set`,
-      about: 'Signs layout archive with the private key in this file, which keygen made.',
-    },
+      repeatable: true,
+    }),
     { heading: 'Resources and runs', ...MEMORY_LIMIT },
-    { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Number of threads.' },
-    { name: 'full', about: 'Ignores the cache: builds everything and compares every file.' },
-    { name: 'no-sync', about: 'Does not wait until the pages are on the disk. After a power cut, build with --full.' },
-    { name: 'dry-run', about: 'Validates, renders and counts, but writes nothing.' },
+    flag('threads N', 'Number of threads.', { byDefault: 'all cores' }),
+    flag('full', 'Ignores the cache: builds everything and compares every file.'),
+    flag('no-sync', 'Does not wait until the pages are on the disk. After a power cut, build with --full.'),
+    flag('dry-run', 'Validates, renders and counts, but writes nothing.'),
     CONFIG,
     LOG,
     HELP,

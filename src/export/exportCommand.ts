@@ -1,5 +1,5 @@
 /** Flags of the export command. runExport.ts runs the command. */
-import { type Command, HELP, LOG } from '../cli/flags.ts';
+import { type Command, flag, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT } from '../cli/memoryLimit.ts';
 import { program } from '../program.ts';
 
@@ -9,15 +9,14 @@ export const EXPORT_COMMAND: Command = {
     'Writes a complete list of a mirror into a file: the holders or the activity of a rune, or the balances, the activity or the unspent outputs of an address.',
   positionals: { name: 'LIST RUNE|ADDRESS', least: 2 },
   flags: [
-    { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The output folder of a build.' },
-    { name: 'mirror', value: 'URL', about: 'A mirror at https://host[/prefix], instead of a folder.' },
-    { name: 'height', value: 'N', about: 'The holders after this block. (default: after the last block of the list)' },
-    { name: 'format', value: 'FORMAT', byDefault: 'csv', about: 'csv or parquet.' },
-    {
-      name: 'out',
-      value: 'FILE',
-      about: 'New file. FILE.json beside it has the height, the block and the SHA-256. (default: list and subject, in this folder)',
-    },
+    flag('dir DIR', 'The output folder of a build.', { byDefault: 'dist' }),
+    flag('mirror URL', 'A mirror at https://host[/prefix], instead of a folder.'),
+    flag('height N', 'The holders after this block. (default: after the last block of the list)'),
+    flag('format FORMAT', 'csv or parquet.', { byDefault: 'csv' }),
+    flag(
+      'out FILE',
+      'New file. FILE.json beside it has the height, the block and the SHA-256. (default: list and subject, in this folder)',
+    ),
     MEMORY_LIMIT,
     LOG,
     HELP,

@@ -1,6 +1,6 @@
 /** The keygen command: makes a key that signs mirrors. */
 import { writeFileSync } from 'node:fs';
-import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { BuildError, codeOf, InputError, messageOf, UsageError } from '../errors.ts';
 import { isKeyName } from '../format/signedNote.ts';
@@ -11,8 +11,8 @@ export const KEYGEN_COMMAND: Command = {
   call: program.callOf('keygen'),
   about: 'Makes a key that signs a mirror: writes the private key into a file, and prints the public key for clients.',
   flags: [
-    { name: 'name', value: 'NAME', about: 'Name of the key, such as the host of the mirror. No spaces and no plus sign.' },
-    { name: 'out', value: 'FILE', about: 'New file for the private key. Only its owner may read it.' },
+    flag('name NAME', 'Name of the key, such as the host of the mirror. No spaces and no plus sign.'),
+    flag('out FILE', 'New file for the private key. Only its owner may read it.'),
     LOG,
     HELP,
   ],

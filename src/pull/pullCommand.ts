@@ -1,6 +1,6 @@
 /** Defines and parses the flags of the pull command. */
 import { SECRETS } from '../cli/environment.ts';
-import { CONFIG, type Command, Flags, HELP, LOG } from '../cli/flags.ts';
+import { CONFIG, type Command, Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { MEMORY_LIMIT, memoryBeside, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
@@ -21,72 +21,37 @@ export const PULL_COMMAND: Command = {
   about:
     'Fetches blocks into the input folder from a Bitcoin Core node, a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
   flags: [
-    {
+    flag('from URL', 'The source: core:http://127.0.0.1:8332, postgres://user@host/db or https://host[/prefix].', {
       heading: 'What to fetch',
-      name: 'from',
-      value: 'URL',
-      about: 'The source: core:http://127.0.0.1:8332, postgres://user@host/db or https://host[/prefix].',
-    },
-    { name: 'to', value: 'DIR', byDefault: 'input', about: 'The input folder. Files are written to its subfolder pulled.' },
-    {
-      name: 'blocks',
-      value: 'RANGE',
+    }),
+    flag('to DIR', 'The input folder. Files are written to its subfolder pulled.', { byDefault: 'input' }),
+    flag('blocks RANGE', 'Heights as A.., A..B or ..B; or -N.. for the last N blocks, which removes older ones.', {
       byDefault: 'from the first pulled block, or the first of the source',
-      about: 'Heights as A.., A..B or ..B; or -N.. for the last N blocks, which removes older ones.',
-    },
-    { name: 'header', value: 'LINE', repeatable: true, about: "HTTP header to send with every request, such as 'x-api-key: ...'." },
-    {
-      name: 'confirmations',
-      value: 'N',
+    }),
+    flag('header LINE', "HTTP header to send with every request, such as 'x-api-key: ...'.", { repeatable: true }),
+    flag('confirmations N', 'How many of the last blocks to compare again, and to replace if they changed.', {
       byDefault: `${UNSETTLED_BLOCKS}, or 100 with a node`,
-      about: 'How many of the last blocks to compare again, and to replace if they changed.',
-    },
-    {
+    }),
+    flag('cookie FILE', "The node's cookie file, for its RPC interface.", {
       heading: 'Only with a Bitcoin Core node',
-      name: 'cookie',
-      value: 'FILE',
       byDefault: 'CORE_RPC_USER and CORE_RPC_PASSWORD in the environment, else the cookie in ~/.bitcoin',
-      about: "The node's cookie file, for its RPC interface.",
-    },
-    {
-      name: 'block-source',
-      value: 'URL',
-      about:
-        'Server for blocks that the node has pruned: an Esplora API, such as https://host/api, or REST of a node with txindex, such as http://host:8332/rest. Its blocks are checked against the chain of the node.',
-    },
-    {
-      name: 'start-from',
-      value: 'URL',
+    }),
+    flag(
+      'block-source URL',
+      'Server for blocks that the node has pruned: an Esplora API, such as https://host/api, or REST of a node with txindex, such as http://host:8332/rest. Its blocks are checked against the chain of the node.',
+    ),
+    flag('start-from URL', 'Starts a new folder at the ledger of this mirror, instead of reading all blocks. Several mirrors must agree.', {
       repeatable: true,
-      about: 'Starts a new folder at the ledger of this mirror, instead of reading all blocks. Several mirrors must agree.',
-    },
-    {
-      name: 'check',
-      value: 'sample|all',
+    }),
+    flag('check sample|all', 'Which outputs of a start to compare with the node: 15,000 random ones, or all, which takes long.', {
       byDefault: 'sample',
-      about: 'Which outputs of a start to compare with the node: 15,000 random ones, or all, which takes long.',
-    },
-    {
-      name: 'verify-start',
-      value: 'DIR',
-      about: 'Verifies the start by the input folder of another pull, which read all blocks from a node.',
-    },
-    { name: 'follow', about: 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.' },
-    {
-      heading: 'Speed and retries',
-      name: 'concurrency',
-      value: 'N',
-      byDefault: '4',
-      about: 'Parallel HTTP requests or database connections.',
-    },
-    { name: 'rate', value: 'N', byDefault: String(DEFAULTS.rate), about: 'HTTP requests per second; 0 for no limit.' },
-    { name: 'retries', value: 'N', byDefault: String(DEFAULTS.retries), about: 'Retries of a failed HTTP request.' },
-    {
-      name: 'timeout',
-      value: 'SECONDS',
-      byDefault: String(DEFAULTS.timeoutMs / 1000),
-      about: 'Longest time without data from an HTTP server.',
-    },
+    }),
+    flag('verify-start DIR', 'Verifies the start by the input folder of another pull, which read all blocks from a node.'),
+    flag('follow', 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.'),
+    flag('concurrency N', 'Parallel HTTP requests or database connections.', { heading: 'Speed and retries', byDefault: '4' }),
+    flag('rate N', 'HTTP requests per second; 0 for no limit.', { byDefault: String(DEFAULTS.rate) }),
+    flag('retries N', 'Retries of a failed HTTP request.', { byDefault: String(DEFAULTS.retries) }),
+    flag('timeout SECONDS', 'Longest time without data from an HTTP server.', { byDefault: String(DEFAULTS.timeoutMs / 1000) }),
     MEMORY_LIMIT,
     CONFIG,
     LOG,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers';
-import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { BuildError, codeOf, messageOf, UsageError } from '../errors.ts';
 import { program } from '../program.ts';
@@ -15,12 +15,12 @@ export const SERVE_COMMAND: Command = {
   call: program.callOf('serve'),
   about: 'Serves a build on this machine and answers any window.',
   flags: [
-    { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'Output folder of the build to serve.' },
-    { name: 'host', value: 'ADDRESS', byDefault: '127.0.0.1', about: 'Address to listen on; 0.0.0.0 for all.' },
-    { name: 'port', value: 'PORT', byDefault: '3000', about: 'Port to listen on; 0 picks a free one.' },
-    { name: 'workers', value: 'N', byDefault: '1', about: 'Number of processes. One per core handles the most requests.' },
-    { name: 'no-compression', about: 'Sends answers uncompressed, for a proxy in front that compresses.' },
-    { name: 'access-log', about: 'Prints a line for each request.' },
+    flag('dir DIR', 'Output folder of the build to serve.', { byDefault: 'dist' }),
+    flag('host ADDRESS', 'Address to listen on; 0.0.0.0 for all.', { byDefault: '127.0.0.1' }),
+    flag('port PORT', 'Port to listen on; 0 picks a free one.', { byDefault: '3000' }),
+    flag('workers N', 'Number of processes. One per core handles the most requests.', { byDefault: '1' }),
+    flag('no-compression', 'Sends answers uncompressed, for a proxy in front that compresses.'),
+    flag('access-log', 'Prints a line for each request.'),
     LOG,
     HELP,
   ],

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { env, execPath } from 'node:process';
 import { createInterface } from 'node:readline';
 import { withoutSecrets } from '../cli/environment.ts';
-import { CONFIG, type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import { count, type Log, type SummaryRow } from '../cli/log.ts';
 import { settingsFileOf, settingsReader } from '../cli/settings.ts';
 import { CliError, EXIT, messageOf, UsageError } from '../errors.ts';
@@ -16,7 +16,7 @@ import { plainCall, program } from '../program.ts';
 export const UPDATE_COMMAND: Command = {
   call: program.callOf('update'),
   about: 'Pulls new blocks, builds what changed and uploads it, as the settings file says. Run it again after new blocks.',
-  flags: [{ name: 'follow', about: 'Keeps running: after each new block of a node, pulls, builds and uploads it.' }, CONFIG, LOG, HELP],
+  flags: [flag('follow', 'Keeps running: after each new block of a node, pulls, builds and uploads it.'), CONFIG, LOG, HELP],
   examples: [
     { args: '', about: 'Updates the mirror that rune-mirror.json describes.' },
     { args: '--follow', about: 'Keeps the mirror at the tip of its node.' },

@@ -1,5 +1,5 @@
 /** The flags of the verify command. runVerify.ts does the work. */
-import { type Command, HELP, LOG } from '../cli/flags.ts';
+import { type Command, flag, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT } from '../cli/memoryLimit.ts';
 import { program } from '../program.ts';
 
@@ -7,20 +7,13 @@ export const VERIFY_COMMAND: Command = {
   call: program.callOf('verify'),
   about: 'Checks every file of a build and reports what is wrong.',
   flags: [
-    { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The output folder of a build.' },
-    {
-      name: 'against',
-      value: 'MIRROR',
-      repeatable: true,
-      about:
-        'Then compares the build with another mirror: a folder, or https://host[/prefix]. If given twice or more without --dir, only compares these mirrors, and verifies no folder.',
-    },
-    {
-      name: 'key',
-      value: 'KEY',
-      repeatable: true,
-      about: 'A public key that keygen printed. At least one of the given keys must have signed the build.',
-    },
+    flag('dir DIR', 'The output folder of a build.', { byDefault: 'dist' }),
+    flag(
+      'against MIRROR',
+      'Then compares the build with another mirror: a folder, or https://host[/prefix]. If given twice or more without --dir, only compares these mirrors, and verifies no folder.',
+      { repeatable: true },
+    ),
+    flag('key KEY', 'A public key that keygen printed. At least one of the given keys must have signed the build.', { repeatable: true }),
     MEMORY_LIMIT,
     LOG,
     HELP,

@@ -1,7 +1,7 @@
 /** The sample command: writes the sample as two CSV files. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, type Flags, HELP, LOG } from '../../cli/flags.ts';
+import { type Command, type Flags, flag, HELP, LOG } from '../../cli/flags.ts';
 import type { Log } from '../../cli/log.ts';
 import { BuildError, messageOf } from '../../errors.ts';
 import { program } from '../../program.ts';
@@ -10,7 +10,7 @@ import { sampleTables } from './sample.ts';
 export const SAMPLE_COMMAND: Command = {
   call: program.callOf('sample'),
   about: 'Writes sample data to try the mirror: two real etchings, and invented records. Every run writes the same bytes.',
-  flags: [{ name: 'to', value: 'DIR', byDefault: 'sample', about: 'The folder for the files; existing ones are replaced.' }, LOG, HELP],
+  flags: [flag('to DIR', 'The folder for the files; existing ones are replaced.', { byDefault: 'sample' }), LOG, HELP],
   examples: [{ args: '--to elsewhere', about: 'Writes into the folder elsewhere.' }],
   exits: ['done', 'usage', 'buildFailed'],
 };
