@@ -38,35 +38,32 @@ it('the types are those of the contract', () => {
   expect(same).toEqual([true, true, true]);
 });
 
-it('client.d.ts declares what mirrorClient.ts exports (after a change: npm run test:exhaustive -- clientTypes -u)', async () => {
+it('client.d.ts declares what mirrorClient.ts exports', () => {
   const [source, declared] = ['mirrorClient.ts', 'client.d.ts'].map((name) =>
     readFileSync(join(ROOT, 'src/serve/client', name), 'utf8'),
   ) as [string, string];
   const { outputText, diagnostics } = ts.transpileDeclaration(source, {
     reportDiagnostics: true,
-    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true, newLine: ts.NewLineKind.LineFeed },
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true },
   });
   expect(diagnostics).toEqual([]);
-  // Types are written in the declarations alone. The rest of the declarations is made from the source, which has no types of its own.
+  // Types are written in the declarations alone. The source has no types of its own, and the declarations repeat its classes and functions,
+  // with their documentation.
   const isType = (each: ts.Statement) => ts.isInterfaceDeclaration(each) || ts.isTypeAliasDeclaration(each);
   const isLink = (each: ts.Statement) => ts.isImportDeclaration(each) || ts.isExportDeclaration(each);
-  const made = statementsOf(outputText);
-  expect(made.filter(isLink).map((each) => each.getText().replace(/\{.*\}/s, '{}'))).toEqual([
+  const made = fileOf(outputText);
+  expect(made.statements.filter(isLink).map((each) => each.getText().replace(/\{.*\}/s, '{}'))).toEqual([
     "import type {} from './client.d.ts';",
     "export type * from './client.d.ts';",
   ]);
-  const parts = [...statementsOf(declared).filter(isType), ...made.filter((each) => !isLink(each))];
-  expect(made.filter(isType)).toEqual([]);
-  await expect(
-    `${parts
-      .map((each) => each.getFullText())
-      .join('')
-      .trimStart()}\n`,
-  ).toMatchFileSnapshot('../../src/serve/client/client.d.ts');
+  expect(made.statements.filter(isType)).toEqual([]);
+  const plain = (file: ts.SourceFile, leftOut: (each: ts.Statement) => boolean) =>
+    file.statements.filter((each) => !leftOut(each)).map((each) => PRINTER.printNode(ts.EmitHint.Unspecified, each, file));
+  expect(plain(fileOf(declared), isType)).toEqual(plain(made, isLink));
 });
 
-const statementsOf = (text: string): readonly ts.Statement[] =>
-  ts.createSourceFile('client.d.ts', text, ts.ScriptTarget.ES2022, true).statements;
+const PRINTER = ts.createPrinter({ removeComments: true });
+const fileOf = (text: string): ts.SourceFile => ts.createSourceFile('client.d.ts', text, ts.ScriptTarget.ES2022, true);
 
 const PROGRAM = `
 import { type Activity, type ActivityPage, type ActivityQuery, activity, Mirror, MirrorError, type MirrorManifest, type Operation } from 'rune-activity-mirror-client';

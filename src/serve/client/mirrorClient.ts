@@ -2,7 +2,7 @@
  * Client for browsers and other programs. Runs the page map on the files of any host, even one without code, and
  * returns exactly the answers of an API server. Every build has this module as `client.js`.
  *
- * `client.d.ts` has the types of answers and queries. Its classes and functions are generated from this file
+ * `client.d.ts` has the types of answers and queries, and documents the classes and functions of this file
  * (test/exhaustive/clientTypes.test.ts).
  */
 
@@ -42,15 +42,9 @@ import type { Proofs } from './proofs.ts';
 
 export type * from './client.d.ts';
 
-/** Thrown if the mirror refuses a request or cannot be read. */
 export class MirrorError extends Error {
   override readonly name = 'MirrorError';
-  /**
-   * 400 for an invalid request, and 501 if the mirror lacks this part of the API; `message` is then the message of
-   * the API. 503 if the mirror cannot be read; `cause` may then have the reason.
-   */
   readonly statusCode: number;
-  /** Reason phrase of the status, such as `Bad Request`. */
   readonly error: string;
   constructor(statusCode: number, error: string, message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -93,11 +87,6 @@ function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
 const FRESH_MS = 10_000;
 const mirrors = new Map<string, Mirror>();
 
-/**
- * Fetches a window of the activity of a transaction or block. Rejects with a MirrorError, or with the signal's reason.
- * Rejects with a TypeError if the query names no list or `base` is not a valid URL. Queries with the same base share a
- * Mirror and its memory.
- */
 export async function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage> {
   const { href } = folderOf(base);
   const mirror = mirrors.get(href) ?? new Mirror(href);
@@ -108,11 +97,6 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
 /** Maximum number of outputs in a call of `classify`. */
 const MOST_OUTPUTS = 1000;
 
-/**
- * Classifies outputs by several mirrors (`Mirror.classify`). An output has a class only if all mirrors give it this
- * class, with the same runes; otherwise it is `unknown`. Rejects like `Mirror.classify`, and with a TypeError without
- * mirrors. The agreement proves more if each mirror has keys of another operator.
- */
 export async function classify(
   mirrors: readonly Mirror[],
   outputs: readonly OutputToClassify[],
@@ -130,20 +114,10 @@ export async function classify(
   });
 }
 
-/**
- * A mirror, identified by the URL before `/runes/v1`. The client fetches only files. So the host needs no code, but
- * must allow this origin to read the files (CORS). Every read revalidates the file (`cache: 'no-cache'`), except a
- * fresh manifest, and files of layout `archive`, which never change.
- *
- * In layout `archive` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
- * These pages may come from different builds while the host replaces its files, or when its cache mixes builds. The
- * client detects this, unless the block and the number of records are the same in both builds.
- */
 export class Mirror {
   readonly #filesFor: (signal?: AbortSignal) => MirrorFiles;
   readonly #reader: MirrorReader<ReadFile>;
 
-  /** Throws a TypeError if `base` is not a valid URL. */
   constructor(base: string | URL, options: MirrorOptions = {}) {
     const { fetch = globalThis.fetch, freshMs = FRESH_MS } = options;
     const folder = folderOf(base);
@@ -155,47 +129,30 @@ export class Mirror {
     this.#reader = new MirrorReader(this.#filesFor(), fromLists, freshMs, true);
   }
 
-  /** Fetches a window of the activity of a transaction or block. Rejects like the function `activity`. */
   async activity(query: MirrorQuery): Promise<ActivityPage> {
     return this.#fetch(targetOf(query), query.signal);
   }
 
-  /** Fetches a window of the list of all runes, newest first. Rejects like `activity`. */
   async etchings(window?: WindowQuery): Promise<EtchingPage> {
     return this.#list('etchings', window);
   }
 
-  /**
-   * Fetches a rune by its id (`840000:3`), number or name. Resolves to undefined if the rune does not exist. Rejects
-   * like `activity`.
-   */
   async etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined> {
     return this.#find(`etchings/${encode(String(rune))}`, signal);
   }
 
-  /** Fetches a window of the balances of an address. Rejects like `activity`. */
   async balances(address: string, window?: WindowQuery): Promise<BalancePage> {
     return this.#list(`addresses/${encode(address)}/balances`, window);
   }
 
-  /** Fetches a window of the holders of a rune, given by its id, number or name. Rejects like `activity`. */
   async holders(rune: string | number, window?: WindowQuery): Promise<HolderPage> {
     return this.#list(`etchings/${encode(String(rune))}/holders`, window);
   }
 
-  /**
-   * Fetches the balance of an address in a rune. Resolves to undefined if the rune does not exist, or the address never
-   * had any of it. Rejects like `activity`.
-   */
   async holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined> {
     return this.#find(`etchings/${encode(String(rune))}/holders/${encode(address)}`, signal);
   }
 
-  /**
-   * Fetches the runes of an output, given as `txid:vout`. `height` is the height of the output's block. If the mirror
-   * lacks that block, rejects with a MirrorError (503) instead of answering that the output has no runes. Without
-   * `height`, compare `block_height` of the answer yourself. Rejects like `activity`.
-   */
   async output(
     output: string,
     { height, signal }: { readonly height?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
@@ -206,13 +163,6 @@ export class Mirror {
     throw new MirrorError(503, 'Service Unavailable', message);
   }
 
-  /**
-   * Returns for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not
-   * spend runes by mistake. Only outputs of the class `none` are safe to spend. They may still have inscriptions,
-   * which a mirror does not know. An output is `unknown` if the mirror lacks its block or has another block there,
-   * and after any failure; `reason` says why. Rejects only with a TypeError for more outputs, or with the signal's
-   * reason.
-   */
   async classify(
     outputs: readonly OutputToClassify[],
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
@@ -239,11 +189,6 @@ export class Mirror {
     return this.#orMirrorError(classes, signal);
   }
 
-  /**
-   * Yields all entries of a list, in the list's order. `list` fetches a window, such as
-   * `(window) => mirror.holders('DOG•GO•TO•THE•MOON', window)`. All entries are of the same build: if the mirror
-   * changes meanwhile, throws a MirrorError (503), and the caller must start again. Also throws the errors of `list`.
-   */
   async *all<Entry>(
     list: (window: WindowQuery) => Promise<Page<Entry>>,
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
@@ -257,21 +202,15 @@ export class Mirror {
     );
   }
 
-  /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
   async outputs(address: string, window?: WindowQuery): Promise<OutputPage> {
     return this.#list(`addresses/${encode(address)}/outputs`, window);
   }
 
-  /**
-   * Fetches a window of the activity of a rune, newest first. The rune is given by its id (`840000:3`), number or name.
-   * The total of an unknown rune is 0. Rejects like `activity`.
-   */
   async runeActivity(rune: string | number, { address, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
     const only = address === undefined ? '' : `/${encode(address)}`;
     return this.#list(`etchings/${encode(String(rune))}/activity${only}`, window);
   }
 
-  /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
   async addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage> {
     return this.#list(`addresses/${encode(address)}/activity`, window);
   }
@@ -297,11 +236,6 @@ export class Mirror {
     throw new MirrorError(status, error, cause === undefined ? message : `${message} (${cause.message})`, cause && { cause });
   }
 
-  /**
-   * Returns the runes that unconfirmed transactions move, as if they were the next block. Rejects with a TypeError for
-   * bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, even if the cause is
-   * that the Esplora server fails or is on another branch of the chain.
-   */
   async pending(query: PendingQuery): Promise<PendingAnswer> {
     const { EsploraError, pendingRunes } = await this.#orMirrorError(import('./pending.js'), query.signal);
     return pendingRunes(query, this).catch((error: unknown) => {
@@ -309,12 +243,6 @@ export class Mirror {
     });
   }
 
-  /**
-   * Yields each new block with the runes, addresses and outputs that it touches. After a reorganisation, first yields
-   * the removed blocks, newest first. Looks for new blocks until `signal` aborts. Rejects with a MirrorError (404) if
-   * none of the blocks of `since` is among the mirror's newest 144 blocks, and otherwise like `activity`. After an
-   * error, call it again with the last `since`.
-   */
   async *changes(query: ChangesQuery = {}): AsyncGenerator<Change, void, undefined> {
     const { signal } = query;
     const { ChangesError, followChanges } = await this.#orMirrorError(import('./lists.js'), signal);
@@ -331,10 +259,6 @@ export class Mirror {
     }
   }
 
-  /**
-   * Yields id, number, names, decimals and symbol of all runes, oldest first. Reads some megabytes for the runes of
-   * mainnet. Rejects like `activity`.
-   */
   async *runes({ signal }: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<RuneName, void, undefined> {
     signal?.throwIfAborted();
     const { openRuneNames } = await this.#orMirrorError(import('./lists.js'), signal);
@@ -353,17 +277,11 @@ export class Mirror {
     }
   }
 
-  /**
-   * Returns the status and the exact body of an API server's answer to GET, for a target such as
-   * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404 and 503.
-   * Rejects with a MirrorError only if the mirror cannot be read at all.
-   */
   async get(target: string, signal?: AbortSignal): Promise<{ status: number; body: string }> {
     const { status, body } = await this.#answer(target, signal);
     return { status, body };
   }
 
-  /** Fetches the manifest. Rejects with a MirrorError. */
   async manifest(): Promise<MirrorManifest> {
     return JSON.parse(await this.#orMirrorError(this.#reader.manifest(), undefined)) as MirrorManifest;
   }
