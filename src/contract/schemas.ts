@@ -148,7 +148,6 @@ export function responseSchemas(dialect: Dialect) {
   return { Rune: rune, Location: location, Activity: activity, ActivityList: list, RuneActivity: ofRune, RuneActivityList: runeList };
 }
 
-/** Returns the schema of a page of activity records. */
 export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityList;
 
 export const errorResponse = objectOf('Body of an error response.', {

@@ -1,7 +1,7 @@
 /** Sorts rows of texts in parts, because DuckDB cannot move all memory that a sort of texts needs to disk. */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
-import { int, literal, type Store, text } from './store.ts';
+import { literal, type Store, text } from './store.ts';
 
 export interface UnsortedRows {
   /** Query for the rows. */
@@ -29,7 +29,7 @@ export async function* sortedRows(
   store: Store,
 ): AsyncGenerator<DuckDBDataChunk> {
   const order = `ORDER BY ${key}, ${within}`;
-  const { count } = await store.row(`SELECT count(*) AS count FROM (${rows})`, { count: int });
+  const count = await store.number(`SELECT count(*) AS number FROM (${rows})`);
   // A build that read little input still keeps freed memory, but may sort many rows when it merges long lists.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   const parts = Math.ceil(count / Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes)));

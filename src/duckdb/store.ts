@@ -163,6 +163,11 @@ export class Store {
     return row;
   }
 
+  /** Returns the integer `number` of the only row of a query. */
+  async number(sql: string): Promise<number> {
+    return (await this.row(sql, { number: int })).number;
+  }
+
   /** Yields chunks of at most 2,048 rows. DuckDB computes the next chunk while the caller uses the current one. */
   async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
     const result = await this.connection.stream(sql).catch(explainResources);

@@ -17,7 +17,6 @@ export class Table<Names extends ColumnTypes = ColumnTypes> {
     readonly columns: Names,
   ) {}
 
-  /** Returns the table's name in SQL. */
   toString(): string {
     return this.name;
   }

@@ -1,7 +1,7 @@
 /** Finds the range of heights of a build (`--blocks`). */
 import { MAX_INTEGER } from '../contract/fields.ts';
 import { withScratch } from '../disk/scratchFolder.ts';
-import { int, Store } from '../duckdb/store.ts';
+import { Store } from '../duckdb/store.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { ReadProgress } from '../input/inputProgress.ts';
 import { checkInput, readInput } from '../input/loadInput.ts';
@@ -27,7 +27,7 @@ function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOption
       state = await State.attach(store, undefined, {}, undefined);
       const reading = { known: state.known, range: undefined, limits, scratch, store, keepsRows: false, progress: new ReadProgress() };
       const { sources, blocks } = await checkInput(await readInput(inputs, [out, cache], reading), []);
-      const { tip } = await store.row(`SELECT coalesce(max(block_height), 0) AS tip FROM ${blocks}`, { tip: int });
+      const tip = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${blocks}`);
       const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));
       return read.reduce((most, last) => Math.max(most, last), tip);
     } finally {

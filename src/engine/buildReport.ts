@@ -51,7 +51,6 @@ export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock
   return result;
 }
 
-/** Reports a finished build or dry run. */
 export function reportBuilt(options: BuildOptions, result: BuildResult, clock: Stopwatch, log: Log): void {
   log.info(options.dryRun ? 'dry-run' : 'built', message(options, result, clock.total), fieldsOf(result, clock));
   log.summary([...contentRows(options, result), ...costRows(clock)]);
@@ -123,7 +122,6 @@ function message({ dryRun, out }: BuildOptions, result: BuildResult, seconds: nu
   return `Wrote ${some}${what} to ${out} in ${seconds} s.${rest}${removals}`;
 }
 
-/** Returns the fields of a report for `--log json`. */
 const fieldsOf = (result: BuildResult, clock: Stopwatch) => ({
   ...result.manifest,
   written: writtenOf(result),

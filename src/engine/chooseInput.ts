@@ -1,7 +1,7 @@
 /** Chooses the input of a build, and keeps the sample away from real mirrors. */
 import { existsSync } from 'node:fs';
 import type { Log } from '../cli/log.ts';
-import { int, type Store } from '../duckdb/store.ts';
+import type { Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { hasDataFiles } from '../input/discover.ts';
@@ -45,7 +45,7 @@ export function refuseDialect(out: string, before: unknown, now: Dialect): void 
 
 /** Throws an InputError when the loaded blocks are from the sample. Call it only when the output has other data. */
 export async function refuseSample(out: string, blocks: TableWith<'block_hash'>, store: Store): Promise<void> {
-  const { invented } = await store.row(`SELECT count(*) AS invented FROM ${blocks} WHERE ${IS_INVENTED}`, { invented: int });
+  const invented = await store.number(`SELECT count(*) AS number FROM ${blocks} WHERE ${IS_INVENTED}`);
   if (invented === 0) return;
   throw new InputError(
     `the input has invented blocks of the sample, and the output ${out} is a mirror of other data; nothing was changed`,

@@ -47,7 +47,7 @@ async function find(
 ): Promise<KnownTransaction[]> {
   const rows = await store.rows(`SELECT block_height FROM ${input.affected}`, { block_height: int });
   const affected = new Set(rows.map((row) => row.block_height));
-  const { transactions } = await store.row(`SELECT count(*) AS transactions FROM ${input.transactions}`, { transactions: int });
+  const transactions = await store.number(`SELECT count(*) AS number FROM ${input.transactions}`);
   const entries = old.root.ids.reduce((sum, level) => sum + totalOf(level), 0);
   const archive = await openLocally(old, inflate);
   const isKept = ({ height, count }: TableEntry) => count > 0 && !affected.has(height);

@@ -19,7 +19,6 @@ export interface PlacedMember {
   readonly length: number;
 }
 
-/** Renders the directory of a file, whose members are in the order of `members`. */
 export const renderMembers = (members: readonly (readonly [from: string, length: number])[]): string => `${JSON.stringify(members)}\n`;
 
 /** Parses the directory of a file. Throws an ArchiveError if the members do not ascend or do not fill the file. */

@@ -69,7 +69,6 @@ export class PartCache {
     return this.#parts.has(name);
   }
 
-  /** Removes a part from memory. */
   forget(name: string): void {
     this.#bytes -= this.#parts.get(name)?.bytes ?? 0;
     this.#parts.delete(name);

@@ -34,7 +34,6 @@ export const HIGHEST_HEIGHT = 2 ** 24 - 2;
 /** Maximum size of an inflated page, directory or root, in bytes. It limits the memory that a damaged file can use. */
 export const MOST_INFLATED = 64 * 1024 * 1024;
 
-/** Renders the root as JSON. */
 export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: Root): string {
   const { steps, unsettled, segments, ids, lists } = tables;
   const sizes = { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks };

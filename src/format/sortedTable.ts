@@ -57,7 +57,6 @@ export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
 /** Returns the number of blocks in a file of a table. `objectSize` is the size of the file in bytes. */
 export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1);
 
-/** Returns the number of entries in a file of a table. */
 export const entriesPerFile = (objectSize: number): number => blocksPerFile(objectSize) * ENTRIES_PER_BLOCK;
 
 /**

@@ -12,10 +12,9 @@ import { recordFaults } from './recordFaults.ts';
  */
 const PLACE = { source: int, place: int, item: nullable(int) };
 
-/** Adds the records with invalid fields to the report. */
 export async function reportBadRecords(source: RawSource, report: Report, store: Store): Promise<void> {
   const isBad = `NOT (${validity(source)})`;
-  const { bad } = await store.row(`SELECT count(*) AS bad FROM ${source.relation} WHERE ${isBad}`, { bad: int });
+  const bad = await store.number(`SELECT count(*) AS number FROM ${source.relation} WHERE ${isBad}`);
   if (bad === 0) return;
   const cells = source.columns.map((c) => `${identifier(c.field.column)}::VARCHAR AS ${identifier(c.field.column)}`);
   const asText = Object.fromEntries(source.columns.map((c) => [c.field.column, nullable(text)]));

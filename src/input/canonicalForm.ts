@@ -2,7 +2,7 @@
 
 import { duckdbMessage, isAboutFile } from '../duckdb/duckdbErrors.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
-import { identifier, int, type Store } from '../duckdb/store.ts';
+import { identifier, type Store } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
 import { validity } from './canonicalRecordSql.ts';
 import { type Member, memberNamedIn, type RawSource } from './rawSource.ts';
@@ -19,9 +19,8 @@ export async function isInCanonicalForm(source: RawSource, store: Store): Promis
     .filter((c) => c.shape === 'text' && c.field.kind === 'text')
     .map((c) => `max(strlen(${identifier(c.field.column)}))`);
   try {
-    const { other } = await store.row(
-      `SELECT count(*) FILTER (WHERE NOT (${rule})) AS other${unruled.map((u) => `, ${u}`).join('')} FROM ${source.relation}`,
-      { other: int },
+    const other = await store.number(
+      `SELECT count(*) FILTER (WHERE NOT (${rule})) AS number${unruled.map((u) => `, ${u}`).join('')} FROM ${source.relation}`,
     );
     return other === 0;
   } catch (error) {

@@ -84,7 +84,7 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
   const { report } = reporting;
   await reportHashes(allHolds, reporting);
   report.throwIfAny(summary);
-  const { several } = await store.row(`SELECT count(*) - count(DISTINCT block_height) AS several FROM ${held}`, { several: int });
+  const several = await store.number(`SELECT count(*) - count(DISTINCT block_height) AS number FROM ${held}`);
   if (several > 0) {
     await reportDifferingCopies(activity, reporting);
     report.throwIfAny(summary);

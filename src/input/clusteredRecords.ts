@@ -27,7 +27,7 @@ export async function isClustered(source: RawSource, { limits, store }: Reading)
 
 /** True if a canonical table needs no sorting, because it is small or the rows of most blocks are consecutive. */
 export async function isTableClustered(table: TableWith<'block_height'>, { limits, store }: Reading): Promise<boolean> {
-  const { n } = await store.row(`SELECT count(*) AS n FROM ${table}`, { n: int });
+  const n = await store.number(`SELECT count(*) AS number FROM ${table}`);
   if (!exceeds(limits, 'unsortedRecords', n)) return true;
   const counts = await store.row(
     `SELECT count(*) FILTER (WHERE height IS DISTINCT FROM before) AS runs, approx_count_distinct(height) AS heights

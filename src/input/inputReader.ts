@@ -159,9 +159,8 @@ export class InputReader {
     let isCounted: string | undefined;
     if (this.runes !== undefined && isLedger(source.form)) {
       await store.run(`INSERT INTO ${this.leftOut} ${leftOutSelect(source, this.runes, range)}`);
-      const { lacks } = await store.row(
-        `SELECT count(*) AS lacks FROM ${this.leftOut} WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
-        { lacks: int },
+      const lacks = await store.number(
+        `SELECT count(*) AS number FROM ${this.leftOut} WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
       );
       // If no rune is missing, all rows count as records, and the query needs no condition.
       if (lacks > 0) isCounted = `rune_id IN (SELECT id FROM ${this.runes})`;
@@ -173,7 +172,7 @@ export class InputReader {
   async #lostRunes(): Promise<boolean> {
     const kept = this.unchanged.filter(({ form }) => form === 'runes').length;
     const { known, store } = this.reading;
-    const { before } = await store.row(`SELECT count(*) AS before FROM ${known.files} WHERE form = 'runes'`, { before: int });
+    const before = await store.number(`SELECT count(*) AS number FROM ${known.files} WHERE form = 'runes'`);
     return before > kept;
   }
 

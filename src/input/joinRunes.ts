@@ -57,16 +57,15 @@ export async function loadRunes(
   for (const source of runes) await store.run(`INSERT INTO all_runes BY NAME ${runesSelect(source)}`);
   const isKept = kept.length === 0 ? 'false' : `coalesce(source IN (${kept.join(', ')}), false)`;
   if (kept.length > 0) {
-    const { shared } = await store.row(
-      `SELECT count(*) AS shared FROM ${known} WHERE source IS NULL OR (${isKept} AND id IN (SELECT id FROM all_runes))`,
-      { shared: int },
+    const shared = await store.number(
+      `SELECT count(*) AS number FROM ${known} WHERE source IS NULL OR (${isKept} AND id IN (SELECT id FROM all_runes))`,
     );
     if (shared > 0) return undefined;
   }
   const names = new Map(runes.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const report = new Report();
   await reportDivisibility(names, report, store);
-  const { several } = await store.row('SELECT count(*) - count(DISTINCT id) AS several FROM all_runes', { several: int });
+  const several = await store.number('SELECT count(*) - count(DISTINCT id) AS number FROM all_runes');
   if (several > 0) await reportDifferingRunes(names, report, store);
   report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
   // Usually each rune has one row. Then GROUP BY is skipped, because it is slow.
@@ -146,11 +145,9 @@ export async function ledgersToReadAgain(
   known: Pick<KnownInput, 'runes' | 'leftOut'>,
   store: Store,
 ): Promise<'all' | ReadonlySet<number>> {
-  const { changed } = await store.row(
-    `SELECT count(*) AS changed FROM (FROM ${known.runes} WHERE NOT ${isKept}) AS k LEFT JOIN ${read} AS r ON r.id = k.id
-     WHERE (r.number, r.name, r.spaced_name, r.divisibility) IS DISTINCT FROM (k.number, k.name, k.spaced_name, k.divisibility)`,
-    { changed: int },
-  );
+  const changed =
+    await store.number(`SELECT count(*) AS number FROM (FROM ${known.runes} WHERE NOT ${isKept}) AS k LEFT JOIN ${read} AS r ON r.id = k.id
+     WHERE (r.number, r.name, r.spaced_name, r.divisibility) IS DISTINCT FROM (k.number, k.name, k.spaced_name, k.divisibility)`);
   if (changed > 0) return 'all';
   const rows = await store.rows(`SELECT DISTINCT source FROM ${known.leftOut} WHERE rune_id IN (SELECT id FROM ${read})`, {
     source: int,
@@ -181,7 +178,7 @@ export async function checkRunesAreKnown(
 ): Promise<void> {
   if (ledgers.size === 0) return;
   const isLedger = `source IN (${[...ledgers.keys()].join(', ')})`;
-  const { taken } = await store.row(`SELECT coalesce(sum(records), 0) AS taken FROM ${allHolds} WHERE ${isLedger}`, { taken: int });
+  const taken = await store.number(`SELECT coalesce(sum(records), 0) AS number FROM ${allHolds} WHERE ${isLedger}`);
   if (taken > 0) return;
   const [row] = await store.rows(
     `SELECT source, rune_id FROM (FROM ${leftOut} UNION ALL FROM ${known.leftOut} WHERE source NOT IN (SELECT source FROM ${holds}))

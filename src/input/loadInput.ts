@@ -7,7 +7,6 @@
  * its copies in all other files.
  */
 
-import { int } from '../duckdb/store.ts';
 import { type Columns, columns, type Table } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { describeRange } from './blockRange.ts';
@@ -138,9 +137,8 @@ function throwIfChanged(selection: Selection, reader: InputReader): void {
 
 /** True when the output has blocks that this build does not change. */
 async function hasOtherBlocks(affected: ReadInput['affected'], { known, store }: Reading): Promise<boolean> {
-  const { rest } = await store.row(
-    `SELECT count(*) AS rest FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`,
-    { rest: int },
+  const rest = await store.number(
+    `SELECT count(*) AS number FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`,
   );
   return rest > 0;
 }

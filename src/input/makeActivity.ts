@@ -1,6 +1,6 @@
 /** Converts raw sources to canonical records: one row per record, with the same columns for every form of input. */
 import { LEDGER_FIELDS, NODE_LEDGER_FIELDS } from '../contract/fields.ts';
-import { int, type Store } from '../duckdb/store.ts';
+import type { Store } from '../duckdb/store.ts';
 import { columns, columnsOf, type Table, type TableWith } from '../duckdb/table.ts';
 import { isInRange } from './blockRange.ts';
 import { canonicalCell, canonicalSelect, RECORDS, type Records, SERVED_ORDER } from './canonicalRecordSql.ts';
@@ -57,7 +57,7 @@ export async function makeActivity(reader: InputReader, affected: TableWith<'blo
   const columns = Object.keys(RECORDS).map((c) => `"${c}"`);
   const all = relations.map((relation) => `SELECT ${columns.join(', ')} FROM ${relation}`).join(' UNION ALL ');
   // Usually every block that was read is affected. Then the view needs no filter.
-  const { others } = await store.row(`SELECT count(*) AS others FROM ${holds} WHERE NOT ${isAffected}`, { others: int });
+  const others = await store.number(`SELECT count(*) AS number FROM ${holds} WHERE NOT ${isAffected}`);
   const filter = others > 0 ? `WHERE ${isAffected}` : '';
   const records = await store.view('activity', RECORDS, `SELECT * FROM (${all === '' ? NO_RECORDS : all}) ${filter}`);
   const rows = await listRows(reader, held);

@@ -99,9 +99,7 @@ export async function assembleSavedResponses(
                  min(list) OVER (PARTITION BY block_hash) AS widest FROM saved_lists)
     WHERE copy = 1 AND (list = '' OR widest <> '')`,
   );
-  const { copies } = await store.row(`SELECT (SELECT count(*) FROM saved) - (SELECT count(*) FROM ${records}) AS copies`, {
-    copies: int,
-  });
+  const copies = await store.number(`SELECT (SELECT count(*) FROM saved) - (SELECT count(*) FROM ${records}) AS number`);
   const copied = copies === 0 ? [] : [`${copies} record(s) are in several saved responses; one copy of each is used`];
   const notices = [...copied, ...(await noticeFiltered(names, store))];
   for (const table of ['saved', 'saved_pages', 'saved_groups', 'saved_lists']) await store.run(`DROP TABLE ${table}`);

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readDoubles } from '../duckdb/columns.ts';
 import { readFiles, writePartitioned } from '../duckdb/readFilesSql.ts';
-import { int, literal, type Store } from '../duckdb/store.ts';
+import { literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { Cursor } from '../engine/archive/cursor.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
@@ -159,9 +159,7 @@ function keyOf(text: string): string {
 
 /** Returns the size of the pages of all blocks below a height, in bytes. */
 async function bytesBelow(height: number, blocks: PackedBlocks, store: Store): Promise<number> {
-  const { bytes } = await store.row(`SELECT coalesce(sum(packed), 0)::BIGINT AS bytes FROM ${blocks} WHERE block_height < ${height}`, {
-    bytes: int,
-  });
+  const bytes = await store.number(`SELECT coalesce(sum(packed), 0)::BIGINT AS number FROM ${blocks} WHERE block_height < ${height}`);
   return bytes;
 }
 
@@ -237,7 +235,7 @@ async function* chunksOf(
         UNION ALL SELECT ${keyOf(LISTED.both('rune_id', 'address'))}, ${page} FROM ${records} WHERE ${isIn} AND address IS NOT NULL)
     SELECT upper, lower, block_height AS height, record::INTEGER AS record, (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length,
       in_page::INTEGER AS in_page FROM pointers JOIN starts USING (block_height)`;
-  const { count } = await store.row(`SELECT count(*) AS count FROM ${records} WHERE ${isIn}`, { count: int });
+  const count = await store.number(`SELECT count(*) AS number FROM ${records} WHERE ${isIn}`);
   const most = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
   if (3 * count <= most) {
     yield* sorted(keyed, store);

@@ -60,7 +60,6 @@ export interface ListHead {
 /** Maximum number of records in an entry of the heads. A longer list has several consecutive entries. */
 export const MOST_IN_ENTRY = 2 ** 24 - 1;
 
-/** Returns the entries of a list for the table of heads. */
 export function headEntries({ upper, lower }: ListKey, { position, count }: ListHead): TableEntry[] {
   const entries: TableEntry[] = [];
   for (let done = 0; done < count; done += MOST_IN_ENTRY) {

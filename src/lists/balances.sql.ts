@@ -181,9 +181,7 @@ class BalanceRows {
     if (!isRanked) await this.#markRunes();
     await this.store.run(`CREATE OR REPLACE TEMP TABLE long_runes AS
       SELECT ordinal FROM level_runes WHERE level = ${level} AND entries > ${page} AND NOT is_marked`);
-    const { long } = await this.store.row('SELECT (SELECT count(*) FROM long_addresses) + (SELECT count(*) FROM long_runes) AS long', {
-      long: int,
-    });
+    const long = await this.store.number('SELECT (SELECT count(*) FROM long_addresses) + (SELECT count(*) FROM long_runes) AS number');
     if (long > 0) countCrossing('listPage');
   }
 
@@ -213,7 +211,6 @@ class BalanceRows {
       FROM (${extreme('newest', 'FROM pair_parts')}) AS newest JOIN (${extreme('oldest', 'FROM pair_parts')}) AS oldest USING (address, ordinal)`);
   }
 
-  /** Yields the entries of addresses in reused levels. */
   async *#reusedPairs(reused: readonly DocumentLevel[]): AsyncGenerator<Loaded> {
     const { old } = this.form;
     if (old === undefined) return;
@@ -224,7 +221,6 @@ class BalanceRows {
       }
   }
 
-  /** Yields the entries of addresses in the kept levels below this level. */
   async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
     for (const { level, found } of this.#findBelow('addresses', ranges))
       for await (const document of found) yield { level, ...balancesIn(document) };
@@ -379,7 +375,6 @@ class BalanceRows {
       UNION ALL SELECT rank, 1 + place // ${page}, place, CASE WHEN place % ${page} = 0 THEN ${start} ELSE '' END || ${valueText('value')} FROM (${placed})`;
   }
 
-  /** Returns the rows of the level's documents by address. */
   async addressRows(): Promise<UnsortedRows> {
     await this.#sortAddresses('key');
     const keys = 'SELECT key FROM level_addresses SEMI JOIN long_addresses USING (address) ORDER BY key';
@@ -399,7 +394,6 @@ class BalanceRows {
         UNION ALL ${this.#lists}`);
   }
 
-  /** Returns the rows of the level's documents by rune. */
   async holderRows(): Promise<UnsortedRows> {
     const level = this.#level;
     await this.#sortAddresses('address');

@@ -26,7 +26,6 @@ export interface ChangesFile extends Point {
   readonly isCut: boolean;
 }
 
-/** Returns the path and the text of the file of a block. */
 export function changesFile({ height, hash, previous, lists, isCut }: ChangesFile, dialect: Dialect): [path: string, text: string] {
   const point = (block: Point) => `"height":${block.height},"hash":"${spellHex(block.hash, dialect)}"`;
   const parts = [

@@ -6,7 +6,7 @@
  */
 import { readRows } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
-import { int, type Store, text } from '../duckdb/store.ts';
+import { type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
@@ -192,7 +192,7 @@ const isKnown = (change: EtchingChange): change is KnownChange => change.before 
 /** Returns the lowest height whose etchings changed. Infinity if no etching changed, or if a build has no etchings. */
 export async function lowestChange(change: EtchingChange, store: Store): Promise<number> {
   if (!isKnown(change)) return Number.POSITIVE_INFINITY;
-  const { lowest } = await store.row(`SELECT coalesce(min(block_height), -1) AS lowest FROM (${changedRunes(change)})`, { lowest: int });
+  const lowest = await store.number(`SELECT coalesce(min(block_height), -1) AS number FROM (${changedRunes(change)})`);
   return lowest < 0 ? Number.POSITIVE_INFINITY : lowest;
 }
 

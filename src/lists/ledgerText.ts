@@ -12,7 +12,6 @@ const RULES = 'ord-1';
 
 const line = (fields: readonly (string | number | boolean | null)[]): string => `${fields.map((field) => field ?? '').join('\t')}\n`;
 
-/** Returns the first lines of the text. */
 export const ledgerHead = (network: string, { height, hash }: Omit<LedgerPoint, 'digest'>): string =>
   line(['rune-ledger/1']) + line(['network', network]) + line(['rules', RULES]) + line(['block', height, hash]);
 
@@ -28,7 +27,6 @@ export function runeLine(rune: Omit<Etching, 'counts'>, counts: Pick<Counts, 'mi
   ]);
 }
 
-/** Returns the line of an unspent output. */
 export function outputLine({ output, place: [height, , txIndex], address, runes }: UnspentOutput): string {
   const held = runes.map(([id, , , , , units]) => [id, BigInt(units)] as const).sort(([a], [b]) => compareIds(a, b));
   return line(['output', output, height, txIndex, address ?? '-', ...held.map(([id, units]) => `${id}:${units}`)]);

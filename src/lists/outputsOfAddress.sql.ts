@@ -9,7 +9,7 @@
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import { int, type Store } from '../duckdb/store.ts';
+import type { Store } from '../duckdb/store.ts';
 import { Cursor } from '../engine/archive/cursor.ts';
 import { documentsOf, findRanges, onlyKey, type StoredDocument } from '../engine/archive/documentWriter.ts';
 import { documentsIn, groupRows, type LevelForm, type LevelWriter, type Row, writeDocuments } from '../engine/archive/makeLevels.ts';
@@ -203,7 +203,7 @@ export class AddressOutputs {
         UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${this.form.limits.listPage};
       UPDATE level_removed SET first = NULL, page = NULL WHERE key NOT IN (FROM placed_keys)`);
     const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key) WHERE first IS NULL';
-    const { count } = await store.row(`SELECT count(*) AS count FROM (${sought})`, { count: int });
+    const count = await store.number(`SELECT count(*) AS number FROM (${sought})`);
     if (count === 0 || lower.length === 0) return;
     await store.run(`CREATE OR REPLACE TEMP TABLE removed_heights AS
       SELECT DISTINCT "output", block_height AS height FROM (${this.form.heights}) SEMI JOIN (${sought}) USING ("output")`);
@@ -368,7 +368,6 @@ class OldLists {
     this.#open();
   }
 
-  /** Number of outputs in the current list. */
   get made(): number {
     return this.#document?.made ?? 0;
   }

@@ -60,7 +60,7 @@ async function* groupsOf(
       : `SELECT id, number, name, spaced_name, symbol FROM ${etchings.runes} WHERE block_height <= ${etchings.tip} ${isWanted}`;
   const numbered = `SELECT dense_rank() OVER (ORDER BY ${first}) AS part, * FROM (${runes})`;
   const named = await store.table('named', NAMED, `FROM (${numbered}) ORDER BY part`);
-  const { parts } = await store.row(`SELECT coalesce(max(part), 0) AS parts FROM ${named}`, { parts: int });
+  const parts = await store.number(`SELECT coalesce(max(part), 0) AS number FROM ${named}`);
   const fields = { id: text, number: int, name: text, spaced_name: text, symbol: nullable(text) };
   for (let part = 1; part <= parts; part += 1) yield await store.rows(`SELECT * EXCLUDE (part) FROM ${named} WHERE part = ${part}`, fields);
   await store.run(`DROP TABLE ${named}`);

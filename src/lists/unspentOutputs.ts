@@ -86,7 +86,6 @@ export function sortKeyOf(value: string): string {
   return `${String(height).padStart(8, '0')}${output.slice(0, at)}${output.slice(at + 1).padStart(10, '0')}`;
 }
 
-/** Returns the outpoint of a sort key. */
 export const outpointOfSortKey = (sort: string): string => `${sort.slice(8, -10)}:${Number(sort.slice(-10))}`;
 
 /**

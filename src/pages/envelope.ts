@@ -7,7 +7,6 @@
  */
 import type { Window } from './parseQuery.ts';
 
-/** Renders the text before the records of a page. */
 export const envelopeHead = (window: Window, total: number): string =>
   `{"limit":${window.limit},"offset":${window.offset},"total":${total},"results":[`;
 

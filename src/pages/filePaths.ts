@@ -68,15 +68,12 @@ export const LIST_FOLDERS: readonly string[] = [
 
 export const DIGESTS_PER_FILE = 1000;
 
-/** Returns the digests file that covers this height. */
 export const digestsPath = (height: number): string => `${DIGESTS_FOLDER}/${height - (height % DIGESTS_PER_FILE)}.json`;
 
 export const STATS_PER_FILE = 100;
 
-/** Returns the stats file that covers this height. */
 export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
 
-/** Returns the file of what a block touched. */
 export const changesPath = (height: number): string => `${CHANGES_FOLDER}/${matched(String(height), HEIGHT)}.json`;
 
 /**
@@ -94,13 +91,10 @@ export const ROWS_FOLDER = 'rows';
 const rowsPath = (name: string, sha256: string, ending: string): string =>
   `${ROWS_FOLDER}/${name}-${matched(sha256, HASH).slice(0, 16)}.${ending}`;
 
-/** Returns the file with the ledger rows of the blocks from `first` to `last`. */
 export const rowFilePath = (first: number, last: number, sha256: string): string => rowsPath(`${first}-${last}`, sha256, 'parquet');
 
-/** Returns the file with the runes that rows refer to. */
 export const rowRunesPath = (sha256: string): string => rowsPath('runes', sha256, 'parquet');
 
-/** Returns the list of the files of rows. */
 export const rowsIndexPath = (sha256: string): string => rowsPath('index', sha256, 'json');
 
 const ROWS_FILE = /^rows\/(?:index-[0-9a-f]{16}[.]json|(?:[0-9]+-[0-9]+|runes)-[0-9a-f]{16}[.]parquet)(?:[.]tmp)?$/;

@@ -33,10 +33,8 @@ export function parseRune(text: string): string | undefined {
   return text.includes(':') ? text : withoutZeros(text).replace(/[•.]/g, '').toUpperCase();
 }
 
-/** Removes leading zeros of decimal digits. */
 export const withoutZeros = (digits: string): string => digits.replace(/^0+(?=[0-9])/, '');
 
-/** True when a block id is a height, not a hash. */
 export const isHeight = (block: string): boolean => block.length < 64;
 
 /**

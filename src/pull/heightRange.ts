@@ -4,5 +4,4 @@ export interface Heights {
   readonly last: number;
 }
 
-/** Returns every height of a range, ascending. */
 export const heightsOf = ({ first, last }: Heights): number[] => Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);

@@ -43,7 +43,6 @@ async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<
   removeFiles(folder, files);
 }
 
-/** Splits a joined file into one file per block. */
 export async function splitFile(folder: string, file: PulledFile): Promise<void> {
   for await (const { height, activity } of readBlocks(folder, file)) await writeBlock(folder, height, (add) => add(activity));
   removeFiles(folder, [file]);

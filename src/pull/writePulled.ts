@@ -121,7 +121,6 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** True if a file has a checksum file beside it. */
 export const hasChecksum = (path: string): boolean => existsSync(`${path}${CHECKSUM_ENDING}`);
 
 /** Removes pulled files, each after its checksum, so that a killed pull cannot leave a checksum without a file. */

@@ -100,7 +100,7 @@ async function writeFiles(
   store: Store,
 ): Promise<string[]> {
   const form = ledgerForm(hasSpent);
-  const { tip } = await store.row(`SELECT coalesce(max(block_height), 0) AS tip FROM ${state.tip}`, { tip: int });
+  const tip = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${state.tip}`);
   const range = rangeSql(tip);
   const isTouched = `(first, last) IN (SELECT (first, last) FROM (SELECT ${range} FROM ${affected}))`;
   const ranges = await store.table(
@@ -170,9 +170,8 @@ async function restOf(
   const old: string[] = [];
   for (const file of stale.filter(({ first, last }) => ranges.some((range) => range.first <= last && first <= range.last))) {
     const path = join(out, pathOf(file));
-    const { kept } = await store.row(
-      `SELECT count(*) AS kept FROM range(${file.first}, ${file.last + 1}) r(block_height) WHERE NOT ${isAffected} AND ${isDue}`,
-      { kept: int },
+    const kept = await store.number(
+      `SELECT count(*) AS number FROM range(${file.first}, ${file.last + 1}) r(block_height) WHERE NOT ${isAffected} AND ${isDue}`,
     );
     if (kept === 0) continue;
     const stamp = await stampOf(path);

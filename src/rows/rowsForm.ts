@@ -9,7 +9,7 @@ import { resolve } from 'node:path';
 import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { readBlobs } from '../duckdb/columns.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
-import { identifier, int, literal, type Store, text } from '../duckdb/store.ts';
+import { identifier, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
 import { JSON_TEXT, jsonOf } from '../engine/render/renderRecordSql.ts';
 import { isAbsence } from '../errors.ts';
@@ -100,11 +100,8 @@ export async function formFault(path: string, { fields, order }: TableForm, stor
   if (columns !== expected.join(', ')) return `its columns are ${columns.slice(0, 500)}`;
   const place = `(${order.join(', ')})`;
   // OVER () without ORDER BY goes through the rows in the order of the file.
-  const { odd } = await store.row(
-    `SELECT count(*) FILTER (WHERE NOT coalesce(before IS NULL OR before < place, false)) AS odd
-     FROM (SELECT ${place} AS place, lag(${place}) OVER () AS before FROM ${scan})`,
-    { odd: int },
-  );
+  const odd = await store.number(`SELECT count(*) FILTER (WHERE NOT coalesce(before IS NULL OR before < place, false)) AS number
+     FROM (SELECT ${place} AS place, lag(${place}) OVER () AS before FROM ${scan})`);
   return odd > 0 ? 'its rows are not in order' : undefined;
 }
 

@@ -13,7 +13,6 @@ export function rangeOfHeight(height: number, tip: number): { readonly first: nu
   return hundred.last <= tip - UNSETTLED_BLOCKS ? hundred : { first: height, last: height };
 }
 
-/** Returns the path, the SHA-256 and the content of the list. */
 export function rowsIndexFile({ files, ...head }: RowsIndex): { path: string; sha256: string; content: Buffer } {
   const content = Buffer.from(
     `${JSON.stringify(head).slice(0, -1)},"files":[\n${files.map((file) => JSON.stringify(file)).join(',\n')}\n]}\n`,
@@ -22,7 +21,6 @@ export function rowsIndexFile({ files, ...head }: RowsIndex): { path: string; sh
   return { path: rowsIndexPath(sha256), sha256, content };
 }
 
-/** Returns the paths of all files in a list. */
 export const pathsOf = ({
   runes,
   files,

@@ -73,7 +73,6 @@ export class ChangesVerification {
     while ((this.#points[this.#listed.length]?.height ?? height) < height) this.#compare([]);
   }
 
-  /** Compares the next file. */
   #compare(records: readonly Activity[]): void {
     const { own, site } = this.verification;
     const most = this.#bounds.most_entries;

@@ -97,7 +97,6 @@ export class EtchingsVerification {
     return runes;
   }
 
-  /** Yields the stored names of all runes, with the blocks of their level. */
   *#storedNames(): Generator<StoredName, undefined> {
     for (const level of this.lists.etchings?.runes ?? [])
       for (const { key, values } of documentsOf(this.archive, level))
@@ -240,7 +239,6 @@ class EtchingList {
     this.#lowest = verification.site.tip;
   }
 
-  /** Number of etchings so far. */
   get count(): number {
     return this.ids.size;
   }

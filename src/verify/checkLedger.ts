@@ -102,7 +102,6 @@ export class TransactionsVerification {
   }
 }
 
-/** Adds a record to the sums of its rune in the transaction. */
 function move({ rune, operation, address, amount = '0', location }: Activity, moves: Map<string, Moves>): void {
   const units = BigInt(amount.replace('.', ''));
   let sums = moves.get(rune.id);

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { rowsIndex } from '../contract/rowsSchemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
-import { int } from '../duckdb/store.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { rowFilePath, rowRunesPath } from '../pages/filePaths.ts';
 import { blocksOfRows, runesOfRows } from '../rows/blocksOfRows.ts';
@@ -37,9 +36,8 @@ export async function verifyRows(verification: Verification): Promise<string[]> 
       last = file.last;
       const facts = await factsOf(path, ledgerForm(found.spent), verification);
       files.push({ first: file.first, last: file.last, ...facts });
-      const { outside } = await store.row(
-        `SELECT count(*) FILTER (NOT coalesce(block_height BETWEEN ${file.first} AND ${file.last}, false)) AS outside FROM ${readFiles('parquet', [join(root, path)])}`,
-        { outside: int },
+      const outside = await store.number(
+        `SELECT count(*) FILTER (NOT coalesce(block_height BETWEEN ${file.first} AND ${file.last}, false)) AS number FROM ${readFiles('parquet', [join(root, path)])}`,
       );
       if (outside > 0) findings.add(`${path} has ${outside} rows of other blocks`);
       leftOut += facts.rows;

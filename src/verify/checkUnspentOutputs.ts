@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { LineFile } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import { int, type Store, text } from '../duckdb/store.ts';
+import { type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import { documentsOf } from '../engine/archive/documentWriter.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -148,9 +148,8 @@ async function readOutputs({ scratch, store }: Verification, archive: StoredArch
     CREATE OR REPLACE TEMP TABLE read_values AS
       FROM ${readLines(values, `first: 'BIGINT', "output": 'VARCHAR', height: 'BIGINT', key: 'VARCHAR', place: 'VARCHAR', runes: 'VARCHAR'`)};
     CREATE OR REPLACE TEMP TABLE read_outputs AS FROM ${readLines(runes, OUTPUT_COLUMNS)} ANTI JOIN read_spent USING ("output")`);
-  const { wrong } = await store.row(
-    `SELECT count(*) AS wrong FROM read_spent AS s LEFT JOIN read_values AS v ON v."output" = s."output" AND v.first < s.first WHERE v.first IS NULL`,
-    { wrong: int },
+  const wrong = await store.number(
+    `SELECT count(*) AS number FROM read_spent AS s LEFT JOIN read_values AS v ON v."output" = s."output" AND v.first < s.first WHERE v.first IS NULL`,
   );
   return wrong === 0;
 }

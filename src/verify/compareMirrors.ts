@@ -60,7 +60,6 @@ export async function readOther(other: Other, log: Log): Promise<Compared> {
   return { name, files, ...(await readUrl(name, client)) };
 }
 
-/** Returns a reader of the files of the archive in an output folder. */
 export const filesIn = (root: string): ArchiveFiles => ({
   read: async (file, offset, length) => {
     const handle = openRegularFile(join(root, archivePath(file)));

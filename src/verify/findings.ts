@@ -30,7 +30,6 @@ export class Findings {
     this.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));
   }
 
-  /** Throws a VerificationError if there are findings. */
   throwIfAny(dir: string): void {
     if (this.count === 0) return;
     const rest = this.count - this.#shown.length;

@@ -77,7 +77,6 @@ export function planLevels(
   });
 }
 
-/** True if any of the heights is in the range. */
 export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
   for (const height of heights) if (height >= first && height <= last) return true;
   return false;

@@ -28,7 +28,6 @@ import type { ArchivedBlocks, PutFile } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
 import { BlockWriter, storedEntries } from './tableBlocks.ts';
 
-/** Writes the levels of the table of ids. */
 export async function writeIds(
   blocks: ArchivedBlocks,
   { changes }: ArchiveSources,

@@ -224,7 +224,6 @@ class RecordColumns {
     this.contract.addAll(contractJson, from, to);
   }
 
-  /** Adds a copy of record `i` of `from`. */
   copy(from: RecordColumns, i: number): void {
     const at = this.count;
     this.#makeRoom(at + 1);

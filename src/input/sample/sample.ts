@@ -223,7 +223,6 @@ function move(outputs: number, senders = 1, from = MAIN): Transaction {
   return { events, spent };
 }
 
-/** Joins two transactions into one. */
 const both = (one: Transaction, other: Transaction): Transaction => ({
   events: [...one.events, ...other.events],
   spent: [...one.spent, ...other.spent],

@@ -217,7 +217,6 @@ export class MirrorSource implements Source {
     return this.#window(`/runes/v1/blocks/${height}/activity?limit=${limit}&offset=${offset}`, parsePage);
   }
 
-  /** Reads a window of a list from the mirror's files. */
   async #window<T>(path: string, parse: (text: string) => T): Promise<T> {
     try {
       const answer = await this.#mirror.answer(path);

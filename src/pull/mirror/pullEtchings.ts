@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { Progress } from '../../cli/progress.ts';
 import { type Field, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
-import { int, literal, type Store, text } from '../../duckdb/store.ts';
+import { literal, type Store, text } from '../../duckdb/store.ts';
 import { columnsOf, definitionOf } from '../../duckdb/table.ts';
 import { InputError } from '../../errors.ts';
 import { RUNES } from '../../rows/rowsForm.ts';
@@ -217,9 +217,7 @@ async function readNew(
  */
 async function isSameBelow(source: EtchingList, listed: number, height: number, index: number, store: Store): Promise<boolean> {
   if (!source.isCounted) return true;
-  const { runes } = await store.row(`SELECT count(*) AS runes FROM pulled_runes WHERE (block_height, tx_index) <= (${height}, ${index})`, {
-    runes: int,
-  });
+  const runes = await store.number(`SELECT count(*) AS number FROM pulled_runes WHERE (block_height, tx_index) <= (${height}, ${index})`);
   return runes === listed;
 }
 

@@ -11,7 +11,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import { type Field, LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
 import { firstLineOf, isDiskFull, isWrongValue } from '../../duckdb/duckdbErrors.ts';
 import { readFiles, readParquetFooter } from '../../duckdb/readFilesSql.ts';
-import { int, type Store } from '../../duckdb/store.ts';
+import type { Store } from '../../duckdb/store.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../../errors.ts';
 import { HEIGHTS_PER_FILE, NODE_LEDGER } from '../../rows/rowsForm.ts';
 import type { BlockIdentity } from '../blockIdentity.ts';
@@ -223,7 +223,7 @@ export class DatabaseSource implements Source {
       const parquet = await writeParquet(folder, { csv: written, fields, order, more }, store).catch((error: unknown) =>
         this.#explainConversion(error, table, kept),
       );
-      const { rows } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(parquet)}`, { rows: int });
+      const rows = await store.number(`SELECT num_rows AS number FROM ${readParquetFooter(parquet)}`);
       const { size: bytes } = await stat(parquet);
       await take(parquet).catch((error: unknown) => {
         throw explained(folder, error);

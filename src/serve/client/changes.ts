@@ -19,7 +19,6 @@ export class ChangesError extends Error {
 
 /** Mirror that is followed. Both functions may reject with a MissingFileError while the host replaces files. */
 export interface FollowedMirror {
-  /** Reads the manifest again. */
   manifest(): Promise<MirrorManifest>;
   /** Reads a file. `sha256` is the digest that it must have, if the client has keys. */
   file(path: string, sha256: string): Promise<string | undefined>;

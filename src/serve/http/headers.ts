@@ -94,7 +94,6 @@ export function fileHeaders(path: string): Readonly<Record<string, string>> {
   };
 }
 
-/** Returns the headers of an error page for people. */
 export const errorPageHeaders = (): Readonly<Record<string, string>> => ({ ...fileHeaders('404.html'), 'cache-control': 'no-store' });
 
 /** Returns the strong ETag of a body. `sha256` is the hex digest of the body. */

@@ -41,7 +41,6 @@ export const GZIP_LEVEL = 1;
 
 export const gzipped = (bytes: Buffer): Promise<Buffer> => compress(bytes, { level: GZIP_LEVEL });
 
-/** Computes the strong ETag of a body. */
 export const etagOf = (bytes: Buffer): string => etagOfDigest(createHash('sha256').update(bytes).digest('hex'));
 
 /** A regular file in the build's folder. */

@@ -62,7 +62,7 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
     const rows =
       paths.length === 0 ? `SELECT ${none.join(', ')} WHERE false` : `SELECT * FROM ${readFiles('parquet', paths)} WHERE ${isWanted}`;
     await store.run(copyTable(rows, form.order, to));
-    const { rows: written } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(to)}`, { rows: int });
+    const written = await store.number(`SELECT num_rows AS number FROM ${readParquetFooter(to)}`);
     if (runes === undefined) return { rows: written, blocks: [] };
     const theirs = await runesOfRows(to, runes, store);
     const unbalanced = hasSpent ? await firstUnbalanced(to, theirs, store) : undefined;
@@ -94,9 +94,8 @@ async function check(
   const [scan, heights] = [readFiles('parquet', [path]), last - first + 1];
   const found = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(path)}`, { rows: int });
   if (found.rows !== rows) throw new Refusal(`it has ${found.rows} rows, but the list says ${rows}`);
-  const { size } = await store.row(
-    `SELECT coalesce(sum(total_uncompressed_size), 0)::BIGINT AS size, coalesce(max(row_group_num_rows), 0) AS rows FROM ${readParquetGroups([path])}`,
-    { size: int },
+  const size = await store.number(
+    `SELECT coalesce(sum(total_uncompressed_size), 0)::BIGINT AS number, coalesce(max(row_group_num_rows), 0) AS rows FROM ${readParquetGroups([path])}`,
   );
   if (size > mostBytes(rows, heights, limits)) throw new Refusal(`it has ${size} bytes after unpacking, too many for ${rows} rows`);
   const fault = await formFault(path, form, store);

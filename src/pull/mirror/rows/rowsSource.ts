@@ -208,7 +208,6 @@ export class RowsSource implements Source {
   }
 }
 
-/** Parses JSON. Returns undefined if it is not valid. */
 function jsonOf(body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(body));
