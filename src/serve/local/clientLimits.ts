@@ -7,40 +7,33 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../../errors.ts';
-import { countCrossing, exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
+import { countCrossing, exceeds, SERVER_LIMITS } from '../../limits.ts';
 import { type ErrorStatus, errorBody } from '../http/errorBodies.ts';
 import { ALLOWED_METHODS, ERROR_HEADERS } from '../http/headers.ts';
 
 /** Limits of the local server on each client. Times are in milliseconds. */
-export interface ClientLimits extends ServerLimits {
+export const CLIENT_LIMITS = {
+  ...SERVER_LIMITS,
   /** Time from the start of a connection or request until its headers are complete. */
-  readonly headersMs: number;
+  headersMs: 10_000,
   /**
    * Time from the same start until the body is complete. The server discards bodies, because no API request has one.
    */
-  readonly requestMs: number;
+  requestMs: 20_000,
   /**
    * Time for which a connection may stay open without a request. Must be longer than the minute for which proxies reuse
    * connections; otherwise proxies would send requests on closed connections.
    */
-  readonly idleMs: number;
+  idleMs: 65_000,
   /** Time after which a client that reads nothing of its pending answer is disconnected. */
-  readonly stalledMs: number;
+  stalledMs: 30_000,
   /** Interval between checks of the connections. */
-  readonly checkEveryMs: number;
-}
+  checkEveryMs: 1000,
+};
+export type ClientLimits = Readonly<typeof CLIENT_LIMITS>;
 
 /** Number of open files that connections must leave for pages. */
 const RESERVED_FILES = 100;
-
-export const CLIENT_LIMITS: ClientLimits = {
-  ...SERVER_LIMITS,
-  headersMs: 10_000,
-  requestMs: 20_000,
-  idleMs: 65_000,
-  stalledMs: 30_000,
-  checkEveryMs: 1000,
-};
 
 /** Milliseconds for a client to read an error answer before the connection is cut. */
 const ERROR_GRACE_MS = 1000;
