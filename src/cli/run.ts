@@ -4,8 +4,7 @@ import { CONFIG, type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
 import { createLog, type Log } from './log.ts';
 import { MEMORY_LIMIT, memoryLimitOf, watchMemory } from './memoryLimit.ts';
-import { checkNpmFlags } from './npmFlags.ts';
-import { endWithNpm } from './npmParent.ts';
+import { checkNpmFlags, endWithNpm } from './npm.ts';
 import { settingsFileOf, settingsReader, withSettings } from './settings.ts';
 import { paintFor, widthOf } from './terminal.ts';
 

@@ -29,9 +29,9 @@ import { ChangedRowsError } from '../rows/publishRows.ts';
 import { siteAssets } from '../site/assets.ts';
 import { ChangedArchiveError, StoredArchive } from './archive/storedArchive.ts';
 import { archivesPages, type BuildOptions, type FixedOptions } from './buildOptions.ts';
-import { rangeOf } from './buildRange.ts';
+
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './buildReport.ts';
-import { refuseDialect, refuseSample, withInput } from './chooseInput.ts';
+import { rangeOf, refuseDialect, refuseSample, withInput } from './chooseInput.ts';
 import { finishBuild, finishDryRun } from './finishBuild.ts';
 import { findKnown } from './knownTransactions.ts';
 import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';

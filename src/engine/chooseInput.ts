@@ -1,14 +1,20 @@
-/** Chooses the input of a build, and keeps the sample away from real mirrors. */
+/** Chooses the input and the heights of a build, and keeps the sample away from real mirrors. */
 import { existsSync } from 'node:fs';
 import type { Log } from '../cli/log.ts';
-import type { Store } from '../duckdb/store.ts';
+import { MAX_INTEGER } from '../contract/fields.ts';
+import { withScratch } from '../disk/scratchFolder.ts';
+import { Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
+import type { BlockRange } from '../input/blockRange.ts';
 import { hasDataFiles } from '../input/discover.ts';
+import { ReadProgress } from '../input/inputProgress.ts';
+import { checkInput, readInput } from '../input/loadInput.ts';
 import { IS_INVENTED } from '../input/sample/sampleMarks.ts';
 import { DIALECTS, type Dialect, dialectName } from '../pages/mirrorOptions.ts';
 import { plainCall } from '../program.ts';
 import type { BuildOptions } from './buildOptions.ts';
+import { State } from './state/state.ts';
 
 const INPUT = 'input';
 /** Folder that every pull creates, even a pull that fails. */
@@ -51,4 +57,33 @@ export async function refuseSample(out: string, blocks: TableWith<'block_hash'>,
     `the input has invented blocks of the sample, and the output ${out} is a mirror of other data; nothing was changed`,
     ['Give your data with --input, or build the sample into another folder with --out.'],
   );
+}
+
+/**
+ * Returns the heights of a build (`--blocks`); undefined for all. For the last N blocks, reads and checks the complete
+ * input, because any file may have the highest block. Rejects when the input is invalid.
+ */
+export async function rangeOf(options: BuildOptions): Promise<BlockRange | undefined> {
+  const { blocks } = options;
+  if (blocks === undefined || 'from' in blocks) return blocks;
+  return { from: Math.max(0, (await tipOf(options)) - blocks.last + 1), to: MAX_INTEGER };
+}
+
+/** Returns the height of the highest block that has records or that a source read without finding records. */
+function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOptions): Promise<number> {
+  return withScratch(cache, async (scratch) => {
+    const store = await Store.open({ memoryLimit, threads, scratch });
+    let state: State | undefined;
+    try {
+      state = await State.attach(store, undefined, {}, undefined);
+      const reading = { known: state.known, range: undefined, limits, scratch, store, keepsRows: false, progress: new ReadProgress() };
+      const { sources, blocks } = await checkInput(await readInput(inputs, [out, cache], reading), []);
+      const tip = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${blocks}`);
+      const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));
+      return read.reduce((most, last) => Math.max(most, last), tip);
+    } finally {
+      await state?.close();
+      store.close();
+    }
+  });
 }

@@ -1,10 +1,11 @@
 /** Reads recognised files of the same form into a raw source. */
-
+import { isUtf8 } from 'node:buffer';
+import { readFile } from 'node:fs/promises';
 import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
-import { InputError } from '../errors.ts';
-import { whereBroken } from './brokenJson.ts';
+import { InputError, messageOf } from '../errors.ts';
 import { memberNamedIn, type Numbered, type RawSource, type Reading } from './rawSource.ts';
 import { readJson } from './readJson.ts';
+import { isBlank, LONGEST_LINE, linesOf } from './readLines.ts';
 import { readTable } from './readTable.ts';
 
 /**
@@ -24,5 +25,36 @@ export async function readSource(files: readonly Numbered[], reading: Reading): 
     const byLine = 'layout' in first && first.layout === 'newline_delimited';
     const place = 'layout' in first && culprit !== undefined ? await whereBroken(culprit.path, culprit.bytes, byLine) : undefined;
     throw new InputError(`${culprit?.file.name} is broken ${what}: ${printable(place ?? duckdbMessage(error))}`);
+  }
+}
+
+/** Maximum size in bytes of a JSON file that is parsed in one piece. */
+const WHOLE_FILE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Finds a syntax error in a JSON file, because the line number in DuckDB's message may be too high by one. Returns the
+ * line and the reason, such as `line 3: Unterminated string ...`. `byLine` is true for NDJSON. Returns undefined if no
+ * error is found, or if the file is large and not NDJSON.
+ */
+async function whereBroken(path: string, bytes: number, byLine: boolean): Promise<string | undefined> {
+  if (!byLine) return bytes > WHOLE_FILE_BYTES ? undefined : reason(await readFile(path));
+  let line = 0;
+  for await (const bytes of linesOf(path)) {
+    line += 1;
+    if (bytes.length > LONGEST_LINE) return `line ${line} is longer than ${LONGEST_LINE / 2 ** 20} MiB`;
+    const broken = isBlank(bytes) ? undefined : reason(bytes);
+    if (broken !== undefined) return `line ${line}: ${broken}`;
+  }
+  return undefined;
+}
+
+function reason(bytes: Buffer): string | undefined {
+  if (!isUtf8(bytes)) return 'not UTF-8';
+  try {
+    // JSON.stringify writes an unpaired surrogate as an escape, because UTF-8 cannot encode it. The pattern finds it.
+    const text = JSON.stringify(JSON.parse(bytes.toString('utf8')));
+    return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text) ? 'an unpaired surrogate (\\ud800 to \\udfff)' : undefined;
+  } catch (error) {
+    return messageOf(error);
   }
 }

@@ -3,6 +3,7 @@
  * fetched blocks. The page map finds pages in the mirror's files, so the mirror's host need not run code.
  */
 import { gunzipSync } from 'node:zlib';
+import { openFile } from '../../contract/archiveFile.ts';
 import { type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
 import type { LastRead, Sources, Start } from '../../contract/sources.ts';
 import { CliError, InputError } from '../../errors.ts';
@@ -10,7 +11,7 @@ import { formatFault } from '../../format/formatVersion.ts';
 import { answerFromLists } from '../../lists/answers.ts';
 import { type BlockDigest, digestOfBlocks, readDigests } from '../../output/digests.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
-import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../../pages/filePaths.ts';
+import { archiveNameOf, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { maximumLimit, siteOf } from '../../pages/mirrorOptions.ts';
 import { MirrorReader } from '../../pages/mirrorReader.ts';
 import { BadBlockError, type BlockIdentity } from '../blockIdentity.ts';
@@ -20,7 +21,6 @@ import type { Client } from '../httpClient.ts';
 import { PassingError } from '../httpConnections.ts';
 import { type Fetched, writeBlock } from '../writePulled.ts';
 import { bytesOf, type Page, parsePage, readBlock } from './blockPages.ts';
-import { WholeFiles } from './mirrorFiles.ts';
 import { type EtchingList, type EtchingPage, parseEtchingPage } from './pullEtchings.ts';
 
 /**
@@ -247,3 +247,46 @@ export function digestsPaths({ heights }: Manifest): Set<string> {
 
 /** Returns the base URL of a mirror's files, without a trailing slash. `url` may end with `/runes/v1`. */
 export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');
+
+/** Maximum number of files to keep, enough for the blocks that are pulled in parallel. */
+const MOST_FILES = 4;
+
+/**
+ * Reads the files of another mirror's archive. Fetches each file completely, instead of a part for each block, and
+ * keeps the last few files. Blocks are pulled in ascending order, so each file is fetched once: all of history takes
+ * thousands of requests instead of millions.
+ */
+class WholeFiles {
+  /** File contents by path, least recently used first. */
+  readonly #files = new Map<string, Promise<Uint8Array | undefined>>();
+
+  constructor(
+    private readonly base: string,
+    private readonly client: Client,
+  ) {}
+
+  /**
+   * Returns a complete file, undefined if the mirror does not have it. Rejects if the file does not match its name,
+   * which is a hash of its content.
+   */
+  read(path: string): Promise<Uint8Array | undefined> {
+    const file = this.#files.get(path) ?? this.#fetch(path);
+    this.#files.delete(path);
+    this.#files.set(path, file);
+    file.catch(() => this.#files.delete(path));
+    for (const [oldest] of this.#files) {
+      if (this.#files.size <= MOST_FILES) break;
+      this.#files.delete(oldest);
+    }
+    return file;
+  }
+
+  async #fetch(path: string): Promise<Uint8Array | undefined> {
+    const { status, body } = await this.client.getBytes(`${this.base}/${path}`);
+    if (status === 404) return undefined;
+    if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
+    if (openFile(archiveNameOf(path) ?? '', Buffer.from(body.buffer, body.byteOffset, body.length)) === undefined)
+      throw new BadBlockError(`needs ${path}, which is damaged on the mirror`);
+    return body;
+  }
+}
