@@ -69,7 +69,7 @@ function witnessAddress(prefix: string, version: number, script: Uint8Array): st
   for (let i = 0; i < 6; i++) sum = checksumWith(sum, 0);
   sum ^= endOfSum(version);
   for (let shift = 25; shift >= 0; shift -= 5) codes.push(CODES[(sum >> shift) & 31] ?? 0);
-  return `${prefix}1${String.fromCharCode(...codes)}`;
+  return `${prefix}1${String.fromCharCode.apply(null, codes)}`;
 }
 
 /** Returns the address of a script, or null if the script has none (public keys, bare multisig and others). */

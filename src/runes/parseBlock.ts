@@ -3,7 +3,7 @@
  *
  * Stores only offsets of inputs and scripts, because most transactions have no runes, so most are never read again.
  */
-import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
+import { copyOf, type Hash256, hashParts, hashText, sameBytes, uint32At } from './bytes.ts';
 import type { Work } from './proofOfWork.ts';
 import { decodeMessage, type Message } from './runestone.ts';
 import { isMessage } from './script.ts';
@@ -135,8 +135,9 @@ export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash2
 function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit<Block, keyof Header | 'bytes'> {
   const { bytes } = reader;
   const [transactions, inputs, scripts, scriptLengths]: [TransactionPlace[], number[], number[], number[]] = [[], [], [], []];
-  const txids = new Uint8Array(32 * count);
-  let stripped = new Uint8Array(4096);
+  // An id covers a transaction without flag and witnesses. In this copy, its parts are moved next to each other.
+  const stripped = copyOf(bytes);
+  const [starts, ends]: [number[], number[]] = [[], []];
 
   for (let index = 0; index < count; index++) {
     const start = reader.skip(4, 'a transaction');
@@ -168,19 +169,15 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
         reader.skip(reader.count('the length of a witness element'), 'a witness element');
       }
     }
-    const bodyEnd = segwit ? witness : reader.at;
     const lock = reader.skip(4, 'a lock time');
+    const bodyEnd = segwit ? witness : lock;
 
-    if (segwit) {
-      const length = 4 + (bodyEnd - body) + 4;
-      if (stripped.length < length) stripped = new Uint8Array(2 * length);
-      stripped.set(bytes.subarray(start, start + 4));
-      stripped.set(bytes.subarray(body, bodyEnd), 4);
-      stripped.set(bytes.subarray(lock, lock + 4), length - 4);
-      txids.set(hash256(stripped.subarray(0, length)), 32 * index);
-    } else {
-      txids.set(hash256(bytes.subarray(start, lock + 4)), 32 * index);
+    for (let i = 0; segwit && i < 4; i++) {
+      stripped[body - 4 + i] = bytes[start + i] ?? 0;
+      stripped[bodyEnd + i] = bytes[lock + i] ?? 0;
     }
+    starts.push(segwit ? body - 4 : start);
+    ends.push(bodyEnd + 4);
     transactions.push({
       start,
       firstInput,
@@ -194,7 +191,7 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
       witness,
     });
   }
-  return { txids, transactions, inputs, scripts, scriptLengths };
+  return { txids: hashParts(stripped, starts, ends, hash256), transactions, inputs, scripts, scriptLengths };
 }
 
 /**
@@ -202,18 +199,18 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
  * the same root as the list without the repetition (CVE-2012-2459).
  */
 export function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
-  const level = new Uint8Array(txids.length + 32);
-  level.set(txids);
-  for (let count = txids.length / 32; count > 1; count = Math.ceil(count / 2)) {
+  let level = txids;
+  for (let count = txids.length / 32; count > 1; count = level.length / 32) {
+    for (let i = 0; i + 1 < count; i += 2) if (sameBytes(level, 32 * i, level, 32 * i + 32, 32)) return new Uint8Array(32);
+    const starts = Array.from({ length: Math.ceil(count / 2) }, (_, pair) => 64 * pair);
     // On a level with an odd number of hashes, the last hash is paired with itself.
-    if (count % 2 === 1) level.copyWithin(32 * count, 32 * (count - 1), 32 * count);
-    for (let i = 0; i < count; i += 2) {
-      const pair = 32 * i;
-      if (i + 1 < count && sameBytes(level, pair, level, pair + 32, 32)) return new Uint8Array(32);
-      level.set(hash256(level.subarray(pair, pair + 64)), 16 * i);
-    }
+    const pairs = new Uint8Array(64 * starts.length);
+    pairs.set(level);
+    pairs.copyWithin(32 * count, 32 * (count - 1), 32 * count);
+    const ends = starts.map((start) => start + 64);
+    level = hashParts(pairs, starts, ends, hash256);
   }
-  return level.subarray(0, 32);
+  return level;
 }
 
 /** Returns the script of an output, as a view of the block's bytes. */

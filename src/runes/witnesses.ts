@@ -2,7 +2,7 @@
  * Checks that the witnesses of a block are those that its coinbase commits to (BIP 141). The merkle root covers every
  * other byte of a block. Networks whose first blocks have no such rule have no witnesses in these blocks.
  */
-import { type Hash256, hashText, sameBytes } from './bytes.ts';
+import { type Hash256, hashParts, hashText, sameBytes } from './bytes.ts';
 import { type Block, BlockError, merkleRoot, scriptOf, type TransactionPlace, witnessEndsOf } from './parseBlock.ts';
 
 /** Beginning of the coinbase's output with the commitment: OP_RETURN, length and four bytes. */
@@ -24,9 +24,8 @@ export function checkWitnesses(block: Block, hash256: Hash256): void {
     throw new BlockError(`block ${block.hash} has witnesses, but its coinbase commits to none`);
   }
   // The coinbase's own id counts as zeros here, because its witness goes into the next hash.
-  const ids = new Uint8Array(HASH_BYTES * transactions.length);
-  for (let i = 1; i < transactions.length; i++)
-    ids.set(hash256(bytes.subarray(transactions[i]?.start, transactions[i + 1]?.start)), HASH_BYTES * i);
+  const starts = transactions.map(({ start }) => start);
+  const ids = hashParts(bytes, starts, [...starts.slice(1), bytes.length], hash256).fill(0, 0, HASH_BYTES);
   const both = new Uint8Array(2 * HASH_BYTES);
   both.set(merkleRoot(ids, hash256));
   const [[reserved, ...more] = []] = witnessEndsOf(block, coinbase);
