@@ -51,24 +51,24 @@ const endOfSum = (version: number): number => (version === 0 ? 1 : 0x2bc830a3);
  */
 function witnessAddress(prefix: string, version: number, script: Uint8Array): string {
   let sum = checksumWith(sumOfPrefix(prefix), version);
-  const codes = [CODES[version] ?? 0];
-  let [rest, bits] = [0, 0];
+  // The version, the program in words of 5 bits, and a checksum of 6 words.
+  const codes = new Array<number>(1 + Math.ceil(((script.length - 2) * 8) / 5) + 6);
+  codes[0] = CODES[version] ?? 0;
+  let [at, rest, bits] = [1, 0, 0];
   for (let i = 2; i < script.length; i++) {
     rest = ((rest << 8) | (script[i] ?? 0)) & 0xfff;
-    for (bits += 8; bits >= 5; bits -= 5) {
+    bits += 8;
+    // The last word has zeros at its end.
+    if (i === script.length - 1) for (; bits % 5 !== 0; bits++) rest <<= 1;
+    for (; bits >= 5; bits -= 5) {
       const word = (rest >> (bits - 5)) & 31;
       sum = checksumWith(sum, word);
-      codes.push(CODES[word] ?? 0);
+      codes[at++] = CODES[word] ?? 0;
     }
-  }
-  if (bits > 0) {
-    const word = (rest << (5 - bits)) & 31;
-    sum = checksumWith(sum, word);
-    codes.push(CODES[word] ?? 0);
   }
   for (let i = 0; i < 6; i++) sum = checksumWith(sum, 0);
   sum ^= endOfSum(version);
-  for (let shift = 25; shift >= 0; shift -= 5) codes.push(CODES[(sum >> shift) & 31] ?? 0);
+  for (let shift = 25; shift >= 0; shift -= 5) codes[at++] = CODES[(sum >> shift) & 31] ?? 0;
   return `${prefix}1${String.fromCharCode.apply(null, codes)}`;
 }
 

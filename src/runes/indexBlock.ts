@@ -50,11 +50,13 @@ export interface Indexing {
  */
 export function commitmentsOf(block: Block, { height, network, ledger }: Pick<Indexing, 'height' | 'network' | 'ledger'>): Commitment[] {
   const minimum = minimumName(height, network);
-  return block.transactions.flatMap((transaction, index) => {
+  const found: Commitment[] = [];
+  for (const [index, transaction] of block.transactions.entries()) {
     const name = transaction.message && etchedName(transaction.message);
-    if (name === undefined || !mayBeEtched(name, minimum, ledger)) return [];
-    return committingInputs(block, transaction, name).map((input) => ({ transaction: index, input }));
-  });
+    if (name === undefined || !mayBeEtched(name, minimum, ledger)) continue;
+    for (const input of committingInputs(block, transaction, name)) found.push({ transaction: index, input });
+  }
+  return found;
 }
 
 const etchedName = (message: Message): bigint | undefined => (message.kind === 'cenotaph' ? message.etching : message.etching?.rune);
@@ -87,8 +89,9 @@ const NO_SCRIPT = new Uint8Array();
 
 /**
  * Returns a hash of the outpoint at `at`. A transaction may have thousands of outputs, which all get different hashes.
+ * It is a signed integer of 32 bits, which engines store without a number object.
  */
-const bucketOf = (bytes: Uint8Array, at: number): number => (uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1)) >>> 0;
+const bucketOf = (bytes: Uint8Array, at: number): number => uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1);
 
 /** Output of this block that has runes. */
 interface OwnOutput extends NewOutput {

@@ -16,14 +16,18 @@ export interface MintWindow {
 
 /** Returns the range of heights at which a rune can be minted. `etched` is the block of its etching. */
 export function mintWindow(etched: number, starts: Limit, ends: Limit): MintWindow {
-  const heights = ([height, offset]: Limit) =>
-    [height ?? undefined, offset ?? undefined].map((term, i) => (term === undefined ? undefined : BigInt(term) + BigInt(i * etched)));
-  const [[start, offsetStart], [end, offsetEnd]] = [heights(starts), heights(ends)];
+  const [[start, offsetStart], [end, offsetEnd]] = [heightsOf(etched, starts), heightsOf(etched, ends)];
   return {
     start: start === undefined || (offsetStart !== undefined && offsetStart > start) ? offsetStart : start,
     end: end === undefined || (offsetEnd !== undefined && offsetEnd < end) ? offsetEnd : end,
   };
 }
+
+/** Returns a limit as two heights. */
+const heightsOf = (etched: number, [height, offset]: Limit): readonly [bigint | undefined, bigint | undefined] => [
+  height === undefined || height === null ? undefined : BigInt(height),
+  offset === undefined || offset === null ? undefined : BigInt(offset) + BigInt(etched),
+];
 
 /** True if a mint at a height succeeds after `mints` earlier mints. Without a cap, no mint succeeds. */
 export const isMintOpen = ({ start, end }: MintWindow, height: number, mints: number | bigint, cap: Term): boolean =>

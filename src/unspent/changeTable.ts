@@ -66,7 +66,8 @@ export class ChangeTable {
   }
 
   #add(key: Uint8Array, at: number, value: LentBytes | undefined, length: number): void {
-    if (2 * (this.#count + 1) > this.#slots.length) this.#grow();
+    // Most look-ups are for outputs that the table does not have: in a sparse table, these end at the first slot.
+    if (4 * (this.#count + 1) > this.#slots.length) this.#grow();
     const index = this.#slotOf(key, at);
     if (this.#data.length >= 2 ** 32 - 1) throw new Error('the ledger has too many changes since its newest file');
     if (this.#slots[index] !== 0) throw new Error('an outpoint was created twice');

@@ -194,13 +194,14 @@ class Lane {
     this.left--;
     this.at = this.left === this.#padded ? this.#end : this.at + BLOCK;
     if (this.left > 0) return false;
-    const state = this.#state;
-    const [to, place] = this.#isSecond ? [hashes, 8 * this.#message] : [this.#words, 0];
-    for (let i = 0; i < 8; i++) to[place + i] = swapped(state[4 * i] ?? 0);
-    if (!this.#isSecond) this.#pad(32, 32);
-    else this.at = 0;
-    this.#isSecond = !this.#isSecond;
-    return !this.#isSecond;
+    const isSecond = this.#isSecond;
+    const to = isSecond ? hashes : this.#words;
+    const place = isSecond ? 8 * this.#message : 0;
+    for (let i = 0; i < 8; i++) to[place + i] = swapped(this.#state[4 * i] ?? 0);
+    if (isSecond) this.at = 0;
+    else this.#pad(32, 32);
+    this.#isSecond = !isSecond;
+    return isSecond;
   }
 
   /** Sets the state to its first value, and pads an end of `over` bytes of a message of `length` bytes. */

@@ -15,12 +15,15 @@ export const VALUE_BYTES = 8;
 
 export class FormatError extends Error {}
 
+/** Returns a number for an input. A block has fewer than 2^20 inputs. */
+const keyOf = (transaction: number, input: number): number => transaction * 2 ** 20 + input;
+
 export class SpentOutputs {
   /** Expected counts: the number of transactions, then the number of inputs of each. */
   readonly #counts: readonly number[];
   readonly #scripts: (Uint8Array | undefined)[];
-  /** Indexes of the wanted outputs, by transaction and input. */
-  readonly #wanted: ReadonlyMap<string, number>;
+  /** Indexes of the wanted outputs, by `keyOf` of transaction and input. */
+  readonly #wanted: ReadonlyMap<number, number>;
   #rest: Uint8Array = new Uint8Array();
   /** Number of counts that were read. */
   #read = 0;
@@ -30,7 +33,7 @@ export class SpentOutputs {
   constructor(block: Block, wanted: readonly Commitment[]) {
     // The first transaction of a block (coinbase) spends nothing.
     this.#counts = [block.transactions.length, ...block.transactions.map(({ inputs }, i) => (i === 0 ? 0 : inputs))];
-    this.#wanted = new Map(wanted.map(({ transaction, input }, i) => [`${transaction}:${input}`, i]));
+    this.#wanted = new Map(wanted.map(({ transaction, input }, i) => [keyOf(transaction, input), i]));
     this.#scripts = wanted.map(() => undefined);
   }
 
@@ -69,7 +72,7 @@ export class SpentOutputs {
     if (length.value > LONGEST_SCRIPT) throw new FormatError(`a script has ${length.value} bytes`);
     const end = length.end + length.value;
     if (end > bytes.length) return undefined;
-    const wanted = this.#wanted.get(`${this.#read - 2}:${this.#input}`);
+    const wanted = this.#wanted.get(keyOf(this.#read - 2, this.#input));
     if (wanted !== undefined) this.#scripts[wanted] = Uint8Array.from(bytes.subarray(length.end, end));
     this.#input += 1;
     this.#left -= 1;
