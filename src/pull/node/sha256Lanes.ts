@@ -87,10 +87,19 @@ function compress(): Code {
   return code;
 }
 
+/** Appends the bytes of code to a list. Much faster than `flat(Infinity)`. */
+function append(code: Code, list: number[]): number[] {
+  for (const part of code) {
+    if (typeof part === 'number') list.push(part);
+    else append(part, list);
+  }
+  return list;
+}
+
 /** Returns the bytes of code after their number. */
-function sized(content: Code): number[] {
-  const bytes = content.flat(Infinity as 1) as number[];
-  return [...leb(bytes.length), ...bytes];
+function sized(content: Code): Code {
+  const bytes = append(content, []);
+  return [leb(bytes.length), bytes];
 }
 
 /** Returns the module: type, import of the memory, export and code of its function. */
@@ -106,7 +115,7 @@ function moduleBytes(): Uint8Array {
     [7, sized([1, text('compress'), 0, 0])],
     [10, sized(functions)],
   ];
-  return Uint8Array.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, ...(sections.flat(Infinity as 1) as number[])]);
+  return Uint8Array.from(append(sections, [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]));
 }
 
 /** The part of WebAssembly that this file uses. The types of Node do not have it. */
