@@ -6,6 +6,7 @@ import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { settled } from './explorer.ts';
+import { etchedRunes } from './runeMirror.ts';
 import { closeBrowser, type OpenPage, openPage } from './support.ts';
 
 const RUNE = { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' };
@@ -23,8 +24,8 @@ async function buildTo(height: number): Promise<void> {
 }
 
 /** Opens a page whose clock the test moves. */
-async function openAt(search: string): Promise<OpenPage> {
-  const opened = await openPage(`http://127.0.0.1:${host.port}/${search}`, { timezoneId: 'Europe/Berlin' });
+async function openAt(search: string, { port } = host): Promise<OpenPage> {
+  const opened = await openPage(`http://127.0.0.1:${port}/${search}`, { timezoneId: 'Europe/Berlin' });
   open.push(opened);
   await opened.page.clock.install();
   await opened.page.reload({ waitUntil: 'networkidle' });
@@ -44,7 +45,9 @@ afterAll(async () => {
 });
 
 it('new blocks come into each view without a reload, are announced, and leave alone what somebody uses', async () => {
-  const [overview, latest, rune, used] = await Promise.all(['', '?block=latest', '?rune=840000:3', '?rune=840000:3'].map(openAt));
+  const [overview, latest, rune, used] = await Promise.all(
+    ['', '?block=latest', '?rune=840000:3', '?rune=840000:3'].map((search) => openAt(search)),
+  );
   if (overview === undefined || latest === undefined || rune === undefined || used === undefined) throw new Error('no pages');
   await rune.page.click('.chip:text("Activity")');
   await settled(rune.page);
@@ -65,6 +68,39 @@ it('new blocks come into each view without a reload, are announced, and leave al
   await used.page.clock.runFor(31_000);
   await used.page.waitForSelector('.activity-list a:text("900,003")');
   expect([overview, latest, rune, used].flatMap(({ problems }) => problems)).toEqual([]);
+});
+
+it('the names of all runes follow the mirror, also after a reorganisation', async () => {
+  const [input, dist] = [join(folder, 'names-input'), join(folder, 'names')];
+  const buildWith = async (names: readonly string[]) => {
+    writeFiles(input, etchedRunes(names));
+    await testBuild(dist, { inputs: [input], layout: 'archive', lists: true });
+  };
+  await buildWith(['FULL•MOON', 'OLD•MOON']);
+  const at = await startServer(dist);
+  const { page, problems } = await openAt('?runes=MOON', at);
+  const found = () => page.$$eval('.runes-list .rune', (all) => all.map((one) => `${one.textContent} ${one.getAttribute('href')}`));
+  const suggested = async () => {
+    await page.fill('#query', 'moon');
+    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length > 2);
+    const names = await page.$$eval('#suggestions li .found', (all) => all.map((one) => one.textContent));
+    await page.keyboard.press('Escape');
+    return names.slice(0, -1);
+  };
+  expect(await found()).toEqual(['FULL•MOON ?rune=FULLMOON', 'OLD•MOON ?rune=OLDMOON']);
+  await buildWith(['FULL•MOON', 'OLD•MOON', 'NEW•MOON']);
+  await page.clock.runFor(31_000);
+  await page.waitForSelector('.rune:text("NEW•MOON")');
+  expect((await found()).map((text) => text.split(' ')[0])).toEqual(['FULL•MOON', 'OLD•MOON', 'NEW•MOON']);
+  expect(await suggested()).toEqual(['FULL•MOON', 'OLD•MOON', 'NEW•MOON']);
+  // The second and the third block are replaced: there are as many runes as before.
+  await buildWith(['FULL•MOON', 'HALF•MOON', 'RED•MOON']);
+  await page.clock.runFor(31_000);
+  await page.waitForSelector('.rune:text("HALF•MOON")');
+  expect((await found()).map((text) => text.split(' ')[0])).toEqual(['FULL•MOON', 'HALF•MOON', 'RED•MOON']);
+  expect(await suggested()).toEqual(['FULL•MOON', 'HALF•MOON', 'RED•MOON']);
+  expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
+  await at.close();
 });
 
 it('nobody asks while the page is hidden', async () => {

@@ -105,7 +105,8 @@ export function runeInput(): Record<string, string> {
 /** Files of an input with so many runes, each of which can be minted. */
 export function manyRunes(count: number): Record<string, string> {
   const runes = Array.from({ length: count }, (_, i) => {
-    const letters = [i / 26, i].map((n) => String.fromCharCode(65 + (Math.floor(n) % 26))).join('');
+    // As hard to compress as real names.
+    const letters = [...hex(`many ${i}`).slice(0, 12)].map((digit) => String.fromCharCode(65 + Number.parseInt(digit, 16))).join('');
     const place = [blockHash(FIRST), FIRST, i + 1, transaction(`many ${i}`)];
     return [
       `${FIRST}:${i + 1}`,
@@ -131,4 +132,19 @@ export function manyRunes(count: number): Record<string, string> {
     [`${FIRST}:${i + 1}`, blockHash(FIRST), FIRST, i + 1, 0, transaction(`many ${i}`), '', '', '', '', 'etching', timeOf(FIRST)].join(),
   );
   return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...etched, ''].join('\n') };
+}
+
+/** Files of an input with a rune in each of these blocks, from block 840,000. The name of a rune also decides the hash of its block. */
+export function etchedRunes(spacedNames: readonly string[]): Record<string, string> {
+  const etched = spacedNames.map((spaced, i) => {
+    const place = [hex(`block of ${spaced}`), FIRST + i, 1, transaction(spaced)];
+    return { id: `${FIRST + i}:1`, spaced, number: i, place };
+  });
+  const runes = etched.map(({ id, spaced, number, place }) =>
+    [id, number, spaced.replaceAll('•', ''), spaced, ...place, 0, 0, '', ...NO_TERMS, 'f', 'f', timeOf(FIRST)].join(),
+  );
+  const rows = etched.map(({ id, place: [hash, height, tx, txId] }) =>
+    [id, hash, height, tx, 0, txId, '', '', '', '', 'etching', timeOf(FIRST)].join(),
+  );
+  return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...rows, ''].join('\n') };
 }

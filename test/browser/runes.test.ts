@@ -154,6 +154,29 @@ describe('suggestions', () => {
     expect(await options(page)).toEqual(['RunesZZin any word']);
   });
 
+  it('are also runes with another word that begins like the text, with these letters in bold', async () => {
+    const { page } = await openAt('');
+    await page.focus('#query');
+    await page.keyboard.type('moon');
+    const last = 'RunesMOONin any word';
+    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 3);
+    expect(await options(page)).toEqual(['🏮AMBER•LANTERN•MOON#1 840000:1', '🐕DOG•GO•TO•THE•MOON#2 840000:3', last]);
+    expect(await page.$$eval('#suggestions b', (all) => all.map((one) => one.textContent))).toEqual(['MOON', 'MOON']);
+    expect(await page.textContent('#announcement')).toBe('3 suggestions');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');
+    // Letters may continue in the next word. A name that begins like the text comes first.
+    await page.fill('#query', 'andc');
+    await page.waitForSelector('#suggestions b:text("AND•C")');
+    await page.fill('#query', 'la');
+    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 4);
+    expect(await page.$$eval('#suggestions b', (all) => all.map((one) => one.parentElement?.textContent))).toEqual([
+      'LATER•THAN•TODAY',
+      'AMBER•LANTERN•MOON',
+    ]);
+  });
+
   it('need no etchings', async () => {
     const { page } = await openAt('', mirrorOf('records'));
     await page.fill('#query', 'dogg');

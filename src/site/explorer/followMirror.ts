@@ -3,6 +3,7 @@ import type { MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
 import { announce } from './parts.ts';
 import { mirror } from './requestMirror.ts';
+import { stateOf } from './runeNames.ts';
 
 /** Time between two requests for the manifest. Without new data, the answer is a 304 without a body. */
 const INTERVAL_MS = 30_000;
@@ -19,7 +20,7 @@ export function followMirror(refresh: () => Promise<boolean>): void {
     if (document.hidden) return;
     try {
       const manifest = await mirror.manifest();
-      const state = `${manifest.digest} ${manifest.tip?.hash ?? ''}`;
+      const state = stateOf(manifest);
       if (state !== shown && (await refresh())) {
         shown = state;
         updateFigures(figures, manifest);

@@ -9,7 +9,8 @@ import { neighboursOf } from './neighbourBlocks.ts';
 import { refreshNewest, showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
-import { fetchExtent, fetchList, fetchStats, findByLetters, mirror } from './requestMirror.ts';
+import { fetchExtent, fetchList, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
+import { freeNames, readNames } from './runeNames.ts';
 import { suggestFor } from './suggestions.ts';
 import {
   type FoundView,
@@ -74,6 +75,7 @@ const nodesOf = (view: FoundView, signal: AbortSignal): Promise<readonly Node[]>
  * selects text, downloads a list, or has the focus on a link that the new data may not have.
  */
 async function refresh(): Promise<boolean> {
+  forgetSearchFiles();
   const view = viewOf(location.search);
   if (view.kind === 'problem' || (view.kind !== 'overview' && view.offset > 0)) return true;
   const place = view.kind === 'overview' ? byId('newest') : stage;
@@ -102,7 +104,14 @@ const titleOf = (view: FoundView): string =>
 async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<readonly Node[]> {
   // `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
   const [{ detailsPage }, manifest] = await Promise.all([import('./details.js'), mirror.manifest()]);
-  const { title, said, nodes } = await detailsPage(view, { mirror, manifest, find: findByLetters, stats: fetchStats, signal });
+  const { title, said, nodes } = await detailsPage(view, {
+    mirror,
+    manifest,
+    find: findByLetters,
+    names: { freeNames, readNames },
+    stats: fetchStats,
+    signal,
+  });
   signal.throwIfAborted();
   document.title = `${title} · ${SITE}`;
   announce(said);
@@ -168,7 +177,7 @@ function say(misread: Misread | undefined): void {
   );
 }
 
-const closeSuggestions = suggestFor(field, byId('suggestions'), findByLetters, (view) => go(searchOf(view)));
+const closeSuggestions = suggestFor(field, byId('suggestions'), { find: findByLetters, freeNames }, (view) => go(searchOf(view)));
 
 byId('look-up').addEventListener('submit', (event) => {
   event.preventDefault();

@@ -93,6 +93,9 @@ export const findByLetters = (letters: string): Promise<FoundRune[]> =>
     return read;
   });
 
+/** Forgets the search files, because the mirror has new ones. */
+export const forgetSearchFiles = (): void => searchFiles.clear();
+
 /**
  * Fetches a search file. Undefined if the mirror does not have the file, because no rune has such a name. Object stores
  * may answer 403 for a missing file.

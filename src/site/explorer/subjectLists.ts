@@ -3,7 +3,7 @@
 import type { Stats } from '../../contract/statsSchemas.ts';
 import { CSV_PATHS, type CsvList } from '../../lists/csv.ts';
 import type { FoundRune } from '../../lists/searchFiles.ts';
-import type { Mirror, MirrorManifest } from '../../serve/client/mirrorClient.ts';
+import type { Mirror, MirrorManifest, RuneName } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { downloadButton } from './downloadButton.ts';
@@ -17,6 +17,11 @@ export interface Source {
   readonly manifest: MirrorManifest;
   /** Finds runes by the first letters of their names. */
   readonly find: (letters: string) => Promise<readonly FoundRune[]>;
+  /** The names of all runes: if they are known or few, and in any case. */
+  readonly names: {
+    readonly freeNames: () => Promise<readonly RuneName[] | undefined>;
+    readonly readNames: () => Promise<readonly RuneName[]>;
+  };
   /** Fetches the statistics of all blocks. */
   readonly stats: () => Promise<Stats>;
   readonly signal: AbortSignal;

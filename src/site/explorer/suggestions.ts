@@ -1,9 +1,11 @@
 /** Suggestions below the search field during typing: the keyboard pattern of an editable combobox with a list. */
 import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
+import type { RuneName } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { announce, breakable, kindName } from './parts.ts';
 import { type FoundView, isMisread, LATEST, readLookUp, runesWith, runeView } from './views.ts';
+import { wordAt } from './wordAt.ts';
 
 /** Most suggested runes. */
 const MOST = 8;
@@ -37,26 +39,41 @@ function exactHits(text: string): Suggestion[] {
 
 /** Renders a rune, with the typed letters in bold. */
 function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): Suggestion {
-  let [end, left] = [0, letters.length];
+  const start = Math.max(wordAt(spacedName, letters), 0);
+  let [end, left] = [start, letters.length];
   for (; end < spacedName.length && left > 0; end += 1) if (spacedName[end] !== '•') left -= 1;
   return {
     view: runeView(lettersOf(spacedName) ?? id),
     children: [
       el('bdi', { class: 'what', 'aria-hidden': 'true' }, symbol ?? ''),
-      el('span', { class: 'found' }, el('b', {}, ...breakable(spacedName.slice(0, end))), ...breakable(spacedName.slice(end))),
+      el(
+        'span',
+        { class: 'found' },
+        ...breakable(spacedName.slice(0, start)),
+        el('b', {}, ...breakable(spacedName.slice(start, end))),
+        ...breakable(spacedName.slice(end)),
+      ),
       el('span', { class: 'quiet' }, `#${groupDigits(number)} `, el('code', {}, id)),
     ],
   };
 }
 
+/** Sources of suggested runes. If one of them rejects, its runes are missing. */
+interface Finders {
+  /** Finds runes by the first letters of their names, in upper case. */
+  readonly find: (letters: string) => Promise<readonly FoundRune[]>;
+  /** Returns the names of all runes, unless they are too many to read them for suggestions. */
+  readonly freeNames: () => Promise<readonly RuneName[] | undefined>;
+}
+
 /**
- * Shows suggestions for a field in a list. `find` finds runes by letters in upper case. If it rejects, there are no
- * suggestions. `choose` shows the view of a chosen suggestion. Returns a function that closes the list.
+ * Shows suggestions for a field in a list: first runes by the first letters of their names, and then by those of their
+ * other words. `choose` shows the view of a chosen suggestion. Returns a function that closes the list.
  */
 export function suggestFor(
   field: HTMLInputElement,
   list: HTMLElement,
-  find: (letters: string) => Promise<readonly FoundRune[]>,
+  { find, freeNames }: Finders,
   choose: (view: FoundView) => void,
 ): () => void {
   let shown: readonly Suggestion[] = [];
@@ -89,13 +106,25 @@ export function suggestFor(
     const hits = exactHits(text);
     const letters = lettersOf(text);
     if (letters === undefined || letters.length < LEAST_LETTERS) return show(hits);
+    const words = suggestion(runesWith(letters), 'Runes', letters, 'in any word');
+    // Ignores a result if the field has changed or lost the focus.
+    const isOld = () => field.value !== text || document.activeElement !== field;
     const found = await find(letters).catch((): readonly FoundRune[] => []);
-    // Ignores the result if the field has changed or lost the focus.
-    if (field.value !== text || document.activeElement !== field) return;
+    if (isOld()) return;
     const exact = found.filter(([spacedName]) => lettersOf(spacedName) === letters);
     const runes = [...exact, ...found.slice(0, MOST).filter((rune) => !exact.includes(rune))].slice(0, MOST);
-    const words = suggestion(runesWith(letters), 'Runes', letters, 'in any word');
-    show([...runes.map((rune) => runeHit(rune, letters)), ...hits, words]);
+    const showRunes = (some: readonly FoundRune[]) => show([...some.map((rune) => runeHit(rune, letters)), ...hits, words]);
+    showRunes(runes);
+    const names = runes.length < MOST ? await freeNames().catch(() => undefined) : undefined;
+    if (isOld()) return;
+    const others = (names ?? []).filter(({ spaced_name }) => wordAt(spaced_name, letters) > 0);
+    const more = others.slice(0, MOST - runes.length).map((rune): FoundRune => [rune.spaced_name, rune.id, rune.number, rune.symbol]);
+    // Keeps the selection, unless it is of a suggestion that moves.
+    const kept = active < runes.length ? active : -1;
+    if (more.length > 0) {
+      showRunes([...runes, ...more]);
+      mark(kept);
+    }
     announce(count(shown.length, 'suggestion'));
   };
 

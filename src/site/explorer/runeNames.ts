@@ -1,0 +1,67 @@
+/** Names of all runes, kept for the next search as long as the mirror has the blocks that etched these runes. */
+import type { Etching, MirrorManifest, RuneName } from '../../serve/client/mirrorClient.ts';
+import { mirror } from './requestMirror.ts';
+import { settings } from './settings.ts';
+
+/** Up to this number of runes, names are read without asking. A name takes about 20 bytes, so they have 60 KB. */
+const FREE_NAMES = 3000;
+
+interface Known {
+  /** Oldest first. */
+  readonly names: readonly RuneName[];
+  /** The newest rune. If the mirror still has its block, it has all earlier blocks, too. */
+  readonly newest: Etching | undefined;
+  readonly state: string;
+}
+
+let known: Known | undefined;
+let reading: Promise<readonly RuneName[]> | undefined;
+
+/** Returns a text that changes with the data of the mirror. */
+export const stateOf = ({ digest, tip }: MirrorManifest): string => `${digest} ${tip?.hash ?? ''}`;
+
+/** Returns the newest runes, as many as one request has. */
+const fetchNewest = () => mirror.etchings({ limit: settings.pageSizes.at(-1) });
+
+/** Returns the known names with new ones. Undefined if there are too many new ones, or if other blocks replaced known ones. */
+async function updated({ names, newest, state: before }: Known): Promise<Known | undefined> {
+  const state = stateOf(await mirror.manifest());
+  if (state === before) return { names, newest, state };
+  const { total, results } = await fetchNewest();
+  const added = results.findIndex(({ id, location }) => id === newest?.id && location.block_hash === newest.location.block_hash);
+  if (added < 0 || names.length + added !== total) return undefined;
+  return { names: [...names, ...results.slice(0, added).reverse()], newest: results[0], state };
+}
+
+/** Returns the names if they are known. Follows the mirror: adds new names, and forgets names after a reorganisation. */
+async function knownNames(): Promise<readonly RuneName[] | undefined> {
+  known = known && (await updated(known));
+  return known?.names;
+}
+
+async function readAll(): Promise<readonly RuneName[]> {
+  const state = stateOf(await mirror.manifest());
+  const newest = (await fetchNewest()).results[0];
+  const names: RuneName[] = [];
+  for await (const rune of mirror.runes()) names.push(rune);
+  // If the mirror changed meanwhile, the next search reads them again.
+  known = names.at(-1)?.id === newest?.id ? { names, newest, state } : undefined;
+  return names;
+}
+
+/** Reads the names, unless they are known. Rejects like the client. */
+export async function readNames(): Promise<readonly RuneName[]> {
+  const names = await knownNames();
+  if (names !== undefined) return names;
+  reading ??= readAll().finally(() => {
+    reading = undefined;
+  });
+  return reading;
+}
+
+/** Returns the names if they are known or few. Undefined if a reader has to ask for them. Rejects like the client. */
+export async function freeNames(): Promise<readonly RuneName[] | undefined> {
+  const { lists } = await mirror.manifest();
+  if (lists?.etchings === undefined) return undefined;
+  return lists.etchings.total <= FREE_NAMES ? readNames() : knownNames();
+}
