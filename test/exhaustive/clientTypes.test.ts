@@ -9,9 +9,22 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import type { envelope, Manifest } from '../../src/contract/schemas.ts';
+import type { BALANCE_SCHEMAS } from '../../src/contract/balanceSchemas.ts';
+import type { etchingSchemas } from '../../src/contract/etchingSchemas.ts';
+import type { Manifest, responseSchemas } from '../../src/contract/schemas.ts';
+import type { outputSchemas } from '../../src/contract/unspentOutputSchemas.ts';
 import type { Operation as ListedOperation } from '../../src/pages/blockAndTransactionLists.ts';
-import type { ActivityPage, MirrorManifest, Operation } from '../../src/serve/client/mirrorClient.ts';
+import type {
+  ActivityPage,
+  BalancePage,
+  EtchingPage,
+  HolderPage,
+  MirrorManifest,
+  Operation,
+  OutputAnswer,
+  OutputPage,
+  RuneActivityPage,
+} from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
@@ -28,14 +41,38 @@ type Plain<T> = T extends readonly (infer Each)[]
     : T;
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
+type Schemas = ReturnType<typeof responseSchemas> &
+  ReturnType<typeof etchingSchemas> &
+  ReturnType<typeof outputSchemas> &
+  typeof BALANCE_SCHEMAS;
+/** True if the client's type of an answer is the type of the schema of this name. */
+type IsAnswer<Type, Name extends keyof Schemas> = Same<Plain<Type>, Plain<z.output<Schemas[Name]>>>;
+
 it('the types are those of the contract', () => {
   // These are checked by the compiler: `npm run typecheck` fails when they are not the same.
-  const same: [
-    Same<Plain<ActivityPage>, Plain<z.output<ReturnType<typeof envelope>>>>,
-    Same<Plain<MirrorManifest>, Plain<Manifest>>,
-    Same<Operation, ListedOperation>,
-  ] = [true, true, true];
-  expect(same).toEqual([true, true, true]);
+  const same: {
+    activity: IsAnswer<ActivityPage, 'ActivityList'>;
+    runeActivity: IsAnswer<RuneActivityPage, 'RuneActivityList'>;
+    etchings: IsAnswer<EtchingPage, 'EtchingList'>;
+    balances: IsAnswer<BalancePage, 'BalanceList'>;
+    holders: IsAnswer<HolderPage, 'HolderList'>;
+    outputs: IsAnswer<OutputPage, 'OutputList'>;
+    // Only the keys: mirrors of older versions lack some fields.
+    output: Same<keyof OutputAnswer, keyof z.output<Schemas['Output']>>;
+    manifest: Same<Plain<MirrorManifest>, Plain<Manifest>>;
+    operation: Same<Operation, ListedOperation>;
+  } = {
+    activity: true,
+    runeActivity: true,
+    etchings: true,
+    balances: true,
+    holders: true,
+    outputs: true,
+    output: true,
+    manifest: true,
+    operation: true,
+  };
+  expect(Object.values(same)).not.toContain(false);
 });
 
 it('client.d.ts declares what mirrorClient.ts exports', () => {

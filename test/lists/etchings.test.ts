@@ -1,9 +1,15 @@
 /** Sends the recorded requests for etchings to the local server. Its builds have the same data in dialect hiro. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { etchingSchemas } from '../../src/contract/etchingSchemas.ts';
+import { FORMAT } from '../../src/engine/state/state.ts';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
+import { ROOT } from '../support/cli.ts';
 import { ETCHING_INPUTS, expected, readEtchingVectors, recordedEtchings } from '../support/etchingVectors.ts';
 import { recordedOutput } from '../support/recorded.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
@@ -26,6 +32,18 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
   'total is the number of etchings': 45,
   'what was burned is not in current': 45,
 };
+
+/** SHA-256 of the list of etchings, by FORMAT of the state. After a change, raise FORMAT, then update this line. */
+const ETCHINGS_OF_FORMAT = { 15: '04201d3bd4bc9be2dae6f4a95202245bcc97f1fa5df201e6761d32687652e4f2' };
+
+/** Names of the fields of an object and of the objects in it. */
+const fieldsOf = ({ shape }: z.ZodObject): string[] =>
+  Object.entries(shape).flatMap(([name, value]) => [name, ...(value instanceof z.ZodObject ? fieldsOf(value) : [])]);
+
+it.each(['test/support/etchingHistory.ts', 'test/rehearsal/expected.ts'])('%s has each field of an etching', (file) => {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  expect(fieldsOf(etchingSchemas('hiro').Etching).filter((name) => !new RegExp(`\\b${name}"?:`).test(text))).toEqual([]);
+});
 
 /** The first place where two texts differ, with some characters around it. */
 function differenceOf(a: string, b: string): string {
@@ -67,6 +85,18 @@ describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout
     }
     expect(wrong).toEqual([]);
     expect(Object.fromEntries(counts)).toEqual(EXCEPTIONS);
+  });
+
+  const listed = async () => (await hosts.get('own')?.send('GET', '/runes/v1/etchings?limit=60'))?.body ?? '';
+
+  it('have each field of their schema', async () => {
+    const body = await listed();
+    expect(fieldsOf(etchingSchemas('hiro').Etching).filter((name) => !body.includes(`"${name}":`))).toEqual([]);
+  });
+
+  it('change only with a new FORMAT of the state, because an incremental build keeps older etchings', async () => {
+    const body = await listed();
+    expect({ [FORMAT]: createHash('sha256').update(body).digest('hex') }).toEqual(ETCHINGS_OF_FORMAT);
   });
 
   it('are answered by the client module from the files alone', async () => {
