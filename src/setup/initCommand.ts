@@ -1,7 +1,7 @@
 /** The init command: asks what a mirror needs, and writes the settings file. */
 import { writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
-import { type Command, type Flag, type Flags, HELP, LOG, SETTINGS_FILE } from '../cli/flags.ts';
+import { type Command, type Flag, type Flags, flag, HELP, LOG, SETTINGS_FILE } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { settingsReader } from '../cli/settings.ts';
 import type { Settings } from '../cli/settingsFile.ts';
@@ -14,59 +14,41 @@ type Question = Flag & { readonly setting: keyof Settings; readonly question: st
 
 const QUESTIONS: readonly Question[] = [
   {
-    name: 'source',
+    ...flag('source URL', 'Where blocks come from, as in pull --from.'),
     setting: 'source',
-    value: 'URL',
     question: 'Where do blocks come from? A Bitcoin Core node (core:http://127.0.0.1:8332), a database or another mirror (https://host)',
-    about: 'Where blocks come from, as in pull --from.',
   },
   {
-    name: 'start-from',
+    ...flag('start-from URL', 'A mirror to start at, as in pull --start-from. Only for a node; then --blocks has no default.', {
+      byDefault: '',
+    }),
     setting: 'startFrom',
-    value: 'URL',
-    byDefault: '',
     question: 'Which mirror has the ledger to start from? A pruned node needs one. Enter to read all blocks from the node',
-    about: 'A mirror to start at, as in pull --start-from. Only for a node; then --blocks has no default.',
   },
   {
-    name: 'blocks',
+    ...flag('blocks RANGE', 'Heights to pull, as in pull --blocks.', { byDefault: '-1008..' }),
     setting: 'blocks',
-    value: 'RANGE',
-    byDefault: '-1008..',
     question: 'Which blocks? 840000.. is all of history of mainnet, -1008.. the last week',
-    about: 'Heights to pull, as in pull --blocks.',
   },
   {
-    name: 'dialect',
+    ...flag('dialect NAME', 'Spelling of hashes, as in build --dialect.', { byDefault: 'hiro' }),
     setting: 'dialect',
-    value: 'NAME',
-    byDefault: 'hiro',
     question: "How do hashes look? hiro, for clients of Hiro's API, or 0x, with 0x before them",
-    about: 'Spelling of hashes, as in build --dialect.',
   },
   {
-    name: 'layout',
+    ...flag('layout NAME', 'Layout of the output, as in build --layout.', { byDefault: 'archive' }),
     setting: 'layout',
-    value: 'NAME',
-    byDefault: 'archive',
     question: 'Few large files (archive), or a file for each page (files)? A host without code answers the URLs of the API only from files',
-    about: 'Layout of the output, as in build --layout.',
   },
   {
-    name: 'site-url',
+    ...flag('site-url URL', 'The public URL of the mirror.', { byDefault: '' }),
     setting: 'siteUrl',
-    value: 'URL',
-    byDefault: '',
     question: 'What is the public URL of the mirror? Enter if it has none',
-    about: 'The public URL of the mirror.',
   },
   {
-    name: 'upload',
+    ...flag('upload REMOTE', 'Where update uploads the output.', { byDefault: '' }),
     setting: 'upload',
-    value: 'REMOTE',
-    byDefault: '',
     question: 'Where is it uploaded? An rclone remote and a bucket, such as r2:my-bucket. Enter for nowhere',
-    about: 'Where update uploads the output.',
   },
 ];
 
