@@ -34,43 +34,33 @@ const linesOf = (values: readonly object[]): Buffer => Buffer.from(values.map((v
 export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks.map(blockOf)), linesOf(runes.map(runeOf)));
 
 const recordsSql = OPERATIONS.join(' + ');
-const countsSql = OPERATIONS.flatMap((name) => [`',"${name}":'`, name]);
+const COUNTS = Object.fromEntries(OPERATIONS.map((name) => [name, [name]]));
+
+/** SQL expressions that, joined, are a line. `fields` has the SQL expressions that, joined, are the JSON of a value. */
+const lineOf = (fields: Readonly<Record<string, readonly string[]>>): string[] => [
+  ...Object.entries(fields).flatMap(([name, value], i) => [`'${i === 0 ? `${BETWEEN}{` : ','}"${name}":'`, ...value]),
+  `'}'`,
+];
 
 /** Returns the SQL expression of a block's line, for a row of the state's table of blocks. */
 function blockLine(dialect: Dialect): string {
-  const counts = OPERATIONS.flatMap((name, code) => [`',"${name}":'`, `split_part(operations, ',', ${code + 1})`]);
-  const pieces = [
-    `'${BETWEEN}{"height":'`,
-    'block_height',
-    `',"hash":"${spellHex('', dialect)}'`,
-    'block_hash',
-    `'","timestamp":'`,
-    '"timestamp"',
-    `',"transactions":'`,
-    'transactions',
-    `',"records":'`,
-    'records',
-    ...counts,
-    `'}'`,
-  ];
+  const pieces = lineOf({
+    height: ['block_height'],
+    hash: [`'"${spellHex('', dialect)}'`, 'block_hash', `'"'`],
+    timestamp: ['"timestamp"'],
+    transactions: ['transactions'],
+    records: ['records'],
+    ...Object.fromEntries(OPERATIONS.map((name, code) => [name, [`split_part(operations, ',', ${code + 1})`]])),
+  });
   return `encode(concat(${pieces.join(', ')}))`;
 }
 
 /** SQL expression of a rune's line, for a row with the columns SUMS. */
-const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) => [
-  `'${BETWEEN}{"id":"'`,
-  text('rune_id'),
-  `'","number":'`,
-  'number',
-  `',"name":"'`,
-  text('name'),
-  `'","spaced_name":"'`,
-  text('spaced_name'),
-  `'","records":'`,
-  recordsSql,
-  ...countsSql,
-  `'}'`,
-])})`;
+const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) => {
+  const quoted = (column: string) => [`'"'`, text(column), `'"'`];
+  const [name, spaced_name] = [quoted('name'), quoted('spaced_name')];
+  return lineOf({ id: quoted('rune_id'), number: ['number'], name, spaced_name, records: [recordsSql], ...COUNTS });
+})})`;
 
 const SUMS = `rune_id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, ${OPERATIONS.map((name) => `sum(${name}) AS ${name}`).join(', ')}`;
 
@@ -151,16 +141,7 @@ const BUCKETS = ['1000', '100', '10'] as const;
 const OPERATION_SUMS = OPERATIONS.map((name, code) => `sum(split_part(operations, ',', ${code + 1})::BIGINT) AS ${name}`).join(', ');
 
 /** SQL expression of an entry of the activity chart, as a line of JSON. */
-const BUCKET_LINE = `encode(concat(${[
-  `'${BETWEEN}{"height":'`,
-  'height',
-  `',"blocks":'`,
-  'blocks',
-  `',"timestamp":'`,
-  '"timestamp"',
-  ...countsSql,
-  `'}'`,
-].join(', ')}))`;
+const BUCKET_LINE = `encode(concat(${lineOf({ height: ['height'], blocks: ['blocks'], timestamp: ['"timestamp"'], ...COUNTS }).join(', ')}))`;
 
 /** Reads the stats of all blocks, and of the most active runes, from the state. */
 export async function readStats(dialect: Dialect, state: StatsTables, store: Store): Promise<BuildStats> {
