@@ -1,9 +1,10 @@
 /** Writes the lists of an archive. Omits lists for which the data is incomplete. */
 import type { Store } from '../duckdb/store.ts';
-import { columns, type Table, type TableWith } from '../duckdb/table.ts';
+import type { Table, TableWith } from '../duckdb/table.ts';
 import { BuildError } from '../errors.ts';
 import type { LedgerPoint, ListTables } from '../format/listTables.ts';
 import { writeActivity } from '../lists/activity.sql.ts';
+import { CHANGING } from '../lists/balanceChanges.sql.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
 import { type EtchingChange, lowestChange, writeEtchings, writeRuneNames } from '../lists/etchings.sql.ts';
 import { MOST_ETCHINGS, writeNames } from '../lists/nameTable.sql.ts';
@@ -113,8 +114,6 @@ export async function writeLists(
 
 const isSamePoint = (a: LedgerPoint | undefined, b: LedgerPoint | undefined): boolean =>
   a?.height === b?.height && a?.hash === b?.hash && a?.digest === b?.digest;
-
-const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
 
 /** Adds the outputs of a start to the records that change balances. */
 const withReceived = (received: string, records: TableWith<keyof typeof CHANGING>, store: Store): Promise<Table<typeof CHANGING>> =>

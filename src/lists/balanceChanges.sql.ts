@@ -2,7 +2,7 @@
  * SQL that adds amounts in smallest units. No integer type of DuckDB can add amounts of 39 digits. So a sum has two
  * parts: the sum is `upper` times 10^18 plus `lower`.
  */
-import type { TableWith } from '../duckdb/table.ts';
+import { columns, type TableWith } from '../duckdb/table.ts';
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 
 /** Number of digits of the largest amount, 2^128 - 1. */
@@ -37,9 +37,12 @@ export function joinedParts(upper: string, lower: string): string {
 export const digitsOf = (upper: string, lower: string): string =>
   `CASE WHEN ${upper} = 0 THEN ${lower}::VARCHAR ELSE ${upper}::VARCHAR || lpad(abs(${lower})::VARCHAR, ${LOWER_DIGITS}, '0') END`;
 
+/** Columns of records that change balances. `amount` is a decimal string in units of the rune. */
+export const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
+
 /** Records that change balances, and the runes of these records. */
 export interface Changes {
-  readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'operation' | 'amount'>;
+  readonly records: TableWith<keyof typeof CHANGING>;
   readonly runes: TableWith<'id' | 'block_height' | 'divisibility'>;
 }
 

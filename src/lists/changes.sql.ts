@@ -79,7 +79,7 @@ export async function writeChanges(
     .map((name) => `${CHANGES_FOLDER}/${name}`);
 }
 
-const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');
+export const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');
 
 /**
  * Number of blocks whose lists are in memory together. A block has four lists of up to `changesEntries` 70-byte

@@ -4,7 +4,6 @@
  * have received runes, and must not be unspent. An output that a block of the files made must be unspent, or spent by a
  * block of the files.
  */
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { changesSchemas } from '../contract/changesSchemas.ts';
@@ -12,6 +11,7 @@ import { misfitOf } from '../contract/schemas.ts';
 import { LineFile } from '../disk/lineFile.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
+import { digestOf } from '../lists/changes.sql.ts';
 import { type ChangesBounds, changesFile, changesIndex, type ListedChanges, type Point } from '../lists/changes.ts';
 import { CHANGES_INDEX_PATH, changesPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { type Received, verifySpent } from './checkUnspentOutputs.ts';
@@ -141,5 +141,3 @@ export class ChangesVerification {
     await verifySpent(lines, this.#isCut, received, this.verification);
   }
 }
-
-const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');

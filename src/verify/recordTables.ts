@@ -2,30 +2,25 @@
 import { join } from 'node:path';
 import { LineFile } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import { columns, type Table } from '../duckdb/table.ts';
+import type { Table } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
+import { CHANGING } from '../lists/balanceChanges.sql.ts';
 import { loadReceived, OUTPUT_COLUMNS, RECEIVED, type Received } from './checkUnspentOutputs.ts';
 import type { Activity } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 
-/** Columns of records that change balances. `amount` is a decimal string in units of the rune. */
-const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
-
 export class RecordTables {
-  readonly records: Table<typeof CHANGING>;
   /** Lines that are not in the tables yet. */
   #lines: LineFile | undefined;
 
   private constructor(
     private readonly verification: Verification,
-    records: RecordTables['records'],
+    readonly records: Table<typeof CHANGING>,
     /** Undefined for an archive without outputs. */
     readonly received: Received | undefined,
-  ) {
-    this.records = records;
-  }
+  ) {}
 
   static async begin(verification: Verification, hasOutputs: boolean): Promise<RecordTables> {
     const { store } = verification;
