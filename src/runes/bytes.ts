@@ -3,19 +3,36 @@
 /** Size of a hash. */
 const HASH_BYTES = 32;
 
+/** Parts of bytes, each of which is hashed. */
+export interface Parts {
+  /** Offsets of the first byte of each part, and behind its last. */
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+  /** Pairs of offsets: in a copy of the bytes, 4 bytes are moved to the first from the second, before parts are hashed. */
+  readonly moves?: readonly number[];
+}
+
 /** Computes the double SHA-256 of `bytes`. Callers pass the fastest implementation of their platform. */
 export interface Hash256 {
   (bytes: Uint8Array): Uint8Array;
-  /** Computes the hash of each part of `bytes`, if the platform has a faster way than one by one. */
-  readonly parts?: (bytes: Uint8Array, starts: readonly number[], ends: readonly number[]) => Uint8Array;
+  /** Computes the hashes of parts, if the platform has a faster way than one by one. */
+  readonly parts?: (bytes: Uint8Array, parts: Parts) => Uint8Array;
 }
 
-/** Computes the hash of each part of `bytes`, from `starts[i]` to `ends[i]`. Returns the hashes one after another. */
-export function hashParts(bytes: Uint8Array, starts: readonly number[], ends: readonly number[], hash256: Hash256): Uint8Array {
-  if (hash256.parts) return hash256.parts(bytes, starts, ends);
-  const hashes = new Uint8Array(HASH_BYTES * starts.length);
-  for (const [i, start] of starts.entries()) hashes.set(hash256(bytes.subarray(start, ends[i])), HASH_BYTES * i);
+/** Computes the hash of each part. Returns the hashes one after another. */
+export function hashParts(bytes: Uint8Array, parts: Parts, hash256: Hash256): Uint8Array {
+  if (hash256.parts) return hash256.parts(bytes, parts);
+  const moved = copyOf(bytes);
+  moveWords(moved, parts);
+  const hashes = new Uint8Array(HASH_BYTES * parts.starts.length);
+  for (const [i, start] of parts.starts.entries()) hashes.set(hash256(moved.subarray(start, parts.ends[i])), HASH_BYTES * i);
   return hashes;
+}
+
+/** Moves the words of `parts` inside of `bytes`. */
+export function moveWords(bytes: Uint8Array, { moves = [] }: Parts): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let i = 0; i < moves.length; i += 2) view.setUint32(moves[i] ?? 0, view.getUint32(moves[i + 1] ?? 0));
 }
 
 declare const lent: unique symbol;

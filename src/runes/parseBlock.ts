@@ -3,7 +3,7 @@
  *
  * Stores only offsets of inputs and scripts, because most transactions have no runes, so most are never read again.
  */
-import { copyOf, type Hash256, hashParts, hashText, sameBytes, uint32At } from './bytes.ts';
+import { type Hash256, hashParts, hashText, sameBytes, uint32At } from './bytes.ts';
 import type { Work } from './proofOfWork.ts';
 import { decodeMessage, type Message } from './runestone.ts';
 import { isMessage } from './script.ts';
@@ -135,9 +135,8 @@ export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash2
 function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit<Block, keyof Header | 'bytes'> {
   const { bytes } = reader;
   const [transactions, inputs, scripts, scriptLengths]: [TransactionPlace[], number[], number[], number[]] = [[], [], [], []];
-  // An id covers a transaction without flag and witnesses. In this copy, its parts are moved next to each other.
-  const stripped = copyOf(bytes);
-  const [starts, ends]: [number[], number[]] = [[], []];
+  // An id covers a transaction without flag and witnesses: version and lock time are moved next to the rest.
+  const [starts, ends, moves]: [number[], number[], number[]] = [[], [], []];
 
   for (let index = 0; index < count; index++) {
     const start = reader.skip(4, 'a transaction');
@@ -172,10 +171,7 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
     const lock = reader.skip(4, 'a lock time');
     const bodyEnd = segwit ? witness : lock;
 
-    for (let i = 0; segwit && i < 4; i++) {
-      stripped[body - 4 + i] = bytes[start + i] ?? 0;
-      stripped[bodyEnd + i] = bytes[lock + i] ?? 0;
-    }
+    if (segwit) moves.push(body - 4, start, bodyEnd, lock);
     starts.push(segwit ? body - 4 : start);
     ends.push(bodyEnd + 4);
     transactions.push({
@@ -191,7 +187,7 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
       witness,
     });
   }
-  return { txids: hashParts(stripped, starts, ends, hash256), transactions, inputs, scripts, scriptLengths };
+  return { txids: hashParts(bytes, { starts, ends, moves }, hash256), transactions, inputs, scripts, scriptLengths };
 }
 
 /**
@@ -208,7 +204,7 @@ export function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
     pairs.set(level);
     pairs.copyWithin(32 * count, 32 * (count - 1), 32 * count);
     const ends = starts.map((start) => start + 64);
-    level = hashParts(pairs, starts, ends, hash256);
+    level = hashParts(pairs, { starts, ends }, hash256);
   }
   return level;
 }

@@ -25,7 +25,7 @@ export function checkWitnesses(block: Block, hash256: Hash256): void {
   }
   // The coinbase's own id counts as zeros here, because its witness goes into the next hash.
   const starts = transactions.map(({ start }) => start);
-  const ids = hashParts(bytes, starts, [...starts.slice(1), bytes.length], hash256).fill(0, 0, HASH_BYTES);
+  const ids = hashParts(bytes, { starts, ends: [...starts.slice(1), bytes.length] }, hash256).fill(0, 0, HASH_BYTES);
   const both = new Uint8Array(2 * HASH_BYTES);
   both.set(merkleRoot(ids, hash256));
   const [[reserved, ...more] = []] = witnessEndsOf(block, coinbase);

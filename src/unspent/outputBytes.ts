@@ -5,6 +5,9 @@ import type { RuneOutput } from '../runes/unspentLedger.ts';
 /** Maximum length of an encoded integer, in bytes: 128 bits in groups of 7. */
 const MOST_BYTES = 19;
 
+/** Length up to which bytes are copied one by one. */
+const SHORT = 40;
+
 /** Appends integers and bytes to a growing buffer. */
 export class ByteWriter {
   bytes = Buffer.allocUnsafe(4096);
@@ -20,7 +23,10 @@ export class ByteWriter {
   /** Appends a copy of the bytes from `from` to `to`. */
   put(bytes: Uint8Array | LentBytes, from = 0, to = bytes.length): void {
     this.reserve(to - from);
-    this.bytes.set((bytes as Uint8Array).subarray(from, to), this.length);
+    const source = bytes as Uint8Array;
+    // For a script or an outpoint, a loop is faster than a view and a call.
+    if (to - from > SHORT) this.bytes.set(source.subarray(from, to), this.length);
+    else for (let i = from, at = this.length; i < to; i++) this.bytes[at++] = source[i] ?? 0;
     this.length += to - from;
   }
 

@@ -6,6 +6,8 @@
  * of each message.
  */
 
+import { moveWords, type Parts } from '../../runes/bytes.ts';
+
 /** Bytes of code. A nested list is one instruction after its operands. */
 type Code = readonly (number | Code)[];
 
@@ -138,12 +140,14 @@ const BLOCK = 64;
 const ENDS_AT = 4 * 8 * 4;
 const BYTES_AT = ENDS_AT + 4 * 2 * BLOCK;
 
-/** Computes the double SHA-256 of each part of `bytes`, from `starts[i]` to `ends[i]`. Returns them one after another. */
-export function hashParts(bytes: Uint8Array, starts: readonly number[], ends: readonly number[]): Uint8Array {
+/** Computes the double SHA-256 of each part. Returns the hashes one after another. */
+export function hashParts(bytes: Uint8Array, parts: Parts): Uint8Array {
+  const { starts, ends } = parts;
   const missing = BYTES_AT + bytes.length - memory.buffer.byteLength;
   if (missing > 0) memory.grow(Math.ceil(missing / 2 ** 16));
   const all = new Uint8Array(memory.buffer);
   all.set(bytes, BYTES_AT);
+  moveWords(all.subarray(BYTES_AT), parts);
   const lanes = LANES.map((lane) => new Lane(lane, all));
   const [a, b, c, d] = lanes as [Lane, Lane, Lane, Lane];
   const hashes = new Uint32Array(8 * starts.length);
