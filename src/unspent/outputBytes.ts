@@ -90,7 +90,7 @@ export class ByteReader {
   }
 
   amount(): bigint {
-    // Computes the first six groups of 7 bits as a number, because bigints are slow. Most amounts are no longer.
+    // Computes the first six groups of 7 bits as a number, because bigints are slow. Most amounts need no more than six.
     let [low, scale] = [0, 1];
     for (let group = 0; group < 6; group++, scale *= 128) {
       const byte = this.#next();

@@ -19,7 +19,7 @@ export class BlockServer {
   readonly #base: string;
   readonly #client: Client;
   readonly #atOnce: AtOnce;
-  /** End of the paths that the server answers. Undefined before its first answer. */
+  /** Suffix of the paths that the server answers. Undefined before its first answer. */
   #end: (typeof ENDS)[number] | undefined;
 
   /**

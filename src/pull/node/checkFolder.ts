@@ -13,7 +13,8 @@ import type { ChainInfo } from './coreNode.ts';
 export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
 /**
- * Returns the first height whose rows are written. An earlier pull has decided it, if there is one. Throws an
+ * Returns the first height whose rows are written. If the folder has an earlier pull, it is the first height of that
+ * pull. Throws an
  * InputError if that pull skipped wanted rows.
  */
 export function firstWanted(

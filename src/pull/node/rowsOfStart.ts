@@ -84,7 +84,8 @@ export async function fetchRows(
   const to = rowsFolder(options.folder, from, base);
   const folder = join(to, PULLED_FOLDER);
   mkdirSync(join(folder, WORK_FOLDER), { recursive: true });
-  // A killed call may have fetched higher blocks: it may have had fewer mirrors, whose newest common block was higher.
+  // Removes the files of higher blocks. A call that was killed may have fetched them if it was given fewer mirrors, whose
+  // newest common block was higher.
   removeFiles(
     folder,
     listPulledFiles(folder).filter((file) => file.last > last),

@@ -108,7 +108,7 @@ export async function startFrom(
         const rows = { ...options, from, firstHeight, network: chain.network, point, folder };
         await fetchRows(first, manifest, rows, node, { store, log, progress });
       }
-      // StartFiles replace the rows of older blocks in builds. If the folder has these rows, they are not needed.
+      // In builds, StartFiles replace the rows of older blocks. They are not needed if the folder has these rows.
       const files = hasRows ? undefined : new StartFiles(folder, store);
       const { mints, supply } = await writeRunes(donor, files, folder, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };

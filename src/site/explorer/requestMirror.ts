@@ -58,7 +58,7 @@ export function fetchBlockStats({ block_hash, block_height }: Activity['location
 }
 
 /**
- * Reads the stats file of the block's hundred heights only up to the block. The rest of the file may be long, because
+ * Reads the stats file that covers the block (100 heights) only up to the block. The rest of the file may be long, because
  * the runes follow after the blocks.
  */
 async function findBlockStats(hash: string, height: number): Promise<BlockCounts | undefined> {
