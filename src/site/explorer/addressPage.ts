@@ -6,7 +6,7 @@ import { el } from './dom.ts';
 import { copyButton, outputLink, runeLink } from './parts.ts';
 import { type Compare, sortable } from './sortable.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
-import { addressActivityTable, blockCell, type Column, RUNE_AMOUNT, tableOf } from './table.ts';
+import { addressActivityTable, BLOCK_WIDTH, blockCell, type Column, RUNE_AMOUNT, tableOf } from './table.ts';
 import type { SubjectView } from './views.ts';
 
 export async function addressPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
@@ -95,7 +95,7 @@ type RuneOfOutput = UnspentOutput & UnspentOutput['runes'][number];
 const OUTPUT_COLUMNS: readonly Column<RuneOfOutput>[] = [
   { name: 'Output', cell: ({ output }, index) => (index === 0 ? [outputLink(output.replace(/^0x/, ''))] : []) },
   ...RUNE_AMOUNT.filter(({ name }) => name !== 'Rune id'),
-  { name: 'Block', cell: (entry, index) => (index === 0 ? blockCell(entry) : []) },
+  { name: 'Block', width: BLOCK_WIDTH, cell: (entry, index) => (index === 0 ? blockCell(entry) : []) },
 ];
 
 const outputsTable = (outputs: readonly UnspentOutput[]): HTMLElement => {

@@ -136,12 +136,12 @@ function columnChart(columns: readonly Column[], width: number): { readonly char
   });
   for (const tick of scale.ticks) {
     chart.append(
-      svg('line', { class: 'grid', x1: MARGIN.left, x2: width, y1: line(y(tick)), y2: line(y(tick)) }),
-      svg('text', { class: 'tick', x: MARGIN.left - 8, y: y(tick), dy: '.32em', 'text-anchor': 'end' }, groupDigits(tick)),
+      svg('line', { stroke: 'var(--line)', x1: MARGIN.left, x2: width, y1: line(y(tick)), y2: line(y(tick)) }),
+      svg('text', { fill: 'var(--quiet)', x: MARGIN.left - 8, y: y(tick), dy: '.32em', 'text-anchor': 'end' }, groupDigits(tick)),
     );
   }
   const light = svg('rect', {
-    class: 'light',
+    fill: 'var(--raised)',
     y: MARGIN.top,
     height: HEIGHT - MARGIN.top - MARGIN.bottom,
     width: step,
@@ -150,7 +150,7 @@ function columnChart(columns: readonly Column[], width: number): { readonly char
   chart.append(light);
   for (const [i, column] of columns.entries()) {
     const isPartial = column.blocks < column.of;
-    const group = svg('g', { class: isPartial ? 'partial' : undefined });
+    const group = svg('g', isPartial ? { class: 'partial', opacity: 0.5 } : {});
     group.append(...stack(column, middle(i) - bar / 2, bar, y));
     chart.append(group);
     if (column.follows === 'gap') chart.append(breakAt(MARGIN.left + step * i));
@@ -188,9 +188,9 @@ function breakAt(x: number): SVGElement {
   const foot = HEIGHT - MARGIN.bottom;
   return svg(
     'g',
-    { class: 'break' },
-    svg('line', { x1: x, x2: x, y1: MARGIN.top, y2: foot }),
-    svg('path', { d: `M${x - 4} ${foot + 5}l4-10M${x} ${foot + 5}l4-10` }),
+    { class: 'break', stroke: 'var(--edge)' },
+    svg('line', { 'stroke-dasharray': '2 3', x1: x, x2: x, y1: MARGIN.top, y2: foot }),
+    svg('path', { 'stroke-width': 1.4, d: `M${x - 4} ${foot + 5}l4-10M${x} ${foot + 5}l4-10` }),
   );
 }
 
@@ -211,7 +211,7 @@ function ticksOf(columns: readonly Column[], middle: (i: number) => number, widt
     const [from, to] = [x - half - 8, x + half + 8];
     if (taken.some((each) => from < each.to && to > each.from)) return [];
     taken.push({ from, to });
-    return [svg('text', { class: 'tick', x, y: HEIGHT - 6, 'text-anchor': 'middle' }, text)];
+    return [svg('text', { fill: 'var(--quiet)', x, y: HEIGHT - 6, 'text-anchor': 'middle' }, text)];
   });
 }
 
@@ -270,9 +270,10 @@ function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLEle
   const [block = ''] = rune.id.split(':');
   // Links the block of the etching only if the mirror has it. In a mirror of a window of blocks, most runes are older.
   const isInMirror = /^[0-9]{1,16}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
+  const code = el('code', {}, rune.id);
   const id = isInMirror
-    ? linkTo({ kind: 'block', id: block, offset: 0 }, rune.id, { class: 'rune-id', title: `Etched in block ${groupDigits(block)}` })
-    : el('span', { class: 'rune-id' }, rune.id);
+    ? linkTo({ kind: 'block', id: block, offset: 0 }, [code], { title: `Etched in block ${groupDigits(block)}` })
+    : code;
   return el(
     'tr',
     {},

@@ -240,10 +240,10 @@ function progressOf(share: number): HTMLElement {
 function holdersTable(holders: readonly Holder[], offset: number, supply: string | undefined): HTMLElement {
   const share = ({ balance }: Holder) => (supply === undefined ? undefined : shareOf(balance, supply));
   const columns: readonly Column<Holder>[] = [
-    { name: 'Rank', cell: (_, index) => [groupDigits(offset + index + 1)] },
+    { name: 'Rank', width: '4rem', cell: (_, index) => [el('span', { class: 'quiet' }, groupDigits(offset + index + 1))] },
     { name: 'Address', cell: ({ address }) => [addressLink(address)] },
     { name: 'Balance', amount: ({ balance }) => balance },
-    { name: 'Share', isNumber: true, cell: (holder) => shareCell(share(holder)) },
+    { name: 'Share', width: '9rem', isNumber: true, cell: (holder) => shareCell(share(holder)) },
   ];
   return tableOf('holders-list', 'Holders, the largest balance first', columns, [holders]);
 }

@@ -15,7 +15,7 @@ const BYTES_OF_NAME = 20;
 const MOST = 240;
 
 const COLUMNS: readonly Column<RuneName>[] = [
-  { name: 'Rune', cell: nameCell },
+  { name: 'Rune', width: '34%', cell: nameCell },
   { name: 'Number', isNumber: true, cell: ({ number }) => [groupDigits(number)] },
 ];
 

@@ -1,7 +1,7 @@
 /** The page of all runes: the newest ones, those that can be minted, and the most active ones. */
 import type { RuneStats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
-import type { Etching } from '../../serve/client/mirrorClient.ts';
+import type { Etching, Rune } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { type MintNow, mintNow } from './mintState.ts';
@@ -63,7 +63,7 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
 /** A rune with its mint. */
 type Listed = Etching & { readonly mint: MintNow | undefined };
 
-const RUNE: Column<Etching> = { name: 'Rune', cell: nameCell };
+const RUNE: Column<Rune> = { name: 'Rune', width: '34%', cell: nameCell };
 const MINT: Column<Listed> = {
   name: 'Mint',
   cell: ({ mint }) =>
@@ -106,7 +106,7 @@ function openMints(etchings: readonly Etching[], manifest: Source['manifest']): 
 }
 
 const ACTIVE: readonly Column<RuneStats>[] = [
-  { name: 'Rune', cell: nameCell },
+  RUNE,
   ...(['records', ...OPERATIONS.filter((name) => name !== 'etching' && name !== 'receive')] as const).map(
     (name): Column<RuneStats> => ({
       name: `${name.charAt(0).toUpperCase()}${name.slice(1)}`,

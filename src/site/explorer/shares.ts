@@ -9,5 +9,5 @@ export const shareCell = (share: number | undefined): Node[] =>
 /** Creates a bar that shows a share from 0 to 1. */
 export function shareBar(share: number): HTMLElement {
   const width = `width:${Math.min(Math.max(share, 0), 1) * 100}%`;
-  return el('span', { class: 'share', 'aria-hidden': 'true' }, el('span', { style: width }));
+  return el('span', { class: 'bar-of share', 'aria-hidden': 'true' }, el('span', { style: width }));
 }

@@ -28,14 +28,16 @@ export function sortable<T>(
     if (compare === undefined) return;
     rows.sort((a, b) => compare(a.entry, b.entry) * (isDescending ? -1 : 1));
     table.querySelector('tbody')?.append(...rows.map(({ row }) => row));
-    for (const [other, head] of heads)
+    for (const [other, head] of heads) {
       if (other === name) head.setAttribute('aria-sort', isDescending ? 'descending' : 'ascending');
       else head.removeAttribute('aria-sort');
+      head.querySelector('button')?.setAttribute('data-arrow', other !== name ? '↕' : isDescending ? '↓' : '↑');
+    }
   };
   const startsDescending = (name: string) => heads.get(name)?.classList.contains('amount') === true;
   for (const name of Object.keys(by)) {
     const head = heads.get(name);
-    const button = el('button', { type: 'button', class: 'sort', 'data-step': `sort ${name}` }, name);
+    const button = el('button', { type: 'button', class: 'sort', 'data-arrow': '↕', 'data-step': `sort ${name}` }, name);
     button.addEventListener('click', () => {
       const order = head?.getAttribute('aria-sort');
       const isDescending = order == null ? startsDescending(name) : order === 'ascending';

@@ -108,7 +108,7 @@ function tabsOf(view: SubjectView, totals: Totals): HTMLElement {
       'aria-current': name === view.list ? 'true' : undefined,
     });
     const total = totals[name];
-    if (total !== undefined) link.append(' ', el('span', { class: 'total' }, groupDigits(total)));
+    if (total !== undefined) link.append(' ', el('span', { class: 'count' }, groupDigits(total)));
     return link;
   });
   return el('nav', { class: 'chips', 'aria-label': 'Lists' }, ...tabs);

@@ -13,15 +13,22 @@ import { runsOf } from './scales.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
 import { type ActivityRow, type AddressRow, type ListedRecord, netRows, rowsOf } from './transfers.ts';
 
-/** Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. */
-export type Column<T> = { readonly name: string } & (
+/**
+ * Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. Columns without a
+ * `width` share the rest of the table.
+ */
+export type Column<T> = { readonly name: string; readonly width?: string } & (
   | { readonly amount: (entry: T) => string | undefined; readonly sign?: (entry: T) => string }
   | { readonly isNumber?: true; readonly cell: (entry: T, index: number) => readonly Child[] }
 );
 
 type Row = ActivityRow<ListedRecord>;
 
-const OPERATION: Column<Row> = { name: 'Operation', cell: ({ kind }) => [operationOf(kind, kind)] };
+/** Widths of columns that several tables have. */
+const OPERATION_WIDTH = '6.5rem';
+export const BLOCK_WIDTH = '11rem';
+
+const OPERATION: Column<Row> = { name: 'Operation', width: OPERATION_WIDTH, cell: ({ kind }) => [operationOf(kind, kind)] };
 const AMOUNT: Column<Row> = { name: 'Amount', amount: ({ record }) => record.amount };
 const ADDRESSES: Column<Row> = { name: 'From and to', cell: addressesOf };
 const transactionCell = ({ record }: Row): Child[] => [transactionLink(record.location.tx_id)];
@@ -44,10 +51,10 @@ export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balanc
 
 const RECORD_COLUMNS: readonly Column<ActivityRow<Activity>>[] = [
   OPERATION,
-  { name: 'Rune', cell: ({ record }) => runeCell(record.rune) },
+  { name: 'Rune', width: '17rem', cell: ({ record }) => runeCell(record.rune) },
   AMOUNT,
   ADDRESSES,
-  { name: 'Output', cell: ({ location }) => outputOf(location) },
+  { name: 'Output', width: '4.5rem', cell: ({ location }) => outputOf(location) },
 ];
 
 /** Renders records in the API's order. Groups records of a block by transaction. */
@@ -64,7 +71,7 @@ const RUNE_COLUMNS: readonly Column<Row>[] = [
   AMOUNT,
   ADDRESSES,
   { name: 'Transaction', cell: transactionCell },
-  { name: 'Block', cell: ({ record }) => blockCell(record) },
+  { name: 'Block', width: BLOCK_WIDTH, cell: ({ record }) => blockCell(record) },
 ];
 
 type NetRow = AddressRow<ListedRecord>;
@@ -81,12 +88,16 @@ const once =
 
 /** Columns of one address: in or out, and how the amount changes its balance. */
 const ADDRESS_COLUMNS: readonly Column<NetRow>[] = [
-  { name: 'Operation', cell: ({ kind, sign }) => [operationOf(kind === 'net' ? HUE_OF_NET[sign] : kind, IN_OR_OUT[kind] ?? kind)] },
+  {
+    name: 'Operation',
+    width: OPERATION_WIDTH,
+    cell: ({ kind, sign }) => [operationOf(kind === 'net' ? HUE_OF_NET[sign] : kind, IN_OR_OUT[kind] ?? kind)],
+  },
   { name: 'Rune', cell: once(({ record: { rune } }) => (rune === undefined ? [] : [runeLink(rune)])) },
   { name: 'Amount', amount: ({ amount }) => amount, sign: ({ sign }) => sign },
   { name: 'To', cell: receiverCell },
   { name: 'Transaction', cell: once(transactionCell) },
-  { name: 'Block', cell: once(({ record }) => blockCell(record)) },
+  { name: 'Block', width: BLOCK_WIDTH, cell: once(({ record }) => blockCell(record)) },
 ];
 
 /** Renders records of a rune, newest first. */
@@ -144,7 +155,10 @@ export function tableOf<T>(
   headOf?: ((first: T) => HTMLElement) | undefined,
 ): HTMLElement {
   const classOf = (column: Column<T>) => ('amount' in column || column.isNumber ? 'amount' : undefined);
-  const heads = columns.map((column) => el('th', { role: 'columnheader', scope: 'col', class: classOf(column) }, column.name));
+  const heads = columns.map((column) => {
+    const style = column.width && `width: ${column.width}`;
+    return el('th', { role: 'columnheader', scope: 'col', class: classOf(column), style }, column.name);
+  });
   const cellOf = (column: Column<T>, entry: T, index: number) => {
     const children = 'amount' in column ? amountCell(column.amount(entry), column.sign?.(entry)) : column.cell(entry, index);
     // On narrow screens a cell may show the name of its column.
