@@ -11,7 +11,7 @@ import { digitsOf, joinedParts, sumsOf } from '../lists/balanceChanges.sql.ts';
 import { csvLine } from '../lists/csv.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import type { Activity, Holder, HolderPage } from '../serve/client/client.d.ts';
-import type { OpenedMirror } from './openMirror.ts';
+import type { OpenedMirror } from './pinnedMirror.ts';
 
 export interface Moment {
   /** Path of the rune below `/runes/v1/`. */

@@ -21,7 +21,7 @@ import { copyRows, stampOf } from '../rows/rowsForm.ts';
 import type { ActivityPage, Etching, HolderPage, MirrorManifest, Rune } from '../serve/client/client.d.ts';
 import { withScratchStore } from '../verify/verification.ts';
 import { holdersAt } from './holdersAt.ts';
-import { AbsentError, OpenedMirror } from './openMirror.ts';
+import { AbsentError, OpenedMirror } from './pinnedMirror.ts';
 
 const LISTS = ['holders', 'balances', 'activity', 'outputs'] as const;
 type ListName = (typeof LISTS)[number];

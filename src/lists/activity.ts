@@ -27,7 +27,7 @@ import type { Segment } from '../format/segmentDirectory.ts';
 import { sha256, utf8Of } from '../format/sha256.ts';
 import { entryOffset, readKey, type TableEntry, totalOf } from '../format/sortedTable.ts';
 import { cutRecords, renderEnvelope } from '../pages/envelope.ts';
-import type { FurtherRequest } from '../pages/listEndpoints.ts';
+import type { FurtherRequest } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import { isNamed } from './etchings.ts';
 import { lookUpName } from './nameTable.ts';

@@ -1,5 +1,5 @@
 /** Answers requests for lists of an archive. This is a separate module, so that the client can load it on demand. */
-import type { AnswerFromLists } from '../pages/listEndpoints.ts';
+import type { AnswerFromLists } from '../pages/optionalEndpoints.ts';
 import { answerActivity } from './activity.ts';
 import { answerBalances } from './balances.ts';
 import { answerEtchings } from './etchings.ts';

@@ -26,7 +26,7 @@ import { type DocumentLevel, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, ListTables } from '../format/listTables.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { renderEnvelope } from '../pages/envelope.ts';
-import type { FurtherRequest, Unanswerable } from '../pages/listEndpoints.ts';
+import type { FurtherRequest, Unanswerable } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import { isNamed, runeKey } from './etchings.ts';
 import { lookUpName } from './nameTable.ts';

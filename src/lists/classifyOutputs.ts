@@ -4,7 +4,7 @@
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { parseHexId } from '../pages/ids.ts';
-import { parseOutput, type ReadTransaction } from '../pages/listEndpoints.ts';
+import { parseOutput, type ReadTransaction } from '../pages/optionalEndpoints.ts';
 import { findOutputs, type HeldRune, heldRunes, type OutputState } from './unspentOutputs.ts';
 
 /** An output as a caller gives it: outpoint, and height and hash of its block. The values are not checked yet. */

@@ -13,8 +13,8 @@ import type { EtchingTables } from '../format/listTables.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { renderEnvelope } from '../pages/envelope.ts';
 import { spellHex } from '../pages/ids.ts';
-import type { FurtherRequest } from '../pages/listEndpoints.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
+import type { FurtherRequest } from '../pages/optionalEndpoints.ts';
 import { isMintOpen, mintWindow } from '../runes/mintTerms.ts';
 import { lookUpName } from './nameTable.ts';
 

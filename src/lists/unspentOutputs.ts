@@ -33,8 +33,8 @@ import type { OutputTables } from '../format/listTables.ts';
 import { overlapping } from '../format/overlap.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { spellHex } from '../pages/ids.ts';
-import type { FurtherRequest, ReadTransaction, Unanswerable } from '../pages/listEndpoints.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
+import type { FurtherRequest, ReadTransaction, Unanswerable } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
 
 /** The only value in the document of a spent output. */

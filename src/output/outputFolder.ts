@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { explainFiles } from '../disk/fileErrors.ts';
 import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
-import { type DatabaseFile, lockFile, unlockFile } from '../duckdb/attachDatabase.ts';
+import { type DatabaseFile, lockFile, unlockFile } from '../duckdb/lockDatabase.ts';
 import type { Store } from '../duckdb/store.ts';
 import { BuildError, InputError, isAbsence, messageOf } from '../errors.ts';
 import { FOLDERS } from '../pages/fileKinds.ts';

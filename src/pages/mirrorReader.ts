@@ -6,8 +6,8 @@ import type { Archive } from '../format/archiveReader.ts';
 import { PartCache } from '../format/partCache.ts';
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
 import { MANIFEST_PATH } from './filePaths.ts';
-import { type AnswerFromLists, absentPart, type FurtherPart, type ReadTransaction } from './listEndpoints.ts';
 import { type BuiltSite, siteOf } from './mirrorOptions.ts';
+import { type AnswerFromLists, absentPart, type FurtherPart, type ReadTransaction } from './optionalEndpoints.ts';
 import { type Answer, fromLists, respond } from './respond.ts';
 
 interface Known {

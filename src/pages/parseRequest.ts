@@ -5,8 +5,8 @@
 
 import { type ActivityList, OPERATIONS, type Operation } from './blockAndTransactionLists.ts';
 import { parseBlockId, parseHexId } from './ids.ts';
-import { type FurtherPath, type FurtherRequest, parseFurther, parseFurtherPath } from './listEndpoints.ts';
 import type { BuiltSite } from './mirrorOptions.ts';
+import { type FurtherPath, type FurtherRequest, parseFurther, parseFurtherPath } from './optionalEndpoints.ts';
 import { decode, parseQuery, type Window, windowIn } from './parseQuery.ts';
 
 type Route =

@@ -20,8 +20,14 @@ import {
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
 import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './filePaths.ts';
 import { spellHex } from './ids.ts';
-import { type AnswerFromLists, absentPart, type FurtherRequest, type ReadTransaction, type TransactionRecords } from './listEndpoints.ts';
 import { type BuiltSite, isSettled, maximumLimit } from './mirrorOptions.ts';
+import {
+  type AnswerFromLists,
+  absentPart,
+  type FurtherRequest,
+  type ReadTransaction,
+  type TransactionRecords,
+} from './optionalEndpoints.ts';
 import type { Window } from './parseQuery.ts';
 import { parseTarget } from './parseRequest.ts';
 import { windowOf } from './windowFromArchive.ts';

@@ -7,7 +7,7 @@ import { env } from 'node:process';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
-import { withLock } from '../duckdb/attachDatabase.ts';
+import { withLock } from '../duckdb/lockDatabase.ts';
 import { Store } from '../duckdb/store.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
 import type { Source } from './blockSource.ts';

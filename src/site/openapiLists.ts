@@ -1,7 +1,7 @@
 /** Operations of the API's description that return a list, or a single entry of a list. */
 
-import type { FurtherPart } from '../pages/listEndpoints.ts';
 import { type BuiltSite, maximumLimit } from '../pages/mirrorOptions.ts';
+import type { FurtherPart } from '../pages/optionalEndpoints.ts';
 import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
 import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
 import { type Json, namesIn } from './openapiFiles.ts';

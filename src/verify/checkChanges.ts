@@ -14,8 +14,8 @@ import { readLines } from '../duckdb/readFilesSql.ts';
 import { digestOf } from '../lists/changes.sql.ts';
 import { type ChangesBounds, changesFile, changesIndex, type ListedChanges, type Point } from '../lists/changes.ts';
 import { CHANGES_INDEX_PATH, changesPath, MANIFEST_PATH } from '../pages/filePaths.ts';
+import type { Activity } from './checkBlock.ts';
 import { type Received, verifySpent } from './checkUnspentOutputs.ts';
-import type { Activity } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
 export class ChangesVerification {

@@ -16,10 +16,10 @@ import { mintedUnits, parseCounts, parseEtching } from '../lists/parseEtching.ts
 import { runeNameText } from '../lists/runeNames.ts';
 import type { NamedRune } from '../lists/searchFiles.ts';
 import { archivePath } from '../pages/filePaths.ts';
+import type { Activity } from './checkBlock.ts';
 import { addNames, checkTable, Fingerprints } from './checkTables.ts';
 import { SupplyRecount } from './countSupply.ts';
 import { orFinding } from './findings.ts';
-import type { Activity } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
 type Facts = NonNullable<NonNullable<Manifest['lists']>['etchings']>;

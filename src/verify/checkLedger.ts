@@ -6,9 +6,9 @@
 import { text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { joinedParts, sumsOf } from '../lists/balanceChanges.sql.ts';
+import type { Activity } from './checkBlock.ts';
 import type { EtchingsVerification } from './checkEtchings.ts';
 import { PULL_ANEW } from './findings.ts';
-import type { Activity } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
 /** Maximum number of balances below zero that get a finding of their own. */

@@ -5,7 +5,7 @@ import { mostActive, noCounts, RuneTotals, statsOfAll } from '../output/stats/bl
 import { statsDocuments } from '../output/stats/statsDocuments.ts';
 import { statsBytes } from '../output/stats/statsFiles.ts';
 import { statsFilePath } from '../pages/filePaths.ts';
-import type { Activity } from './readBlock.ts';
+import type { Activity } from './checkBlock.ts';
 
 export class Recount {
   readonly #all: BlockStats[] = [];

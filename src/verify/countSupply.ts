@@ -1,6 +1,6 @@
 /** Computes the numbers and amounts of mints and burns of each rune again, from records. */
 import type { Counts, Etching } from '../lists/etchings.ts';
-import type { Activity } from './readBlock.ts';
+import type { Activity } from './checkBlock.ts';
 
 /**
  * Mints and burns of a rune so far. `decimals` is the number of decimals of its amounts; -1 if amounts differ in it.

@@ -5,8 +5,8 @@ import { readLines } from '../duckdb/readFilesSql.ts';
 import type { Table } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
 import { CHANGING } from '../lists/balanceChanges.sql.ts';
+import type { Activity } from './checkBlock.ts';
 import { loadReceived, OUTPUT_COLUMNS, RECEIVED, type Received } from './checkUnspentOutputs.ts';
-import type { Activity } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);

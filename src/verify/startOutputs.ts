@@ -4,7 +4,7 @@ import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { parseOutput, type UnspentOutput } from '../lists/unspentOutputs.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
-import type { Activity } from './readBlock.ts';
+import type { Activity } from './checkBlock.ts';
 
 /**
  * Yields the outputs of the start, which are in the lowest level, as `receive` records. Yields nothing for a mirror

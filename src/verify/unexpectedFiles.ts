@@ -6,9 +6,9 @@ import { LOCK } from '../output/outputFolder.ts';
 import { sidecarPath } from '../pages/compressedPages.ts';
 import { isArchivePath, isRowsFile, LIST_FOLDERS } from '../pages/filePaths.ts';
 import type { Encoding } from '../pages/mirrorOptions.ts';
+import { readBlock } from './checkBlock.ts';
 import type { ComparingSink } from './comparingSink.ts';
 import { Findings } from './findings.ts';
-import { readBlock } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
 /**

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withScratch } from '../../src/disk/scratchFolder.ts';
-import { withLock } from '../../src/duckdb/attachDatabase.ts';
+import { withLock } from '../../src/duckdb/lockDatabase.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { LockedError } from '../../src/errors.ts';
 import { claimOutput, inspectOutput, LOCK, releaseOutput } from '../../src/output/outputFolder.ts';

@@ -9,8 +9,8 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { removeIfPossible, unusableCache } from '../../disk/scratchFolder.ts';
-import { attachDatabase } from '../../duckdb/attachDatabase.ts';
 import { firstLineOf, isDamage, isDuckDBError, isFileError } from '../../duckdb/duckdbErrors.ts';
+import { attachDatabase } from '../../duckdb/lockDatabase.ts';
 import { literal, type Store, text } from '../../duckdb/store.ts';
 import { type ColumnTypes, columns, definitionOf, Table } from '../../duckdb/table.ts';
 import { BuildError } from '../../errors.ts';

@@ -5,8 +5,8 @@
 import type { BlockStats, LatestBlocks, Stats } from '../../contract/statsSchemas.ts';
 import { FEED_PATH, LATEST_PATH, STATS_PATH } from '../../pages/filePaths.ts';
 import type { OwnFile } from '../../site/assets.ts';
+import { activityOf } from './activityBuckets.ts';
 import { addCounts, type BuildStats, countsOf, LATEST_BLOCKS, noCounts, runeOf } from './blockStats.ts';
-import { activityOf } from './chartData.ts';
 import { feedOf } from './feed.ts';
 
 /** Returns the path and content of each document. `siteUrl` is the mirror's URL with a final slash, if known. */

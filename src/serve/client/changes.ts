@@ -2,7 +2,7 @@
 import type { Point } from '../../lists/changes.ts';
 import { MissingFileError } from '../../pages/fileAccess.ts';
 import { CHANGES_INDEX_PATH, changesPath } from '../../pages/filePaths.ts';
-import { parseAddress } from '../../pages/listEndpoints.ts';
+import { parseAddress } from '../../pages/optionalEndpoints.ts';
 import type { BlockChange, Change, ChangesQuery, MirrorManifest } from './client.d.ts';
 
 /** Thrown if a mirror cannot tell what changed. `status` is the status code of an API error. */

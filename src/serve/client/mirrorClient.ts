@@ -8,8 +8,8 @@
 
 import { MissingFileError } from '../../pages/fileAccess.ts';
 import { isBuiltFile } from '../../pages/fileKinds.ts';
-import type { AnswerFromLists } from '../../pages/listEndpoints.ts';
 import { MirrorReader } from '../../pages/mirrorReader.ts';
+import type { AnswerFromLists } from '../../pages/optionalEndpoints.ts';
 import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errorBodies.ts';
 import type {
   ActivityPage,

@@ -10,7 +10,7 @@ import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 import type { Files, OpenFile } from '../../pages/fileAccess.ts';
 import { archiveNameOf } from '../../pages/filePaths.ts';
 import { etagOfDigest } from '../http/headers.ts';
-import { OpenFiles } from './archiveFiles.ts';
+import { OpenFiles } from './openFiles.ts';
 
 /** Copies of a cached file in memory: as bytes and as text. The compressed copy is so small that it is not counted. */
 const COPIES_IN_MEMORY = 2;

@@ -5,9 +5,9 @@
 import type { RuneStats, Stats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { count, groupDigits, utc } from '../formatValues.ts';
+import { type Column, columnsOf, linear } from './chartColumns.ts';
 import { el, plainTable, svg } from './dom.ts';
 import { announce, blockLink, linkTo, runeLink } from './parts.ts';
-import { type Column, columnsOf, linear } from './scales.ts';
 
 const HEIGHT = 236;
 const MARGIN = { top: 10, right: 1, bottom: 26, left: 44 } as const;

@@ -7,7 +7,7 @@ import { type Child, el } from './dom.ts';
 import { type MintNow, mintNow } from './mintState.ts';
 import { blockLink, timeOf } from './parts.ts';
 import { nameCell } from './runeCells.ts';
-import { runeSearchPage } from './runeSearch.ts';
+import { runeSearchPage } from './runeSearchPage.ts';
 import { shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
 import { type Column, tableOf } from './table.ts';

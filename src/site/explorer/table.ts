@@ -7,9 +7,9 @@ import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
 import { alignmentOf, amountOf } from './alignedAmounts.ts';
+import { runsOf } from './chartColumns.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
-import { runsOf } from './scales.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
 import { type ActivityRow, type AddressRow, type ListedRecord, netRows, rowsOf } from './transfers.ts';
 

@@ -6,7 +6,7 @@
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { decimalOf, decimalsOf, unitsOf } from './amountMath.ts';
-import { runsOf } from './scales.ts';
+import { runsOf } from './chartColumns.ts';
 
 /** Record of a list. In a rune's list, records have no rune. */
 export type ListedRecord = Omit<Activity, 'rune'> & { readonly rune?: Rune };

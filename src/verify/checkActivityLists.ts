@@ -12,9 +12,9 @@ import type { ActivityLevel, ListTables } from '../format/listTables.ts';
 import type { TableEntry } from '../format/sortedTable.ts';
 import { LISTED, type ListKey, MOST_IN_ENTRY, POINTERS_PER_BLOCK, type Pointer } from '../lists/activity.ts';
 import { archivePath } from '../pages/filePaths.ts';
+import type { Activity } from './checkBlock.ts';
 import { addNames, checkFiles, checkTable, type ExpectedEntries, Fingerprints, isAbove, readEntries } from './checkTables.ts';
 import { orFinding } from './findings.ts';
-import type { Activity } from './readBlock.ts';
 import type { Verification } from './verification.ts';
 
 const addPointer = (sum: Fingerprints, { upper, lower }: ListKey, { position, length, record }: Pointer): void =>
