@@ -13,8 +13,12 @@ export function notFoundPage({ site_url }: Manifest): string {
 <title>Not found · Rune activity mirror</title>
 <style>
 :root { color-scheme: light dark; font: 16px / 1.5 -apple-system, "Segoe UI", Roboto, Inter, "Helvetica Neue", "Liberation Sans", Arial, sans-serif }
-body { max-width: 40rem; margin: 15vh auto; padding: 0 1rem; background: light-dark(#fff, #13141a); color: light-dark(#191a23, #e9e9f0) }
-a { color: light-dark(#4138ad, #b6afff) }
+body { max-width: 40rem; margin: 15vh auto; padding: 0 1rem; background: #fff; color: #191a23 }
+a { color: #4138ad }
+@media (prefers-color-scheme: dark) {
+body { background: #13141a; color: #e9e9f0 }
+a { color: #b6afff }
+}
 </style>
 </head>
 <body>
