@@ -46,7 +46,7 @@ function checkOutpoint(output: unknown, vout: unknown): string | undefined {
 /** Returns the schema of a JSON value: a number for integers, otherwise a string. */
 const jsonRule = (kind: FieldKind): z.ZodType =>
   kind === 'integer'
-    ? z.number({ error: RULES.count.rule }).int({ error: RULES.count.rule }).min(0, { error: RULES.count.rule })
+    ? z.number({ error: RULES.integer.rule }).int({ error: RULES.integer.rule }).min(0, { error: RULES.integer.rule })
     : textRule(kind);
 
 const MISSING = 'is missing';

@@ -20,6 +20,7 @@ import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
 import { INIT_COMMAND } from '../../src/setup/initCommand.ts';
 import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
+import { REHEARSAL_COMMAND } from '../rehearsal/rehearsal.ts';
 import { ROOT } from '../support/cli.ts';
 import { codeBlocksOf, PAGES, readPage, withoutBlocks } from '../support/pages.ts';
 import { ProjectCopy } from '../support/shell.ts';
@@ -181,6 +182,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   export: EXPORT_COMMAND,
   sample: SAMPLE_COMMAND,
   pull: PULL_COMMAND,
+  rehearsal: REHEARSAL_COMMAND,
   serve: SERVE_COMMAND,
   start: SERVE_COMMAND,
   update: UPDATE_COMMAND,

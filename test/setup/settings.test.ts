@@ -105,7 +105,7 @@ it('init asks for a start only if the source is a node, and then for blocks with
   const rest = { dialect: 'hiro', layout: 'archive' };
   expect(await answered('core:http://127.0.0.1:8332', 'https://host')).toEqual({
     settings: { source: 'core:http://127.0.0.1:8332', startFrom: ['https://host'], ...rest },
-    asked: [expect.stringContaining('ledger of which mirror'), expect.not.stringContaining('[')],
+    asked: [expect.stringContaining('has the ledger to start from'), expect.not.stringContaining('[')],
   });
   expect(await answered('https://host')).toEqual({
     settings: { source: 'https://host', blocks: '-1008..', ...rest },
