@@ -610,7 +610,7 @@ describe('the page of an output', () => {
     await page.waitForSelector('h1:text("Output")');
     expect(await page.textContent('.state')).toBe('Unspent: it holds runes');
     expect(await page.textContent('.facts')).toContain(OWNER);
-    expect(await page.textContent('.facts')).toContain('As of block2,000,010');
+    expect(await page.textContent('.facts')).toContain('As of block2,000,199');
     expect(await balances(page)).toEqual(asShown(results[0]?.runes ?? []));
     expect(problems).toEqual([]);
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { ROOT } from '../support/cli.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { settled } from './explorer.ts';
 import { manyRunes } from './runeMirror.ts';
@@ -18,7 +18,8 @@ let host: LocalHost;
 
 beforeAll(async () => {
   const dist = join(temporaryFolder(), 'dist');
-  await testBuild(dist, { inputs: [join(ROOT, 'sample')], layout: 'archive', lists: true });
+  // Few blocks, so that bytes are those of the pages. A mirror with more blocks has more levels of lists to read.
+  await testBuild(dist, { inputs: [SAMPLE_INPUT], layout: 'archive', lists: true });
   host = await startServer(dist);
 });
 afterAll(async () => {
