@@ -32,7 +32,10 @@ export interface Command {
   readonly exits: readonly Exit[];
 }
 
-/** A row of a table of flags. `spelled` is the flag as the help shows it, without dashes: `input PATH`, or `full` for a switch. */
+/**
+ * Returns a row of a table of flags. `spelled` is the flag as the help shows it, without dashes: `input PATH`, or `full`
+ * for a switch.
+ */
 export function flag(spelled: string, about: string, more: Pick<Flag, 'heading' | 'byDefault' | 'repeatable'> = {}): Flag {
   const [name = '', value] = spelled.split(' ');
   return { name, ...(value === undefined ? {} : { value }), about, ...more };

@@ -3,12 +3,15 @@
 /** Size of a hash. */
 const HASH_BYTES = 32;
 
-/** Parts of bytes, each of which is hashed. */
+/** Parts of bytes. Each part is hashed. */
 export interface Parts {
-  /** Offsets of the first byte of each part, and behind its last. */
+  /** Offset of the first byte of each part, and of the byte after its last one. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
-  /** Pairs of offsets: in a copy of the bytes, 4 bytes are moved to the first from the second, before parts are hashed. */
+  /**
+   * Pairs of offsets, to and from. Before parts are hashed, 4 bytes are copied from the one to the other, in a copy of
+   * the bytes.
+   */
   readonly moves?: readonly number[];
 }
 
@@ -29,7 +32,7 @@ export function hashParts(bytes: Uint8Array, parts: Parts, hash256: Hash256): Ui
   return hashes;
 }
 
-/** Moves the words of `parts` inside of `bytes`. */
+/** Copies words inside of `bytes`, as `moves` of the parts says. */
 export function moveWords(bytes: Uint8Array, { moves = [] }: Parts): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let i = 0; i < moves.length; i += 2) view.setUint32(moves[i] ?? 0, view.getUint32(moves[i + 1] ?? 0));
@@ -62,7 +65,7 @@ const codes = new Array<number>(64).fill(0);
 
 /**
  * Returns the 32 bytes at `at` as Bitcoin displays hashes: last byte first, in lower-case hex. Makes the text in one
- * call, because engines keep the result of many additions as a tree, which takes ten times the memory.
+ * call, because engines store a text of many additions as a tree, which takes ten times the memory.
  */
 export function hashText(bytes: Uint8Array, at = 0): string {
   for (let i = 0; i < 32; i++) {

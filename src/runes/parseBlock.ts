@@ -135,7 +135,8 @@ export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash2
 function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit<Block, keyof Header | 'bytes'> {
   const { bytes } = reader;
   const [transactions, inputs, scripts, scriptLengths]: [TransactionPlace[], number[], number[], number[]] = [[], [], [], []];
-  // An id covers a transaction without flag and witnesses: version and lock time are moved next to the rest.
+  // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are moved next
+  // to the rest.
   const [starts, ends, moves]: [number[], number[], number[]] = [[], [], []];
 
   for (let index = 0; index < count; index++) {

@@ -109,7 +109,10 @@ function fromFlags(flags: Flags, parse: Parse): Settings {
   return settings;
 }
 
-/** Asks all questions that the source allows, each until its answer is valid. `question` shows a text and resolves to the answer. */
+/**
+ * Asks all questions that fit the source, each until its answer is valid. `question` shows a text and resolves to the
+ * answer.
+ */
 export async function ask(question: (text: string) => Promise<string>, parse: Parse): Promise<Settings> {
   let settings: Settings = {};
   for (const one of QUESTIONS) {

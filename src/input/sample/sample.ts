@@ -297,7 +297,7 @@ const BLOCKS: readonly (readonly Maker[])[] = [
   /* 2000010:   2 */ [() => mint(BRAVO)],
 ];
 
-/** Most records are in few blocks. The other blocks are like ordinary hours: some mints, transfers and burns. */
+/** Number of blocks after those above. Each has a few mints, transfers and burns, as an ordinary block has. */
 const ORDINARY_BLOCKS = 190;
 
 /** Returns the transactions of an ordinary block. */

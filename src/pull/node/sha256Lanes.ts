@@ -2,8 +2,8 @@
  * SHA-256 of four messages at once, as WebAssembly with 128-bit vectors. A block of a chain needs 15,000 hashes of short
  * messages, and a call of `node:crypto` for each takes twice the time, most of it around the hash function.
  *
- * The code is made here, because it is the rounds of FIPS 180-4 written out: each word is a vector of four words, one
- * of each message.
+ * This file makes the code of the module: the rounds of FIPS 180-4, in which each word is a vector of four words, one of
+ * each message.
  */
 
 import { moveWords, type Parts } from '../../runes/bytes.ts';
@@ -13,7 +13,7 @@ type Code = readonly (number | Code)[];
 
 const FIRST_PRIMES = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53];
 const PRIMES = Array.from({ length: 312 }, (_, i) => i).filter((n) => n > 1 && FIRST_PRIMES.every((p) => n === p || n % p > 0));
-/** The first 32 bits behind the point. */
+/** Returns the first 32 bits of the fraction. */
 const fraction = (value: number): number => Math.floor((value % 1) * 2 ** 32);
 const ROUNDS = PRIMES.map((prime) => fraction(Math.cbrt(prime)));
 const BEGIN = PRIMES.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)));
@@ -63,18 +63,11 @@ function compress(): Code {
   }
   for (let i = 0; i < 8; i++) code.push(set(LETTERS + i, load(get(STATE), 16 * i)));
   for (let round = 0; round < 64; round++) {
-    // Instead of moving the letters, each round names them anew.
+    // Each round of the standard moves the letters on by one. Instead, each round here gives them other names.
     const letter = (i: number) => LETTERS + ((i - round + 64) % 8);
-    const [a, b, c, d, e, f, g, h] = [0, 1, 2, 3, 4, 5, 6, 7].map((i) => get(letter(i))) as [
-      Code,
-      Code,
-      Code,
-      Code,
-      Code,
-      Code,
-      Code,
-      Code,
-    ];
+    const value = (i: number) => get(letter(i));
+    const [a, b, c, d] = [value(0), value(1), value(2), value(3)];
+    const [e, f, g, h] = [value(4), value(5), value(6), value(7)];
     const word = (back: number) => WORDS + ((round - back + 16) % 16);
     const [near, far] = [get(word(2)), get(word(15))];
     if (round >= 16) {
@@ -98,7 +91,7 @@ function append(code: Code, list: number[]): number[] {
   return list;
 }
 
-/** Returns the bytes of code after their number. */
+/** Returns the number of bytes of code, then these bytes. */
 function sized(content: Code): Code {
   const bytes = append(content, []);
   return [leb(bytes.length), bytes];
@@ -164,7 +157,7 @@ export function hashParts(bytes: Uint8Array, parts: Parts): Uint8Array {
   return new Uint8Array(hashes.buffer);
 }
 
-/** One of the four messages that are being hashed. A lane without a message hashes whatever lies at 0. */
+/** One of the four messages that are being hashed. If it has no message, the bytes at 0 are hashed, and not used. */
 class Lane {
   /** Address of the next block. */
   at = 0;
