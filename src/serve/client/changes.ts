@@ -68,7 +68,7 @@ export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror
           if (!isLeftOut) yield { ...change, ...(wanted === undefined ? {} : { matches }), since: known };
         }
         // A host may serve a new manifest with an old list for a while, and without keys nothing compares the list with
-        // its digest. So remembers the digest only if the list is as new as the manifest. Otherwise the next round
+        // its digest. So remembers the digest only if the list ends with the manifest's tip. Otherwise the next round
         // reads the list again.
         if (!isBehind(blocks.at(-1), manifest)) last = changes.sha256;
       }
@@ -91,11 +91,12 @@ async function indexOf(sha256: string, mirror: FollowedMirror): Promise<readonly
   return blocks;
 }
 
-/** Tells whether the newest listed block is of an older build than the manifest. */
-function isBehind(newest: Point | undefined, { heights, tip }: MirrorManifest): boolean {
-  const height = newest?.height ?? -1;
-  return height < (heights.at(-1)?.[1] ?? -1) || (height === tip?.height && newest?.hash.slice(-64) !== tip.hash.slice(-64));
-}
+/**
+ * Tells whether the list may be of an older build than the manifest, because it does not end with the manifest's tip. The
+ * list of a mirror that does not know the hashes of empty blocks looks old as long as its tip is empty.
+ */
+const isBehind = (newest: Point | undefined, { tip }: MirrorManifest): boolean =>
+  tip !== undefined && (newest?.height !== tip.height || newest.hash.slice(-64) !== tip.hash.slice(-64));
 
 async function changeOf({ height, hash, sha256 }: Listed, mirror: FollowedMirror): Promise<Omit<BlockChange, 'since'>> {
   const path = changesPath(height);
