@@ -17,28 +17,26 @@ import { BuildError, InputError } from '../../errors.ts';
 import { lowerEnds } from '../../format/levels.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
-import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../runes/indexBlock.ts';
+import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
-import type { Block } from '../../runes/parseBlock.ts';
-import { type DifficultyRules, PERIOD, WorkChecker, WorkError } from '../../runes/proofOfWork.ts';
+import type { DifficultyRules } from '../../runes/proofOfWork.ts';
 import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import type { Heights } from '../heightRange.ts';
 import type { PullOptions, PullResult } from '../pullBlocks.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
 import { announce, type Look } from './announce.ts';
+import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
 import { checkNetwork, checkNew, firstWanted, lastBlocks, lost, withAdvice } from './checkFolder.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { type Check, locateStart, WrongStartError } from './locateStart.ts';
 import { NodeFolder } from './nodeFolder.ts';
 import { knownRunes } from './readPulledRunes.ts';
-import { RecentBlocks } from './recentBlocks.ts';
 import { removeReplaced } from './reorganisation.ts';
 import { RowFiles } from './rowFiles.ts';
 import { type Donor, takeRows } from './rowsOfStart.ts';
 import { discardStart, outputsFile, removeDownloads, startFrom } from './startFrom.ts';
 import { verifyStart } from './verifyStart.ts';
-import { ahead } from './workAhead.ts';
 
 /** Longest time between two commits, in milliseconds. */
 const MS_PER_COMMIT = 60_000;
@@ -63,9 +61,6 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly history?: string | undefined;
 }
 
-/** Thrown if the node's chain changes while blocks are read. */
-class ChainMovedError extends Error {}
-
 export class NodePull {
   readonly #options: NodePullOptions;
   readonly #node: BitcoinNode;
@@ -77,9 +72,7 @@ export class NodePull {
   readonly #log: Log;
   /** Last look, as passed to announce(). */
   #look: Look | undefined;
-  readonly #recent: RecentBlocks;
-  /** Knows the headers up to the ledger's last block, unless the ledger was rewound. */
-  #work: WorkChecker | undefined;
+  readonly #blocks: CheckedBlocks;
   /** Height of the node's last block at the last look. */
   #tip = -1;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
@@ -101,7 +94,7 @@ export class NodePull {
     this.#folder = new NodeFolder(options.folder, ledger, rows);
     this.#store = store;
     this.#log = log;
-    this.#recent = new RecentBlocks((hash) => node.readBlock(hash));
+    this.#blocks = new CheckedBlocks(node, network, ledger, options.difficulty ?? network.difficulty);
   }
 
   /**
@@ -252,15 +245,12 @@ export class NodePull {
     const settled = Math.min(chain.blocks - confirmations, last);
     let commit = { height: begin - 1, at: performance.now() };
     let unit = this.#unitOf(begin, begin, settled);
-    if (this.#work === undefined || this.#work.hash !== this.#ledger.hash) this.#work = await this.#workBefore(begin);
-    const work = this.#work;
     progress.begin('read');
     try {
-      for await (const { height, block, previous } of ahead(begin, last, concurrency, (next) => this.#fetch(next))) {
+      for await (const checked of this.#blocks.read(last, concurrency)) {
         signal.throwIfAborted();
-        if (block.previous !== (this.#ledger.hash ?? work.hash ?? block.previous)) throw new ChainMovedError();
-        this.#checkWork(height, block, work);
-        this.#index(height, block, previous);
+        const { height } = checked;
+        this.#index(checked);
         progress.show(height - begin + 1, last - begin + 1, 'blocks');
         if (height < unit.last) continue;
         if (unit.last >= this.#ledger.rowsFrom) await this.#rows.endFile(unit);
@@ -283,57 +273,8 @@ export class NodePull {
     progress.end();
   }
 
-  /** Returns a checker that has read the headers from the beginning of the difficulty period up to `height - 1`. */
-  async #workBefore(height: number): Promise<WorkChecker> {
-    const rules = this.#difficulty;
-    const work = new WorkChecker(rules);
-    if (!rules.retargets || height === 0) return work;
-    const first = height - 1 - ((height - 1) % PERIOD);
-    for (const [i, header] of (await this.#node.headers(first, height - 1)).entries()) {
-      if (header.previous !== (work.hash ?? header.previous)) throw new ChainMovedError();
-      work.add(first + i, header);
-    }
-    if (work.hash !== (this.#ledger.hash ?? work.hash)) throw new ChainMovedError();
-    return work;
-  }
-
-  /** Throws an InputError if a block has less work than its network requires, or belongs to another chain. */
-  #checkWork(height: number, block: Block, work: WorkChecker): void {
-    const { firstHash } = this.#difficulty;
-    const what = `block ${height} of ${this.#node.name} (${block.hash})`;
-    const advice = ['Check --from: no node of this network accepts this block. The blocks before it are kept.'];
-    if (height === this.#network.firstHeight && firstHash !== undefined && block.hash !== firstHash)
-      throw new InputError(`${what} is of another chain: its hash should be ${firstHash}`, advice);
-    try {
-      work.check(height, block);
-    } catch (error) {
-      throw error instanceof WorkError ? new InputError(`${what} has no valid proof of work: ${error.message}`, advice) : error;
-    }
-  }
-
-  get #difficulty(): DifficultyRules {
-    return this.#options.difficulty ?? this.#network.difficulty;
-  }
-
-  /** Fetches and checks a block, and fetches the outputs that may be commitments of its etchings. */
-  async #fetch(height: number) {
-    const reading = this.#readBlock(height);
-    this.#recent.add(height, reading);
-    const block = await reading;
-    const wanted = commitmentsOf(block, { height, network: this.#network, ledger: this.#ledger });
-    const outputs = await this.#node.previousOutputs(block, height, wanted, this.#recent.finder(block, height));
-    const previous = new Map(wanted.flatMap((place, i) => (outputs[i] ? [[keyOf(place), outputs[i]] as const] : [])));
-    return { height, block, previous };
-  }
-
-  async #readBlock(height: number): Promise<Block> {
-    const hash = await this.#node.hashAt(height);
-    if (hash === undefined) throw new ChainMovedError();
-    return this.#node.readBlock(hash);
-  }
-
   /** Applies the next block to the ledger, and adds its rows to the open file. */
-  #index(height: number, block: Block, previous: ReadonlyMap<string, PreviousOutput>): void {
+  #index({ height, block, previousOutput }: CheckedBlock): void {
     const ledger = this.#ledger;
     const isWritten = height >= ledger.rowsFrom;
     const changes = indexBlock(block, {
@@ -341,11 +282,7 @@ export class NodePull {
       network: this.#network,
       ledger,
       hash256,
-      previousOutput: (place) => {
-        const output = previous.get(keyOf(place));
-        if (output === undefined) throw new Error(`block ${height}: a spent output was not fetched`);
-        return output;
-      },
+      previousOutput,
       emit: (row) => {
         if (isWritten) this.#rows.addRow(row);
       },
@@ -433,5 +370,3 @@ export class NodePull {
     }
   }
 }
-
-const keyOf = ({ transaction, input }: Commitment): string => `${transaction}:${input}`;
