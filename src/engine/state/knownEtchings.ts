@@ -1,8 +1,9 @@
-/** Lists the etchings that a build knows from its state, and tells whether it has all mints and burns. */
+/** Lists the etchings that a build knows from its state. */
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import type { StartRows } from '../../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../../input/recognise.ts';
+import { beginsAbove, hasUnreadBlocks } from './completeHistory.ts';
 import type { StateTables } from './state.ts';
 
 /** Columns of etchings. `ordinal` is the position in the order of etchings, from 0 on. */
@@ -82,30 +83,4 @@ export async function listEtchings(state: StateTables, given: StartRows | undefi
     hasCounts,
     start: hasCounts ? start : undefined,
   };
-}
-
-/** True if the first block that was read is the one after the start, and no lower block has records. */
-async function beginsAbove({ height }: StartRows, { blocks, readBlocks }: StateTables, store: Store): Promise<boolean> {
-  const { first, lowest } = await store.row(
-    `SELECT coalesce((SELECT min(first) FROM ${readBlocks}), -1) AS first, coalesce(min(block_height), ${height + 1}) AS lowest FROM ${blocks}`,
-    { first: int, lowest: int },
-  );
-  return first === height + 1 && lowest > height;
-}
-
-/**
- * True when a block up to the tip has no records, and no source read it. Ignores blocks below the first read block or
- * the first etching. If the input does not list the blocks that were read, such gaps cannot be detected, and the result
- * is false.
- */
-async function hasUnreadBlocks(state: StateTables, store: Store): Promise<boolean> {
-  const { unread } = await store.row(
-    `WITH limits AS (SELECT greatest(min(first), (SELECT min(block_height) FROM ${state.runes})) AS low,
-         (SELECT block_height FROM ${state.tip}) AS tip FROM ${state.readBlocks} HAVING count(*) > 0),
-       known AS (SELECT unnest(range(greatest(first, low), least(last, tip) + 1)) AS height FROM ${state.readBlocks}, limits
-         UNION SELECT block_height FROM ${state.blocks}, limits WHERE block_height >= low)
-     SELECT coalesce((SELECT tip - low + 1 FROM limits) - (SELECT count(*) FROM known), 0) AS unread`,
-    { unread: int },
-  );
-  return unread > 0;
 }

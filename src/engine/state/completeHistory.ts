@@ -1,0 +1,30 @@
+/** Tells whether the blocks that were read are a complete history, so that the data has all mints and burns. */
+import { int, type Store } from '../../duckdb/store.ts';
+import type { StartRows } from '../../input/readStart.ts';
+import type { StateTables } from './state.ts';
+
+/** True if the first block that was read is the one after the start, and no lower block has records. */
+export async function beginsAbove({ height }: StartRows, { blocks, readBlocks }: StateTables, store: Store): Promise<boolean> {
+  const { first, lowest } = await store.row(
+    `SELECT coalesce((SELECT min(first) FROM ${readBlocks}), -1) AS first, coalesce(min(block_height), ${height + 1}) AS lowest FROM ${blocks}`,
+    { first: int, lowest: int },
+  );
+  return first === height + 1 && lowest > height;
+}
+
+/**
+ * True when a block up to the tip has no records, and no source read it. Ignores blocks below the first read block or
+ * the first etching. If the input does not list the blocks that were read, such gaps cannot be detected, and the result
+ * is false.
+ */
+export async function hasUnreadBlocks(state: StateTables, store: Store): Promise<boolean> {
+  const { unread } = await store.row(
+    `WITH limits AS (SELECT greatest(min(first), (SELECT min(block_height) FROM ${state.runes})) AS low,
+         (SELECT block_height FROM ${state.tip}) AS tip FROM ${state.readBlocks} HAVING count(*) > 0),
+       known AS (SELECT unnest(range(greatest(first, low), least(last, tip) + 1)) AS height FROM ${state.readBlocks}, limits
+         UNION SELECT block_height FROM ${state.blocks}, limits WHERE block_height >= low)
+     SELECT coalesce((SELECT tip - low + 1 FROM limits) - (SELECT count(*) FROM known), 0) AS unread`,
+    { unread: int },
+  );
+  return unread > 0;
+}
