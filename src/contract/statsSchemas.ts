@@ -62,7 +62,7 @@ export const stats = objectOf('The stats of all blocks. The size of this documen
   bucket: z.int().min(1).describe('Heights per entry of `activity`: 1, 2, 5, 10, 20, 50 and so on.'),
   activity: z
     .array(activityEntry)
-    .describe('At most 300 entries, heights ascending and multiples of `bucket`. Buckets without blocks are left out.'),
+    .describe('At most 150 entries, heights ascending and multiples of `bucket`. Buckets without blocks are left out.'),
   runes: z.array(runeStats).describe('At most 20 runes, most records first.'),
 });
 export type Stats = z.infer<typeof stats>;

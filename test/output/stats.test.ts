@@ -224,7 +224,7 @@ describe('the documents about all blocks', () => {
     expect(feed.parse(documents['runes/v1/feed.json']).items).toEqual([]);
   });
 
-  it('stay below 60 KB for any data, with the longest names', () => {
+  it('stay below 35 KB for any data, with the longest names', () => {
     const many = 10 ** 9;
     const counts = { etching: many, mint: many, burn: many, send: many, receive: many };
     const blocks = Array.from({ length: 5000 }, (_, i) => {
@@ -242,8 +242,8 @@ describe('the documents about all blocks', () => {
       return { id: `84000${i}:${1000 + i}`, number: many, name, spaced_name: name.split('').join('•'), records: 5 * many, ...counts };
     });
     const [[path, content] = ['', Buffer.alloc(0)]] = statsDocuments(statsOfAll(blocks, runes), undefined);
-    expect([path, content.length < 60_000]).toEqual(['runes/v1/stats.json', true]);
-    expect(stats.parse(JSON.parse(content.toString())).activity.length).toBeGreaterThan(100);
+    expect([path, content.length < 35_000]).toEqual(['runes/v1/stats.json', true]);
+    expect(stats.parse(JSON.parse(content.toString())).activity.length).toBeGreaterThan(60);
   });
 });
 
@@ -251,7 +251,7 @@ describe('the entries of charts', () => {
   const sizes = Array.from({ length: 16 }, (_, i) => 10 ** i).flatMap((power) => [power, 2 * power, 5 * power]);
   const countWith = (heights: readonly number[], size: number) => new Set(heights.map((height) => Math.floor(height / size))).size;
 
-  it('are aligned, at most 300, and contain every block once', () => {
+  it('are aligned, at most 150, and contain every block once', () => {
     const near = fc.tuple(
       fc.integer({ min: 0, max: 3_000_000 }),
       fc.uniqueArray(fc.integer({ min: 0, max: 3000 }), { minLength: 1, maxLength: 900 }),
@@ -277,9 +277,9 @@ describe('the entries of charts', () => {
           receive: 0,
         }));
         const { bucket, activity } = activityOf(blocks);
-        expect(bucket).toBe(sizes.find((size) => countWith(sorted, size) <= 300));
+        expect(bucket).toBe(sizes.find((size) => countWith(sorted, size) <= 150));
         // Builds sum heights in SQL before.
-        for (const size of [10, 100, 1000].filter((one) => countWith(sorted, one) > 300)) {
+        for (const size of [10, 100, 1000].filter((one) => countWith(sorted, one) > 150)) {
           const parts = blocks.reduce<(typeof blocks)[number][]>((all, block) => {
             const height = block.height - (block.height % size);
             const part = all.at(-1);
@@ -315,7 +315,7 @@ describe('the entries of charts', () => {
     );
   });
 
-  it('of 300 blocks are single blocks, of 301 blocks pairs', () => {
+  it('of 150 blocks are single blocks, of 151 blocks pairs', () => {
     const blocks = (n: number) =>
       Array.from({ length: n }, (_, i) => ({
         height: 840_000 + i,
@@ -327,10 +327,10 @@ describe('the entries of charts', () => {
         send: 0,
         receive: 0,
       }));
-    expect([300, 301].map((n) => activityOf(blocks(n)).bucket)).toEqual([1, 2]);
-    expect(activityOf(blocks(301)).activity.length).toBe(151);
+    expect([150, 151].map((n) => activityOf(blocks(n)).bucket)).toEqual([1, 2]);
+    expect(activityOf(blocks(151)).activity.length).toBe(76);
     // Far apart: entries count, and not the range.
-    expect(activityOf([...blocks(299), { ...blocks(1)[0], height: 2_000_000 } as ReturnType<typeof blocks>[number]]).bucket).toBe(1);
+    expect(activityOf([...blocks(149), { ...blocks(1)[0], height: 2_000_000 } as ReturnType<typeof blocks>[number]]).bucket).toBe(1);
   });
 });
 

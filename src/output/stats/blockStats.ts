@@ -27,8 +27,8 @@ export interface BuildStats {
 /** Number of blocks in `blocks.json`. */
 export const LATEST_BLOCKS = 100;
 
-/** Maximum number of entries in a chart. A screen cannot show more. */
-export const MOST_ENTRIES = 300;
+/** Maximum number of entries in a chart. On a wide screen, a column is then 7 pixels wide. */
+export const MOST_ENTRIES = 150;
 
 /** Returns only the counts of an object, with keys in the order of OPERATIONS. */
 export const countsOf = ({ etching, mint, burn, send, receive }: Readonly<Counts>): Counts => ({ etching, mint, burn, send, receive });
