@@ -12,8 +12,10 @@ import { areLevelSteps, type LevelSteps } from './format/levels.ts';
 const KB = 1024;
 const MB = 1024 * KB;
 
+// The bundler removes objects that a script does not use, if a function marked as pure makes them.
+
 /** Limits of builds, pulls and verification. */
-export const LIMITS = {
+export const LIMITS = /* @__PURE__ */ (() => ({
   /**
    * Maximum size of a pull's journal, in bytes, because each pull reads the journal. Above it, settled blocks move to
    * sorted files.
@@ -158,7 +160,7 @@ export const LIMITS = {
   tableLevels: { steps: [4096, 64], unsettled: 8 } as LevelSteps,
   /** Levels of lists, in blocks. Lists have more entries per block than tables, so their newest level is finer. */
   listLevels: { steps: [4032, 144, 16], unsettled: 8 } as LevelSteps,
-};
+}))();
 
 export type Limits = Readonly<typeof LIMITS>;
 /** Limits that change published bytes. */
@@ -220,7 +222,7 @@ export const READER_LIMITS = {
 export type ReaderLimits = Readonly<typeof READER_LIMITS>;
 
 /** Limits of the client for unconfirmed transactions. They bound what one call reads, and change no published byte. */
-export const PENDING_LIMITS = {
+export const PENDING_LIMITS = /* @__PURE__ */ (() => ({
   /**
    * Maximum number of transactions. The time of some steps grows with the square of this number. Nodes relay at most 64
    * transactions that depend on each other.
@@ -248,11 +250,11 @@ export const PENDING_LIMITS = {
   esploraBytes: 32 * MB,
   /** Maximum time until all answers of an Esplora server have arrived, in milliseconds. */
   esploraMs: 30_000,
-};
+}))();
 export type PendingLimits = Readonly<typeof PENDING_LIMITS>;
 
 /** Limits of the local server. They change no published byte. */
-export const SERVER_LIMITS = {
+export const SERVER_LIMITS = /* @__PURE__ */ (() => ({
   /** Maximum size of parsed directories and table blocks in memory, in bytes, without the root. */
   partBytes: 64 * MB,
   /**
@@ -288,7 +290,7 @@ export const SERVER_LIMITS = {
    * records needs at most 132 parts.
    */
   freeParts: 200,
-};
+}))();
 export type ServerLimits = Readonly<typeof SERVER_LIMITS>;
 
 export type LimitName = keyof Limits | keyof ReaderLimits | keyof PendingLimits | keyof ServerLimits;
