@@ -366,4 +366,25 @@ describe('the files that a query asks for', () => {
     await mirror.activity(query);
     expect(host.asked.length).toBe(again);
   });
+
+  it('are read once for queries at the same time, but not for queries that other signals abort', async () => {
+    host.folder = at('archive');
+    const mirror = new client.Mirror(host.base);
+    const [one, other] = [new AbortController(), new AbortController()];
+    const together = async (...signals: (AbortSignal | undefined)[]) => {
+      host.asked.length = 0;
+      const lists = await Promise.all(signals.map((signal) => mirror.activity({ transaction: TX, signal })));
+      return [host.asked.length, new Set(lists.map((list) => JSON.stringify(list))).size];
+    };
+    await together(undefined);
+    // The page. The client has all other files from the first query.
+    expect(await together(undefined, undefined, undefined)).toEqual([1, 1]);
+    expect(await together(one.signal, one.signal)).toEqual([1, 1]);
+    expect(await together(one.signal, other.signal, undefined)).toEqual([3, 1]);
+    const left = mirror.activity({ transaction: TX, signal: one.signal });
+    const right = mirror.activity({ transaction: TX, signal: other.signal });
+    one.abort();
+    await expect(left).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await right).total).toBeGreaterThan(0);
+  });
 });

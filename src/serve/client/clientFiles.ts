@@ -35,7 +35,10 @@ export interface MirrorFiles extends Files<ReadFile> {
   file(path: string, sha256?: string): Promise<string | undefined>;
 }
 
-/** Returns a reader of the files below `base`, which ends with a slash. */
+/**
+ * Returns a reader of the files below `base`, which ends with a slash. Requests with the same `signal` should share a
+ * reader, because concurrent reads of the same part of a file then take one request.
+ */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
   /**
    * Fetches a file. Resolves to undefined if the host does not have it. `take` reads the content of a successful
@@ -61,6 +64,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       );
     }
   };
+  const pending = new Map<string, Promise<Uint8Array | undefined>>();
   const read = (path: string): Promise<string | undefined> => get(path, ASK_AGAIN, (response) => response.text());
   const checked = async (path: string, fits: (value: unknown) => boolean): Promise<string | undefined> => {
     const text = await read(path);
@@ -84,10 +88,15 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       return content === undefined ? undefined : { content, text: async () => content };
     },
     file: (path) => checked(path, (value) => value !== undefined),
-    read: (path, offset, length, size) =>
-      get(path, length === size ? {} : { ...NEVER_KEPT, headers: { range: rangeOf(offset, length) } }, (response) =>
-        partOf(path, response, offset, length),
-      ),
+    read: (path, offset, length, size) => {
+      const name = `${path} ${offset} ${length}`;
+      const init = length === size ? {} : { ...NEVER_KEPT, headers: { range: rangeOf(offset, length) } };
+      const reading =
+        pending.get(name) ??
+        get(path, init, (response) => partOf(path, response, offset, length)).finally(() => pending.delete(name));
+      pending.set(name, reading);
+      return reading;
+    },
     inflate: inflateText,
   };
 }

@@ -122,8 +122,12 @@ export class Mirror {
     const { fetch = globalThis.fetch, freshMs = FRESH_MS } = options;
     const folder = folderOf(base);
     const prove = options.keys === undefined ? undefined : proverOf(options);
+    // Requests share reads only if the same signal aborts them.
+    const shared = new WeakMap<object, MirrorFiles>();
     this.#filesFor = (signal) => {
-      const files = filesAt(folder, fetch, signal);
+      const key = signal ?? shared;
+      const files = shared.get(key) ?? filesAt(folder, fetch, signal);
+      shared.set(key, files);
       return prove?.(files) ?? files;
     };
     this.#reader = new MirrorReader(this.#filesFor(), fromLists, freshMs, true);
