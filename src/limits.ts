@@ -200,6 +200,11 @@ export const READER_LIMITS = {
    * ranges.
    */
   readWhole: MB,
+  /**
+   * Maximum file size, in bytes, for which readers that need the directory of a file fetch and keep the complete file.
+   * Most such files have one or two members of 5 KB, and a request has half a kilobyte of headers.
+   */
+  smallFile: 8 * KB,
   /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */
   nearBytes: 64 * KB,
   /**

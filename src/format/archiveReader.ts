@@ -113,7 +113,9 @@ export class Archive {
     if (known !== undefined) return known as Promise<Value>;
     const reading = this.#cache.get(`${file} directory`, () =>
       this.forgetIfDamaged(file, async () => {
-        const text = await inflate(await this.part(file, bytes, bytes - directory, directory), this.#files);
+        // The caller then reads other parts of the file, which take no more requests if the file is small.
+        const isSmall = directory >= 0 && directory <= bytes && !exceeds(READER_LIMITS, 'smallFile', bytes);
+        const text = await inflate(await this.part(file, bytes, bytes - directory, directory, isSmall), this.#files);
         return { value: parse(text), bytes: text.length * 4 };
       }),
     );
@@ -122,11 +124,11 @@ export class Archive {
   }
 
   /**
-   * Reads a part of a file whose content has `bytes` bytes. If the archive has only small files, reads and caches
-   * complete files.
+   * Reads a part of a file whose content has `bytes` bytes. If the archive has only small files, or with `inWhole`,
+   * reads and caches the complete file.
    */
-  async part(file: string, bytes: number, offset: number, length: number): Promise<Uint8Array> {
-    if (exceeds(READER_LIMITS, 'readWhole', this.root.objectSize))
+  async part(file: string, bytes: number, offset: number, length: number, inWhole = this.#cache.has(file)): Promise<Uint8Array> {
+    if (!inWhole && exceeds(READER_LIMITS, 'readWhole', this.root.objectSize))
       return length === bytes ? readWhole(file, bytes, this.#files) : read(file, offset, length, sizeOf(bytes), this.#files);
     const whole = await this.#cache.get(file, async () => ({ value: await readWhole(file, bytes, this.#files), bytes }));
     return whole.subarray(offset, offset + length);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { PartCache } from '../../src/format/partCache.ts';
+import { READER_LIMITS } from '../../src/limits.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../src/pages/fileAccess.ts';
 import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
@@ -20,6 +21,9 @@ import { randomFor } from '../support/seed.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const MB = 1024 * 1024;
+// Builds for ranges have only small files.
+Object.assign(READER_LIMITS, { smallFile: 0 });
+
 const work = temporaryFolder();
 const at = (name: string) => join(work, name);
 const site = (name: string): BuiltSite => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));

@@ -26,7 +26,7 @@ import { findDocuments, findInLevels, parseMembers, renderMembers } from '../../
 import type { DocumentLevel } from '../../src/format/levels.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import { renderRoot } from '../../src/format/root.ts';
-import { LIMITS } from '../../src/limits.ts';
+import { LIMITS, READER_LIMITS } from '../../src/limits.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
 import { compareAddresses } from '../../src/lists/balances.ts';
 import { readEtchings } from '../../src/lists/etchings.ts';
@@ -68,6 +68,9 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
 }
 
 const sha256 = (value: string) => createHash('sha256').update(value).digest('hex');
+
+// Files of the other tests are larger, so that their directories and members are separate reads.
+Object.assign(READER_LIMITS, { smallFile: 400 });
 
 const key = fc.string({ unit: fc.constantFrom('a', 'b', 'z', '%', '.', '0'), maxLength: 6 });
 const documentsOf = (keys: readonly string[]): StoredDocument[] =>
@@ -115,6 +118,16 @@ describe('documents', () => {
     expect((await findDocuments(opened, level, keys)).filter((found) => found === undefined)).toEqual([]);
     expect(reads.places.length).toBeGreaterThan(level.files.length * 2);
     expect(new Set(reads.places).size).toBe(reads.places.length);
+  });
+
+  it('of a small file take one read', async () => {
+    const keys = ['a', 'b', 'c'];
+    const { level, archive, reads } = await levelOf(documentsOf(keys), 4096, 2 ** 22, { ...LIMITS, documentMember: 1 });
+    expect(level.files.map(({ bytes }) => bytes <= READER_LIMITS.smallFile)).toEqual([true]);
+    const opened = await archive();
+    for (const key of [...keys, ...keys]) expect(await findDocuments(opened, level, [key])).not.toEqual([undefined]);
+    // The root, and the file.
+    expect(reads.places).toHaveLength(2);
   });
 
   it('of a long list take at most three rounds of reads, wherever its files end', async () => {

@@ -34,7 +34,7 @@ export const TINY = {
 } satisfies Partial<Limits>;
 
 /** Limits that the answers of a few blocks cross. */
-export const TINY_READER = { cachedBytes: 4096, readWhole: 1024, nearBytes: 16 } satisfies Partial<ReaderLimits>;
+export const TINY_READER = { cachedBytes: 4096, readWhole: 1024, smallFile: 256, nearBytes: 16 } satisfies Partial<ReaderLimits>;
 export const TINY_SERVER = {
   partBytes: 4096,
   pageBytes: 4096,
@@ -66,7 +66,17 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   etchingHistories: ['batchRecords', 'entriesPerCount', 'documentMember'],
   archiveFaults: ['segmentBlocks', 'tableLevels'],
   etchings: ['batchRecords', 'tableLevels'],
-  server: ['batchRecords', 'segmentBlocks', 'entriesPerCount', 'tableLevels', 'sortedAtOnce', 'readWhole', 'nearBytes', ...SERVED],
+  server: [
+    'batchRecords',
+    'segmentBlocks',
+    'entriesPerCount',
+    'tableLevels',
+    'sortedAtOnce',
+    'readWhole',
+    'smallFile',
+    'nearBytes',
+    ...SERVED,
+  ],
   activityLists: ['batchRecords', 'sortedAtOnce', 'entriesPerCount', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
   nodeKill: ['journalBytes', 'runesPerText'],

@@ -92,8 +92,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       const name = `${path} ${offset} ${length}`;
       const init = length === size ? {} : { ...NEVER_KEPT, headers: { range: rangeOf(offset, length) } };
       const reading =
-        pending.get(name) ??
-        get(path, init, (response) => partOf(path, response, offset, length)).finally(() => pending.delete(name));
+        pending.get(name) ?? get(path, init, (response) => partOf(path, response, offset, length)).finally(() => pending.delete(name));
       pending.set(name, reading);
       return reading;
     },
