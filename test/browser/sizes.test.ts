@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
+import { ROOT } from '../support/cli.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { settled } from './explorer.ts';
 import { manyRunes } from './runeMirror.ts';
@@ -14,17 +15,21 @@ import { closeBrowser, openPage } from './support.ts';
 const OVERVIEW = 55_000;
 const PAGE = 150_000;
 
+/** Ten recorded blocks, whose lists have one level, and 175 blocks, whose lists have all four levels. */
 let host: LocalHost;
+let longer: LocalHost;
 
 beforeAll(async () => {
-  const dist = join(temporaryFolder(), 'dist');
-  // Few blocks, so that bytes are those of the pages. A mirror with more blocks has more levels of lists to read.
-  await testBuild(dist, { inputs: [SAMPLE_INPUT], layout: 'archive', lists: true });
-  host = await startServer(dist);
+  const start = async (input: string) => {
+    const dist = join(temporaryFolder(), 'dist');
+    await testBuild(dist, { inputs: [input], layout: 'archive', lists: true });
+    return startServer(dist);
+  };
+  [host, longer] = [await start(SAMPLE_INPUT), await start(join(ROOT, 'sample'))];
 });
 afterAll(async () => {
   await closeBrowser();
-  await host.close();
+  await Promise.all([host.close(), longer.close()]);
 });
 
 /**
@@ -75,6 +80,32 @@ it.each([
 ])('%s transfers few bytes', async (_, path, limit) => {
   // The page itself, its script and its data.
   expect(await bytesOf(path, limit)).toBeGreaterThan(20_000);
+});
+
+/** The rune and the addresses with the most activity: in few blocks, and in most blocks. */
+const RUNE = '2000001:15';
+const [BUSY, SPREAD] = ['bcrt1q0zle0eulmswur6tf4e5j6t7mfl26d9hyus38qh', 'bcrt1q68fq3r5jzlkhhv6v39yctt2rs80xu8tdkxxpaz'];
+
+it.each([
+  ['the overview', '', OVERVIEW],
+  ['the largest block', '?block=2000008', PAGE],
+  ['60 records of an operation', '?block=2000008&operation=send&limit=60', PAGE],
+  ['the largest transaction', '?tx=0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8', PAGE],
+  ['a rune', `?rune=${RUNE}`, PAGE],
+  ['60 records of a rune', `?rune=${RUNE}&limit=60`, 175_000],
+  ['holders', `?rune=${RUNE}&list=holders`, PAGE],
+  ['60 holders', `?rune=${RUNE}&list=holders&offset=60&limit=60`, PAGE],
+  ['an address', `?address=${SPREAD}`, PAGE],
+  ['outputs', `?address=${SPREAD}&list=outputs&limit=60`, PAGE],
+  ['60 records of an address from a few blocks', `?address=${BUSY}&list=activity&limit=60`, PAGE],
+  // One request reads pages of records that are near each other, with all bytes between them (nearBytes in limits.ts).
+  ['20 records of an address from many blocks', `?address=${SPREAD}&list=activity`, 180_000],
+  ['60 records of an address from many blocks', `?address=${SPREAD}&list=activity&limit=60`, 280_000],
+  ['all runes', '?runes', PAGE],
+  ['open mints', '?runes&list=open', PAGE],
+  ['a search of all names', '?runes=DELTA', PAGE],
+])('of 175 blocks, %s transfers few bytes', async (_, path, limit) => {
+  expect(await bytesOf(path, limit, longer)).toBeGreaterThan(20_000);
 });
 
 it('a search reads the names of all runes by itself only if they are few', async () => {
