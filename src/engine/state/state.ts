@@ -24,7 +24,7 @@ import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
 const FILE = 'state.duckdb';
 
 /** Version of the state's tables and of output files that are not pages. A build ignores a state of another version. */
-export const FORMAT = 15;
+export const FORMAT = 16;
 
 const program = `${VERSION} ${FORMAT}`;
 
