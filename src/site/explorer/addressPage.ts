@@ -6,7 +6,8 @@ import { el } from './dom.ts';
 import { copyButton, outputLink, runeLink } from './parts.ts';
 import { type Compare, sortable } from './sortable.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
-import { addressActivityTable, BLOCK_WIDTH, blockCell, type Column, RUNE_AMOUNT, tableOf } from './table.ts';
+import { addressActivityTable, BLOCK_WIDTH, blockCell, RUNE_AMOUNT } from './table.ts';
+import { type Column, tableOf } from './tableOf.ts';
 import type { SubjectView } from './views.ts';
 
 export async function addressPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
@@ -72,7 +73,7 @@ function balancesTable(balances: readonly Balance[], total: number, symbols: Sym
     { name: 'Rune', cell: ({ rune }) => [symbols && signOf(rune.id, symbols), runeLink(rune)] },
     ...RUNE_AMOUNT.slice(1),
   ];
-  const table = sortable(tableOf('balances-list', 'Balances', columns, [balances]), balances, BALANCE_ORDERS, 'Balance');
+  const table = sortable(tableOf('records balances-list', 'Balances', columns, [balances]), balances, BALANCE_ORDERS, 'Balance');
   if (balances.length < total) table.prepend(el('caption', { class: 'joined quiet' }, 'Sorted within this page'));
   return table;
 }
@@ -100,5 +101,5 @@ const OUTPUT_COLUMNS: readonly Column<RuneOfOutput>[] = [
 
 const outputsTable = (outputs: readonly UnspentOutput[]): HTMLElement => {
   const groups = outputs.map((output) => output.runes.map((rune) => ({ ...output, ...rune })));
-  return tableOf('outputs-list', 'Unspent outputs, the newest first', OUTPUT_COLUMNS, groups);
+  return tableOf('records outputs-list', 'Unspent outputs, the newest first', OUTPUT_COLUMNS, groups);
 };

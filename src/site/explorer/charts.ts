@@ -2,12 +2,13 @@
  * The charts of the overview, in a bundle that loads after the page. Uses no charting library, because a library would
  * be much larger.
  */
-import type { RuneStats, Stats } from '../../contract/statsSchemas.ts';
+import type { ActivityEntry, RuneStats, Stats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { count, groupDigits, utc } from '../formatValues.ts';
 import { type Column, columnsOf, linear } from './chartColumns.ts';
-import { el, plainTable, svg } from './dom.ts';
+import { type Child, el, svg } from './dom.ts';
 import { announce, blockLink, linkTo, runeLink } from './parts.ts';
+import { numbersOf, type Column as TableColumn, tableOf } from './tableOf.ts';
 
 const HEIGHT = 236;
 const MARGIN = { top: 10, right: 1, bottom: 26, left: 44 } as const;
@@ -230,16 +231,14 @@ function describe(column: Column): Node[] {
 const heightsOf = ({ first, last }: Column): string =>
   first === last ? groupDigits(first) : `${groupDigits(first)} to ${groupDigits(last)}`;
 
-function asTable(stats: Stats): HTMLElement {
-  const rows = stats.activity.map((entry) =>
-    el(
-      'tr',
-      {},
-      el('td', {}, stats.bucket === 1 ? blockLink(entry.height) : groupDigits(entry.height)),
-      el('td', {}, utc(entry.timestamp)),
-      ...OPERATIONS.map((name) => el('td', { class: 'number' }, groupDigits(entry[name]))),
-    ),
-  );
+function asTable({ bucket, activity }: Stats): HTMLElement {
+  const columns: readonly TableColumn<ActivityEntry>[] = [
+    bucket === 1
+      ? { name: 'Block', cell: ({ height }) => [blockLink(height)] }
+      : { name: 'From height', cell: ({ height }) => [groupDigits(height)] },
+    { name: 'Time', cell: ({ timestamp }) => [utc(timestamp)] },
+    ...OPERATIONS.map((name) => numbersOf<ActivityEntry>(name, (entry) => entry[name])),
+  ];
   return el(
     'details',
     {},
@@ -247,7 +246,7 @@ function asTable(stats: Stats): HTMLElement {
     el(
       'div',
       { class: 'scrolls', tabindex: '0', role: 'region', 'aria-label': 'Activity as a table' },
-      plainTable({ 'aria-label': 'Records by operation' }, [stats.bucket === 1 ? 'Block' : 'From height', 'Time', ...OPERATIONS], 2, rows),
+      tableOf('operations', 'Records by operation', columns, [activity]),
     ),
   );
 }
@@ -256,11 +255,14 @@ function asTable(stats: Stats): HTMLElement {
 export function drawRunes(content: Element, stats: Stats): void {
   const runes = stats.runes.slice(0, SHOWN_RUNES);
   const most = runes.reduce((top, { records }) => Math.max(top, records), 0);
-  const rows = runes.map((rune) => runeRow(rune, most, stats));
-  content.replaceChildren(plainTable({ class: 'bars', 'aria-labelledby': 'runes-title' }, ['Rune', 'Records'], 1, rows));
+  const columns: readonly TableColumn<RuneStats>[] = [
+    { name: 'Rune', cell: (rune) => runeWithBar(rune, most, stats) },
+    { name: 'Records', isNumber: true, cell: ({ records }) => [el('span', { title: count(records, 'record') }, groupDigits(records))] },
+  ];
+  content.replaceChildren(tableOf('bars', 'Most active runes', columns, [runes]));
 }
 
-function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLElement {
+function runeWithBar(rune: RuneStats, most: number, { first, last }: Stats): Child[] {
   const parts = FROM_BELOW.filter((name) => rune[name] > 0);
   const bar = el(
     'span',
@@ -274,10 +276,5 @@ function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLEle
   const id = isInMirror
     ? linkTo({ kind: 'block', id: block, offset: 0 }, [code], { title: `Etched in block ${groupDigits(block)}` })
     : code;
-  return el(
-    'tr',
-    {},
-    el('td', {}, runeLink(rune), ' ', id, bar),
-    el('td', { class: 'number', title: count(rune.records, 'record') }, groupDigits(rune.records)),
-  );
+  return [runeLink(rune), ' ', id, bar];
 }

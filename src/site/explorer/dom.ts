@@ -27,12 +27,6 @@ function fill<Made extends Element>(element: Made, attributes: Attributes, child
   return element;
 }
 
-/** Creates a table. The first `texts` columns have text, and the other columns have numbers. */
-export function plainTable(attributes: Attributes, names: readonly string[], texts: number, rows: readonly Child[]): HTMLElement {
-  const head = names.map((name, i) => el('th', { scope: 'col', class: i < texts ? undefined : 'number' }, name));
-  return el('table', attributes, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows));
-}
-
 /** Finds an element of the page by id. Throws if the page has none, such as a page of another version. */
 export function byId(id: string): HTMLElement {
   const element = document.getElementById(id);

@@ -4,7 +4,8 @@ import { groupDigits, shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { addressLink, apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull, transactionLink } from './parts.ts';
 import type { DetailsPage, Source } from './subjectLists.ts';
-import { RUNE_AMOUNT, tableOf } from './table.ts';
+import { RUNE_AMOUNT } from './table.ts';
+import { tableOf } from './tableOf.ts';
 import { type SubjectView, transactionOf } from './views.ts';
 
 export async function outputPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
@@ -37,7 +38,7 @@ export async function outputPage(view: SubjectView, { mirror, manifest, signal }
     ]),
     shown.length === 0
       ? elsewhere(view)
-      : tableOf('balances-list', isUnspent ? 'Runes of this output' : 'Runes that this output held', RUNE_AMOUNT, [shown]),
+      : tableOf('records balances-list', isUnspent ? 'Runes of this output' : 'Runes that this output held', RUNE_AMOUNT, [shown]),
     apiSource(`runes/v1/outputs/${id}`),
   ];
   return { title, said: state, nodes };

@@ -1,9 +1,10 @@
 /** The overview: adds charts and newest blocks to the page's HTML. Omits a part that fails to load. */
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { groupDigits } from '../formatValues.ts';
-import { byId, el, plainTable } from './dom.ts';
+import { byId, el } from './dom.ts';
 import { blockLink, timeOf } from './parts.ts';
 import { fetchBlocks, fetchStats, MissingStats, type NewBlock } from './requestMirror.ts';
+import { type Column, numbersOf, tableOf } from './tableOf.ts';
 
 let isShown = false;
 
@@ -47,20 +48,15 @@ async function charts(): Promise<void> {
 export const refreshNewest = (): Promise<void> => fillNewest(byId('newest').querySelector('.content') ?? byId('newest'));
 
 async function fillNewest(content: Element): Promise<void> {
-  const blocks = (await fetchBlocks()).slice(0, 12);
-  const attributes = { class: 'blocks', 'aria-labelledby': 'newest-title' };
-  content.replaceChildren(plainTable(attributes, ['Block', 'Time', 'Records', 'Transactions'], 2, blocks.map(rowOf)));
+  content.replaceChildren(tableOf('blocks', 'Newest blocks', COLUMNS, [(await fetchBlocks()).slice(0, 12)]));
 }
 
-const rowOf = (block: NewBlock): HTMLElement =>
-  el(
-    'tr',
-    {},
-    el('td', {}, blockLink(block.height)),
-    el('td', {}, timeOf(block.timestamp)),
-    el('td', { class: 'number', title: operationsOf(block) }, groupDigits(block.records)),
-    el('td', { class: 'number' }, groupDigits(block.transactions)),
-  );
+const COLUMNS: readonly Column<NewBlock>[] = [
+  { name: 'Block', cell: ({ height }) => [blockLink(height)] },
+  { name: 'Time', cell: ({ timestamp }) => [timeOf(timestamp)] },
+  { name: 'Records', isNumber: true, cell: (block) => [el('span', { title: operationsOf(block) }, groupDigits(block.records))] },
+  numbersOf('Transactions', ({ transactions }) => transactions),
+];
 
 const operationsOf = ({ operations }: NewBlock): string =>
   OPERATIONS.filter((name) => operations[name] > 0)

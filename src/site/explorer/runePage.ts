@@ -11,7 +11,8 @@ import { type MintNow, mintNow } from './mintState.ts';
 import { addressLink, blockLink, breakable, copyButton, elsewhere, facts, linkTo, timeInFull, transactionLink } from './parts.ts';
 import { shareBar, shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
-import { type Column, runeActivityTable, tableOf } from './table.ts';
+import { runeActivityTable } from './table.ts';
+import { type Column, tableOf } from './tableOf.ts';
 import { runesWith, runeView, type SubjectView } from './views.ts';
 
 /** Number of largest holders whose share is shown. */
@@ -159,8 +160,8 @@ function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | und
       'tr',
       {},
       el('th', { scope: 'row' }, hue && created !== undefined ? el('span', { class: 'operation', 'data-operation': hue }, name) : name),
-      el('td', { class: 'number' }, amountOf(amount)),
-      el('td', { class: 'number quiet', title: 'Of what was premined and minted' }, share === undefined ? undefined : percent(share)),
+      el('td', { class: 'amount' }, amountOf(amount)),
+      el('td', { class: 'amount quiet', title: 'Of what was premined and minted' }, share === undefined ? undefined : percent(share)),
     );
   });
   const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
@@ -245,5 +246,5 @@ function holdersTable(holders: readonly Holder[], offset: number, supply: string
     { name: 'Balance', amount: ({ balance }) => balance },
     { name: 'Share', width: '9rem', isNumber: true, cell: (holder) => shareCell(share(holder)) },
   ];
-  return tableOf('holders-list', 'Holders, the largest balance first', columns, [holders]);
+  return tableOf('records holders-list', 'Holders, the largest balance first', columns, [holders]);
 }

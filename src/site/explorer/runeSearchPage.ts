@@ -6,7 +6,7 @@ import { el } from './dom.ts';
 import { announce } from './parts.ts';
 import { nameCell } from './runeCells.ts';
 import type { DetailsPage, Source } from './subjectLists.ts';
-import { type Column, tableOf } from './table.ts';
+import { type Column, tableOf } from './tableOf.ts';
 import type { SubjectView } from './views.ts';
 import { wordAt } from './wordAt.ts';
 
@@ -39,7 +39,7 @@ export async function runeSearchPage({ id }: SubjectView, { manifest, names: { f
     const what = lettersOf(id) === undefined ? 'this symbol' : 'a word that begins like this';
     const shown = found.length > MOST ? ` These are the oldest ${MOST}.` : '';
     const text = `${groupDigits(found.length)} of ${count(names.length, 'rune')} ${found.length === 1 ? 'has' : 'have'} ${what}.${shown}`;
-    const table = found.length === 0 ? [] : [tableOf('runes-list', 'Runes, the oldest first', COLUMNS, [found.slice(0, MOST)])];
+    const table = found.length === 0 ? [] : [tableOf('records runes-list', 'Runes, the oldest first', COLUMNS, [found.slice(0, MOST)])];
     place.replaceChildren(el('p', {}, text), ...table);
     return text;
   };

@@ -10,7 +10,7 @@ import { nameCell } from './runeCells.ts';
 import { runeSearchPage } from './runeSearchPage.ts';
 import { shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
-import { type Column, tableOf } from './table.ts';
+import { type Column, numbersOf, tableOf } from './tableOf.ts';
 import type { SubjectView } from './views.ts';
 
 /** Runes among which a page of open mints searches, because the API has no list of open mints. */
@@ -43,7 +43,7 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
         const { runes } = await stats();
         return { limit: runes.length, offset: 0, total: runes.length, results: runes };
       },
-      table: ({ results }) => tableOf('runes-list', 'Runes, the most records first', ACTIVE, [results as readonly RuneStats[]]),
+      table: ({ results }) => tableOf('records runes-list', 'Runes, the most records first', ACTIVE, [results as readonly RuneStats[]]),
       empty: 'This mirror has no activity.',
       missing: '',
       isUncounted: true,
@@ -79,7 +79,7 @@ function newestTable(etchings: readonly Etching[], hasCounts: boolean, manifest:
     { name: hasCounts ? 'Supply' : 'Premine', amount: ({ supply }) => supply.current ?? supply.premine },
     MINT,
   ];
-  return tableOf('runes-list', 'Runes, the newest first', columns, [
+  return tableOf('records runes-list', 'Runes, the newest first', columns, [
     etchings.map((etching) => ({ ...etching, mint: mintNow(etching, manifest) })),
   ]);
 }
@@ -101,17 +101,13 @@ function openMints(etchings: readonly Etching[], manifest: Source['manifest']): 
     'div',
     {},
     el('p', {}, note),
-    ...(open.length === 0 ? [] : [tableOf('runes-list', 'Runes with open mints, the newest first', columns, [open])]),
+    ...(open.length === 0 ? [] : [tableOf('records runes-list', 'Runes with open mints, the newest first', columns, [open])]),
   );
 }
 
 const ACTIVE: readonly Column<RuneStats>[] = [
   RUNE,
-  ...(['records', ...OPERATIONS.filter((name) => name !== 'etching' && name !== 'receive')] as const).map(
-    (name): Column<RuneStats> => ({
-      name: `${name.charAt(0).toUpperCase()}${name.slice(1)}`,
-      isNumber: true,
-      cell: (rune) => [groupDigits(rune[name])],
-    }),
+  ...(['records', ...OPERATIONS.filter((name) => name !== 'etching' && name !== 'receive')] as const).map((name) =>
+    numbersOf<RuneStats>(`${name.charAt(0).toUpperCase()}${name.slice(1)}`, (rune) => rune[name]),
   ),
 ];

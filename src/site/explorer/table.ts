@@ -1,26 +1,14 @@
-/**
- * Tables of records, amounts and a transaction's totals. On narrow screens CSS turns rows into cards. The roles are
- * explicit, because a table loses its implicit roles if CSS changes its display.
- */
+/** Tables of records, amounts and a transaction's totals. */
 
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
-import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { runsOf } from './chartColumns.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
+import { type Column, tableOf } from './tableOf.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
 import { type ActivityRow, type AddressRow, type ListedRecord, netRows, rowsOf } from './transfers.ts';
-
-/**
- * Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. Columns without a
- * `width` share the rest of the table.
- */
-export type Column<T> = { readonly name: string; readonly width?: string } & (
-  | { readonly amount: (entry: T) => string | undefined; readonly sign?: (entry: T) => string }
-  | { readonly isNumber?: true; readonly cell: (entry: T, index: number) => readonly Child[] }
-);
 
 type Row = ActivityRow<ListedRecord>;
 
@@ -62,7 +50,7 @@ export function activityTable(records: readonly Activity[], offset: number, kind
   const isBlock = kind === 'block';
   const rows = rowsOf(records, offset);
   const groups = isBlock ? runsOf(rows, (before, after) => before.record.location.tx_id !== after.record.location.tx_id) : [rows];
-  const table = tableOf('activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined);
+  const table = tableOf('records activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined);
   return noted(table, records, rows, JOINED);
 }
 
@@ -103,14 +91,14 @@ const ADDRESS_COLUMNS: readonly Column<NetRow>[] = [
 /** Renders records of a rune, newest first. */
 export function runeActivityTable(records: readonly ListedRecord[], offset: number): HTMLElement {
   const rows = rowsOf(records, offset);
-  return noted(tableOf('activity-list', 'Activity, the newest first', RUNE_COLUMNS, [rows]), records, rows, JOINED);
+  return noted(tableOf('records activity-list', 'Activity, the newest first', RUNE_COLUMNS, [rows]), records, rows, JOINED);
 }
 
 /** Renders records of an address, newest first. `total` is the length of the list. */
 export function addressActivityTable(records: readonly Activity[], offset: number, total: number): HTMLElement {
   const groups = netRows(rowsOf(records, offset), offset, records.length, total);
   const note = 'the amounts of a rune in a transaction are added up, without those that go to the address itself';
-  return noted(tableOf('activity-list nets', 'Activity, the newest first', ADDRESS_COLUMNS, groups), records, groups.flat(), note);
+  return noted(tableOf('records activity-list nets', 'Activity, the newest first', ADDRESS_COLUMNS, groups), records, groups.flat(), note);
 }
 
 const JOINED = 'a send or mint and its receive are one';
@@ -138,45 +126,9 @@ export function totalsTable(records: readonly Activity[]): HTMLElement {
     { name: 'Rune', cell: ({ rune }) => runeCell(rune) },
     ...shown.map(([operation, name]) => ({ name, amount: ({ sums }: RuneTotals) => sums[operation] })),
   ];
-  const table = tableOf('totals', 'Totals of this transaction', columns, [totals]);
+  const table = tableOf('records totals', 'Totals of this transaction', columns, [totals]);
   table.prepend(el('caption', {}, 'Totals'));
   return table;
-}
-
-/**
- * Renders a table of the class `kind`. `headOf` creates the row above a group from the group's first entry. An index
- * counts from the start of its group.
- */
-export function tableOf<T>(
-  kind: string,
-  label: string,
-  columns: readonly Column<T>[],
-  groups: readonly (readonly T[])[],
-  headOf?: ((first: T) => HTMLElement) | undefined,
-): HTMLElement {
-  const classOf = (column: Column<T>) => ('amount' in column || column.isNumber ? 'amount' : undefined);
-  const heads = columns.map((column) => {
-    const style = column.width && `width: ${column.width}`;
-    return el('th', { role: 'columnheader', scope: 'col', class: classOf(column), style }, column.name);
-  });
-  const cellOf = (column: Column<T>, entry: T, index: number) => {
-    const children = 'amount' in column ? amountCell(column.amount(entry), column.sign?.(entry)) : column.cell(entry, index);
-    // On narrow screens a cell may show the name of its column.
-    const attributes = { role: 'cell', class: classOf(column), 'data-label': column.name };
-    return el('td', attributes, children.length === 0 ? undefined : el('div', {}, ...children));
-  };
-  const rowOf = (entry: T, index: number) => el('tr', { role: 'row' }, ...columns.map((column) => cellOf(column, entry, index)));
-  const amounts = columns.flatMap((column) => ('amount' in column ? groups.flat().map(column.amount) : []));
-  const hasSigns = columns.some((column) => 'amount' in column && column.sign !== undefined);
-  return el(
-    'table',
-    { role: 'table', class: `records ${kind}`, 'aria-label': label, style: alignmentOf(amounts, hasSigns) },
-    el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads)),
-    ...groups.map((group) => {
-      const head = headOf === undefined ? [] : group.slice(0, 1).map(headOf);
-      return el('tbody', { role: 'rowgroup' }, ...head, ...group.map(rowOf));
-    }),
-  );
 }
 
 function transactionRow({ record: { location } }: ActivityRow<Activity>): HTMLElement {
@@ -186,8 +138,6 @@ function transactionRow({ record: { location } }: ActivityRow<Activity>): HTMLEl
   const cell = el('th', { role: 'rowheader', scope: 'rowgroup', colspan: String(RECORD_COLUMNS.length) }, content);
   return el('tr', { role: 'row', class: 'transaction' }, cell);
 }
-
-const amountCell = (amount: string | undefined, sign?: string): Child[] => (amount === undefined ? [] : [amountOf(amount, sign)]);
 
 const runeCell = (rune: Rune): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet' }, rune.id)];
 

@@ -1,0 +1,61 @@
+/**
+ * Builds tables. On narrow screens CSS turns rows of the class `records` into cards. The roles are explicit, because a
+ * table loses its implicit roles if CSS changes its display.
+ */
+import { groupDigits } from '../formatValues.ts';
+import { alignmentOf, amountOf } from './alignedAmounts.ts';
+import { type Child, el } from './dom.ts';
+
+/**
+ * Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. Columns without a
+ * `width` share the rest of the table.
+ */
+export type Column<T> = { readonly name: string; readonly width?: string } & (
+  | { readonly amount: (entry: T) => string | undefined; readonly sign?: (entry: T) => string }
+  | { readonly isNumber?: true; readonly cell: (entry: T, index: number) => readonly Child[] }
+);
+
+/** Returns a column of whole numbers. */
+export const numbersOf = <T>(name: string, numberIn: (entry: T) => number): Column<T> => ({
+  name,
+  isNumber: true,
+  cell: (entry) => [groupDigits(numberIn(entry))],
+});
+
+/**
+ * Renders a table with these classes. `headOf` creates the row above a group from the group's first entry. An index
+ * counts from the start of its group.
+ */
+export function tableOf<T>(
+  classes: string,
+  label: string,
+  columns: readonly Column<T>[],
+  groups: readonly (readonly T[])[],
+  headOf?: ((first: T) => HTMLElement) | undefined,
+): HTMLElement {
+  const classOf = (column: Column<T>) => ('amount' in column || column.isNumber ? 'amount' : undefined);
+  const heads = columns.map((column) => {
+    const style = column.width && `width: ${column.width}`;
+    return el('th', { role: 'columnheader', scope: 'col', class: classOf(column), style }, column.name);
+  });
+  const cellOf = (column: Column<T>, entry: T, index: number) => {
+    const children = 'amount' in column ? amountCell(column.amount(entry), column.sign?.(entry)) : column.cell(entry, index);
+    // On narrow screens a cell may show the name of its column.
+    const attributes = { role: 'cell', class: classOf(column), 'data-label': column.name };
+    return el('td', attributes, children.length === 0 ? undefined : el('div', {}, ...children));
+  };
+  const rowOf = (entry: T, index: number) => el('tr', { role: 'row' }, ...columns.map((column) => cellOf(column, entry, index)));
+  const amounts = columns.flatMap((column) => ('amount' in column ? groups.flat().map(column.amount) : []));
+  const hasSigns = columns.some((column) => 'amount' in column && column.sign !== undefined);
+  return el(
+    'table',
+    { role: 'table', class: classes, 'aria-label': label, style: alignmentOf(amounts, hasSigns) },
+    el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads)),
+    ...groups.map((group) => {
+      const head = headOf === undefined ? [] : group.slice(0, 1).map(headOf);
+      return el('tbody', { role: 'rowgroup' }, ...head, ...group.map(rowOf));
+    }),
+  );
+}
+
+const amountCell = (amount: string | undefined, sign?: string): Child[] => (amount === undefined ? [] : [amountOf(amount, sign)]);
