@@ -570,6 +570,31 @@ describe('the page of an address', () => {
     expect(problems).toEqual([]);
   });
 
+  it('has all heads that sort on a phone, where shares of a supply and numbers of mints are one line at the right edge', async () => {
+    const at = mirrorOf('outputs');
+    const phone = { viewport: { width: 360, height: 800 }, isMobile: true, hasTouch: true };
+    const boxesOf = async (search: string, selector: string) => {
+      const { page } = await openAt(search, at, phone);
+      await page.waitForSelector(selector);
+      return page.$$eval(selector, (all) =>
+        all.map((one) => {
+          const range = document.createRange();
+          range.selectNodeContents(one);
+          const { right, height } = range.getBoundingClientRect();
+          return [Math.round(right), height < 30];
+        }),
+      );
+    };
+    const heads = await boxesOf('?address=bcrt1q68fq3r5jzlkhhv6v39yctt2rs80xu8tdkxxpaz', '.sort');
+    expect(heads).toHaveLength(3);
+    for (const [right] of heads) expect(right).toBeLessThanOrEqual(344);
+    const shares = await boxesOf('?rune=2000001:15', '.sums td.quiet:not(:empty)');
+    expect(shares).toEqual(Array.from({ length: 3 }, () => [344, true]));
+    const mints = await boxesOf('?runes&list=active', '[data-label="Mint"] > div');
+    expect(mints).toEqual(mints.map(() => [344, true]));
+    expect(mints.length).toBeGreaterThan(10);
+  });
+
   it('is linked from records, and says when there is nothing', async () => {
     const { page } = await openAt(`?block=${LAST}`);
     await page.click('.activity [data-label="From and to"] a >> nth=0');

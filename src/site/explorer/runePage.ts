@@ -158,10 +158,18 @@ function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | und
       created === undefined || hue === undefined || hue === 'left' ? undefined : shareOf(String(units(amount)), String(created));
     return el(
       'tr',
-      {},
-      el('th', { scope: 'row' }, hue && created !== undefined ? el('span', { class: 'operation', 'data-operation': hue }, name) : name),
-      el('td', { class: 'amount' }, amountOf(amount)),
-      el('td', { class: 'amount quiet', title: 'Of what was premined and minted' }, share === undefined ? undefined : percent(share)),
+      { role: 'row' },
+      el(
+        'th',
+        { role: 'rowheader', scope: 'row' },
+        hue && created !== undefined ? el('span', { class: 'operation', 'data-operation': hue }, name) : name,
+      ),
+      el('td', { role: 'cell', class: 'amount' }, amountOf(amount)),
+      el(
+        'td',
+        { role: 'cell', class: 'amount quiet', title: 'Of what was premined and minted' },
+        share === undefined ? undefined : percent(share),
+      ),
     );
   });
   const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
@@ -172,7 +180,11 @@ function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | und
     // A symbol may be any character, even one that reverses the text direction.
     el('h2', { id: 'supply-title' }, ...(symbol === '' ? ['Supply'] : ['Supply in ', el('bdi', {}, symbol)])),
     created === undefined ? undefined : el('div', { class: 'supply' }, barOf(['etching', 'mint', 'left']), barOf(['burn'])),
-    el('table', { class: 'sums', style: alignmentOf(known.map(({ amount }) => amount)) }, el('tbody', {}, ...rows)),
+    el(
+      'table',
+      { role: 'table', class: 'sums', style: alignmentOf(known.map(({ amount }) => amount)) },
+      el('tbody', { role: 'rowgroup' }, ...rows),
+    ),
     created === undefined ? el('p', { class: 'quiet' }, note) : undefined,
     heldBy,
   );
