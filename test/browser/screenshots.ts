@@ -10,14 +10,10 @@ import { closeBrowser, openPage } from './support.ts';
 
 /** When the pictures are made, as the page sees it: a few minutes after the sample's last block. */
 const NOW = new Date((1_713_691_167 + 240) * 1000);
-/** A block with records of several operations. */
-const BLOCK = 2_000_193;
 
-const PICTURES: readonly (readonly [name: string, search: string, options: BrowserContextOptions])[] = [
-  ['overview', '', { viewport: { width: 1280, height: 1180 } }],
-  ['overview-dark', '', { viewport: { width: 1280, height: 1180 }, colorScheme: 'dark' }],
-  ['block', `?block=${BLOCK}`, { viewport: { width: 1280, height: 820 } }],
-  ['phone', `?block=${BLOCK}&operation=receive`, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }],
+const PICTURES: readonly (readonly [name: string, options: BrowserContextOptions])[] = [
+  ['overview', { viewport: { width: 1280, height: 1180 } }],
+  ['overview-dark', { viewport: { width: 1280, height: 1180 }, colorScheme: 'dark' }],
 ];
 
 async function main(): Promise<void> {
@@ -26,8 +22,8 @@ async function main(): Promise<void> {
   mkdirSync(to, { recursive: true });
   await testBuild(folder, { inputs: [join(ROOT, 'sample')], layout: 'archive', lists: true });
   const host = await startServer(folder);
-  for (const [name, search, options] of PICTURES) {
-    const { page, close } = await openPage(`http://127.0.0.1:${host.port}/${search}`, { ...options, reducedMotion: 'reduce' });
+  for (const [name, options] of PICTURES) {
+    const { page, close } = await openPage(`http://127.0.0.1:${host.port}/`, { ...options, reducedMotion: 'reduce' });
     // The same words for times, whenever they are made.
     await page.clock.setFixedTime(NOW);
     await page.reload({ waitUntil: 'networkidle' });
