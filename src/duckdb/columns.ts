@@ -47,6 +47,8 @@ export interface Blobs {
   readonly offsets: Float64Array;
   /** Copies the rows `from` (inclusive) to `to` (exclusive) into `target` at position `at`. */
   copyTo(target: Uint8Array, at: number, from: number, to: number): void;
+  /** Calls `take` with the bytes `begin` (inclusive) to `end` (exclusive) of the joined strings, in parts. */
+  eachPart(begin: number, end: number, take: (part: Uint8Array) => void): void;
 }
 
 /** Strings of several rows that are consecutive in memory. `row` is the index of the first of these rows. */
@@ -87,17 +89,22 @@ export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
     const pointerAt = view.byteOffset + first * ENTRY_BYTES + 8;
     runs.push({ row: first, bytes: duckdb.get_data_from_pointer(view.buffer as ArrayBuffer, pointerAt, length) });
   }
+  const eachPart: Blobs['eachPart'] = (begin, end, take) => {
+    for (const { row, bytes } of runs) {
+      const start = offsets[row] ?? 0;
+      if (start >= end) return;
+      if (start + bytes.length > begin) take(bytes.subarray(Math.max(begin - start, 0), Math.min(end - start, bytes.length)));
+    }
+  };
   return {
     offsets,
+    eachPart,
     copyTo: (target, at, from, to) => {
-      const [begin, end] = [offsets[from] ?? 0, offsets[to] ?? 0];
-      for (const { row, bytes } of runs) {
-        const start = offsets[row] ?? 0;
-        if (start >= end) return;
-        if (start + bytes.length <= begin) continue;
-        const part = bytes.subarray(Math.max(begin - start, 0), Math.min(end - start, bytes.length));
-        target.set(part, at + Math.max(start - begin, 0));
-      }
+      let next = at;
+      eachPart(offsets[from] ?? 0, offsets[to] ?? 0, (part) => {
+        target.set(part, next);
+        next += part.length;
+      });
     },
   };
 }

@@ -198,6 +198,7 @@ export async function checkRunesAreKnown(
  */
 export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units, decimals) AS
   CASE WHEN decimals = 0 THEN units
+       WHEN length(units) > decimals THEN concat(left(units, (length(units) - decimals)::INTEGER), '.', right(units, decimals::INTEGER))
        ELSE left(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'),
                  (greatest(length(units), decimals + 1) - decimals)::INTEGER)
             || '.' || right(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'), decimals::INTEGER) END`;

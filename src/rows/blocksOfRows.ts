@@ -4,7 +4,7 @@ import { readBlobs } from '../duckdb/columns.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
-import { JSON_TEXT, recordJson } from '../engine/render/renderRecordSql.ts';
+import { JSON_TEXT, RUNE_JSON, recordJsonAfterRune } from '../engine/render/renderRecordSql.ts';
 import { SERVED_ORDER } from '../input/canonicalRecordSql.ts';
 import { SHIFT_DECIMALS } from '../input/joinRunes.ts';
 
@@ -16,51 +16,62 @@ export interface RowsBlock {
   readonly digest: string;
 }
 
-const RUNES_OF_ROWS = columns('id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, divisibility BIGINT, premine VARCHAR');
+const RUNES_OF_ROWS = columns('id VARCHAR, divisibility BIGINT, premine VARCHAR, rune_json VARCHAR');
 export type RunesOfRows = Table<typeof RUNES_OF_ROWS>;
 
 /**
  * Creates a table of the runes that occur in a file of rows, from the file of all runes. Later queries join this small
- * table.
+ * table. It has the part of the records' JSON that depends only on the rune, so that no query makes it for each row.
  */
-export const runesOfRows = (path: string, runes: string, store: Store): Promise<RunesOfRows> =>
-  store.table(
+export async function runesOfRows(path: string, runes: string, store: Store): Promise<RunesOfRows> {
+  await store.run(JSON_TEXT);
+  const named = `SELECT id AS rune_id, number AS rune_number, name AS rune_name, spaced_name AS rune_spaced_name, divisibility, premine
+    FROM ${readFiles('parquet', [runes])} WHERE id IN (SELECT rune_id FROM ${readFiles('parquet', [path])})`;
+  return store.table(
     'runes_of_rows',
     RUNES_OF_ROWS,
-    `SELECT ${Object.keys(RUNES_OF_ROWS).join(', ')} FROM ${readFiles('parquet', [runes])}
-     WHERE id IN (SELECT rune_id FROM ${readFiles('parquet', [path])})`,
+    `SELECT rune_id AS id, divisibility, premine, ${RUNE_JSON} AS rune_json FROM (${named})`,
   );
+}
 
 /**
  * Returns SQL that selects the canonical records (input/canonicalRecordSql.ts) of rows. Omits rows of unknown runes.
  */
-const recordsOf = (path: string, runes: RunesOfRows): string => `SELECT rune_id, r.number AS rune_number, r.name AS rune_name,
-    r.spaced_name AS rune_spaced_name, address, receiver_address, shift_decimals(amount, r.divisibility) AS amount, operation,
-    l.block_hash, l.block_height, l.tx_id, l.tx_index, l."output" AS vout, CASE WHEN l."output" IS NOT NULL THEN l.tx_id END AS "output",
+const recordsOf = (path: string, runes: RunesOfRows): string => `SELECT rune_json, address, receiver_address,
+    shift_decimals(amount, r.divisibility) AS amount, operation, l.block_hash, l.block_height, l.tx_id, l.tx_index, l."output" AS vout, CASE WHEN l."output" IS NOT NULL THEN l.tx_id END AS "output",
     l."timestamp", event_index AS ord
   FROM ${readFiles('parquet', [path])} l JOIN ${runes} r ON r.id = rune_id`;
 
-/** Returns the blocks with records of a file of ledger rows, heights ascending. */
-export async function blocksOfRows(path: string, runes: RunesOfRows, store: Store): Promise<RowsBlock[]> {
-  await store.run(`${SHIFT_DECIMALS}; ${JSON_TEXT}`);
+/**
+ * Maximum number of runes, and maximum number of runes per row, for which a join with the runes keeps the order of the
+ * rows: DuckDB then keeps the runes in memory and looks up the rune of each row. For more runes, it may do the opposite.
+ */
+const [FEW_RUNES, FEW_PER_ROW] = [50_000, 0.25];
+
+/**
+ * Returns the blocks with records of a file of ledger rows, heights ascending. `isSorted` is true if the rows are in the
+ * order of their form (rowsForm.ts), and if the store has only one thread. Then rows of few runes are not sorted again.
+ */
+export async function blocksOfRows(path: string, runes: RunesOfRows, isSorted: boolean, store: Store): Promise<RowsBlock[]> {
+  await store.run(SHIFT_DECIMALS);
   const blocks = await store.rows(
     `SELECT block_height AS height, min(block_hash) AS hash, count(*) AS records FROM (${recordsOf(path, runes)}) GROUP BY ALL ORDER BY height`,
     { height: int, hash: text, records: int },
   );
+  const rows = blocks.reduce((sum, { records }) => sum + records, 0);
+  const keepsOrder = isSorted && (await store.number(`SELECT count(*) AS number FROM ${runes}`)) <= Math.min(FEW_RUNES, rows * FEW_PER_ROW);
   const digests: string[] = [];
   let [left, hash] = [blocks[0]?.records ?? 0, createHash('sha256')];
   // The digest covers the records in served order, joined by commas. The JSON of each record ends with a comma, so the
   // last comma of a block is cut off.
-  const json = `SELECT encode(${recordJson('contract')}) FROM (${recordsOf(path, runes)} ORDER BY ${SERVED_ORDER})`;
+  const json = `SELECT encode(${recordJsonAfterRune('contract')}) FROM (${recordsOf(path, runes)} ${keepsOrder ? '' : `ORDER BY ${SERVED_ORDER}`})`;
   for await (const chunk of store.stream(json)) {
-    const records = readBlobs(chunk, 0);
+    const { offsets, eachPart } = readBlobs(chunk, 0);
     for (let row = 0; row < chunk.rowCount; ) {
       const end = Math.min(row + left, chunk.rowCount);
-      const bytes = Buffer.allocUnsafe((records.offsets[end] ?? 0) - (records.offsets[row] ?? 0));
-      records.copyTo(bytes, 0, row, end);
       left -= end - row;
+      eachPart(offsets[row] ?? 0, (offsets[end] ?? 0) - (left > 0 ? 0 : 1), (part) => hash.update(part));
       row = end;
-      hash.update(left > 0 ? bytes : bytes.subarray(0, -1));
       if (left > 0) continue;
       digests.push(hash.digest('hex'));
       [left, hash] = [blocks[digests.length]?.records ?? 0, createHash('sha256')];

@@ -8,7 +8,7 @@ import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync }
 import { resolve } from 'node:path';
 import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { readBlobs } from '../duckdb/columns.ts';
-import { readFiles } from '../duckdb/readFilesSql.ts';
+import { readFiles, readParquetGroups } from '../duckdb/readFilesSql.ts';
 import { identifier, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
 import { JSON_TEXT, jsonOf } from '../engine/render/renderRecordSql.ts';
@@ -48,16 +48,29 @@ export function hundredOf(height: number): { readonly first: number; readonly la
   return { first, last: first + HEIGHTS_PER_FILE - 1 };
 }
 
+/** Number of rows of each row group, except the last. */
+const GROUP_ROWS = 40_960;
+
 /**
  * Compression level 1, because ids and addresses are nearly random. Higher levels take more time, and the matches that
  * they find cost more bytes than they save. A block has a few thousand rows, so a query for one block reads one or two
  * row groups.
  */
-const PARQUET = 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 40960';
+const PARQUET = `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${GROUP_ROWS}`;
 
 /** Returns SQL that writes rows to a Parquet file. Equal rows give equal bytes, with any number of threads. */
 export const copyTable = (rows: string, order: readonly string[], path: string): string =>
   copyRows(`SELECT * FROM (${rows}) ORDER BY ${order.join(', ')}`, path);
+
+/**
+ * True if the row groups of a file have as many rows as in files of this program. Then `copyRows` of all its rows gives
+ * the same bytes as `copyTable`, because DuckDB reads batches of the same sizes.
+ */
+export async function hasFullGroups(path: string, store: Store): Promise<boolean> {
+  const groups = readParquetGroups([path]);
+  const sql = `SELECT count(*) AS number FROM ${groups} WHERE row_group_num_rows <> ${GROUP_ROWS} AND row_group_id < (SELECT max(row_group_id) FROM ${groups})`;
+  return (await store.number(sql)) === 0;
+}
 
 /** Returns SQL that writes the rows of a query to a Parquet file, in the order of the query. */
 export const copyRows = (query: string, path: string): string => `COPY (${query}) TO ${literal(resolve(path))} (${PARQUET})`;

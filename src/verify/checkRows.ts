@@ -42,7 +42,7 @@ export async function verifyRows(verification: Verification): Promise<string[]> 
       if (outside > 0) findings.add(`${path} has ${outside} rows of other blocks`);
       leftOut += facts.rows;
       const runes = await runesOfRows(join(root, path), join(root, runesPath), store);
-      for (const block of await blocksOfRows(join(root, path), runes, store)) {
+      for (const block of await blocksOfRows(join(root, path), runes, false, store)) {
         leftOut -= block.records;
         if (JSON.stringify(expected.get(block.height)) !== JSON.stringify(block))
           findings.add(`${path}: its rows of block ${block.height} are not the records of the pages`);

@@ -29,7 +29,11 @@ function blobsOf(parts: readonly Uint8Array[]): Blobs {
   const offsets = new Float64Array(parts.length + 1);
   for (const [i, part] of parts.entries()) offsets[i + 1] = (offsets[i] ?? 0) + part.length;
   const whole = Buffer.concat(parts);
-  return { offsets, copyTo: (target, at, from, to) => target.set(whole.subarray(offsets[from], offsets[to]), at) };
+  return {
+    offsets,
+    copyTo: (target, at, from, to) => target.set(whole.subarray(offsets[from], offsets[to]), at),
+    eachPart: (begin, end, take) => take(whole.subarray(begin, end)),
+  };
 }
 
 const arrivalsOf = (records: ReturnType<typeof recordsOf>): Arrivals => ({

@@ -26,8 +26,9 @@ const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS list_reduce(
   from_json(${literal(JSON.stringify(ESCAPES))}, '["VARCHAR"]'), lambda text, e: replace(text, left(e, 1), substr(e, 2)), value)`;
 
-/** Columns whose values may contain any character. */
-const TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name', 'address', 'receiver_address'];
+/** Columns whose values may contain any character: of the record's rune, and of the record itself. */
+const RUNE_TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name'];
+const PARTY_TEXTS = ['address', 'receiver_address'];
 
 /**
  * Returns SQL that concatenates pieces of JSON. `texts` are columns whose values may contain any character. `pieces`
@@ -44,16 +45,26 @@ export function jsonOf(texts: readonly string[], pieces: (text: (column: string)
 }
 
 /** Returns the SQL expression of a canonical record's JSON in a dialect, followed by a comma. */
-export const recordJson = (dialect: Dialect): string => jsonOf(TEXTS, (text) => pieces(dialect, text));
+export const recordJson = (dialect: Dialect): string =>
+  jsonOf([...RUNE_TEXTS, ...PARTY_TEXTS], (text) => pieces(dialect, runePieces(text), text));
 
-/** Returns the pieces of a record's JSON. A field without a value makes its piece NULL, which concat() skips. */
-function pieces(dialect: Dialect, text: (column: string) => string): string[] {
-  const optional = (key: string, value: string, quote = '"') => `',"${key}":${quote}' || ${value} || '${quote}'`;
-  const rune = [
+/** SQL expression of the first part of a record's JSON, which is the same for all records of a rune. */
+export const RUNE_JSON = jsonOf(RUNE_TEXTS, runePieces);
+
+/** Returns the same as `recordJson`, for records with the value of RUNE_JSON in the column `rune_json`. */
+export const recordJsonAfterRune = (dialect: Dialect): string => jsonOf(PARTY_TEXTS, (text) => pieces(dialect, ['rune_json'], text));
+
+function runePieces(text: (column: string) => string): string[] {
+  return [
     `'{"rune":{"id":"', ${text('rune_id')}, '","number":', rune_number, ',"name":"', ${text('rune_name')}`,
     `'","spaced_name":"', ${text('rune_spaced_name')}, '"}'`,
   ];
-  const parties = ['address', 'receiver_address'].map((column) => optional(column, text(column)));
+}
+
+/** Returns the pieces of a record's JSON. A field without a value makes its piece NULL, which concat() skips. */
+function pieces(dialect: Dialect, rune: readonly string[], text: (column: string) => string): string[] {
+  const optional = (key: string, value: string, quote = '"') => `',"${key}":${quote}' || ${value} || '${quote}'`;
+  const parties = PARTY_TEXTS.map((column) => optional(column, text(column)));
   const amount = optional('amount', 'amount');
   const operation = `',"operation":"', operation`;
   const prefix = dialect === 'contract' ? '0x' : '';

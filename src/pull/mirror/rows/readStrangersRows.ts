@@ -12,7 +12,7 @@ import { identifier, int, nullable, Store } from '../../../duckdb/store.ts';
 import { messageOf } from '../../../errors.ts';
 import type { WorkLimits } from '../../../limits.ts';
 import { blocksOfRows, firstUnbalanced, runesOfRows } from '../../../rows/blocksOfRows.ts';
-import { copyTable, formFault, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
+import { copyRows, copyTable, formFault, hasFullGroups, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
 
 const height = z.int().min(0);
 const part = z.strictObject({ path: z.string(), rows: z.int().min(0), first: height, last: height });
@@ -61,13 +61,17 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
     const none = form.fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS ${identifier(column)}`);
     const rows =
       paths.length === 0 ? `SELECT ${none.join(', ')} WHERE false` : `SELECT * FROM ${readFiles('parquet', paths)} WHERE ${isWanted}`;
-    await store.run(copyTable(rows, form.order, to));
+    // The rows of a part are in order. Without a sort, other row groups would give other bytes for the same rows.
+    const [part] = parts;
+    const isWhole = parts.length === 1 && part !== undefined && (runes === undefined || (first <= part.first && part.last <= last));
+    const keepsOrder = isWhole && (await hasFullGroups(part.path, store));
+    await store.run(keepsOrder ? copyRows(rows, to) : copyTable(rows, form.order, to));
     const written = await store.number(`SELECT num_rows AS number FROM ${readParquetFooter(to)}`);
     if (runes === undefined) return { rows: written, blocks: [] };
     const theirs = await runesOfRows(to, runes, store);
     const unbalanced = hasSpent ? await firstUnbalanced(to, theirs, store) : undefined;
     if (unbalanced !== undefined) throw new Refusal(unbalanced);
-    return { rows: written, blocks: await blocksOfRows(to, theirs, store) };
+    return { rows: written, blocks: await blocksOfRows(to, theirs, true, store) };
   } catch (error) {
     // Errors of DuckDB may quote values of the file, so the message is shortened.
     return { fault: error instanceof Refusal ? error.message : `it cannot be read: ${messageOf(error).split('\n')[0]?.slice(0, 200)}` };
@@ -101,19 +105,15 @@ async function check(
   const fault = await formFault(path, form, store);
   if (fault !== undefined) throw new Refusal(fault);
   const texts = form.fields.filter(({ kind }) => kind !== 'integer' && kind !== 'flag' && kind !== 'spent').map(({ column }) => column);
-  const [long] = await store.rows(
-    `SELECT 1 AS one FROM ${scan} WHERE ${texts.map((column) => `strlen(${identifier(column)}) > ${MOST_BYTES[column] ?? 64}`).join(' OR ')} LIMIT 1`,
-    { one: int },
-  );
-  if (long !== undefined) throw new Refusal('it has a cell that is too long');
+  const isLong = texts.map((column) => `strlen(${identifier(column)}) > ${MOST_BYTES[column] ?? 64}`);
   const missing = form.fields.filter(({ required }) => required).map(({ column }) => `${identifier(column)} IS NULL`);
+  const spent = form.fields.some(({ kind }) => kind === 'spent') ? 'coalesce(sum(strlen(spent)), 0)::BIGINT' : '0';
   const facts = await store.row(
-    isLedger
-      ? `SELECT min(block_height) AS low, max(block_height) AS high, count(*) FILTER (${missing.join(' OR ')}) AS missing,
-           ${form.fields.some(({ kind }) => kind === 'spent') ? 'coalesce(sum(strlen(spent)), 0)::BIGINT' : '0'} AS spent FROM ${scan}`
-      : `SELECT 0 AS low, 0 AS high, count(*) FILTER (${missing.join(' OR ')}) + count(*) - count(DISTINCT id) AS missing, 0 AS spent FROM ${scan}`,
-    { low: nullable(int), high: nullable(int), missing: int, spent: int },
+    `SELECT count(*) FILTER (${isLong.join(' OR ')}) AS long, count(*) FILTER (${missing.join(' OR ')})${isLedger ? '' : ' + count(*) - count(DISTINCT id)'} AS missing,
+       ${isLedger ? 'min(block_height)' : '0'} AS low, ${isLedger ? 'max(block_height)' : '0'} AS high, ${spent} AS spent FROM ${scan}`,
+    { long: int, missing: int, low: nullable(int), high: nullable(int), spent: int },
   );
+  if (facts.long > 0) throw new Refusal('it has a cell that is too long');
   if (facts.missing > 0) throw new Refusal(isLedger ? 'it lacks cells that every row has' : 'it lacks cells, or has a rune twice');
   if (isLedger && ((facts.low ?? first) < first || (facts.high ?? last) > last)) throw new Refusal('it has rows of other blocks');
   if (facts.spent > heights * limits.spentBytes) throw new Refusal(`it has ${facts.spent} bytes of spent outputs`);

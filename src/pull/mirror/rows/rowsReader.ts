@@ -21,8 +21,8 @@ const PULL = 250e6;
 
 /**
  * Memory of a process that reads, in bytes: its smallest limit, the memory from which the number of processes follows,
- * and its largest limit. With the smallest limit, a process takes 420 MB for 1.07 million rows, and fails with 1.6
- * million. With the default limit of a pull, it takes 500 MB for 1.6 million rows.
+ * and its largest limit. With the smallest limit and with the default limit of a pull, a process takes up to 330 MB for a
+ * file of 1.6 million rows.
  */
 const [LEAST, EACH, MOST] = [250e6, 350e6, 500e6];
 

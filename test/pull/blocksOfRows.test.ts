@@ -1,0 +1,101 @@
+/** Digests of ledger rows: in SQL as from parsed records, whether or not the rows are sorted again. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { digestOfRecords } from '../../src/contract/blockDigest.ts';
+import type { ActivityRecord } from '../../src/contract/contractJson.ts';
+import { Store } from '../../src/duckdb/store.ts';
+import { blocksOfRows, runesOfRows } from '../../src/rows/blocksOfRows.ts';
+import { copyTable, NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
+import { rowsOf, temporaryFolder } from '../support/build.ts';
+
+const folder = temporaryFolder();
+const [BLOCKS, ROWS] = [3, 9000];
+let store: Store;
+beforeAll(async () => {
+  store = await Store.open({ memoryLimit: '1GB', threads: 1, scratch: join(folder, 'scratch') });
+});
+afterAll(() => store.close());
+
+/** Writes rows of so many runes, some with cells that JSON escapes, and returns the paths of rows and runes. */
+async function write(runes: number): Promise<readonly [rows: string, runes: string]> {
+  const paths = [join(folder, `rows-${runes}.parquet`), join(folder, `runes-${runes}.parquet`)] as const;
+  const values: Readonly<Record<string, string>> = {
+    rune_id: `'1:' || i % ${runes}`,
+    block_hash: `sha256('block ' || i % ${BLOCKS})`,
+    block_height: `i % ${BLOCKS}`,
+    tx_index: 'i // 7',
+    event_index: 'i',
+    tx_id: `sha256('tx ' || i // 7)`,
+    output: 'CASE WHEN i % 3 > 0 THEN i % 5 END',
+    address: `CASE WHEN i % 500 = 0 THEN 'a"\\' || chr(1) WHEN i % 4 > 0 THEN sha256('address ' || i) END`,
+    receiver_address: `CASE WHEN i % 700 = 0 THEN chr(10) WHEN i % 4 = 1 THEN sha256('receiver ' || i) END`,
+    amount: `CASE WHEN i % 11 > 0 THEN (i * i)::VARCHAR END`,
+    operation: `CASE WHEN i % 2 = 0 THEN 'send' ELSE 'receive' END`,
+    timestamp: '1700000000 + i',
+    spent: 'NULL',
+    id: `'1:' || i`,
+    number: 'i',
+    name: `CASE WHEN i % 3 = 0 THEN 'A"' || chr(31) ELSE 'A' END || i`,
+    spaced_name: `'A•\\' || i`,
+    divisibility: 'i % 39',
+  };
+  const cells = (form: typeof RUNES): string =>
+    form.fields
+      .map(({ column, kind }) => {
+        const type = kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR';
+        return `(${values[column === 'block_height' && form === RUNES ? 'none' : column] ?? 'NULL'})::${type} AS "${column}"`;
+      })
+      .join(', ');
+  await store.run(copyTable(`SELECT ${cells(NODE_LEDGER)} FROM range(${ROWS}) r(i)`, NODE_LEDGER.order, paths[0]));
+  await store.run(copyTable(`SELECT ${cells(RUNES)} FROM range(${runes}) r(i)`, RUNES.order, paths[1]));
+  return paths;
+}
+
+/** The blocks that follow from the records, parsed and sorted in JavaScript. */
+async function expectedBlocks(rows: string, runes: string): Promise<unknown[]> {
+  type Row = Readonly<Record<string, string | number | null>>;
+  const found = (await rowsOf(
+    `SELECT l.*, r.number, r.name, r.spaced_name, r.divisibility FROM '${rows}' l JOIN '${runes}' r ON r.id = rune_id`,
+    store,
+  )) as readonly Row[];
+  const shifted = (units: string, decimals: number): string => {
+    const digits = units.padStart(decimals + 1, '0');
+    return decimals === 0 ? units : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+  };
+  const blocks = Array.from({ length: BLOCKS }, (_, height) =>
+    found.filter((row) => Number(row['block_height']) === height).sort((a, b) => Number(b['event_index']) - Number(a['event_index'])),
+  );
+  return blocks.map((block, height) => {
+    const records = block.map(
+      (row) =>
+        ({
+          rune: { id: row['rune_id'], number: Number(row['number']), name: row['name'], spaced_name: row['spaced_name'] },
+          address: row['address'],
+          receiver_address: row['receiver_address'],
+          amount: row['amount'] === null ? null : shifted(String(row['amount']), Number(row['divisibility'])),
+          operation: row['operation'],
+          location: {
+            block_hash: row['block_hash'],
+            block_height: height,
+            tx_id: row['tx_id'],
+            tx_index: Number(row['tx_index']),
+            vout: row['output'] === null ? null : Number(row['output']),
+            output: row['output'] === null ? null : row['tx_id'],
+            timestamp: Number(row['timestamp']),
+          },
+        }) as ActivityRecord,
+    );
+    return { height, hash: block[0]?.['block_hash'], records: block.length, digest: digestOfRecords(records) };
+  });
+}
+
+it.each([
+  ['few runes', 50],
+  ['as many runes as rows', ROWS],
+])('of %s are those of the parsed records', async (_, count) => {
+  const [rows, runes] = await write(count);
+  const expected = await expectedBlocks(rows, runes);
+  const table = await runesOfRows(rows, runes, store);
+  expect(await blocksOfRows(rows, table, true, store)).toEqual(expected);
+  expect(await blocksOfRows(rows, table, false, store)).toEqual(expected);
+});
