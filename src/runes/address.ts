@@ -1,5 +1,5 @@
 /** Converts output scripts to addresses, and back. */
-import { base58, bech32, bech32m } from '@scure/base';
+import { base58 } from '@scure/base';
 import type { Hash256 } from './bytes.ts';
 import type { Network } from './networks.ts';
 
@@ -117,20 +117,35 @@ export function hasRightChecksum(address: string, hash256: Hash256): boolean {
 /** Returns the script of an address; undefined for text that is not an address of the network. */
 export function scriptOfAddress(address: string, network: Network, hash256: Hash256): Uint8Array | undefined {
   const prefix = `${network.bech32}1`;
-  if (address.startsWith(prefix)) return witnessScript(address, prefix.length);
-  const script = hashScript(address, network);
-  // hashScript() checks neither version nor checksum. If one is wrong, the script has another address.
+  const script = address.startsWith(prefix) ? witnessScript(address, prefix.length) : hashScript(address, network);
+  // Both functions check neither version nor checksum. If one is wrong, the script has another address.
   return script !== undefined && addressOf(script, network, hash256) === address ? script : undefined;
 }
 
-/** Returns the script of a bech32 address. The character at `at` is the witness version; `q` is version 0. */
+/** Number of characters of a bech32 checksum. */
+const CHECKSUM = 6;
+
+/** Values of bech32's letters by their character codes; 0 for all other characters. */
+const VALUES = Uint8Array.from({ length: 128 }, (_, code) => Math.max(LETTERS.indexOf(String.fromCharCode(code)), 0));
+
+/** Returns the script of a bech32 address. The character at `at` is the witness version, and the program follows. */
 function witnessScript(address: string, at: number): Uint8Array | undefined {
-  const code = address[at] === 'q' ? bech32 : bech32m;
-  const [version = 0, ...words] = code.decodeUnsafe(address)?.words ?? [];
-  const program = code.fromWordsUnsafe(words);
-  if (!program) return undefined;
-  const script = Uint8Array.from([version === 0 ? 0 : 0x50 + version, program.length, ...program]);
-  return hasAddress(script) ? script : undefined;
+  const end = address.length - CHECKSUM;
+  const length = Math.floor(((end - at - 1) * 5) / 8);
+  if (length < 2 || length > 40) return undefined;
+  const script = new Uint8Array(2 + length);
+  const version = VALUES[address.charCodeAt(at)] ?? 0;
+  script[0] = version === 0 ? 0 : 0x50 + version;
+  script[1] = length;
+  let [next, rest, bits] = [2, 0, 0];
+  for (let i = at + 1; i < end; i++) {
+    rest = ((rest << 5) | (VALUES[address.charCodeAt(i)] ?? 0)) & 0xfff;
+    bits += 5;
+    if (bits < 8) continue;
+    bits -= 8;
+    script[next++] = rest >> bits;
+  }
+  return script;
 }
 
 function hashScript(address: string, { p2pkh }: Network): Uint8Array | undefined {
