@@ -8,9 +8,10 @@ import type { Activity, Etching } from '../../src/serve/client/mirrorClient.ts';
 import { addDecimals, decimalsOf, percent, shareOf } from '../../src/site/explorer/amountMath.ts';
 import { type Column, columnsOf, linear } from '../../src/site/explorer/chartColumns.ts';
 import { mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
+import { readLookUp, viewOf } from '../../src/site/explorer/readLookUp.ts';
 import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
 import { netRows, rowsOf } from '../../src/site/explorer/transfers.ts';
-import { apiTarget, readLookUp, searchOf, viewOf } from '../../src/site/explorer/views.ts';
+import { apiTarget, searchOf } from '../../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';
 
 const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';

@@ -9,21 +9,11 @@ import { neighboursOf } from './neighbourBlocks.ts';
 import { refreshNewest, showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
+import { isMisread, type Misread, readLookUp, viewOf } from './readLookUp.ts';
 import { fetchExtent, fetchList, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
 import { freeNames, readNames } from './runeNames.ts';
 import { suggestFor } from './suggestions.ts';
-import {
-  type FoundView,
-  isMisread,
-  LATEST,
-  type ListView,
-  type Misread,
-  readLookUp,
-  SUBJECT_LISTS,
-  type SubjectView,
-  searchOf,
-  viewOf,
-} from './views.ts';
+import { type FoundView, LATEST, type ListView, SUBJECT_LISTS, type SubjectView, searchOf } from './views.ts';
 
 const SITE = document.title;
 const overview = byId('overview');

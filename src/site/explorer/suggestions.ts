@@ -4,7 +4,8 @@ import type { RuneName } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { announce, breakable, kindName } from './parts.ts';
-import { type FoundView, isMisread, LATEST, readLookUp, runesWith, runeView } from './views.ts';
+import { isMisread, readLookUp } from './readLookUp.ts';
+import { type FoundView, LATEST, runesWith, runeView } from './views.ts';
 import { wordAt } from './wordAt.ts';
 
 /** Most suggested runes. */
