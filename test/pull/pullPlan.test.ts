@@ -58,12 +58,14 @@ describe('a plan', () => {
           const made = plan(input());
           const fetched = made.units.flatMap(heightsOf);
           expect(new Set(fetched).size).toBe(fetched.length);
+          const before = new Set(files.flatMap(heightsOf));
           for (const { first: a, last: b } of made.units) {
-            expect(a >= made.range.first && b <= Math.max(made.range.last, last)).toBe(true);
+            // A unit begins below the range only with blocks of a file that it replaces.
+            expect(heightsOf({ first: a, last: made.range.first - 1 }).filter((height) => !before.has(height))).toEqual([]);
+            expect(b).toBeLessThanOrEqual(Math.max(made.range.last, last));
             // Only settled blocks share a file.
             if (a !== b) expect(b).toBeLessThanOrEqual(last - confirmations);
           }
-          const before = new Set(files.flatMap(heightsOf));
           if (perFile === 1) for (const height of fetched) expect(before.has(height)).toBe(false);
           files = carryOut(files, made, perFile > 1);
           const now = files.flatMap(heightsOf);
