@@ -174,15 +174,16 @@ describe('R2 while it is not as it should be', () => {
 describe('R2 after a new upload', () => {
   const target = '/runes/v1/blocks/7/activity';
   const total = ({ body }: Answer) => (JSON.parse(body) as { total: number }).total;
-  const block = (records: number) =>
-    ndjson(Array.from({ length: records }, (_, i) => record(7, i, { location: { block_hash: `0x${hex('block 7')}` } })));
+  const block = (height: number, records: number) =>
+    ndjson(Array.from({ length: records }, (_, i) => record(height, i, { location: { block_hash: `0x${hex(`block ${height}`)}` } })));
 
   beforeAll(async () => {
     for (const [name, records] of [
       ['old', 3],
       ['new', 5],
     ] as const) {
-      writeFiles(work, { [`in-${name}/7.ndjson`]: block(records) });
+      // The large block 6 makes the file of both so large that the host does not keep all of it in memory.
+      writeFiles(work, { [`in-${name}/7.ndjson`]: block(7, records), [`in-${name}/6.ndjson`]: block(6, 400) });
       await testBuild(dist(name), { inputs: [dist(`in-${name}`)], layout: 'archive' });
     }
   });
