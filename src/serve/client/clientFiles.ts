@@ -36,8 +36,9 @@ export interface MirrorFiles extends Files<ReadFile> {
 }
 
 /**
- * Returns a reader of the files below `base`, which ends with a slash. Requests with the same `signal` should share a
- * reader, because concurrent reads of the same part of a file then take one request.
+ * Returns a reader of the files below `base`, which ends with a slash. With a signal, concurrent reads of the same part
+ * of a file take one request. Without one they may belong to different requests of a host, and in some hosts a request
+ * cannot wait for another request.
  */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
   /**
@@ -93,7 +94,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       const init = length === size ? {} : { ...NEVER_KEPT, headers: { range: rangeOf(offset, length) } };
       const reading =
         pending.get(name) ?? get(path, init, (response) => partOf(path, response, offset, length)).finally(() => pending.delete(name));
-      pending.set(name, reading);
+      if (signal !== undefined) pending.set(name, reading);
       return reading;
     },
     inflate: inflateText,

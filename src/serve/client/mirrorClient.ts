@@ -122,12 +122,11 @@ export class Mirror {
     const { fetch = globalThis.fetch, freshMs = FRESH_MS } = options;
     const folder = folderOf(base);
     const prove = options.keys === undefined ? undefined : proverOf(options);
-    // Requests share reads only if the same signal aborts them.
-    const shared = new WeakMap<object, MirrorFiles>();
+    // Calls share reads only if the same signal aborts them (clientFiles.ts).
+    const shared = new WeakMap<AbortSignal, MirrorFiles>();
     this.#filesFor = (signal) => {
-      const key = signal ?? shared;
-      const files = shared.get(key) ?? filesAt(folder, fetch, signal);
-      shared.set(key, files);
+      const files = (signal && shared.get(signal)) ?? filesAt(folder, fetch, signal);
+      if (signal !== undefined) shared.set(signal, files);
       return prove?.(files) ?? files;
     };
     this.#reader = new MirrorReader(this.#filesFor(), fromLists, freshMs, true);
