@@ -113,7 +113,8 @@ export class Archive {
     if (known !== undefined) return known as Promise<Value>;
     const reading = this.#cache.get(`${file} directory`, () =>
       this.forgetIfDamaged(file, async () => {
-        // The caller then reads other parts of the file, which take no more requests if the file is small.
+        // The caller then reads other parts of the file, which take no more requests if the file is small. A wrong root may
+        // name a directory that is larger than its file.
         const isSmall = directory >= 0 && directory <= bytes && !exceeds(READER_LIMITS, 'smallFile', bytes);
         const text = await inflate(await this.part(file, bytes, bytes - directory, directory, isSmall), this.#files);
         return { value: parse(text), bytes: text.length * 4 };

@@ -25,12 +25,13 @@ export interface Misread {
   readonly instead?: { readonly label: string; readonly view: FoundView };
 }
 
+/** View that a query string names. `text` is what cannot be looked up. */
+export type View = { readonly kind: 'overview' } | { readonly kind: 'problem'; readonly text: string; readonly said: Misread } | FoundView;
+
 const bare = (id: string): string => id.replace(/^0x/, '');
 
 /** True if 64 hex digits look like a block hash. Because of proof of work, block hashes begin with zeros. */
 const isBlockHash = (hex: string): boolean => bare(hex).startsWith('00000000');
-
-export type View = { readonly kind: 'overview' } | { readonly kind: 'problem'; readonly text: string; readonly said: Misread } | FoundView;
 
 const RUNE_ID = /^([0-9]{1,15}):([0-9]{1,15})$/;
 const BECH32 = /^(?:bc|tb|bcrt)1[0-9a-z]{6,90}$/;
