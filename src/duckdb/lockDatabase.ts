@@ -17,17 +17,23 @@ export interface DatabaseFile {
   readonly worker?: string;
 }
 
+/** Size of changes after which DuckDB would make a checkpoint by itself. No build has so many. */
+const NEVER = '1000TB';
+
 /**
- * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Only a
- * CHECKPOINT writes changes to the file. There is no write-ahead log, because DuckDB makes each log entry in memory,
- * which took 250 MB for long texts. Throws a LockedError when another process has the lock, and another BuildError when
- * the file cannot be written.
+ * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Only the
+ * statement CHECKPOINT changes the content of the file: DuckDB makes no checkpoints by itself, not even when the store
+ * is closed. There is no write-ahead log, because DuckDB makes each log entry in memory, which took 250 MB for long
+ * texts. Throws a LockedError when another process has the lock, and another BuildError when the file cannot be written.
  */
 export async function attachDatabase(store: Store, file: DatabaseFile): Promise<void> {
   const { path, name, what, flag, worker = 'build' } = file;
   try {
     // Passes an absolute path, because DuckDB expands `~/x`, and takes `x:y` for a database of type `x`.
-    await store.run(`ATTACH ${literal(resolve(path))} AS ${name} (RECOVERY_MODE NO_WAL_WRITES)`);
+    await store.run(
+      `SET checkpoint_threshold = '${NEVER}'; PRAGMA disable_checkpoint_on_shutdown;
+       ATTACH ${literal(resolve(path))} AS ${name} (RECOVERY_MODE NO_WAL_WRITES)`,
+    );
   } catch (error) {
     const message = firstLineOf(error).replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '');
     if (isLocked(message)) {

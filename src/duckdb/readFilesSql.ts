@@ -36,10 +36,6 @@ export const readCsv = (paths: readonly string[], columns: readonly string[], op
     ...options,
   ]);
 
-/** Returns SQL that writes rows to Parquet files. Each value of the column `part` gets its own subfolder. */
-export const writePartitioned = (rows: string, folder: string, part: string): string =>
-  `COPY (${rows}) TO ${literal(resolve(folder))} (FORMAT parquet, PARTITION_BY (${part}))`;
-
 /** Minimum of DuckDB's `maximum_object_size` in bytes, because smaller buffers make reading slower. */
 const LEAST_OBJECT = 64 * 1024;
 

@@ -115,7 +115,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
       return result;
     } finally {
       await pool.close();
-      await state?.close();
+      state?.close();
       if (isClaimed) await releaseOutput(out, store);
       store.close();
     }

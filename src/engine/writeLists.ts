@@ -98,7 +98,7 @@ export async function writeLists(
 
   const listed = await listRecords(plans, blocks, old, maximumLimit(site), scratch, sources, store);
   const { records } = listed;
-  const activity = await writeActivity(plans, old, { blocks: state.blocks, records, objectSize, limits, scratch }, put, store);
+  const activity = await writeActivity(plans, old, { blocks: state.blocks, records, objectSize, limits }, put, store);
   const levels = { limits, old, writer, scratch };
   // A lowest level that is reused already has the outputs of the start, so they are not added again.
   const added = start !== undefined && plans[0]?.reused.length === 0 ? startReceived(start, state.runes) : undefined;

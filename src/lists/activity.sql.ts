@@ -2,10 +2,7 @@
  * Writes the lists of activity of an archive (activity.ts). A record has a row for each list that it is in. These rows
  * are made from the listed records (engine/archive/listedRecords.ts), and merged with the lists of reused levels.
  */
-import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { readDoubles } from '../duckdb/columns.ts';
-import { readFiles, writePartitioned } from '../duckdb/readFilesSql.ts';
 import { literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { Cursor } from '../engine/archive/cursor.ts';
@@ -17,12 +14,12 @@ import { entriesOf, PointerWriter, pointersOf, TableWriter } from '../engine/arc
 import type { LevelRange } from '../format/levels.ts';
 import type { ActivityLevel } from '../format/listTables.ts';
 import type { TableEntry } from '../format/sortedTable.ts';
-import { countCrossing, type Limits, type WorkLimits } from '../limits.ts';
+import type { Limits } from '../limits.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { headEntries, LISTED, POINTERS_PER_BLOCK, type Pointer } from './activity.ts';
 
 interface ActivityForm extends RowsForm {
-  readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce' | 'keptRecords'>;
+  readonly limits: Pick<Limits, 'entriesPerCount'>;
   /** Maximum size of a file, in bytes. */
   readonly objectSize: number;
 }
@@ -169,9 +166,6 @@ type PackedBlocks = TableWith<'block_height' | 'packed'>;
 interface RowsForm {
   readonly blocks: PackedBlocks;
   readonly records: TableWith<'block_height' | 'record' | 'rune_id' | 'address' | 'page_offset' | 'page_bytes' | 'in_page'>;
-  readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
-  /** Folder for temporary files. */
-  readonly scratch: string;
 }
 
 /** Columns of a row. The first two are the key. */
@@ -215,13 +209,10 @@ class ActivityRows {
   }
 }
 
-/** Memory that DuckDB needs to sort a pointer, in bytes: about twice the size of its columns. */
-const SORTED_BYTES = 128;
-
-/** Yields the rows of a level in chunks. Divides the keys into ranges and sorts them one by one if memory is short. */
+/** Yields the rows of a level by ascending key. The rows of a list begin with the newest record. */
 async function* chunksOf(
   { first, last }: LevelRange,
-  { blocks, records, limits, scratch }: RowsForm,
+  { blocks, records }: RowsForm,
   store: Store,
 ): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
@@ -235,34 +226,8 @@ async function* chunksOf(
         UNION ALL SELECT ${keyOf(LISTED.both('rune_id', 'address'))}, ${page} FROM ${records} WHERE ${isIn} AND address IS NOT NULL)
     SELECT upper, lower, block_height AS height, record::INTEGER AS record, (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length,
       in_page::INTEGER AS in_page FROM pointers JOIN starts USING (block_height)`;
-  const count = await store.number(`SELECT count(*) AS number FROM ${records} WHERE ${isIn}`);
-  const most = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
-  if (3 * count <= most) {
-    yield* sorted(keyed, store);
-    return;
-  }
-  countCrossing('sortedAtOnce');
-  const parts = Math.ceil((3 * count) / most);
-  const folder = join(scratch, 'pointers');
-  // Keys are evenly distributed, so all parts have about the same number of pointers.
-  await store.run(writePartitioned(`SELECT *, upper // ${Math.ceil(2 ** 48 / parts)} AS part FROM (${keyed})`, folder, 'part'));
-  for (let part = 0; part < parts; part += 1) {
-    const own = join(folder, `part=${part}`);
-    if (existsSync(own))
-      yield* sorted(
-        `FROM ${readFiles(
-          'parquet',
-          readdirSync(own).map((name) => join(own, name)),
-        )}`,
-        store,
-      );
-  }
-  rmSync(folder, { recursive: true });
-}
-
-/** Yields the rows of a query by ascending key. The rows of a list begin with the newest record. */
-async function* sorted(keyed: string, store: Store): AsyncGenerator<readonly Float64Array[]> {
   const columns = COLUMNS.map((name) => `${name}::DOUBLE`).join(', ');
+  // DuckDB can sort more numbers than fit into memory, unlike texts (duckdb/sortedRows.ts).
   for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM (${keyed}) ORDER BY upper, lower, height DESC, record)`))
     yield COLUMNS.map((_, column) => readDoubles(chunk, column));
 }

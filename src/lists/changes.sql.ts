@@ -10,7 +10,7 @@ import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
 import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
 import type { FileSink } from '../engine/render/pageFiles.ts';
-import { JSON_TEXT } from '../engine/render/renderRecordSql.ts';
+import { CHARACTERS_TO_ESCAPE, JSON_TEXT } from '../engine/render/renderRecordSql.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { BlockChanges } from '../engine/state/updateState.ts';
 import { emptyIfMissing } from '../errors.ts';
@@ -116,10 +116,13 @@ async function updateTouched(
   );
   await store.run(JSON_TEXT);
   const heights = await store.rows(`SELECT DISTINCT block_height AS height FROM ${all} ORDER BY height`, { height: int });
+  // Hardly any list has a character to escape, so one check of all its entries decides whether each entry is escaped.
+  const escaped = `CASE WHEN regexp_matches(array_to_string(entries, ' '), '${CHARACTERS_TO_ESCAPE}')
+    THEN list_transform(entries, lambda entry: json_text(entry)) ELSE entries END`;
   for (const some of portionsOf(heights.map(({ height }) => height)))
-    await store.run(`INSERT INTO ${touched} SELECT block_height, kind, '[' || string_agg('"' || json_text(entry) || '"', ',' ORDER BY entry) || ']', max(entries) > ${changesEntries}
-      FROM (SELECT *, row_number() OVER (PARTITION BY block_height, kind ORDER BY entry) AS place, count(*) OVER (PARTITION BY block_height, kind) AS entries
-        FROM ${all} WHERE block_height IN (${some.join(', ')})) WHERE place <= ${changesEntries} GROUP BY block_height, kind`);
+    await store.run(`INSERT INTO ${touched} SELECT block_height, kind, '["' || array_to_string(${escaped}, '","') || '"]', is_cut
+      FROM (SELECT block_height, kind, list_sort(list(entry))[:${changesEntries}] AS entries, count(*) > ${changesEntries} AS is_cut
+        FROM ${all} WHERE block_height IN (${some.join(', ')}) GROUP BY block_height, kind)`);
   await store.run(`DROP TABLE ${all}`);
 }
 

@@ -77,7 +77,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
     'nearBytes',
     ...SERVED,
   ],
-  activityLists: ['batchRecords', 'sortedAtOnce', 'entriesPerCount', 'listLevels'],
+  activityLists: ['batchRecords', 'entriesPerCount', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
   nodeKill: ['journalBytes', 'runesPerText'],
 };

@@ -16,7 +16,8 @@ const ESCAPES = ['\\', '"', ...Array.from({ length: 0x20 }, (_, code) => String.
   (character) => character + JSON.stringify(character).slice(1, -1),
 );
 
-const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
+/** Regular expression of the characters that `json_text` escapes. */
+export const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 
 /**
  * SQL that creates the macro `json_text`, which escapes a string for JSON, without quotes around it. NULL stays NULL.

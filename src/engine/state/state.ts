@@ -3,8 +3,9 @@
  * DuckDB file in the cache folder, attached to the store as `state`. The file has no records, so its size is a few
  * percent of the output's.
  *
- * All tables change in one transaction, from `begin` to `commit`, whose checkpoint replaces the content of the file in
- * one step. So a killed build leaves all tables unchanged.
+ * Changes are in memory until `commit`, whose checkpoint replaces the content of the file in one step. So a killed build
+ * leaves all tables unchanged. There is no transaction from `begin` to `commit`, because DuckDB scans rows that a
+ * transaction has inserted with one thread only.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -113,7 +114,6 @@ export class State extends StateTables {
   readonly whyFull: string | undefined;
   /** True when this build created the file and has not committed anything to it. */
   #isBlank: boolean;
-  #inTransaction = false;
 
   private constructor(store: Store, cache: string | undefined, settings: object, whyFull: string | undefined, isBlank: boolean) {
     super('state');
@@ -163,24 +163,20 @@ export class State extends StateTables {
     }
   }
 
-  /** Begins the transaction. A full build empties all tables first. */
+  /** Must precede all changes. A full build empties all tables. */
   async begin(): Promise<void> {
-    await this.#store.run('BEGIN TRANSACTION');
-    this.#inTransaction = true;
     if (this.whyFull !== undefined) await createTables(TABLES, this.#store);
   }
 
-  /** Commits the transaction, and writes it to the file. The state then describes the output with this manifest. */
+  /** Writes all changes to the file. The state then describes the output with this manifest. */
   async commit(manifest: string): Promise<void> {
     const basis = [program, JSON.stringify(this.#settings), manifest].map(literal).join(', ');
-    await this.#store.run(`DELETE FROM ${this.basis}; INSERT INTO ${this.basis} VALUES (${basis}); COMMIT; CHECKPOINT state`);
-    this.#inTransaction = false;
+    await this.#store.run(`DELETE FROM ${this.basis}; INSERT INTO ${this.basis} VALUES (${basis}); CHECKPOINT state`);
     this.#isBlank = false;
   }
 
-  /** Rolls back an open transaction, and removes a state file that has no content. */
-  async close(): Promise<void> {
-    if (this.#inTransaction) await this.#store.run('ROLLBACK').catch(() => undefined);
+  /** Removes a state file that has no content. The store drops changes without a commit. */
+  close(): void {
     if (this.#isBlank && this.#cache !== undefined) for (const path of filesIn(this.#cache)) removeIfPossible(path);
   }
 }
