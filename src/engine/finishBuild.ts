@@ -149,12 +149,14 @@ async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockCha
 
 /** Writes the files of changes. Returns the paths of outdated files of changes. */
 const changesOf = (
-  { options, state, store }: OpenBuild,
+  { options, state, store, scratch }: OpenBuild,
   loaded: Loaded,
   blocks: BlockChanges,
   sink: Pick<FileSink, 'file'>,
-): Promise<string[]> =>
-  writeChanges({ out: options.out, sink, dialect: options.site.dialect, limits: options.limits }, loaded, blocks, state, store);
+): Promise<string[]> => {
+  const { out, dryRun, cache, site, limits } = options;
+  return writeChanges({ out, cache: dryRun ? scratch : cache, sink, dialect: site.dialect, limits }, loaded, blocks, state, store);
+};
 
 /**
  * Makes the archive of all blocks, and passes its new files to `sink`. Returns undefined if the build has no archive.

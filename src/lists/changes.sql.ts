@@ -1,11 +1,15 @@
 /**
  * Writes the files of changes (changes.ts). A reorganisation may lower the tip. Then older blocks need files again, so
- * the state keeps the lists of more blocks than have files.
+ * the cache folder keeps the lists of more blocks than have files, each block's in a file of its own: most builds read
+ * none of them.
  */
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LastRead } from '../contract/sources.ts';
+import { makeFolder } from '../disk/makeFolder.ts';
+import { readRegularFile } from '../disk/regularFile.ts';
+import { hasBytes, replaceFile, writeNew } from '../disk/replaceFile.ts';
 import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
 import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
@@ -25,54 +29,60 @@ import { knowsSpent } from './unspentOutputs.sql.ts';
 /** The output folder, the sink for its files, and the settings of the build. */
 interface ChangesForm {
   readonly out: string;
+  /** Folder with a folder of lists: the cache folder, or a temporary folder in a dry run. */
+  readonly cache: string;
   readonly sink: Pick<FileSink, 'file'>;
   readonly dialect: Dialect;
   readonly limits: Pick<Limits, 'changesBlocks' | 'changesEntries' | 'spentBlocks'>;
 }
 
 /**
- * Writes the files of the newest blocks, and the list of these files. `state` must already have the new blocks. Returns
- * the paths of files that are no longer needed. Rejects with a ChangedArchiveError if the tip is so much lower than
- * before that the state no longer has the lists of a block.
+ * Writes the files of the newest blocks that the last build did not write, and the list of all files. `state` must
+ * already have the new blocks. Returns the paths of files that are no longer needed. Rejects with a ChangedArchiveError
+ * if the tip is so much lower than before that the cache no longer has the lists of a block, or if the file of such
+ * lists is damaged.
  */
 export async function writeChanges(
-  { out, sink, dialect, limits }: ChangesForm,
+  { out, cache, sink, dialect, limits }: ChangesForm,
   loaded: Pick<Loaded, 'kept' | 'spent' | 'ends'>,
   blocks: Pick<BlockChanges, 'written' | 'replaced'>,
   state: StateTables,
   store: Store,
 ): Promise<string[]> {
-  await updateTouched(limits, loaded, blocks, state, store);
+  await updateTouched(join(cache, LISTS_FOLDER), limits, loaded, blocks, state, store);
   const hasSpent = await knowsSpent(state, store);
   const points = await newestBlocks(limits.changesBlocks + 1, loaded.ends ?? [], state, store);
   const hasMore = exceeds(limits, 'changesBlocks', points.length);
-  const listed: ListedChanges[] = [];
+  const touched = await store.rows(`FROM ${state.touched}`, { block_height: int, digest: text, cut: text });
+  const listsOf = new Map(touched.map((row) => [row.block_height, row]));
+  const known = await store.rows(`FROM ${state.changesFiles}`, { source: text, sha256: text });
+  const before = new Map(known.map((row) => [row.source, row.sha256]));
+  const listed: (ListedChanges & { readonly source: string })[] = [];
   // If there is one block more than files, the lowest block gets no file. It is only the `previous` of the next block.
   let previous: Point | undefined = hasMore ? points.shift() : undefined;
-  for (const some of portionsOf(points)) {
-    const heights = some.map(({ height }) => height);
-    const found = await store.rows(
-      `SELECT block_height, kind, list, is_cut FROM ${state.touched} WHERE block_height IN (${heights.join(', ')})`,
-      { block_height: int, kind: text, list: text, is_cut: flag },
-    );
-    const byHeight = groupBy(found, ({ block_height }) => block_height);
-    for (const { isEmpty, ...point } of some) {
-      const rows = byHeight.get(point.height) ?? [];
-      if (rows.length === 0 && !isEmpty) throw new ChangedArchiveError('the build needs changes of blocks that the cache no longer has');
-      const listOf = (name: string) => rows.find(({ kind }) => kind === name)?.list ?? '[]';
-      const [runes, addresses, made, spent] = TOUCHED.map(listOf);
-      const lists = { runes, addresses, made, spent: hasSpent ? spent : undefined };
-      const isCut = rows.some(({ kind, is_cut }) => is_cut && (hasSpent || kind !== 'spent'));
-      if (isCut) countCrossing('changesEntries');
-      const [path, content] = changesFile({ ...point, previous, lists, isCut }, dialect);
+  for (const { isEmpty, ...point } of points) {
+    const lists = listsOf.get(point.height);
+    if (lists === undefined && !isEmpty) throw new ChangedArchiveError('the build needs changes of blocks that the cache no longer has');
+    const source = JSON.stringify([point.height, point.hash, previous?.height, previous?.hash, lists?.digest, hasSpent]);
+    let sha256 = before.get(source);
+    if (sha256 === undefined) {
+      const [runes = '[]', addresses = '[]', made = '[]', spent = '[]'] = lists === undefined ? [] : readLists(cache, lists.digest);
+      const isCut = lists?.cut.split(',').some((kind) => kind !== '' && (hasSpent || kind !== 'spent')) ?? false;
+      const [path, content] = changesFile(
+        { ...point, previous, lists: { runes, addresses, made, spent: hasSpent ? spent : undefined }, isCut },
+        dialect,
+      );
       sink.file(path, Buffer.from(content));
-      listed.push({ ...point, sha256: digestOf(content) });
-      previous = point;
+      sha256 = digestOf(content);
     }
+    listed.push({ ...point, sha256, source });
+    previous = point;
   }
   const index = changesIndex(listed, { most_blocks: limits.changesBlocks, most_entries: limits.changesEntries }, dialect);
   sink.file(CHANGES_INDEX_PATH, Buffer.from(index));
-  await store.run(`DELETE FROM ${state.changesIndex}; INSERT INTO ${state.changesIndex} VALUES (${literal(digestOf(index))})`);
+  const rows = listed.map(({ source, sha256 }) => `(${literal(source)}, ${literal(sha256)})`);
+  await store.run(`DELETE FROM ${state.changesFiles}; ${rows.length === 0 ? '' : `INSERT INTO ${state.changesFiles} VALUES ${rows.join(', ')};`}
+    DELETE FROM ${state.changesIndex}; INSERT INTO ${state.changesIndex} VALUES (${literal(digestOf(index))})`);
   const present = new Set(['index', ...listed.map(({ height }) => String(height))].map((name) => `${name}.json`));
   return emptyIfMissing(() => readdirSync(join(out, CHANGES_FOLDER)))
     .filter((name) => !present.has(name))
@@ -90,14 +100,32 @@ const BLOCKS_AT_ONCE = 16;
 const portionsOf = <Block>(blocks: readonly Block[]): Block[][] =>
   Array.from({ length: Math.ceil(blocks.length / BLOCKS_AT_ONCE) }, (_, i) => blocks.slice(i * BLOCKS_AT_ONCE, (i + 1) * BLOCKS_AT_ONCE));
 
-/** Replaces the lists of changed blocks in the state, and removes the lists of old blocks. */
+/** Folder of lists in the cache folder. A file has a line for each list of a block. Its name is its SHA-256. */
+const LISTS_FOLDER = 'touched';
+
+/** Returns the lists of a block in the order of TOUCHED, each as JSON. */
+function readLists(cache: string, digest: string): string[] {
+  const path = join(cache, LISTS_FOLDER, digest);
+  const content = existsSync(path) ? readRegularFile(path).toString() : '';
+  if (digestOf(content) !== digest) throw new ChangedArchiveError(`the cache no longer has the file ${LISTS_FOLDER}/${digest}`);
+  return content.split('\n');
+}
+
+/**
+ * Replaces the lists of changed blocks, and removes those of old blocks. Removes only files that the last build no
+ * longer needed, because the state of the last build stays valid if this build is killed.
+ */
 async function updateTouched(
+  folder: string,
   { changesBlocks, changesEntries, spentBlocks }: ChangesForm['limits'],
   { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
   { written, replaced }: Pick<BlockChanges, 'written' | 'replaced'>,
   { blocks, touched }: StateTables,
   store: Store,
 ): Promise<void> {
+  makeFolder(folder);
+  const known = new Set((await store.rows(`SELECT digest FROM ${touched}`, { digest: text })).map(({ digest }) => digest));
+  for (const name of readdirSync(folder)) if (!known.has(name)) rmSync(join(folder, name), { recursive: true });
   const newest = `(SELECT block_height FROM ${blocks} ORDER BY block_height DESC LIMIT ${changesBlocks + spentBlocks})`;
   await store.run(`DELETE FROM ${touched} WHERE block_height IN (SELECT block_height FROM ${replaced}) OR block_height NOT IN ${newest}`);
   const entries = [
@@ -119,10 +147,25 @@ async function updateTouched(
   // Hardly any list has a character to escape, so one check of all its entries decides whether each entry is escaped.
   const escaped = `CASE WHEN regexp_matches(array_to_string(entries, ' '), '${CHARACTERS_TO_ESCAPE}')
     THEN list_transform(entries, lambda entry: json_text(entry)) ELSE entries END`;
-  for (const some of portionsOf(heights.map(({ height }) => height)))
-    await store.run(`INSERT INTO ${touched} SELECT block_height, kind, '["' || array_to_string(${escaped}, '","') || '"]', is_cut
-      FROM (SELECT block_height, kind, list_sort(list(entry))[:${changesEntries}] AS entries, count(*) > ${changesEntries} AS is_cut
-        FROM ${all} WHERE block_height IN (${some.join(', ')}) GROUP BY block_height, kind)`);
+  for (const some of portionsOf(heights.map(({ height }) => height))) {
+    const found = await store.rows(
+      `SELECT block_height, kind, '["' || array_to_string(${escaped}, '","') || '"]' AS list, is_cut
+       FROM (SELECT block_height, kind, list_sort(list(entry))[:${changesEntries}] AS entries, count(*) > ${changesEntries} AS is_cut
+         FROM ${all} WHERE block_height IN (${some.join(', ')}) GROUP BY block_height, kind)`,
+      { block_height: int, kind: text, list: text, is_cut: flag },
+    );
+    const rows = [...groupBy(found, ({ block_height }) => block_height)].map(([height, lists]) => {
+      const content = TOUCHED.map((kind) => lists.find((list) => list.kind === kind)?.list ?? '[]').join('\n');
+      const digest = digestOf(content);
+      const path = join(folder, digest);
+      const bytes = Buffer.from(content);
+      if (!hasBytes(path, bytes)) replaceFile(path, (temporary) => writeNew(temporary, bytes));
+      const cut = lists.filter(({ is_cut }) => is_cut).map(({ kind }) => kind);
+      if (cut.length > 0) countCrossing('changesEntries');
+      return `(${height}, ${literal(digest)}, ${literal(cut.join())})`;
+    });
+    await store.run(`INSERT INTO ${touched} VALUES ${rows.join(', ')}`);
+  }
   await store.run(`DROP TABLE ${all}`);
 }
 

@@ -69,7 +69,7 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
 
   it.each([
     ['the lists of changes are', 0, /^writing the output failed: .*changes.added-\d+\.part: ENOSPC/],
-    ['the state is', 250_000, /^the disk of the cache folder is full: /],
+    ['the state is', 600_000, /^the disk of the cache folder is full: /],
   ])('of the cache when %s written: exit code 3, and the next build makes all whole', async (_, left, message) => {
     const work = temporaryFolder();
     const [out, cache] = [join(work, 'out'), join(disk, `cache-${left}`)];

@@ -146,6 +146,28 @@ describe('a mirror of a random chain with reorganisations', () => {
   );
 });
 
+it('has files of older blocks when the tip gets lower, from lists in the cache, and builds all if these are lost', async () => {
+  const { chain } = chainFor('a tip that gets lower', 40);
+  const [work, limits] = [temporaryFolder(), limitsWith(LIMITS)];
+  const [input, out, cache] = [join(work, 'in'), join(work, 'out'), join(work, 'cache')];
+  const options = { inputs: [input], layout: 'archive', lists: true, limits } as const;
+  const build = async (blocks: number) => {
+    writeChain(chain.slice(0, blocks), input);
+    const { wasFull } = await testBuild(out, { ...options, cache });
+    await testBuild(join(work, `full-${blocks}`), { ...options, full: true });
+    expect(tree(out)).toEqual(tree(join(work, `full-${blocks}`)));
+    return wasFull;
+  };
+  expect(await build(40)).toBe(true);
+  expect(await build(36)).toBe(false);
+  const names = readdirSync(join(cache, 'touched'));
+  expect(names.length).toBeGreaterThan(LIMITS.changesBlocks);
+  for (const name of names) writeFileSync(join(cache, 'touched', name), 'damaged');
+  // Nothing reads lists of blocks whose files the last build wrote.
+  expect(await build(37)).toBe(false);
+  expect(await build(33)).toBe(true);
+});
+
 /** A mirror of 12 blocks, and the same mirror three blocks later, of which one replaces a block. */
 async function makeBuilds() {
   const { chain, draw } = chainFor('a mirror that changes', 12);

@@ -244,18 +244,23 @@ export class BalanceHistory {
 
   /**
    * The list of holders of a rune. `page` is the number of entries in a document. In the newest two levels, a rune with more changes than a
-   * page has no list, if its list was longer than a page before.
+   * page has no list, if its list was longer than a page before. In layout `files`, a short window has more such levels, which begin at a
+   * multiple of a step above its lowest block.
    */
   holders(
     rune: Rune,
     { listPage: page, listLevels: { steps, unsettled } }: ListLimits,
+    lowest = 0,
   ): { readonly block_height?: number; readonly results: readonly object[] } {
     const at = (height: number) => this.sums(height).get(rune.id) ?? new Map<string, bigint>();
     const lengthAt = (height: number) => [...at(height).values()].filter((units) => units > 0n).length;
-    const ends = [...steps.map((step) => Math.max(Math.floor((this.tip + 1 - unsettled) / step) * step, 0) - 1), this.tip];
+    const multiples = steps.map((step) => Math.max(Math.floor((this.tip + 1 - unsettled) / step) * step, 0));
+    const ends = [...multiples.map((multiple) => multiple - 1), this.tip];
     const [ranked = -1] = ends.slice(-3);
+    const begins = steps.map((step) => Math.ceil(lowest / step) * step).filter((begin, i) => begin <= (multiples[i] ?? 0));
     let [below, height]: [number, number | undefined] = [ranked, undefined];
-    for (const end of ends.slice(-2)) {
+    const newest = [...begins.map((begin) => begin - 1), ...ends.slice(-2)].filter((end) => end > ranked && end >= lowest);
+    for (const end of newest.sort((a, b) => a - b)) {
       const [before, after] = [at(below), at(end)];
       const changed = [...after].filter(([address, units]) => (before.get(address) ?? 0n) !== units).length;
       if (changed > page && lengthAt(below) > page) height ??= lengthAt(ranked) > page ? ranked : below;

@@ -25,7 +25,7 @@ import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
 const FILE = 'state.duckdb';
 
 /** Version of the state's tables and of output files that are not pages. A build ignores a state of another version. */
-export const FORMAT = 16;
+export const FORMAT = 17;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -92,10 +92,12 @@ export class StateTables extends Place {
    */
   readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));
   /**
-   * Runes, addresses and outputs that the newest blocks touched (lists/changes.sql.ts): for each block and kind, a list
-   * as JSON.
+   * Files in the cache folder with the runes, addresses and outputs that each of the newest blocks touched
+   * (lists/changes.sql.ts). `cut` has the names of the lists that were cut, separated by commas.
    */
-  readonly touched = this.table('touched', columns('block_height BIGINT, kind VARCHAR, list VARCHAR, is_cut BOOLEAN'));
+  readonly touched = this.table('touched', columns('block_height BIGINT, digest VARCHAR, cut VARCHAR'));
+  /** Published files of changes: what a file was made from, as JSON, and its SHA-256. */
+  readonly changesFiles = this.table('changes_files', columns('source VARCHAR, sha256 VARCHAR'));
   /** One row: the field `changes` of the manifest. */
   readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR'));
   /** Outputs that the newest blocks spend, from files of a node only (lists/unspentOutputs.sql.ts). */
