@@ -199,13 +199,16 @@ class BalanceRows {
     );
     const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
     // Reused levels have higher indexes than the levels below, and listed changes get the highest index. So `extreme`
-    // finds the newest balance of a pair.
-    await this.store.run(`INSERT INTO ${reused.length === 0 ? 'level_pairs' : 'pair_parts'}
-      SELECT ${level + reused.length}, address, ordinal, ${digitsOf('upper', 'lower')}, before FROM (
+    // finds the newest balance of a pair. The rows first get a table of their own: a statement that inserts into a table
+    // that it reads may read its own rows.
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE new_pairs AS
+      SELECT ${level + reused.length} AS level, address, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
         SELECT address, ordinal, coalesce(b.units, '0') AS before,
           ${joinedParts('(c.upper + coalesce(b.upper, 0))', '(c.lower + coalesce(b.lower, 0))')}
         FROM listed_changes AS c LEFT JOIN (
-          SELECT address, ordinal, units, ${partsOf('units')} FROM (${extreme('newest', known)})) AS b USING (address, ordinal))`);
+          SELECT address, ordinal, units, ${partsOf('units')} FROM (${extreme('newest', known)})) AS b USING (address, ordinal));
+      INSERT INTO ${reused.length === 0 ? 'level_pairs' : 'pair_parts'} FROM new_pairs;
+      DROP TABLE new_pairs`);
     if (reused.length === 0) return;
     await this.store.run(`INSERT INTO level_pairs SELECT ${level}, address, ordinal, newest.units, oldest.before
       FROM (${extreme('newest', 'FROM pair_parts')}) AS newest JOIN (${extreme('oldest', 'FROM pair_parts')}) AS oldest USING (address, ordinal)`);

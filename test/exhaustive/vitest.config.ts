@@ -32,8 +32,17 @@ export default {
     reporters,
     sequence,
     projects: [
-      { test: { ...shared, name: 'parallel', exclude: [...ALONE, ...ONLY_TINY], maxWorkers: WORKERS, sequence: { groupOrder: 1 } } },
       // Loading the program takes seconds, so the files of a worker share its modules, as in `npm test`.
+      {
+        test: {
+          ...shared,
+          name: 'parallel',
+          exclude: [...ALONE, ...ONLY_TINY],
+          isolate: false,
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 1 },
+        },
+      },
       { test: { ...shared, name: 'long', include: [...LONG], isolate: false, maxWorkers: WORKERS, sequence: { groupOrder: 1 } } },
       {
         test: {

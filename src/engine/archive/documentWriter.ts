@@ -4,7 +4,7 @@ import { lastUpTo, parseMembers, renderMembers } from '../../format/documents.ts
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type PublishedLimits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
-import { gzipMember, inflate } from '../render/compress.ts';
+import { gzipMember, inflate, inflateBytes } from '../render/compress.ts';
 import type { PutFile } from './segmentWriter.ts';
 import { ChangedArchiveError, type StoredArchive, type StoredFile } from './storedArchive.ts';
 
@@ -93,10 +93,10 @@ function countCharacters(text: Uint8Array): number {
   return count;
 }
 
-/** A line of a member: a document whose values are not split. `from` is its key. */
+/** A line of a member: a document whose values are not decoded. `from` is its key, and `values` their UTF-8 bytes. */
 interface Line {
   readonly from: string;
-  readonly text: string;
+  readonly values: Uint8Array;
 }
 
 /** A member of a file. `from` is the lower bound of its keys, and `lines` reads its documents. */
@@ -105,7 +105,7 @@ interface Member {
   readonly lines: () => readonly Line[];
 }
 
-const documentOf = ({ from, text }: Line): StoredDocument => ({ key: from, values: text.split('\t').slice(1) });
+const documentOf = ({ from, values }: Line): StoredDocument => ({ key: from, values: textOf(values).split('\t').slice(1) });
 
 /**
  * Returns the members of the file at index `at` of a level. `read` reads a part of the file. Throws a
@@ -117,24 +117,32 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
   const members = orUndefined(() => parseMembers(inflate(read(file.bytes - file.directory, file.directory)), file));
   if (members === undefined) throw wrong(file, 'is not a file of documents');
   return members.map(({ from, offset, length }, i) => {
-    const end = members[i + 1]?.from ?? files[at + 1]?.from;
+    const next = members[i + 1]?.from ?? files[at + 1]?.from;
     const lines = () => {
-      const content = orUndefined(() => inflate(read(offset, length)));
+      const content = orUndefined(() => inflateBytes(read(offset, length)));
       if (content === undefined) throw wrong(file, 'is damaged');
-      let last: string | undefined;
-      return content
-        .trimEnd()
-        .split('\n')
-        .map((text) => {
-          const [key = ''] = text.split('\t', 1);
-          const isPlaced = key >= from && (end === undefined || key < end) && (last === undefined || key > last);
-          if (!isPlaced) throw wrong(file, `has the document ${key} in a wrong place`);
-          last = key;
-          return { from: key, text };
-        });
+      // Keys are ASCII. Latin-1 keeps each byte as a character, so most values need not be decoded.
+      const text = content.toString('latin1');
+      const found: Line[] = [];
+      for (let start = 0; start < text.length; ) {
+        const end = positionOf('\n', text, start);
+        const key = text.slice(start, Math.min(positionOf('\t', text, start), end));
+        const last = found.at(-1)?.from;
+        const isPlaced = key >= from && (next === undefined || key < next) && (last === undefined || key > last);
+        if (!isPlaced) throw wrong(file, `has the document ${key} in a wrong place`);
+        found.push({ from: key, values: content.subarray(start + key.length, end) });
+        start = end + 1;
+      }
+      return found;
     };
     return { from, lines };
   });
+}
+
+/** Returns the position of a character in a text, from `start` on. Returns the length of the text if it has none. */
+function positionOf(character: string, text: string, start: number): number {
+  const position = text.indexOf(character, start);
+  return position < 0 ? text.length : position;
 }
 
 const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);

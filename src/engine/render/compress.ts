@@ -44,5 +44,8 @@ export function gzipMember(bytes: Uint8Array): Buffer {
   return member;
 }
 
-/** Unpacks a gzip member of an archive into text. Throws if the member is damaged or larger than a build allows. */
-export const inflate = (member: Uint8Array): string => gunzipSync(member, { maxOutputLength: MOST_INFLATED }).toString();
+/** Unpacks a gzip member of an archive. Throws if the member is damaged or larger than a build allows. */
+export const inflateBytes = (member: Uint8Array): Buffer => gunzipSync(member, { maxOutputLength: MOST_INFLATED });
+
+/** Unpacks a gzip member into text, like `inflateBytes`. */
+export const inflate = (member: Uint8Array): string => inflateBytes(member).toString();
