@@ -63,7 +63,7 @@ export async function writeChanges(
   for (const { isEmpty, ...point } of points) {
     const lists = listsOf.get(point.height);
     if (lists === undefined && !isEmpty) throw new ChangedArchiveError('the build needs changes of blocks that the cache no longer has');
-    const source = JSON.stringify([point.height, point.hash, previous?.height, previous?.hash, lists?.digest, hasSpent]);
+    const source = JSON.stringify([point.height, point.hash, previous?.height, previous?.hash, lists?.digest, lists?.cut, hasSpent]);
     let sha256 = before.get(source);
     if (sha256 === undefined) {
       const [runes = '[]', addresses = '[]', made = '[]', spent = '[]'] = lists === undefined ? [] : readLists(cache, lists.digest);
