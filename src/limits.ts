@@ -79,12 +79,12 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   batchRecords: 8192,
   /**
-   * Maximum number of rows in one sort of lists. More rows are first divided by key, which reads and writes each row
-   * once more.
+   * Maximum number of rows in one sort of lists. More rows are first written to a table, and texts are divided by key,
+   * which reads and writes each row once more.
    */
   sortedAtOnce: 6_000_000,
   /**
-   * Maximum number of records that one step numbers and joins with their pages. More records take several steps, to
+   * Maximum number of records from which one step makes rows or lists of blocks. More records take several steps, to
    * limit memory.
    */
   listedAtOnce: 1_000_000,

@@ -99,7 +99,7 @@ export class Store {
       allocator_bulk_deallocation_flush_threshold: freed,
       // The operating system caches files already. A second cache in DuckDB would count towards the memory limit.
       enable_external_file_cache: 'false',
-      // With DuckDB 1.5, ORDER BY with LIMIT omits rows: the optimizer counts deleted rows of the first row groups.
+      // This optimizer of DuckDB 1.5 counts deleted rows, so ORDER BY with LIMIT would omit rows.
       disabled_optimizers: 'row_group_pruner',
     };
     const instance = await DuckDBInstance.create(':memory:', settings).catch((error: unknown) => {

@@ -14,12 +14,12 @@ import { entriesOf, PointerWriter, pointersOf, TableWriter } from '../engine/arc
 import type { LevelRange } from '../format/levels.ts';
 import type { ActivityLevel } from '../format/listTables.ts';
 import type { TableEntry } from '../format/sortedTable.ts';
-import type { Limits } from '../limits.ts';
+import { countCrossing, type Limits, type WorkLimits } from '../limits.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { headEntries, LISTED, POINTERS_PER_BLOCK, type Pointer } from './activity.ts';
 
 interface ActivityForm extends RowsForm {
-  readonly limits: Pick<Limits, 'entriesPerCount'>;
+  readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce'>;
   /** Maximum size of a file, in bytes. */
   readonly objectSize: number;
 }
@@ -166,6 +166,7 @@ type PackedBlocks = TableWith<'block_height' | 'packed'>;
 interface RowsForm {
   readonly blocks: PackedBlocks;
   readonly records: TableWith<'block_height' | 'record' | 'rune_id' | 'address' | 'page_offset' | 'page_bytes' | 'in_page'>;
+  readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
 }
 
 /** Columns of a row. The first two are the key. */
@@ -209,10 +210,17 @@ class ActivityRows {
   }
 }
 
-/** Yields the rows of a level by ascending key. The rows of a list begin with the newest record. */
+/** Memory that DuckDB needs to sort a pointer, in bytes: about twice the size of its columns. */
+const SORTED_BYTES = 128;
+
+/**
+ * Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. If memory is
+ * short, first writes the rows to a table: DuckDB can sort more numbers than fit into memory, but not while it joins the
+ * texts of as many addresses.
+ */
 async function* chunksOf(
   { first, last }: LevelRange,
-  { blocks, records }: RowsForm,
+  { blocks, records, limits }: RowsForm,
   store: Store,
 ): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
@@ -226,8 +234,15 @@ async function* chunksOf(
         UNION ALL SELECT ${keyOf(LISTED.both('rune_id', 'address'))}, ${page} FROM ${records} WHERE ${isIn} AND address IS NOT NULL)
     SELECT upper, lower, block_height AS height, record::INTEGER AS record, (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length,
       in_page::INTEGER AS in_page FROM pointers JOIN starts USING (block_height)`;
+  const count = await store.number(`SELECT count(*) AS number FROM ${records} WHERE ${isIn}`);
+  const isLarge = 3 * count > Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
+  if (isLarge) {
+    countCrossing('sortedAtOnce');
+    await store.run(`CREATE OR REPLACE TEMP TABLE pointers AS ${keyed}`);
+  }
   const columns = COLUMNS.map((name) => `${name}::DOUBLE`).join(', ');
-  // DuckDB can sort more numbers than fit into memory, unlike texts (duckdb/sortedRows.ts).
-  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM (${keyed}) ORDER BY upper, lower, height DESC, record)`))
+  const rows = isLarge ? 'pointers' : `(${keyed})`;
+  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM ${rows} ORDER BY upper, lower, height DESC, record)`))
     yield COLUMNS.map((_, column) => readDoubles(chunk, column));
+  if (isLarge) await store.run('DROP TABLE pointers');
 }

@@ -1,39 +1,28 @@
-/**
- * Writes the files of changes (changes.ts). A reorganisation may lower the tip. Then older blocks need files again, so
- * the cache folder keeps the lists of more blocks than have files, each block's in a file of its own: most builds read
- * none of them.
- */
-import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LastRead } from '../contract/sources.ts';
-import { makeFolder } from '../disk/makeFolder.ts';
-import { readRegularFile } from '../disk/regularFile.ts';
-import { hasBytes, replaceFile, writeNew } from '../disk/replaceFile.ts';
-import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
-import { columns } from '../duckdb/table.ts';
+import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
 import type { FileSink } from '../engine/render/pageFiles.ts';
-import { CHARACTERS_TO_ESCAPE, JSON_TEXT } from '../engine/render/renderRecordSql.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { BlockChanges } from '../engine/state/updateState.ts';
 import { emptyIfMissing } from '../errors.ts';
-import { groupBy } from '../groupBy.ts';
 import type { Loaded } from '../input/loadInput.ts';
-import { countCrossing, exceeds, type Limits } from '../limits.ts';
+import { exceeds, type Limits } from '../limits.ts';
 import { CHANGES_FOLDER, CHANGES_INDEX_PATH } from '../pages/filePaths.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
-import { changesFile, changesIndex, type ListedChanges, type Point, TOUCHED } from './changes.ts';
+import { changesFile, changesIndex, type ListedChanges, type Point } from './changes.ts';
+import { digestOf, readLists, updateTouched } from './touchedLists.sql.ts';
 import { knowsSpent } from './unspentOutputs.sql.ts';
 
 /** The output folder, the sink for its files, and the settings of the build. */
 interface ChangesForm {
   readonly out: string;
-  /** Folder with a folder of lists: the cache folder, or a temporary folder in a dry run. */
+  /** The cache folder, or a temporary folder in a dry run. */
   readonly cache: string;
   readonly sink: Pick<FileSink, 'file'>;
   readonly dialect: Dialect;
-  readonly limits: Pick<Limits, 'changesBlocks' | 'changesEntries' | 'spentBlocks'>;
+  readonly limits: Pick<Limits, 'changesBlocks' | 'changesEntries' | 'spentBlocks' | 'listedAtOnce'>;
 }
 
 /**
@@ -49,7 +38,7 @@ export async function writeChanges(
   state: StateTables,
   store: Store,
 ): Promise<string[]> {
-  await updateTouched(join(cache, LISTS_FOLDER), limits, loaded, blocks, state, store);
+  await updateTouched(cache, limits, loaded, blocks, state, store);
   const hasSpent = await knowsSpent(state, store);
   const points = await newestBlocks(limits.changesBlocks + 1, loaded.ends ?? [], state, store);
   const hasMore = exceeds(limits, 'changesBlocks', points.length);
@@ -87,86 +76,6 @@ export async function writeChanges(
   return emptyIfMissing(() => readdirSync(join(out, CHANGES_FOLDER)))
     .filter((name) => !present.has(name))
     .map((name) => `${CHANGES_FOLDER}/${name}`);
-}
-
-export const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');
-
-/**
- * Number of blocks whose lists are in memory together. A block has four lists of up to `changesEntries` 70-byte
- * entries.
- */
-const BLOCKS_AT_ONCE = 16;
-
-const portionsOf = <Block>(blocks: readonly Block[]): Block[][] =>
-  Array.from({ length: Math.ceil(blocks.length / BLOCKS_AT_ONCE) }, (_, i) => blocks.slice(i * BLOCKS_AT_ONCE, (i + 1) * BLOCKS_AT_ONCE));
-
-/** Folder of lists in the cache folder. A file has a line for each list of a block. Its name is its SHA-256. */
-const LISTS_FOLDER = 'touched';
-
-/** Returns the lists of a block in the order of TOUCHED, each as JSON. */
-function readLists(cache: string, digest: string): string[] {
-  const path = join(cache, LISTS_FOLDER, digest);
-  const content = existsSync(path) ? readRegularFile(path).toString() : '';
-  if (digestOf(content) !== digest) throw new ChangedArchiveError(`the cache no longer has the file ${LISTS_FOLDER}/${digest}`);
-  return content.split('\n');
-}
-
-/**
- * Replaces the lists of changed blocks, and removes those of old blocks. Removes only files that the last build no
- * longer needed, because the state of the last build stays valid if this build is killed.
- */
-async function updateTouched(
-  folder: string,
-  { changesBlocks, changesEntries, spentBlocks }: ChangesForm['limits'],
-  { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
-  { written, replaced }: Pick<BlockChanges, 'written' | 'replaced'>,
-  { blocks, touched }: StateTables,
-  store: Store,
-): Promise<void> {
-  makeFolder(folder);
-  const known = new Set((await store.rows(`SELECT digest FROM ${touched}`, { digest: text })).map(({ digest }) => digest));
-  for (const name of readdirSync(folder)) if (!known.has(name)) rmSync(join(folder, name), { recursive: true });
-  const newest = `(SELECT block_height FROM ${blocks} ORDER BY block_height DESC LIMIT ${changesBlocks + spentBlocks})`;
-  await store.run(`DELETE FROM ${touched} WHERE block_height IN (SELECT block_height FROM ${replaced}) OR block_height NOT IN ${newest}`);
-  const entries = [
-    `{kind: 'runes', entry: rune_id}`,
-    ...['address', 'receiver_address'].map((column) => `{kind: 'addresses', entry: ${column}}`),
-    `{kind: 'made', entry: CASE WHEN operation = 'receive' THEN tx_id || ':' || vout END}`,
-  ];
-  const isNew = `block_height IN (SELECT block_height FROM ${written}) AND block_height IN ${newest}`;
-  const all = await store.table(
-    'touched',
-    columns('block_height BIGINT, kind VARCHAR, entry VARCHAR'),
-    `SELECT DISTINCT block_height, each.kind AS kind, each.entry AS entry FROM (
-       SELECT block_height, unnest([${entries.join(', ')}]) AS each FROM ${kept} WHERE ${isNew}
-       UNION ALL SELECT block_height, {kind: 'spent', entry: "output"} FROM ${spent} WHERE ${isNew})
-     WHERE each.entry IS NOT NULL`,
-  );
-  await store.run(JSON_TEXT);
-  const heights = await store.rows(`SELECT DISTINCT block_height AS height FROM ${all} ORDER BY height`, { height: int });
-  // Hardly any list has a character to escape, so one check of all its entries decides whether each entry is escaped.
-  const escaped = `CASE WHEN regexp_matches(array_to_string(entries, ' '), '${CHARACTERS_TO_ESCAPE}')
-    THEN list_transform(entries, lambda entry: json_text(entry)) ELSE entries END`;
-  for (const some of portionsOf(heights.map(({ height }) => height))) {
-    const found = await store.rows(
-      `SELECT block_height, kind, '["' || array_to_string(${escaped}, '","') || '"]' AS list, is_cut
-       FROM (SELECT block_height, kind, list_sort(list(entry))[:${changesEntries}] AS entries, count(*) > ${changesEntries} AS is_cut
-         FROM ${all} WHERE block_height IN (${some.join(', ')}) GROUP BY block_height, kind)`,
-      { block_height: int, kind: text, list: text, is_cut: flag },
-    );
-    const rows = [...groupBy(found, ({ block_height }) => block_height)].map(([height, lists]) => {
-      const content = TOUCHED.map((kind) => lists.find((list) => list.kind === kind)?.list ?? '[]').join('\n');
-      const digest = digestOf(content);
-      const path = join(folder, digest);
-      const bytes = Buffer.from(content);
-      if (!hasBytes(path, bytes)) replaceFile(path, (temporary) => writeNew(temporary, bytes));
-      const cut = lists.filter(({ is_cut }) => is_cut).map(({ kind }) => kind);
-      if (cut.length > 0) countCrossing('changesEntries');
-      return `(${height}, ${literal(digest)}, ${literal(cut.join())})`;
-    });
-    await store.run(`INSERT INTO ${touched} VALUES ${rows.join(', ')}`);
-  }
-  await store.run(`DROP TABLE ${all}`);
 }
 
 /**

@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { limitsWith } from '../../src/limits.ts';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { ActivityOracle, type Asked } from '../support/activityOracle.ts';
@@ -44,8 +45,9 @@ describe.each(LAYOUTS)('activity by rune and by address, layout %s', (layout) =>
 
   beforeAll(async () => {
     const work = temporaryFolder();
+    const limits = limitsWith({ ...TEST_LIMITS, sortedAtOnce: Math.min(TEST_LIMITS.sortedAtOnce, 500) });
     for (const [name, inputs] of Object.entries(INPUTS)) {
-      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, limits: TEST_LIMITS });
+      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, limits });
       hosts.set(name, await startServer(join(work, name)));
       const [ledger, runes] = inputs;
       oracles.set(name, ActivityOracle.of(textOf(ledger), textOf(runes)));

@@ -1,5 +1,5 @@
 /** The files of changes, and the client that follows them: random chains with reorganisations, hosts that replace files, signed mirrors. */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -162,7 +162,12 @@ it('has files of older blocks when the tip gets lower, from lists in the cache, 
   expect(await build(36)).toBe(false);
   const names = readdirSync(join(cache, 'touched'));
   expect(names.length).toBeGreaterThan(LIMITS.changesBlocks);
-  for (const name of names) writeFileSync(join(cache, 'touched', name), 'damaged');
+  for (const [i, name] of names.entries()) {
+    const path = join(cache, 'touched', name);
+    rmSync(path);
+    if (i % 3 === 0) mkdirSync(path);
+    else if (i % 3 === 1) writeFileSync(path, 'damaged');
+  }
   // Nothing reads lists of blocks whose files the last build wrote.
   expect(await build(37)).toBe(false);
   expect(await build(33)).toBe(true);

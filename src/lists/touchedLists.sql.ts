@@ -1,0 +1,131 @@
+/**
+ * Lists of what the newest blocks touched, from which the files of changes are made (changes.sql.ts). A reorganisation
+ * may lower the tip. Then older blocks need files again, so there are lists of more blocks than files. The lists of a
+ * block are a file of the cache folder, because most builds read the lists of new blocks only.
+ */
+import { createHash } from 'node:crypto';
+import { lstatSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeFolder } from '../disk/makeFolder.ts';
+import { readRegularFile } from '../disk/regularFile.ts';
+import { hasBytes, replaceFile, writeNew } from '../disk/replaceFile.ts';
+import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
+import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
+import { CHARACTERS_TO_ESCAPE, JSON_TEXT } from '../engine/render/renderRecordSql.ts';
+import type { StateTables } from '../engine/state/state.ts';
+import type { BlockChanges } from '../engine/state/updateState.ts';
+import { groupBy } from '../groupBy.ts';
+import type { Loaded } from '../input/loadInput.ts';
+import { countCrossing, type Limits } from '../limits.ts';
+import { TOUCHED } from './changes.ts';
+
+type ListLimits = Pick<Limits, 'changesBlocks' | 'changesEntries' | 'spentBlocks' | 'listedAtOnce'>;
+
+/** Folder of lists in the cache folder. A file has a line for each list of a block. Its name is its SHA-256. */
+const FOLDER = 'touched';
+
+export const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');
+
+/**
+ * Returns the lists of a block in the order of TOUCHED, each as JSON. Throws a ChangedArchiveError if the file is
+ * missing or damaged.
+ */
+export function readLists(cache: string, digest: string): string[] {
+  const path = join(cache, FOLDER, digest);
+  const isFile = lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  const content = isFile ? readRegularFile(path).toString() : '';
+  if (digestOf(content) !== digest) throw new ChangedArchiveError(`the cache no longer has the file ${FOLDER}/${digest}`);
+  return content.split('\n');
+}
+
+/**
+ * Replaces the lists of changed blocks, and removes those of old blocks. Removes only files that the last build no
+ * longer needed, because the state of the last build stays valid if this build is killed.
+ */
+export async function updateTouched(
+  cache: string,
+  limits: ListLimits,
+  { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
+  { written, replaced }: Pick<BlockChanges, 'written' | 'replaced'>,
+  { blocks, touched }: StateTables,
+  store: Store,
+): Promise<void> {
+  const folder = join(cache, FOLDER);
+  makeFolder(folder);
+  const known = new Set((await store.rows(`SELECT digest FROM ${touched}`, { digest: text })).map(({ digest }) => digest));
+  for (const name of readdirSync(folder)) if (!known.has(name)) rmSync(join(folder, name), { recursive: true });
+  const newest = `(SELECT block_height FROM ${blocks} ORDER BY block_height DESC LIMIT ${limits.changesBlocks + limits.spentBlocks})`;
+  await store.run(`DELETE FROM ${touched} WHERE block_height IN (SELECT block_height FROM ${replaced}) OR block_height NOT IN ${newest}`);
+  const added = await store.rows(
+    `SELECT block_height AS height, records FROM ${written} WHERE block_height IN ${newest} ORDER BY block_height`,
+    { height: int, records: int },
+  );
+  await store.run(JSON_TEXT);
+  for (const heights of portionsOf(added, limits)) {
+    const rows = [...(await listsOf(heights, limits, { kept, spent }, store))].map(([height, lists]) => {
+      const content = TOUCHED.map((kind) => lists.find((list) => list.kind === kind)?.list ?? '[]').join('\n');
+      const [bytes, digest] = [Buffer.from(content), digestOf(content)];
+      const path = join(folder, digest);
+      if (!hasBytes(path, bytes)) replaceFile(path, (temporary) => writeNew(temporary, bytes));
+      const cut = lists.filter(({ is_cut }) => is_cut).map(({ kind }) => kind);
+      if (cut.length > 0) countCrossing('changesEntries');
+      return `(${height}, ${literal(digest)}, ${literal(cut.join())})`;
+    });
+    await store.run(`INSERT INTO ${touched} VALUES ${rows.join(', ')}`);
+  }
+}
+
+/**
+ * Number of blocks whose lists are in memory together. A block has four lists of up to `changesEntries` 70-byte
+ * entries.
+ */
+const BLOCKS_AT_ONCE = 16;
+
+/** Divides blocks into portions of at most BLOCKS_AT_ONCE blocks and `listedAtOnce` records. Returns their heights. */
+function portionsOf(
+  blocks: readonly { readonly height: number; readonly records: number }[],
+  { listedAtOnce }: Pick<Limits, 'listedAtOnce'>,
+): number[][] {
+  const portions: number[][] = [];
+  let [portion, sum]: [number[], number] = [[], 0];
+  for (const { height, records } of blocks) {
+    if (portions.length === 0 || portion.length === BLOCKS_AT_ONCE || sum + records > listedAtOnce) {
+      [portion, sum] = [[], 0];
+      portions.push(portion);
+    }
+    portion.push(height);
+    sum += records;
+  }
+  return portions;
+}
+
+/** Returns the lists of blocks by height, each as JSON, cut to `changesEntries` entries. Omits empty lists. */
+async function listsOf(
+  heights: readonly number[],
+  { changesEntries }: Pick<Limits, 'changesEntries'>,
+  { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
+  store: Store,
+) {
+  const entries = [
+    `{kind: 'runes', entry: rune_id}`,
+    ...['address', 'receiver_address'].map((column) => `{kind: 'addresses', entry: ${column}}`),
+    `{kind: 'made', entry: CASE WHEN operation = 'receive' THEN tx_id || ':' || vout END}`,
+  ];
+  const isIn = `block_height IN (${heights.join(', ')})`;
+  const distinct = `SELECT DISTINCT block_height, each.kind AS kind, each.entry AS entry FROM (
+      SELECT block_height, unnest([${entries.join(', ')}]) AS each FROM ${kept} WHERE ${isIn}
+      UNION ALL SELECT block_height, {kind: 'spent', entry: "output"} FROM ${spent} WHERE ${isIn})
+    WHERE each.entry IS NOT NULL`;
+  // Cuts lists before they become values, because DuckDB keeps values in memory.
+  const cut = `SELECT block_height, kind, list(entry ORDER BY entry) AS entries, any_value(count) > ${changesEntries} AS is_cut FROM (
+      SELECT *, row_number() OVER (PARTITION BY block_height, kind ORDER BY entry) AS place, count(*) OVER (PARTITION BY block_height, kind) AS count
+      FROM (${distinct})) WHERE place <= ${changesEntries} GROUP BY block_height, kind`;
+  // Hardly any list has a character to escape, so one check of all its entries decides whether each entry is escaped.
+  const escaped = `CASE WHEN regexp_matches(array_to_string(entries, ' '), '${CHARACTERS_TO_ESCAPE}')
+    THEN list_transform(entries, lambda entry: json_text(entry)) ELSE entries END`;
+  const rows = await store.rows(
+    `SELECT block_height, kind, '["' || array_to_string(${escaped}, '","') || '"]' AS list, is_cut FROM (${cut})`,
+    { block_height: int, kind: text, list: text, is_cut: flag },
+  );
+  return groupBy(rows, ({ block_height }) => block_height);
+}
