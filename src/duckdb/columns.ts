@@ -51,6 +51,11 @@ export interface Blobs {
   eachPart(begin: number, end: number, take: (part: Uint8Array) => void): void;
 }
 
+/** Strings or blobs of a column in one buffer. Row i has its bytes from offsets[i] to offsets[i + 1]. */
+export interface JoinedBlobs extends Pick<Blobs, 'offsets'> {
+  readonly bytes: Buffer;
+}
+
 /** Strings of several rows that are consecutive in memory. `row` is the index of the first of these rows. */
 interface Run {
   readonly row: number;
@@ -110,7 +115,7 @@ export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
 }
 
 /** Returns the bytes of all strings of a BLOB or VARCHAR column, joined in row order. Throws when a cell is NULL. */
-export function joinedBlobs(chunk: DuckDBDataChunk, column: number): Pick<Blobs, 'offsets'> & { readonly bytes: Buffer } {
+export function joinedBlobs(chunk: DuckDBDataChunk, column: number): JoinedBlobs {
   const { offsets, copyTo } = readBlobs(chunk, column);
   const bytes = Buffer.allocUnsafeSlow(offsets[chunk.rowCount] ?? 0);
   copyTo(bytes, 0, 0, chunk.rowCount);

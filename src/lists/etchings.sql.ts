@@ -10,7 +10,7 @@ import { type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { documentsIn, makeLevels, type Row as SortedRow, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { documentsIn, linesIn, makeLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
 import { asCounts, LOWER_DIGITS, summedCounts } from '../engine/state/countBlocks.ts';
 import type { Etchings, EtchingTable } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -59,8 +59,12 @@ export const writeRuneNames = (
     const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(r)::VARCHAR AS row FROM ${etchings} AS e
       JOIN (SELECT id, number, name, spaced_name, divisibility, symbol FROM ${runes}) AS r USING (id)
       WHERE e.block_height BETWEEN ${plan.first} AND ${plan.last}`;
-    const valuesOf = (group: readonly SortedRow[]) => group.map(([, json]) => runeNameText(JSON.parse(String(json)) as RuneName));
-    return writeDocuments(writer(), plan, documentsIn({ rows, key: 'key', within: 'key' }, limits, store, valuesOf));
+    const sorted = linesIn({ rows, key: 'key', within: 'key', select: `key || chr(9) || row || chr(10)` }, limits, store);
+    const names = async function* () {
+      for await (const { key, values } of documentsIn(sorted))
+        yield { key, values: values.map((json) => runeNameText(JSON.parse(json) as RuneName)) };
+    };
+    return writeDocuments(writer(), plan, names());
   });
 
 /**

@@ -28,8 +28,9 @@ export function runeLine(rune: Omit<Etching, 'counts'>, counts: Pick<Counts, 'mi
 }
 
 export function outputLine({ output, place: [height, , txIndex], address, runes }: UnspentOutput): string {
-  const held = runes.map(([id, , , , , units]) => [id, BigInt(units)] as const).sort(([a], [b]) => compareIds(a, b));
-  return line(['output', output, height, txIndex, address ?? '-', ...held.map(([id, units]) => `${id}:${units}`)]);
+  const sorted = runes.length > 1 ? [...runes].sort(([a], [b]) => compareIds(a, b)) : runes;
+  const held = sorted.map(([id, , , , , units]) => `\t${id}:${BigInt(units)}`).join('');
+  return `output\t${output}\t${height}\t${txIndex}\t${address ?? '-'}${held}\n`;
 }
 
 /** Compares rune ids, `block:tx`, by block and then by transaction. */

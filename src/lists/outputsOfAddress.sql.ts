@@ -8,11 +8,13 @@
  */
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
+import { type JoinedBlobs, joinedBlobs, readDoubles } from '../duckdb/columns.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
+import { sortedRows, type UnsortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
 import { Cursor } from '../engine/archive/cursor.ts';
 import { documentsOf, findRanges, onlyKey, type StoredDocument } from '../engine/archive/documentWriter.ts';
-import { documentsIn, groupRows, type LevelForm, type LevelWriter, type Row, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { haveSameStart, type LevelForm, type LevelWriter, linesIn, writeLevel } from '../engine/archive/makeLevels.ts';
 import { ChangedArchiveError, type StoredArchive } from '../engine/archive/storedArchive.ts';
 import { pageKey, separatorOf } from '../format/documentKeys.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
@@ -21,7 +23,6 @@ import {
   ABOVE_HEIGHTS,
   type AddressDocument,
   outpointOf,
-  outpointOfSortKey,
   parseAddress,
   removalKey,
   renderAddressHead,
@@ -54,8 +55,8 @@ export const sortKeySql = (height: string, output: string): string =>
 /** SQL that selects the outputs that a level makes and spends. `key` is the key of the address's list. */
 export interface LevelRows {
   /**
-   * Outputs that new blocks make and that the level does not spend. An output has a row for each rune: `key`, `sort`
-   * (the sort key), `place`, `number`, `id`, and the columns `rune` and `units` for `runesOf`.
+   * Outputs that new blocks make and that the level does not spend. An output has one row with all its runes, or a row
+   * for each: `key`, `sort` (the sort key), `text` (a value of the list), and `number` and `id` of the rune.
    */
   readonly made: string;
   /**
@@ -124,7 +125,7 @@ export class AddressOutputs {
       await rows.next();
       await this.#listPages(range, async (addPage) => {
         for (;;) {
-          let key = rows.current?.key;
+          let { key } = rows;
           for (const list of lists) if (list.key !== undefined && (key === undefined || list.key < key)) key = list.key;
           if (key === undefined) break;
           const same = lists.filter((list) => list.key === key);
@@ -134,11 +135,15 @@ export class AddressOutputs {
     } finally {
       await rows.close();
     }
-    const starts = `SELECT key || ' ' || lpad((page // ${limits.listPage})::VARCHAR, 8, '0') AS key, start, page FROM list_pages WHERE first = ${range.first}`;
-    const unsorted = { rows: starts, key: 'key', within: 'page' };
+    const starts = {
+      rows: `SELECT key || ' ' || lpad((page // ${limits.listPage})::VARCHAR, 8, '0') AS key, start, page FROM list_pages WHERE first = ${range.first}`,
+      key: 'key',
+      within: 'page',
+      select: `key || chr(9) || start || chr(10)`,
+    };
     return {
       addresses: addresses.finish(range),
-      starts: await writeDocuments(writer('starts', range), range, documentsIn(unsorted, limits, this.store)),
+      starts: await writeLevel(writer('starts', range), range, linesIn(starts, limits, this.store)),
     };
   }
 
@@ -146,48 +151,54 @@ export class AddressOutputs {
     const { listPage: page } = this.form.limits;
     let made = 0;
     for (const list of lists) made += list.made;
-    for await (const { first } of rows.of(key, COUNT)) made += first;
+    for (; rows.isAt(key, COUNT); await rows.next()) made += rows.first;
     const removals: [number, ...number[]][] = [];
-    for await (const row of rows.of(key, GROUP)) {
-      if (removals.at(-1)?.[0] !== row.first) removals.push([row.first]);
-      removals.at(-1)?.push(row.page, Number(row.text));
+    for (; rows.isAt(key, GROUP); await rows.next()) {
+      if (removals.at(-1)?.[0] !== rows.first) removals.push([rows.first]);
+      removals.at(-1)?.push(rows.page, Number(textOf(rows.value)));
     }
-    const removed: string[] = [];
-    for await (const { text } of rows.of(key, REMOVED)) removed.push(`["${text}"]`);
+    const removed: Uint8Array[] = [];
+    for (; rows.isAt(key, REMOVED); await rows.next()) removed.push(rows.value);
     const isPaged = made > page;
-    const head = isPaged || removals.length > 0 ? [renderAddressHead(made, removals)] : [];
-    if (isPaged) to.add({ key, values: [...head, ...removed] });
-    let [values, number, last]: [string[], number, string] = [[], 0, ''];
+    const head = isPaged || removals.length > 0 ? [bytesOf(renderAddressHead(made, removals))] : [];
+    if (isPaged) to.addLine(listLine(key, [...head, ...removed]));
+    let [values, number, last]: [Uint8Array[], number, string] = [[], 0, ''];
     const endPage = () => {
       const [first] = values;
       if (first === undefined) return;
-      to.add({ key: pageKey(key, number), values });
-      addPage(key, number, number === 0 ? FIRST_START : separatorOf(last, sortKeyOf(first)));
-      last = sortKeyOf(values.at(-1) ?? '');
+      to.addLine(listLine(pageKey(key, number), values));
+      addPage(key, number, number === 0 ? FIRST_START : separatorOf(last, sortKeyOf(textOf(first))));
+      last = sortKeyOf(textOf(values.at(-1) ?? first));
       [values, number] = [[], number + 1];
     };
     let count = 0;
-    for await (const value of madeOutputs(key, rows, lists)) {
+    const add = (value: Uint8Array) => {
       if (values.length === page && isPaged) endPage();
       values.push(value);
       count += 1;
+    };
+    while (rows.isAt(key, MADE)) add(await rows.takeOutput());
+    for (const list of lists) {
+      for (const value of list.values()) {
+        if (rows.isAt(key, CANCELLED) && textOf(rows.value) === outpointOf(value)) await rows.next();
+        else add(bytesOf(value));
+      }
     }
+    if (rows.isAt(key, CANCELLED)) throw new ChangedArchiveError(`the archive lacks the output ${textOf(rows.value)} of ${key}`);
     if (count !== made)
       throw new ChangedArchiveError(`the number of outputs of ${key} in the archive differs from the count in their documents`);
     if (isPaged) endPage();
-    else if (head.length + values.length + removed.length > 0) to.add({ key, values: [...head, ...values, ...removed] });
+    else if (head.length + values.length + removed.length > 0) to.addLine(listLine(key, [...head, ...values, ...removed]));
     await this.#writeRemovals(key, rows, to);
   }
 
   async #writeRemovals(key: string, rows: ListRows, to: LevelWriter): Promise<void> {
-    let [place, values]: [string, string[]] = ['', []];
-    for await (const { first, page, text } of rows.of(key, PLACED)) {
-      const next = removalKey(key, first, page);
-      if (next !== place && place !== '') to.add({ key: place, values });
-      if (next !== place) [place, values] = [next, []];
-      values.push(text);
+    while (rows.isAt(key, PLACED)) {
+      const { first, page } = rows;
+      const values: Uint8Array[] = [];
+      for (; rows.isAt(key, PLACED) && rows.first === first && rows.page === page; await rows.next()) values.push(rows.value);
+      to.addLine(listLine(removalKey(key, first, page), values));
     }
-    if (place !== '') to.add({ key: place, values });
   }
 
   /**
@@ -263,93 +274,134 @@ export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: num
 /** Kinds of rows of a list. The rows of a list are sorted by these numbers. */
 const [COUNT, GROUP, REMOVED, MADE, CANCELLED, PLACED] = [0, 1, 2, 3, 4, 5];
 
-interface ListRow {
-  readonly key: string;
-  readonly kind: number;
-  readonly first: number;
-  readonly page: number;
-  readonly text: string;
-}
-
-/** Rows of a level, sorted by key, then by kind, and then by their position in the list. */
+/**
+ * Rows of a level, sorted by key, then by kind, and then by their position in the list. Reads texts as bytes, because a
+ * JavaScript string for each would take several times as long.
+ */
 class ListRows {
-  readonly #rows: AsyncGenerator<ListRow>;
-  current: ListRow | undefined;
+  readonly #chunks: ReturnType<typeof sortedRows>;
+  #chunk: ListChunk = NO_ROWS;
+  #at = 0;
+  /** Key of the current row; undefined after the last row. */
+  key: string | undefined;
 
   constructor(limits: WorkLimits, store: Store) {
-    this.#rows = rowsOf(limits, store);
+    this.#chunks = sortedRows(UNSORTED, limits, store);
   }
 
+  get first(): number {
+    return this.#chunk.firsts[this.#at] ?? 0;
+  }
+
+  get page(): number {
+    return this.#chunk.pages[this.#at] ?? 0;
+  }
+
+  /** The row's value of a list, or another text. */
+  get value(): Uint8Array {
+    const { bytes, offsets } = this.#chunk.values;
+    return bytes.subarray(offsets[this.#at], offsets[this.#at + 1]);
+  }
+
+  /** True if the current row has this key and kind. */
+  isAt(key: string, kind: number): boolean {
+    return this.key === key && this.#chunk.kinds[this.#at] === kind;
+  }
+
+  /** Moves to the next row. */
   async next(): Promise<void> {
-    const { value, done } = await this.#rows.next();
-    this.current = done === true ? undefined : value;
+    this.#at += 1;
+    if (this.#at >= this.#chunk.kinds.length) {
+      const { value, done } = await this.#chunks.next();
+      this.#chunk = done === true ? NO_ROWS : chunkOf(value);
+      this.#at = 0;
+    }
+    const { bytes, offsets } = this.#chunk.keys;
+    this.key = this.#chunk.kinds.length === 0 ? undefined : bytes.toString('latin1', offsets[this.#at], offsets[this.#at + 1]);
   }
 
-  /** Yields rows from the current row on, as long as they have this key and kind. */
-  async *of(key: string, kind: number | undefined): AsyncGenerator<ListRow> {
-    for (let row = this.current; row?.key === key && row.kind === kind; row = this.current) {
-      yield row;
-      await this.next();
-    }
+  /** Returns the current value, joined from the rows of all runes in its output, and moves to the row after these. */
+  async takeOutput(): Promise<Uint8Array> {
+    const { key = '', value } = this;
+    const others: Uint8Array[] = [];
+    for (await this.next(); this.isAt(key, MADE) && haveSameStart(value, this.value, COMMA); await this.next()) others.push(this.value);
+    return others.length === 0 ? value : bytesOf(joinValues([value, ...others].map(textOf)));
   }
 
   async close(): Promise<void> {
-    await this.#rows.return(undefined);
+    await this.#chunks.return(undefined);
   }
 }
 
-async function* rowsOf(limits: WorkLimits, store: Store): AsyncGenerator<ListRow> {
-  const rows = `SELECT key, kind, first, page, text, sort, rune, units, number, id FROM (
-      SELECT key, ${COUNT} AS kind, sum(count)::INTEGER AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id, NULL AS rune, NULL AS units FROM (
-        FROM level_counts UNION ALL SELECT key, -count(*) FROM level_cancelled GROUP BY key) GROUP BY key
-      UNION ALL SELECT key, ${GROUP}, first::INTEGER, page::INTEGER, '', count(*)::VARCHAR, -1, '', NULL, NULL FROM level_removed WHERE first IS NOT NULL GROUP BY ALL
-      UNION ALL SELECT key, ${REMOVED}, 0, 0, "output", "output", -1, '', NULL, NULL FROM level_removed WHERE first IS NULL
-      UNION ALL SELECT key, ${MADE}, 0, 0, sort, place, number, id, rune, units FROM level_made
-      UNION ALL SELECT key, ${CANCELLED}, 0, 0, sort, "output", -1, '', NULL, NULL FROM level_cancelled
-      UNION ALL SELECT key, ${PLACED}, first::INTEGER, page::INTEGER, "output", "output", -1, '', NULL, NULL FROM level_removed WHERE first IS NOT NULL)`;
-  // An output has a row for each of its runes.
-  const areOfOutput = (before: Row, row: Row) => row[1] === MADE && [0, 1, 5].every((column) => before[column] === row[column]);
-  // The operator || copies the texts of a chunk to consecutive memory, from which readRows() decodes them faster.
-  const select = `key || '', kind, first, page, text || '', sort || '', rune || '', units`;
-  const unsorted = { rows, key: 'key', within: 'kind, first, page, sort, number, id', select };
-  for await (const group of groupRows(unsorted, areOfOutput, limits, store)) {
-    const [key, kind, first, page, text, sort] = group[0] ?? [];
-    const runes = runesOf(group.map((row) => [row[6], row[7]]));
-    const output = kind === MADE ? `["${outpointOfSortKey(String(sort))}",${[text, ...runes].join()}]` : String(text);
-    yield { key: String(key), kind: Number(kind), first: Number(first), page: Number(page), text: output };
-  }
+/** Rows of a chunk, in columns. */
+interface ListChunk extends Record<'kinds' | 'firsts' | 'pages', Float64Array> {
+  readonly keys: JoinedBlobs;
+  readonly values: JoinedBlobs;
 }
 
-/**
- * Joins the rows of an output into JSON texts of its runes. A row usually has the JSON of a rune up to its balance, and
- * the balance in smallest units. A row with NULL instead of units has complete JSON of one or more runes. Skips rows
- * without a rune.
- */
-export function runesOf(rows: readonly Row[]): string[] {
-  const runes: { readonly rune: string; units: bigint | undefined }[] = [];
-  for (const [cell, amount] of rows) {
-    if (cell === null) continue;
-    const rune = String(cell);
-    const units = amount === null ? undefined : BigInt(String(amount));
-    const last = runes.at(-1);
-    if (last?.rune === rune && last.units !== undefined && units !== undefined) last.units += units;
-    else runes.push({ rune, units });
+const [NONE_JOINED, NO_NUMBERS] = [{ bytes: Buffer.alloc(0), offsets: new Float64Array(1) }, new Float64Array(0)];
+const NO_ROWS: ListChunk = { keys: NONE_JOINED, values: NONE_JOINED, kinds: NO_NUMBERS, firsts: NO_NUMBERS, pages: NO_NUMBERS };
+
+const chunkOf = (chunk: Parameters<typeof joinedBlobs>[0]): ListChunk => ({
+  keys: joinedBlobs(chunk, 0),
+  values: joinedBlobs(chunk, 1),
+  kinds: readDoubles(chunk, 2),
+  firsts: readDoubles(chunk, 3),
+  pages: readDoubles(chunk, 4),
+});
+
+const UNSORTED: UnsortedRows = {
+  rows: `SELECT key, ${COUNT} AS kind, sum(count) AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id FROM (
+      FROM level_counts UNION ALL SELECT key, -count(*) FROM level_cancelled GROUP BY key) GROUP BY key
+    UNION ALL SELECT key, ${GROUP}, first, page, '', count(*)::VARCHAR, -1, '' FROM level_removed WHERE first IS NOT NULL GROUP BY ALL
+    UNION ALL SELECT key, ${REMOVED}, 0, 0, "output", '["' || "output" || '"]', -1, '' FROM level_removed WHERE first IS NULL
+    UNION ALL SELECT key, ${MADE}, 0, 0, sort, text, number, id FROM level_made
+    UNION ALL SELECT key, ${CANCELLED}, 0, 0, sort, "output", -1, '' FROM level_cancelled
+    UNION ALL SELECT key, ${PLACED}, first, page, "output", "output", -1, '' FROM level_removed WHERE first IS NOT NULL`,
+  key: 'key',
+  within: 'kind, first, page, sort, number, id',
+  // The operator || copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.
+  select: `key || '', text || '', kind::DOUBLE, first::DOUBLE, page::DOUBLE`,
+};
+
+const [TAB, LINE_FEED, COMMA] = [9, 10, 44];
+
+const bytesOf = (text: string): Uint8Array => Buffer.from(text);
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+
+/** Returns a document as a line for DocumentWriter.addLine(). */
+function listLine(key: string, values: readonly Uint8Array[]): Uint8Array {
+  let length = key.length + values.length + 1;
+  for (const value of values) length += value.length;
+  const line = Buffer.allocUnsafe(length);
+  let at = line.write(key, 'latin1');
+  for (const value of values) {
+    line[at] = TAB;
+    line.set(value, at + 1);
+    at += value.length + 1;
   }
-  return runes.map(({ rune, units }) => (units === undefined ? rune : `${rune},"${units}"]`));
+  line[at] = LINE_FEED;
+  return line;
 }
 
-/** Yields the unspent outputs of a list: first from new blocks, then from reused levels, the newest level first. */
-async function* madeOutputs(key: string, rows: ListRows, lists: readonly OldLists[]): AsyncGenerator<string> {
-  for await (const { text } of rows.of(key, MADE)) yield text;
-  for (const list of lists) {
-    for (const value of list.values()) {
-      const { current } = rows;
-      if (current?.key === key && current.kind === CANCELLED && current.text === outpointOf(value)) await rows.next();
-      else yield value;
-    }
+/** Joins values of one output that have one rune each. */
+function joinValues(values: readonly string[]): string {
+  const [first = ''] = values;
+  // The location before the runes is the same in all values, and has no list.
+  const place = first.indexOf(',[');
+  return `${[first.slice(0, place), ...joinRunes(values.map((value) => value.slice(place + 1, -1)))].join()}]`;
+}
+
+/** Joins the JSON of runes in an output, which are sorted by rune. Adds up the balances of the same rune. */
+export function joinRunes(runes: readonly string[]): string[] {
+  const joined: { readonly rune: string; units: bigint }[] = [];
+  for (const json of runes) {
+    const [end, last] = [json.lastIndexOf(',"'), joined.at(-1)];
+    const [rune, units] = [json.slice(0, end), BigInt(json.slice(end + 2, -2))];
+    if (last?.rune === rune) last.units += units;
+    else joined.push({ rune, units });
   }
-  if (rows.current?.key === key && rows.current.kind === CANCELLED)
-    throw new ChangedArchiveError(`the archive lacks the output ${rows.current.text} of ${key}`);
+  return joined.map(({ rune, units }) => `${rune},"${units}"]`);
 }
 
 /** Reads the lists of a level of the last build one after another. */

@@ -6,11 +6,12 @@
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
+import type { UnsortedRows } from '../duckdb/sortedRows.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { columns, type TableWith } from '../duckdb/table.ts';
-import { documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from '../engine/archive/documentWriter.ts';
+import { documentsOf, type JoinValues, mergeDocuments } from '../engine/archive/documentWriter.ts';
 import type { ArchiveSources, LevelPlan, ListedRecords } from '../engine/archive/listedRecords.ts';
-import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { documentsIn, type LevelForm, linesIn, reusedLevels, writeDocuments, writeLevel } from '../engine/archive/makeLevels.ts';
 import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import { keyOfAddress } from '../format/documentKeys.ts';
@@ -20,7 +21,7 @@ import type { StartRows } from '../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../input/recognise.ts';
 import { countCrossing } from '../limits.ts';
 import { unitsOf } from './balanceChanges.sql.ts';
-import { AddressOutputs, type LevelRows, runesOf, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
+import { AddressOutputs, joinRunes, type LevelRows, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
 import { parseOutput, SPENT } from './unspentOutputs.ts';
 
 /** True when the input has all spent outputs, because all its ledgers are from a node. */
@@ -72,8 +73,11 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       let outputs: DocumentLevel | undefined;
       const cancelled = await writeLines(join(scratch, 'cancelled-outputs.ndjson'), async (lines) => {
         const stored = old === undefined ? [] : reused('outputs').map((one) => documentsOf(old, one));
-        const joined = mergeDocuments([newOutputs(blocks, form, store), ...stored], joinOutput(lines));
-        outputs = await writeDocuments(writer('outputs', plan), plan, joined);
+        const added = linesIn(newOutputs(blocks, form), limits, store, joinRows);
+        const to = writer('outputs', plan);
+        outputs = await (stored.length === 0
+          ? writeLevel(to, plan, added)
+          : writeDocuments(to, plan, mergeDocuments([documentsIn(added), ...stored], joinOutput(lines))));
       });
       const byAddress = reused('addresses');
       level = {
@@ -145,6 +149,9 @@ async function selectOutputs({ first, last }: LevelPlan, store: Store): Promise<
 /** SQL expression of the JSON of an output's rune, up to the balance. */
 const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json(spaced_name), to_json(divisibility)])::VARCHAR, -1)`;
 
+/** SQL expression of an amount in smallest units, without zeros before it. */
+const UNITS = `coalesce(nullif(ltrim(${unitsOf('amount', 'divisibility')}, '0'), ''), '0')`;
+
 type Blocks = TableWith<'block_height' | 'block_hash'>;
 
 /**
@@ -162,30 +169,33 @@ const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: 
 
 /**
  * Returns SQL that selects the records of made outputs: output, address, height, place as JSON without brackets, number
- * and id of the rune, the rune as JSON, and units as text. The SQL does not aggregate the rows of an output, because
- * that would need much memory. `runesOf` joins the rows after they are sorted.
+ * and id of the rune, and the rune as JSON. The SQL does not aggregate the rows of an output, because that would need
+ * much memory. `joinRunes` joins the rows after they are sorted.
  */
 const recordsOf = (
   blocks: Blocks,
   { state: { runes } }: Pick<OutputForm, 'state'>,
 ): string => `SELECT "output", address, block_height AS height,
     block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
-    number, id, ${RUNE} AS rune, coalesce(${unitsOf('amount', 'divisibility')}, '0') AS units
+    number, id, ${RUNE} || ',"' || ${UNITS} || '"]' AS rune
   FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
     JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
 
-/** Yields the documents of outputs that the listed blocks of a level make or spend, ascending by outpoint. */
-function newOutputs(blocks: Blocks, form: OutputForm, store: Store): AsyncGenerator<StoredDocument> {
-  const rows = `SELECT "output", head, rune, units, number, id FROM (
-      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(blocks, form)})
-      UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)`;
-  // The operator || copies the texts of a chunk to consecutive memory, from which readRows() decodes them faster.
-  const select = `"output" || '', head || '', rune || '', units`;
-  return documentsIn({ rows, key: '"output"', within: 'number, id', select }, form.limits, store, (group) => [
-    String(group[0]?.[1]),
-    ...runesOf(group.map(([, , rune, units]) => [rune, units])),
-  ]);
-}
+/** Returns the rows of outputs that the listed blocks of a level make or spend. */
+const newOutputs = (blocks: Blocks, form: OutputForm): UnsortedRows => ({
+  rows: `SELECT "output", head, rune, number, id FROM (
+      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, chr(9) || rune AS rune FROM (${recordsOf(blocks, form)})
+      UNION ALL SELECT "output", '${SPENT}', -1, '', '' FROM spent_below)`,
+  key: '"output"',
+  within: 'number, id',
+  select: `"output" || chr(9) || head || rune || chr(10)`,
+});
+
+/** Joins the rows of an output into its values. */
+const joinRows = (rows: readonly (readonly string[])[]): string[] => [
+  rows[0]?.[0] ?? '',
+  ...joinRunes(rows.flatMap(([, ...runes]) => runes)),
+];
 
 /**
  * Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it.
@@ -210,7 +220,7 @@ async function rowsOf(
   const isReused = plan.reused.map(({ first, last }) => `height BETWEEN ${first} AND ${last}`).join(' OR ') || 'false';
   const removedRows = removed.count === 0 ? '' : `UNION FROM ${readLines(removed, `${columns}, first: 'BIGINT', page: 'BIGINT'`)}`;
   return {
-    made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, place, number, id, rune, units
+    made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, '["' || "output" || '",' || place || ',' || rune || ']' AS text, number, id
       FROM (${recordsOf(blocks, form)}) ${others} WHERE address IS NOT NULL`,
     removed: `SELECT * FROM (
       SELECT DISTINCT url_encode(address) AS key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM spent_below

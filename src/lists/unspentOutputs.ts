@@ -86,8 +86,6 @@ export function sortKeyOf(value: string): string {
   return `${String(height).padStart(8, '0')}${output.slice(0, at)}${output.slice(at + 1).padStart(10, '0')}`;
 }
 
-export const outpointOfSortKey = (sort: string): string => `${sort.slice(8, -10)}:${Number(sort.slice(-10))}`;
-
 /**
  * Returns the key of a document of removed outpoints. They are in page `page` of the lower level that begins at
  * `first`.

@@ -2,14 +2,13 @@
  * Computes the digest of the ledger (lists/ledgerText.ts) from files with all rows of a node, from the first block with
  * runes on. A build computes the same digest from the documents of its archive.
  */
-import { createHash } from 'node:crypto';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
+import { LedgerHash } from '../engine/archive/ledgerDigest.ts';
 import type { LedgerPoint } from '../format/listTables.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Etching } from '../lists/etchings.ts';
-import { ledgerHead, outputLine, runeLine } from '../lists/ledgerText.ts';
 
 /** Files with all rows up to a block, and the table of their runes. */
 export interface RowsOfLedger {
@@ -19,26 +18,16 @@ export interface RowsOfLedger {
   readonly runes: string;
 }
 
-/** Minimum number of characters per call of hash.update(), because each call has a fixed cost. */
-const CHUNK = 1 << 16;
-
 /** Bytes of memory that DuckDB needs to sort the JSON of a rune. */
 const RUNE_BYTES = 6000;
 
 type Limits = Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
 
 export async function digestOfRows(rows: RowsOfLedger, limits: Limits, store: Store): Promise<string> {
-  const hash = createHash('sha256');
-  let pending = ledgerHead(rows.network, rows.point);
-  const add = (line: string) => {
-    pending += line;
-    if (pending.length < CHUNK) return;
-    hash.update(pending);
-    pending = '';
-  };
-  await addRunes(rows, limits, store, add);
-  await addOutputs(rows, limits, store, add);
-  return hash.update(pending).digest('hex');
+  const hash = new LedgerHash(rows.network, rows.point);
+  await addRunes(rows, limits, store, hash);
+  await addOutputs(rows, limits, store, hash);
+  return hash.digest();
 }
 
 /** Sorts rows by their column `key`. Yields the parsed values of their column `json`. */
@@ -47,9 +36,7 @@ async function* valuesOf<Value>(rows: string, rowBytes: number, limits: Limits, 
     for (const [, json] of chunk.getRows()) yield JSON.parse(String(json)) as Value;
 }
 
-type Add = (line: string) => void;
-
-async function addRunes({ point, paths, runes }: RowsOfLedger, limits: Limits, store: Store, add: Add): Promise<void> {
+async function addRunes({ point, paths, runes }: RowsOfLedger, limits: Limits, store: Store, hash: LedgerHash): Promise<void> {
   const counts = `SELECT rune_id, count(*) FILTER (operation = 'mint') AS mints, count(*) FILTER (operation = 'burn') AS burns,
       (sum(amount::BIGNUM) FILTER (operation = 'burn'))::VARCHAR AS burned
     FROM ${readFiles('parquet', paths)} WHERE operation IN ('mint', 'burn') AND block_height <= ${point.height} GROUP BY rune_id`;
@@ -61,10 +48,10 @@ async function addRunes({ point, paths, runes }: RowsOfLedger, limits: Limits, s
       FROM ${readFiles('parquet', [runes])} t LEFT JOIN (${counts}) c ON c.rune_id = t.id WHERE block_height <= ${point.height}) r`;
   type Rune = Omit<Etching, 'counts'> & { readonly mints: number; readonly burns: number; readonly burned: string };
   for await (const { burned, ...rune } of valuesOf<Rune>(rows, RUNE_BYTES, limits, store))
-    add(runeLine(rune, { ...rune, burned: BigInt(burned) }));
+    hash.addRune(rune, { ...rune, burned: BigInt(burned) });
 }
 
-async function addOutputs({ point, paths }: RowsOfLedger, limits: Limits, store: Store, add: Add): Promise<void> {
+async function addOutputs({ point, paths }: RowsOfLedger, limits: Limits, store: Store, hash: LedgerHash): Promise<void> {
   const upTo = `FROM ${readFiles('parquet', paths)} WHERE block_height <= ${point.height}`;
   const spent = `SELECT split_part(one, ':', 1) AS tx_id, split_part(one, ':', 2)::BIGINT AS "output"
     FROM (SELECT unnest(string_split(spent, ',')) AS one ${upTo} AND spent IS NOT NULL)`;
@@ -77,7 +64,7 @@ async function addOutputs({ point, paths }: RowsOfLedger, limits: Limits, store:
     if (first === undefined) return;
     const [output, height, txIndex, address] = first;
     const runes = [...units].map(([id, sum]) => [id, 0, '', '', 0, String(sum)] as const);
-    add(outputLine({ output, place: [height, '', txIndex, 0], address: address ?? undefined, runes }));
+    hash.addOutput({ output, place: [height, '', txIndex, 0], address: address ?? undefined, runes });
   };
   for await (const received of valuesOf<Received>(rows, 2048, limits, store)) {
     if (received[0] !== first?.[0]) {

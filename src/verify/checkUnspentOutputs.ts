@@ -170,7 +170,7 @@ async function verifyAddresses(
   const expected: Record<'addresses' | 'starts', DocumentLevel[]> = { addresses: [], starts: [] };
   for (const range of ranges) {
     const made = await addresses.write(range, [], {
-      made: `SELECT key, ${sortKeySql('height', '"output"')} AS sort, place, 0 AS number, '' AS id, runes AS rune, NULL AS units
+      made: `SELECT key, ${sortKeySql('height', '"output"')} AS sort, '["' || "output" || '",' || place || ',' || runes || ']' AS text, 0 AS number, '' AS id
         FROM read_values WHERE first = ${range.first} AND key IS NOT NULL`,
       removed: `SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page
         FROM read_values SEMI JOIN (SELECT "output" FROM read_spent WHERE first = ${range.first}) USING ("output") WHERE key IS NOT NULL`,

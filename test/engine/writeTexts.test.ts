@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
 import { DocumentWriter } from '../../src/engine/archive/documentWriter.ts';
-import { writeTexts } from '../../src/engine/archive/makeLevels.ts';
+import { linesIn, writeLevel, writeTexts } from '../../src/engine/archive/makeLevels.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { temporaryFolder } from '../support/build.ts';
 
@@ -52,6 +52,14 @@ it('texts become the same files as documents, also in several parts', async () =
     for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
       const writer = new DocumentWriter(FILE_BYTES, limits, put);
       expect(await writeTexts(writer, RANGE, rows, { keptRecords: 1, sortedAtOnce }, store)).toEqual(expected);
+    }
+    const lines = {
+      ...rows,
+      select: `lpad(rank::VARCHAR, 8, '0') || chr(9) || trim(regexp_replace(text, '^\\n[0-9]+', ''), chr(9)) || chr(10)`,
+    };
+    for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
+      const writer = new DocumentWriter(FILE_BYTES, limits, put);
+      expect(await writeLevel(writer, RANGE, linesIn(lines, { keptRecords: 1, sortedAtOnce }, store))).toEqual(expected);
     }
     expect(
       await writeTexts(new DocumentWriter(FILE_BYTES, limits, put), RANGE, { ...rows, rows: 'FROM texts LIMIT 0' }, LIMITS, store),

@@ -1,4 +1,5 @@
 /** Writes and reads levels of documents (format/documents.ts). */
+import { isAscii } from 'node:buffer';
 import { separatorOf } from '../../format/documentKeys.ts';
 import { lastUpTo, parseMembers, renderMembers } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
@@ -35,7 +36,7 @@ export class DocumentWriter {
   ) {}
 
   add({ key, values }: StoredDocument): void {
-    this.addLine(Buffer.from(`${key}\t${values.join('\t')}\n`));
+    this.addLine(lineOf(key, values));
   }
 
   /** Adds a document as a UTF-8 line that ends with a line feed. The caller must not change the bytes afterwards. */
@@ -81,6 +82,15 @@ export class DocumentWriter {
 
 const TAB = 9;
 
+/** Returns a document as a line: the key, each value after a tab, and a line feed. */
+export const lineOf = (key: string, values: readonly string[]): Uint8Array => Buffer.from(`${key}\t${values.join('\t')}\n`);
+
+/** Parses a line. */
+export function documentIn(line: Uint8Array): StoredDocument {
+  const [key = '', ...values] = textOf(line.subarray(0, -1)).split('\t');
+  return { key, values };
+}
+
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
 /**
@@ -88,6 +98,7 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.by
  * 0xbf continue a character. Characters that begin with 0xf0 or above need two in UTF-16.
  */
 function countCharacters(text: Uint8Array): number {
+  if (isAscii(text)) return text.length;
   let count = 0;
   for (const byte of text) if (byte < 0x80 || byte > 0xbf) count += byte < 0xf0 ? 1 : 2;
   return count;
@@ -230,29 +241,45 @@ export type Documents = Iterable<StoredDocument> | AsyncIterable<StoredDocument>
 /** Joins the values of all documents with the same key into the values of one document. */
 export type JoinValues = (values: readonly (readonly string[])[], key: string) => readonly string[];
 
+/** Number of documents between two pauses. */
+const PAUSE = 256;
+
 /** Merges sequences of documents, ascending by key. `join` combines the values of documents with the same key. */
 export async function* mergeDocuments(sources: readonly Documents[], join: JoinValues): AsyncGenerator<StoredDocument> {
   const open = sources.map((source) => (Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()));
   const heads: (StoredDocument | undefined)[] = [];
-  const advance = async (i: number) => {
-    const { value, done } = (await open[i]?.next()) ?? { value: undefined, done: true };
-    heads[i] = done === true ? undefined : value;
+  const set = (i: number, { value, done }: IteratorResult<StoredDocument, unknown>) => {
+    heads[i] = done === true ? undefined : (value as StoredDocument);
+  };
+  /** Reads the next document of a source. Returns a promise only if the source is asynchronous. */
+  const advance = (i: number): Promise<void> | undefined => {
+    const next = open[i]?.next();
+    if (next instanceof Promise) return next.then((result) => set(i, result));
+    if (next !== undefined) set(i, next);
+    return undefined;
   };
   try {
     for (const i of open.keys()) await advance(i);
-    for (;;) {
-      await yieldNow();
-      let least: string | undefined;
-      for (const head of heads) if (head !== undefined && (least === undefined || head.key < least)) least = head.key;
-      if (least === undefined) return;
-      const same: (readonly string[])[] = [];
-      for (const [i, head] of heads.entries()) {
-        if (head?.key !== least) continue;
-        same.push(head.values);
-        await advance(i);
+    for (let count = 1; ; count += 1) {
+      if (count % PAUSE === 0) await yieldNow();
+      let least: StoredDocument | undefined;
+      let isShared = false;
+      for (const head of heads) {
+        if (head === undefined) continue;
+        if (least === undefined || head.key < least.key) [least, isShared] = [head, false];
+        else if (head.key === least.key) isShared = true;
       }
-      const [only] = same;
-      yield { key: least, values: same.length === 1 && only !== undefined ? only : join(same, least) };
+      if (least === undefined) return;
+      const { key } = least;
+      const same: (readonly string[])[] = [];
+      for (let i = 0; i < heads.length; i += 1) {
+        const head = heads[i];
+        if (head === undefined || head.key !== key) continue;
+        if (isShared) same.push(head.values);
+        const waits = advance(i);
+        if (waits !== undefined) await waits;
+      }
+      yield isShared ? { key, values: join(same, key) } : least;
     }
   } finally {
     for (const source of open) await source.return?.(undefined);

@@ -11,7 +11,7 @@ import { type DocumentLevel, lowerEnds } from '../../format/levels.ts';
 import type { LedgerDigest, LedgerPoint, ListTables } from '../../format/listTables.ts';
 import { ledgerHead, outputLine, runeLine } from '../../lists/ledgerText.ts';
 import { parseCounts, parseEtching } from '../../lists/parseEtching.ts';
-import { parseOutput } from '../../lists/unspentOutputs.ts';
+import { parseOutput, type UnspentOutput } from '../../lists/unspentOutputs.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
 import { NETWORKS } from '../../runes/networks.ts';
 import { documentsOf, mergeDocuments, type StoredDocument } from './documentWriter.ts';
@@ -41,8 +41,13 @@ export async function ledgerOf(
   const { firstHeight } = NETWORKS[network as keyof typeof NETWORKS];
   const { start } = lists;
   if (!areFromNode(sources, start === undefined ? firstHeight : start.height + 1)) return undefined;
-  const hashAndDigest = (block: Omit<LedgerPoint, 'digest'>) =>
-    digestOf(network, block, lists, dialect, { read: (file) => readStored(out, file) });
+  // A digest reads all outputs, and a level often ends at the block of the start.
+  const made = new Map<string, string>();
+  const hashAndDigest = async ({ height, hash }: Omit<LedgerPoint, 'digest'>) => {
+    const digest = made.get(hash) ?? (await digestOf(network, { height, hash }, lists, dialect, { read: (file) => readStored(out, file) }));
+    made.set(hash, digest);
+    return digest;
+  };
   const isReused = (height: number) => JSON.stringify(filesUpTo(height, old)) === JSON.stringify(filesUpTo(height, lists));
   if (start !== undefined && !isReused(start.height)) {
     const digest = await hashAndDigest(start);
@@ -87,6 +92,35 @@ export const levelsUpTo = (height: number, lists: ListTables | undefined) => {
 const filesUpTo = (height: number, lists: ListTables | undefined): string[] =>
   Object.values(levelsUpTo(height, lists)).flatMap((levels) => levels.flatMap(({ files }) => files.map(({ file }) => file)));
 
+/** Computes the digest of a ledger from its runes, sorted by number, and then its outputs, sorted by txid and vout. */
+export class LedgerHash {
+  readonly #hash = createHash('sha256');
+  #pending: string;
+
+  constructor(network: string, block: Omit<LedgerPoint, 'digest'>) {
+    this.#pending = ledgerHead(network, block);
+  }
+
+  addRune(rune: Parameters<typeof runeLine>[0], counts: Parameters<typeof runeLine>[1]): void {
+    this.#add(runeLine(rune, counts));
+  }
+
+  addOutput(output: Parameters<typeof outputLine>[0]): void {
+    this.#add(outputLine(output));
+  }
+
+  #add(line: string): void {
+    this.#pending += line;
+    if (this.#pending.length < CHUNK) return;
+    this.#hash.update(this.#pending);
+    this.#pending = '';
+  }
+
+  digest(): string {
+    return this.#hash.update(this.#pending).digest('hex');
+  }
+}
+
 /**
  * Computes the digest of the ledger after a block. A level of `lists` must end at this block. Throws a
  * ChangedArchiveError for a damaged file.
@@ -98,42 +132,47 @@ export async function digestOf(
   dialect: Dialect,
   files: Files,
 ): Promise<string> {
-  const hash = createHash('sha256');
-  let pending = ledgerHead(network, block);
-  for await (const line of ledgerLines(block.height, lists, dialect, files)) {
-    pending += line;
-    if (pending.length < CHUNK) continue;
-    hash.update(pending);
-    pending = '';
+  const hash = new LedgerHash(network, block);
+  for await (const { values } of newestOf(levelsUpTo(block.height, lists).etchings, files)) {
+    const [json = ''] = values;
+    hash.addRune(parseEtching(json, dialect), parseCounts(json));
   }
-  return hash.update(pending).digest('hex');
+  for await (const outputs of outputsUpTo(block.height, lists, files)) for (const output of outputs) hash.addOutput(output);
+  return hash.digest();
 }
 
-async function* ledgerLines(height: number, lists: ListTables, dialect: Dialect, files: Files): AsyncGenerator<string> {
-  const { etchings, outputs } = levelsUpTo(height, lists);
-  for await (const { values } of newestOf(etchings, files)) {
-    const [json = ''] = values;
-    yield runeLine(parseEtching(json, dialect), parseCounts(json));
-  }
+/** Minimum number of outputs that `outputsUpTo` yields together, because each step of a generator takes time. */
+const OUTPUTS_AT_ONCE = 256;
+
+/**
+ * Yields the unspent outputs after a block, at which a level must end, in the order of the ledger, in batches of whole
+ * transactions. Throws a SyntaxError or a TypeError for a document that no build writes.
+ */
+export async function* outputsUpTo(height: number, lists: ListTables, files: Files): AsyncGenerator<readonly UnspentOutput[]> {
   // Keys are sorted as text: the outputs of a transaction are adjacent, but output 10 precedes output 2. The ledger
   // needs them in the order of their numbers, so each group is sorted again.
-  let [txId, group]: [string, { readonly vout: number; readonly line: string }[]] = ['', []];
-  const endGroup = () =>
-    group
-      .sort((a, b) => a.vout - b.vout)
-      .map(({ line }) => line)
-      .join('');
-  for await (const { key, values } of newestOf(outputs, files)) {
+  let [batch, txId, group]: [UnspentOutput[], string, UnspentOutput[]] = [[], '', []];
+  const voutOf = ({ output }: UnspentOutput) => Number(output.slice(output.indexOf(':') + 1));
+  const endGroup = () => {
+    if (group.length > 1) group.sort((a, b) => voutOf(a) - voutOf(b));
+    for (const one of group) batch.push(one);
+    group = [];
+  };
+  for await (const { key, values } of newestOf(levelsUpTo(height, lists).outputs, files)) {
     const output = parseOutput(key, values);
     if (output === undefined) continue;
-    const [id = '', vout] = key.split(':');
-    if (id !== txId) {
-      yield endGroup();
-      [txId, group] = [id, []];
+    if (!key.startsWith(txId) || txId === '') {
+      endGroup();
+      txId = key.slice(0, key.indexOf(':') + 1);
+      if (batch.length >= OUTPUTS_AT_ONCE) {
+        yield batch;
+        batch = [];
+      }
     }
-    group.push({ vout: Number(vout), line: outputLine(output) });
+    group.push(output);
   }
-  yield endGroup();
+  endGroup();
+  yield batch;
 }
 
 /** Yields the newest document of each key in `levels`, which ascend by height. */

@@ -1,10 +1,10 @@
 /** Makes the levels of a list: reuses levels of the last build as planned (listedRecords.ts), and writes the others. */
-import { joinedBlobs, readRows } from '../../duckdb/columns.ts';
+import { joinedBlobs } from '../../duckdb/columns.ts';
 import { sortedRows, type UnsortedRows } from '../../duckdb/sortedRows.ts';
 import type { Store } from '../../duckdb/store.ts';
 import type { DocumentLevel, LevelRange } from '../../format/levels.ts';
 import type { Limits, WorkLimits } from '../../limits.ts';
-import type { Documents, DocumentWriter, StoredDocument } from './documentWriter.ts';
+import { type Documents, type DocumentWriter, documentIn, lineOf, type StoredDocument } from './documentWriter.ts';
 import type { LevelPlan } from './listedRecords.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
@@ -89,40 +89,61 @@ export async function writeTexts(
 }
 
 const LINE_FEED = 10;
-
-export type Row = readonly unknown[];
-
-/** Yields groups of sorted rows. DuckDB can sort more rows than fit into memory, but it cannot group so many. */
-export async function* groupRows(
-  rows: UnsortedRows,
-  areTogether: (before: Row, row: Row) => boolean,
-  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
-  store: Store,
-): AsyncGenerator<readonly Row[]> {
-  let group: Row[] = [];
-  for await (const chunk of sortedRows(rows, limits, store)) {
-    for (const row of readRows(chunk)) {
-      const before = group.at(-1);
-      if (before !== undefined && !areTogether(before, row)) {
-        yield group;
-        group = [];
-      }
-      group.push(row);
-    }
-  }
-  if (group.length > 0) yield group;
-}
+const TAB = 9;
 
 /**
- * Yields documents from rows whose columns are a key and a value. `valuesOf` returns the values of a document from all
- * rows of its key.
+ * Yields the documents of sorted rows as lines for DocumentWriter.addLine(), in batches. A row has one column, which is
+ * a line: a key and values. If a document has several rows, `join` returns its values from theirs.
  */
-export async function* documentsIn(
+export async function* linesIn(
   rows: UnsortedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
-  valuesOf = (group: readonly Row[]) => group.map(([, value]) => String(value)),
-): AsyncGenerator<StoredDocument> {
-  for await (const group of groupRows(rows, ([before], [key]) => before === key, limits, store))
-    yield { key: String(group[0]?.[0]), values: valuesOf(group) };
+  join = (values: readonly (readonly string[])[]): readonly string[] => values.flat(),
+): AsyncGenerator<readonly Uint8Array[]> {
+  const endDocument = (): Uint8Array => {
+    const [only] = open;
+    if (open.length === 1 && only !== undefined) return only;
+    const documents = open.map(documentIn);
+    return lineOf(documents[0]?.key ?? '', join(documents.map(({ values }) => values)));
+  };
+  // Rows of the last document. It may continue in the next chunk.
+  let open: Uint8Array[] = [];
+  for await (const chunk of sortedRows(rows, limits, store)) {
+    const { bytes, offsets } = joinedBlobs(chunk, 0);
+    const lines: Uint8Array[] = [];
+    for (let row = 0; row < chunk.rowCount; row += 1) {
+      const line = bytes.subarray(offsets[row], offsets[row + 1]);
+      if (open[0] !== undefined && !haveSameStart(open[0], line, TAB)) {
+        lines.push(endDocument());
+        open = [];
+      }
+      open.push(line);
+    }
+    yield lines;
+  }
+  if (open.length > 0) yield [endDocument()];
+}
+
+/** Yields the documents in batches of lines. */
+export async function* documentsIn(batches: AsyncIterable<readonly Uint8Array[]>): AsyncGenerator<StoredDocument> {
+  for await (const lines of batches) for (const line of lines) yield documentIn(line);
+}
+
+/** Writes a level from batches of lines. */
+export async function writeLevel(
+  to: LevelWriter,
+  range: LevelRange,
+  batches: AsyncIterable<readonly Uint8Array[]>,
+): Promise<DocumentLevel | undefined> {
+  for await (const lines of batches) for (const line of lines) to.addLine(line);
+  return to.finish(range);
+}
+
+/** True if two texts are equal up to the first byte `end`. */
+export function haveSameStart(a: Uint8Array, b: Uint8Array, end: number): boolean {
+  for (let i = 0; ; i += 1) {
+    if (a[i] !== b[i] || a[i] === undefined) return false;
+    if (a[i] === end) return true;
+  }
 }

@@ -51,15 +51,14 @@ export async function* choosing<Output extends ClaimedOutput>(
   let seen = 0;
   try {
     for await (const output of outputs) {
-      const line = `${output.name} ${output.height} ${output.address}`;
       seen += 1;
-      if (check === 'all') lines.add(line);
-      else if (!exceeds(limits, 'locatedOutputs', seen)) chosen.push(line);
+      if (check === 'all') lines.add(lineOf(output));
+      else if (!exceeds(limits, 'locatedOutputs', seen)) chosen.push(lineOf(output));
       else {
         // Reservoir sampling: the nth output replaces a chosen one with probability limit / n. So all outputs have the
         // same probability to be chosen in the end.
         const at = randomInt(seen);
-        if (at < chosen.length) chosen[at] = line;
+        if (at < chosen.length) chosen[at] = lineOf(output);
       }
       yield output;
     }
@@ -70,6 +69,8 @@ export async function* choosing<Output extends ClaimedOutput>(
   syncFile(path);
   syncFolder(dirname(path));
 }
+
+const lineOf = ({ name, height, address }: ClaimedOutput): string => `${name} ${height} ${address}`;
 
 /** Returns the 36 bytes of an outpoint `txid:vout`. */
 export function outpointBytes(name: string): Uint8Array {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { type Field, START_OUTPUT_FIELDS, START_RUNE_FIELDS } from '../../contract/fields.ts';
 import { syncFolder } from '../../disk/sync.ts';
 import type { Store } from '../../duckdb/store.ts';
+import type { UnspentOutput } from '../../lists/unspentOutputs.ts';
 import { type Cell, CsvFile } from '../csvFile.ts';
 import { writeParquet } from '../parquetFile.ts';
 import { putInPlace } from '../writePulled.ts';
@@ -33,9 +34,9 @@ export class StartFiles {
     );
   }
 
-  /** Adds the amount of one rune in an output. */
-  addOutput(row: Row<typeof START_OUTPUT_FIELDS>): void {
-    this.#outputs.add(row);
+  /** Adds an output, whose texts must not need quotes in CSV. A row has the amount of one rune. */
+  addOutput({ output, place, address = '', runes }: UnspentOutput): void {
+    for (const [id, , , , , units] of runes) this.#outputs.addLine(`${output},${place.join()},${address},${id},${units}`);
   }
 
   addRune(row: Row<typeof START_RUNE_FIELDS>): void {

@@ -18,14 +18,13 @@ import type { Manifest } from '../../contract/schemas.ts';
 import type { Start } from '../../contract/sources.ts';
 import { replaceFile, writeNew } from '../../disk/replaceFile.ts';
 import type { Store } from '../../duckdb/store.ts';
-import { digestOf, levelsUpTo, newestOf } from '../../engine/archive/ledgerDigest.ts';
+import { LedgerHash, levelsUpTo, newestOf, outputsUpTo } from '../../engine/archive/ledgerDigest.ts';
 import { ChangedArchiveError, readStored, StoredArchive } from '../../engine/archive/storedArchive.ts';
 import { BuildError, emptyIfMissing, InputError } from '../../errors.ts';
 import { isFileName } from '../../format/fileName.ts';
 import type { LedgerPoint, ListTables } from '../../format/listTables.ts';
 import type { WorkLimits } from '../../limits.ts';
 import { mintedUnits, parseCounts, parseEtching } from '../../lists/parseEtching.ts';
-import { parseOutput } from '../../lists/unspentOutputs.ts';
 import { archivePath } from '../../pages/filePaths.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
 import { scriptOfAddress } from '../../runes/address.ts';
@@ -102,19 +101,25 @@ export async function startFrom(
       const { lists } = archive.root;
       if (lists === undefined) throw wrong(first, 'its archive has no lists');
       const donor: Ledger = { from: first, lists, dialect: manifest.dialect, archive, point, network: chain.network };
-      const digest = await digestOf(chain.network, point, lists, manifest.dialect, archive);
-      if (digest !== point.digest) throw wrong(first, `its files have the digest ${digest} instead of ${point.digest}`);
-      if (hasRows) {
-        const rows = { ...options, from, firstHeight, network: chain.network, point, folder };
-        await fetchRows(first, manifest, rows, node, { store, log, progress });
-      }
       // In builds, StartFiles replace the rows of older blocks. They are not needed if the folder has these rows.
       const files = hasRows ? undefined : new StartFiles(folder, store);
-      const { mints, supply } = await writeRunes(donor, files, folder, store);
+      const sums = await writeRunes(donor, files, folder, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
-      const outputs = choosing(outputsOf(donor, files, supply), outputsFile(folder), options.check, limits);
+      const ending = async () => {
+        const rows = { ...options, from, firstHeight, network: chain.network, point, folder };
+        if (hasRows) await fetchRows(first, manifest, rows, node, { store, log, progress });
+      };
+      const outputs = choosing(outputsOf(donor, files, sums, ending), outputsFile(folder), options.check, limits);
       const rowsFrom = Math.min(from, point.height + 1);
-      await startLedger({ folder: join(folder, STATE_FOLDER), network: chain.network, start, rowsFrom, outputs, mints, limits });
+      await startLedger({
+        folder: join(folder, STATE_FOLDER),
+        network: chain.network,
+        start,
+        rowsFrom,
+        outputs,
+        mints: sums.mints,
+        limits,
+      });
     } catch (error) {
       // The parsers throw these errors for a text that no build writes, such as invalid JSON.
       if (error instanceof ChangedArchiveError || error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError)
@@ -238,15 +243,18 @@ function isComplete(folder: string, file: string): boolean {
   }
 }
 
-/** Number of mints of each rune, and number of units that all its unspent outputs must have together. */
+/** Sums of the runes, and the digest of the ledger up to its outputs. */
 interface RuneSums {
+  /** Number of mints of each rune. */
   readonly mints: Map<RuneId, number>;
+  /** Number of units that all unspent outputs of a rune must have together: premine and mints minus burns. */
   readonly supply: Map<RuneId, bigint>;
+  readonly hash: LedgerHash;
 }
 
 /** Writes the table of runes. Adds the counts of mints and burns of each rune to `files`. */
 async function writeRunes(
-  { lists, dialect, archive, point }: Ledger,
+  { lists, dialect, archive, point, network }: Ledger,
   files: StartFiles | undefined,
   folder: string,
   store: Store,
@@ -254,12 +262,14 @@ async function writeRunes(
   // A killed start may have left a table, to which `RowFiles` would add the rows.
   for (const path of [RUNES_FILE, `${RUNES_FILE}.sha256`]) rmSync(join(folder, path), { force: true });
   const rows = new RowFiles(folder, store);
-  const sums: RuneSums = { mints: new Map(), supply: new Map() };
+  const sums: RuneSums = { mints: new Map(), supply: new Map(), hash: new LedgerHash(network, point) };
   let number = 0;
   for await (const { values } of newestOf(levelsUpTo(point.height, lists).etchings, archive)) {
     const [json = ''] = values;
     const rune = parseEtching(json, dialect);
-    const { mints, burns, burned } = parseCounts(json);
+    const counts = parseCounts(json);
+    const { mints, burns, burned } = counts;
+    sums.hash.addRune(rune, counts);
     if (!isPossible(rune, point.height) || rune.number !== number++ || ![mints, burns].every(isNatural))
       throw new ChangedArchiveError(`the rune ${number} is missing or not valid`);
     const big = (digits: string | null) => (digits === null ? null : BigInt(digits));
@@ -296,7 +306,7 @@ function isPossible(
   height: number,
 ): boolean {
   const hasPlace = [tx_index, timestamp, block_height].every(isNatural) && block_height <= height;
-  return hasPlace && /^[A-Z]{1,28}$/.test(name) && /^[0-9a-f]{64}$/.test(block_hash) && /^(?:[0-9a-f]{64})?$/.test(tx_id);
+  return hasPlace && /^[A-Z]{1,28}$/.test(name) && HASH.test(block_hash) && /^(?:[0-9a-f]{64})?$/.test(tx_id);
 }
 
 function unitsOf(text: string): bigint {
@@ -310,35 +320,39 @@ function idOf(text: string): RuneId {
   return runeId(Number(block), Number(tx));
 }
 
+const HASH = /^[0-9a-f]{64}$/;
+const OUTPOINT = /^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/;
+
 /**
- * Yields the unspent outputs. Adds them to `files`, and moves the files to their paths after the last output. `supply`
- * has the expected number of units of each rune: premine and mints minus burns. Throws an InputError if the outputs of
- * a rune have more or fewer units.
+ * Yields the unspent outputs, and adds them to `files`. After the last output, checks the digest and the sums, calls
+ * `ending`, and moves the files to their paths. Throws an InputError if the digest differs, or if the outputs of a rune
+ * have more or fewer units than its supply.
  */
 async function* outputsOf(
   { from, lists, archive, point, network }: Ledger,
   files: StartFiles | undefined,
-  supply: Map<RuneId, bigint>,
+  { supply, hash }: RuneSums,
+  ending: () => Promise<void>,
 ): AsyncGenerator<NewOutput & ClaimedOutput> {
-  for await (const { key: name, values } of newestOf(levelsUpTo(point.height, lists).outputs, archive)) {
-    const output = parseOutput(name, values);
-    if (output === undefined) continue;
-    const { address, place } = output;
-    const [height, hash, txIndex, timestamp] = place;
-    const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, NETWORKS[network], hash256);
-    const hasPlace = [height, txIndex, timestamp].every(isNatural) && height <= point.height && /^[0-9a-f]{64}$/.test(hash);
-    if (!hasPlace || !/^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/.test(name) || script === undefined)
-      throw new ChangedArchiveError(`the output ${name.slice(0, 100)} is not valid`);
-    const balances = output.runes
-      .map(([id, , , , , units]) => ({ rune: idOf(id), amount: unitsOf(units) }))
-      .sort((a, b) => a.rune - b.rune);
-    for (const { rune, amount } of balances) supply.set(rune, (supply.get(rune) ?? 0n) - amount);
-    const location = { block_height: height, block_hash: hash, tx_index: txIndex, timestamp };
-    for (const [rune_id, , , , , units] of output.runes)
-      files?.addOutput({ outpoint: name, ...location, address: address ?? null, rune_id, units });
-    yield { name, height, address: address ?? '-', outpoint: outpointBytes(name), script, balances };
+  for await (const batch of outputsUpTo(point.height, lists, archive)) {
+    for (const output of batch) {
+      const { output: name, place, address, runes } = output;
+      const [height, blockHash, txIndex, timestamp] = place;
+      const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, NETWORKS[network], hash256);
+      const hasPlace = isNatural(height) && isNatural(txIndex) && isNatural(timestamp) && height <= point.height && HASH.test(blockHash);
+      if (!hasPlace || !OUTPOINT.test(name) || script === undefined)
+        throw new ChangedArchiveError(`the output ${name.slice(0, 100)} is not valid`);
+      hash.addOutput(output);
+      const balances = runes.map(([id, , , , , units]) => ({ rune: idOf(id), amount: unitsOf(units) })).sort((a, b) => a.rune - b.rune);
+      for (const { rune, amount } of balances) supply.set(rune, (supply.get(rune) ?? 0n) - amount);
+      files?.addOutput(output);
+      yield { name, height, address: address ?? '-', outpoint: outpointBytes(name), script, balances };
+    }
   }
+  const digest = hash.digest();
+  if (digest !== point.digest) throw wrong(from, `its files have the digest ${digest} instead of ${point.digest}`);
   for (const [rune, units] of supply)
     if (units !== 0n) throw wrong(from, `the outputs of rune ${runeIdText(rune)} lack ${units} units of its premine, mints and burns`);
+  await ending();
   await files?.putInPlace();
 }
