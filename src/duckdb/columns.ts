@@ -1,8 +1,7 @@
 /**
  * Reads complete columns of a DuckDB chunk as arrays of numbers or bytes, because a call per cell would be much slower.
  */
-import { isAscii } from 'node:buffer';
-import { type DuckDBDataChunk, DuckDBTypeId } from '@duckdb/node-api';
+import type { DuckDBDataChunk } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 
 /**
@@ -18,18 +17,13 @@ const LONGEST_RUN = 1 << 28;
  * Returns the memory of a column. Throws when a cell is NULL. The bindings return copies of memory, which stay valid
  * after the chunk is freed; test/duckdb/columns.test.ts fails if a new version returns no copy.
  */
-function dataOf(chunk: DuckDBDataChunk, column: number, bytesPerRow: number): Uint8Array {
-  const row = firstNull(chunk, column);
-  if (row !== undefined) throw new Error(`column ${column} of row ${row} is NULL`);
-  return duckdb.vector_get_data(duckdb.data_chunk_get_vector(chunk.chunk, column), chunk.rowCount * bytesPerRow);
-}
-
-function firstNull({ chunk, rowCount }: DuckDBDataChunk, column: number): number | undefined {
+function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, bytesPerRow: number): Uint8Array {
   const vector = duckdb.data_chunk_get_vector(chunk, column);
   // The bindings return null when the column has no NULL.
   const validity: Uint8Array | null = duckdb.vector_get_validity(vector, Math.ceil(rowCount / 64) * 8);
-  for (let row = 0; validity !== null && row < rowCount; row += 1) if (((validity[row >> 3] ?? 0) & (1 << (row & 7))) === 0) return row;
-  return undefined;
+  for (let row = 0; validity !== null && row < rowCount; row += 1)
+    if (((validity[row >> 3] ?? 0) & (1 << (row & 7))) === 0) throw new Error(`column ${column} of row ${row} is NULL`);
+  return duckdb.vector_get_data(vector, rowCount * bytesPerRow);
 }
 
 /** Reads a DOUBLE column. Throws when a cell is NULL. */
@@ -120,25 +114,4 @@ export function joinedBlobs(chunk: DuckDBDataChunk, column: number): JoinedBlobs
   const bytes = Buffer.allocUnsafeSlow(offsets[chunk.rowCount] ?? 0);
   copyTo(bytes, 0, 0, chunk.rowCount);
   return { offsets, bytes };
-}
-
-/**
- * Returns the rows of a chunk like getRows(), but decodes all texts of a column together. This is faster if the texts
- * are consecutive in memory, like the results of an SQL expression.
- */
-export function readRows(chunk: DuckDBDataChunk): unknown[][] {
-  const columns = Array.from({ length: chunk.columnCount }, (_, column): readonly unknown[] => {
-    const isText = chunk.getColumnVector(column).type.typeId === DuckDBTypeId.VARCHAR && firstNull(chunk, column) === undefined;
-    return isText ? readTexts(chunk, column) : chunk.getColumnValues(column);
-  });
-  return Array.from({ length: chunk.rowCount }, (_, row) => columns.map((cells) => cells[row]));
-}
-
-function readTexts(chunk: DuckDBDataChunk, column: number): string[] {
-  const { offsets, bytes } = joinedBlobs(chunk, column);
-  const all = isAscii(bytes) ? bytes.toString('latin1') : undefined;
-  return Array.from({ length: chunk.rowCount }, (_, row) => {
-    const [start, end] = [offsets[row] ?? 0, offsets[row + 1] ?? 0];
-    return all === undefined ? bytes.toString('utf8', start, end) : all.substring(start, end);
-  });
 }

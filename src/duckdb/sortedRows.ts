@@ -6,6 +6,8 @@ import { literal, type Store, text } from './store.ts';
 export interface UnsortedRows {
   /** Query for the rows. */
   readonly rows: string;
+  /** SQL expression of a number that is not below the number of rows. Default: counts the rows, which runs the query. */
+  readonly most?: string;
   /** Column of texts or numbers by which rows are sorted first. Rows with the same value are in the same part. */
   readonly key: string;
   /** ORDER BY expressions for rows with the same key. */
@@ -24,12 +26,12 @@ const SAMPLES_PER_PART = 100;
 
 /** Yields the sorted rows in chunks. No other query may run before the last chunk was read. */
 export async function* sortedRows(
-  { rows, key, within, rowBytes = ROW_BYTES, select = '*' }: UnsortedRows,
+  { rows, most = `(SELECT count(*) FROM (${rows}))`, key, within, rowBytes = ROW_BYTES, select = '*' }: UnsortedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): AsyncGenerator<DuckDBDataChunk> {
   const order = `ORDER BY ${key}, ${within}`;
-  const count = await store.number(`SELECT count(*) AS number FROM (${rows})`);
+  const count = await store.number(`SELECT (${most})::BIGINT AS number`);
   // A build that read little input still keeps freed memory, but may sort many rows when it merges long lists.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   const parts = Math.ceil(count / Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes)));

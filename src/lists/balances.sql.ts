@@ -367,6 +367,11 @@ class BalanceRows {
       CREATE OR REPLACE TEMP TABLE list_starts AS SELECT rank, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY rank`);
   }
 
+  /** SQL expression of the number of pairs in the level. */
+  get #pairs(): string {
+    return countOf(`level_pairs WHERE level = ${this.#level}`);
+  }
+
   /**
    * SQL that selects complete lists: the first entry of each page for a list's own document, all entries for its pages.
    */
@@ -386,7 +391,8 @@ class BalanceRows {
       this.#balancesBelow(() => this.#keyRanges(keys)),
     );
     // Pairs of an address with a complete list have documents of their own, which sort after the pages of the list.
-    return inOrder(`
+    return inOrder(
+      `
         SELECT rowid AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart('key')} AS text FROM level_addresses
         UNION ALL SELECT a.rowid, CASE WHEN l.address IS NULL THEN 0 ELSE ${MOST_PAGES} + ordinal END, ordinal,
           CASE WHEN l.address IS NULL THEN '' ELSE ${documentStart(`key || ' r' || ${padded('ordinal')}`)} END || ${valueText('balance')} || ${UNITS}
@@ -394,21 +400,26 @@ class BalanceRows {
           LEFT JOIN long_addresses AS l USING (address) WHERE level = ${this.#level}
         UNION ALL SELECT a.rowid, 0, -1, ${valueText('coalesce(total, 0)')}
         FROM long_addresses JOIN level_addresses AS a USING (address) LEFT JOIN list_starts ON rank = a.rowid
-        UNION ALL ${this.#lists}`);
+        UNION ALL ${this.#lists}`,
+      `2 * ${countOf('level_addresses')} + ${this.#pairs} + 2 * ${countOf('whole_lists')}`,
+    );
   }
 
   async holderRows(): Promise<UnsortedRows> {
     const level = this.#level;
     await this.#sortAddresses('address');
     await this.#makeLists('ordinal', this.#holdersBelow());
-    return inOrder(`
+    return inOrder(
+      `
         SELECT ordinal AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart(padded('ordinal'))} || ${valueText('head')} || ',' || change
           || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.form.limits.listPage} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS text
         FROM level_runes JOIN balance_runes USING (ordinal) LEFT JOIN list_starts ON rank = ordinal WHERE level = ${level}
         UNION ALL SELECT ordinal, 0, a.rowid, ${valueText(`'[' || to_json(address)`)} || ${UNITS}
         FROM level_pairs JOIN level_runes USING (level, ordinal) JOIN level_addresses AS a USING (address)
         WHERE level = ${level} AND units <> before AND entries <= ${this.form.limits.listPage}
-        UNION ALL ${this.#lists}`);
+        UNION ALL ${this.#lists}`,
+      `${countOf('level_runes')} + ${this.#pairs} + 2 * ${countOf('whole_lists')}`,
+    );
   }
 
   /**
@@ -443,7 +454,10 @@ const valueText = (value: string): string => `chr(9) || ${value}`;
 /** Bytes of memory that DuckDB needs to sort the text of an entry. */
 const ROW_BYTES = 400;
 
-const inOrder = (rows: string): UnsortedRows => ({ rows, key: 'rank', within: 'document, place', rowBytes: ROW_BYTES });
+const inOrder = (rows: string, most: string): UnsortedRows => ({ rows, most, key: 'rank', within: 'document, place', rowBytes: ROW_BYTES });
+
+/** SQL expression of the number of rows in a table. */
+const countOf = (table: string): string => `(SELECT count(*) FROM ${table})`;
 
 /** Entries from a document of the last build. */
 interface Loaded {

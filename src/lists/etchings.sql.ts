@@ -4,11 +4,9 @@
  * up to its end, so an incremental build produces the same files as a full build. Ordinals are stable, because new
  * etchings are only appended.
  */
-import { readRows } from '../duckdb/columns.ts';
-import { sortedRows } from '../duckdb/sortedRows.ts';
 import { type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
-import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
+import type { DocumentWriter, StoredDocument } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
 import { documentsIn, linesIn, makeLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
 import { asCounts, LOWER_DIGITS, summedCounts } from '../engine/state/countBlocks.ts';
@@ -45,6 +43,9 @@ export const writeEtchings = (
     return level;
   });
 
+/** SQL expression of a line with the columns `key` and `row`. */
+const LINE = `key || chr(9) || row || chr(10)`;
+
 const CHANGED = columns('ordinal BIGINT, id VARCHAR');
 
 /** Writes the levels of names that the last build does not have (runeNames.ts). */
@@ -59,7 +60,7 @@ export const writeRuneNames = (
     const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(r)::VARCHAR AS row FROM ${etchings} AS e
       JOIN (SELECT id, number, name, spaced_name, divisibility, symbol FROM ${runes}) AS r USING (id)
       WHERE e.block_height BETWEEN ${plan.first} AND ${plan.last}`;
-    const sorted = linesIn({ rows, key: 'key', within: 'key', select: `key || chr(9) || row || chr(10)` }, limits, store);
+    const sorted = linesIn({ rows, most: `(SELECT count(*) FROM ${etchings})`, key: 'key', within: 'key', select: LINE }, limits, store);
     const names = async function* () {
       for await (const { key, values } of documentsIn(sorted))
         yield { key, values: values.map((json) => runeNameText(JSON.parse(json) as RuneName)) };
@@ -113,7 +114,7 @@ async function* renderEtchings(
   tip: number,
   { state, start, hasCounts, dialect, limits }: EtchingForm,
   store: Store,
-): AsyncGenerator<{ readonly key: string; readonly values: readonly [json: string] }> {
+): AsyncGenerator<StoredDocument> {
   // Subtracts the counts of the blocks above `tip` from the counts of all blocks. This is fast for the newest levels,
   // because few blocks are above their ends.
   const isIn = `${hasCounts} AND rune_id IN (SELECT id FROM ${changed})`;
@@ -139,14 +140,9 @@ async function* renderEtchings(
   // long.
   const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
     FROM (SELECT ${columns.join(', ')} FROM ${state.runes} LEFT JOIN ${sums} ON rune_id = id WHERE ordinal IN (SELECT ordinal FROM ${changed})) AS e`;
-  for await (const chunk of sortedRows(
-    { rows, key: 'key', within: 'key', rowBytes: ROW_BYTES, select: `key || '', row || ''` },
-    limits,
-    store,
-  )) {
-    for (const [key, json] of readRows(chunk))
-      yield { key: String(key), values: [renderEtching(etchingOf(JSON.parse(String(json)) as Row), dialect, tip)] };
-  }
+  const sorted = { rows, most: `(SELECT count(*) FROM ${changed})`, key: 'key', within: 'key', rowBytes: ROW_BYTES, select: LINE };
+  for await (const { key, values } of documentsIn(linesIn(sorted, limits, store)))
+    yield { key, values: values.map((json) => renderEtching(etchingOf(JSON.parse(json) as Row), dialect, tip)) };
 }
 
 function etchingOf(row: Row): Etching {

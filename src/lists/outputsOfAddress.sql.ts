@@ -91,15 +91,19 @@ export class AddressOutputs {
     });
   }
 
-  /** Calls `find`, which passes the pages of a level to `add`, and inserts them into the table `list_pages`. */
-  async #listPages({ first }: LevelRange, find: (add: AddPage) => Promise<void>): Promise<void> {
+  /**
+   * Calls `find`, which passes the pages of a level to `add`, and inserts them into the table `list_pages`. Returns
+   * their number.
+   */
+  async #listPages({ first }: LevelRange, find: (add: AddPage) => Promise<void>): Promise<number> {
     const lines = await writeLines(join(this.form.scratch, 'list-pages.ndjson'), (to) =>
       find((key, page, start) => to.add(JSON.stringify({ key, page, start }))),
     );
-    if (lines.count === 0) return;
+    if (lines.count === 0) return 0;
     countCrossing('listPage');
     await this.store.run(`INSERT INTO list_pages SELECT ${first}, key, page, start
       FROM ${readLines(lines, `key: 'VARCHAR', page: 'BIGINT', start: 'VARCHAR'`)}`);
+    return lines.count;
   }
 
   /**
@@ -117,13 +121,14 @@ export class AddressOutputs {
       CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
     await this.#placeRemoved(range);
     await this.store.run(`CREATE OR REPLACE TEMP TABLE level_counts AS
-      SELECT key, count(*) AS count FROM (SELECT DISTINCT key, sort FROM level_made) GROUP BY key`);
+      SELECT key, count(*) AS count, sum(rows) AS rows FROM (SELECT key, sort, count(*) AS rows FROM level_made GROUP BY key, sort) GROUP BY key`);
     const addresses = writer('addresses', range);
     const rows = new ListRows(limits, this.store);
     const lists = old === undefined ? [] : reused.map((level) => new OldLists(documentsOf(old, level), limits.listPage)).reverse();
+    let pages = 0;
     try {
       await rows.next();
-      await this.#listPages(range, async (addPage) => {
+      pages = await this.#listPages(range, async (addPage) => {
         for (;;) {
           let { key } = rows;
           for (const list of lists) if (list.key !== undefined && (key === undefined || list.key < key)) key = list.key;
@@ -137,13 +142,14 @@ export class AddressOutputs {
     }
     const starts = {
       rows: `SELECT key || ' ' || lpad((page // ${limits.listPage})::VARCHAR, 8, '0') AS key, start, page FROM list_pages WHERE first = ${range.first}`,
+      most: `${pages}`,
       key: 'key',
       within: 'page',
       select: `key || chr(9) || start || chr(10)`,
     };
     return {
       addresses: addresses.finish(range),
-      starts: await writeLevel(writer('starts', range), range, linesIn(starts, limits, this.store)),
+      starts: pages === 0 ? undefined : await writeLevel(writer('starts', range), range, linesIn(starts, limits, this.store)),
     };
   }
 
@@ -209,13 +215,14 @@ export class AddressOutputs {
   async #placeRemoved(range: LevelRange): Promise<void> {
     const store = this.store;
     const lower = this.form.ranges.filter(({ last }) => last < range.first);
+    if (lower.length === 0) return;
     await store.run(`CREATE OR REPLACE TEMP TABLE placed_keys AS
         SELECT DISTINCT key FROM level_removed SEMI JOIN list_pages USING (key)
         UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${this.form.limits.listPage};
       UPDATE level_removed SET first = NULL, page = NULL WHERE key NOT IN (FROM placed_keys)`);
     const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key) WHERE first IS NULL';
     const count = await store.number(`SELECT count(*) AS number FROM (${sought})`);
-    if (count === 0 || lower.length === 0) return;
+    if (count === 0) return;
     await store.run(`CREATE OR REPLACE TEMP TABLE removed_heights AS
       SELECT DISTINCT "output", block_height AS height FROM (${this.form.heights}) SEMI JOIN (${sought}) USING ("output")`);
     await this.#findHeights(
@@ -352,12 +359,14 @@ const chunkOf = (chunk: Parameters<typeof joinedBlobs>[0]): ListChunk => ({
 
 const UNSORTED: UnsortedRows = {
   rows: `SELECT key, ${COUNT} AS kind, sum(count) AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id FROM (
-      FROM level_counts UNION ALL SELECT key, -count(*) FROM level_cancelled GROUP BY key) GROUP BY key
+      SELECT key, count FROM level_counts UNION ALL SELECT key, -count(*) FROM level_cancelled GROUP BY key) GROUP BY key
     UNION ALL SELECT key, ${GROUP}, first, page, '', count(*)::VARCHAR, -1, '' FROM level_removed WHERE first IS NOT NULL GROUP BY ALL
     UNION ALL SELECT key, ${REMOVED}, 0, 0, "output", '["' || "output" || '"]', -1, '' FROM level_removed WHERE first IS NULL
     UNION ALL SELECT key, ${MADE}, 0, 0, sort, text, number, id FROM level_made
     UNION ALL SELECT key, ${CANCELLED}, 0, 0, sort, "output", -1, '' FROM level_cancelled
     UNION ALL SELECT key, ${PLACED}, first, page, "output", "output", -1, '' FROM level_removed WHERE first IS NOT NULL`,
+  // Counting the rows would join the made outputs once more.
+  most: `3 * (SELECT count(*) FROM level_removed) + 2 * (SELECT count(*) FROM level_cancelled) + (SELECT coalesce(sum(1 + rows), 0) FROM level_counts)`,
   key: 'key',
   within: 'kind, first, page, sort, number, id',
   // The operator || copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.

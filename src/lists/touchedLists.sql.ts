@@ -56,12 +56,9 @@ export async function updateTouched(
   for (const name of readdirSync(folder)) if (!known.has(name)) rmSync(join(folder, name), { recursive: true });
   const newest = `(SELECT block_height FROM ${blocks} ORDER BY block_height DESC LIMIT ${limits.changesBlocks + limits.spentBlocks})`;
   await store.run(`DELETE FROM ${touched} WHERE block_height IN (SELECT block_height FROM ${replaced}) OR block_height NOT IN ${newest}`);
-  const added = await store.rows(
-    `SELECT block_height AS height, records FROM ${written} WHERE block_height IN ${newest} ORDER BY block_height`,
-    { height: int, records: int },
-  );
   await store.run(JSON_TEXT);
-  for (const heights of portionsOf(added, limits)) {
+  const added = `SELECT block_height, records FROM ${written} WHERE block_height IN ${newest}`;
+  for (const heights of await portionsOf(added, limits, store)) {
     const rows = [...(await listsOf(heights, limits, { kept, spent }, store))].map(([height, lists]) => {
       const content = TOUCHED.map((kind) => lists.find((list) => list.kind === kind)?.list ?? '[]').join('\n');
       const [bytes, digest] = [Buffer.from(content), digestOf(content)];
@@ -76,32 +73,21 @@ export async function updateTouched(
 }
 
 /**
- * Number of blocks whose lists are in memory together. A block has four lists of up to `changesEntries` 70-byte
- * entries.
+ * Divides blocks into portions, and returns their heights. The lists of a portion are in memory together. A record has
+ * up to four entries of 70 bytes.
  */
-const BLOCKS_AT_ONCE = 16;
-
-/** Divides blocks into portions of at most BLOCKS_AT_ONCE blocks and `listedAtOnce` records. Returns their heights. */
-function portionsOf(
-  blocks: readonly { readonly height: number; readonly records: number }[],
-  { listedAtOnce }: Pick<Limits, 'listedAtOnce'>,
-): number[][] {
-  const portions: number[][] = [];
-  let [portion, sum]: [number[], number] = [[], 0];
-  for (const { height, records } of blocks) {
-    if (portions.length === 0 || portion.length === BLOCKS_AT_ONCE || sum + records > listedAtOnce) {
-      [portion, sum] = [[], 0];
-      portions.push(portion);
-    }
-    portion.push(height);
-    sum += records;
-  }
-  return portions;
+async function portionsOf(blocks: string, { listedAtOnce }: Pick<Limits, 'listedAtOnce'>, store: Store): Promise<string[]> {
+  const portion = `sum(records) OVER (ORDER BY block_height) // ${Math.ceil(listedAtOnce / 8)}`;
+  const rows = await store.rows(
+    `SELECT string_agg(block_height::VARCHAR, ', ') AS heights FROM (SELECT block_height, ${portion} AS portion FROM (${blocks})) GROUP BY portion`,
+    { heights: text },
+  );
+  return rows.map(({ heights }) => heights);
 }
 
 /** Returns the lists of blocks by height, each as JSON, cut to `changesEntries` entries. Omits empty lists. */
 async function listsOf(
-  heights: readonly number[],
+  heights: string,
   { changesEntries }: Pick<Limits, 'changesEntries'>,
   { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
   store: Store,
@@ -111,7 +97,7 @@ async function listsOf(
     ...['address', 'receiver_address'].map((column) => `{kind: 'addresses', entry: ${column}}`),
     `{kind: 'made', entry: CASE WHEN operation = 'receive' THEN tx_id || ':' || vout END}`,
   ];
-  const isIn = `block_height IN (${heights.join(', ')})`;
+  const isIn = `block_height IN (${heights})`;
   const distinct = `SELECT DISTINCT block_height, each.kind AS kind, each.entry AS entry FROM (
       SELECT block_height, unnest([${entries.join(', ')}]) AS each FROM ${kept} WHERE ${isIn}
       UNION ALL SELECT block_height, {kind: 'spent', entry: "output"} FROM ${spent} WHERE ${isIn})

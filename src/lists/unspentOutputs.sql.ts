@@ -186,6 +186,7 @@ const newOutputs = (blocks: Blocks, form: OutputForm): UnsortedRows => ({
   rows: `SELECT "output", head, rune, number, id FROM (
       SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, chr(9) || rune AS rune FROM (${recordsOf(blocks, form)})
       UNION ALL SELECT "output", '${SPENT}', -1, '', '' FROM spent_below)`,
+  most: '(SELECT count(*) FROM made_outputs) + (SELECT count(*) FROM spent_below)',
   key: '"output"',
   within: 'number, id',
   select: `"output" || chr(9) || head || rune || chr(10)`,

@@ -4,7 +4,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Blobs, readBlobs, readBytes, readDoubles, readRows } from '../../src/duckdb/columns.ts';
+import { type Blobs, readBlobs, readBytes, readDoubles } from '../../src/duckdb/columns.ts';
 import { int, nullable, Store, text } from '../../src/duckdb/store.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { writeRows } from '../support/nodeRows.ts';
@@ -41,19 +41,6 @@ describe('columns', () => {
         expect([...readDoubles(chunk, 0)]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
         expect([...readBytes(chunk, 1)]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
       }
-    } finally {
-      store.close();
-    }
-  });
-
-  it('are read as rows like getRows() reads them: NULL, texts beyond ASCII, and numbers', async () => {
-    const store = await Store.open({ memoryLimit: '100MB', threads: 1, scratch: temporaryFolder() });
-    const texts = `['', 'a', 'RUNE•NAME', repeat('z', 40), repeat('😀', 9)][1 + i % 5]`;
-    try {
-      for await (const chunk of store.stream(
-        `SELECT i, ${texts} AS t, CASE WHEN i % 3 > 0 THEN ${texts} END AS n, repeat('k', i % 20) AS ascii, i::INTEGER FROM range(3000) t(i)`,
-      ))
-        expect(readRows(chunk)).toEqual(chunk.getRows());
     } finally {
       store.close();
     }
