@@ -13,10 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-async function sorted(rows: string, sortedAtOnce: number): Promise<unknown[]> {
+async function sorted(rows: string, sortedAtOnce: number, most?: string): Promise<unknown[]> {
   const all: unknown[] = [];
-  for await (const chunk of sortedRows({ rows, key: 'key', within: 'place' }, { keptRecords: 1, sortedAtOnce }, store))
-    all.push(...chunk.getRows());
+  const unsorted = { rows, key: 'key', within: 'place', ...(most === undefined ? {} : { most }) };
+  for await (const chunk of sortedRows(unsorted, { keptRecords: 1, sortedAtOnce }, store)) all.push(...chunk.getRows());
   return all;
 }
 
@@ -32,6 +32,8 @@ describe('sorted rows', () => {
           .map((one, place) => [one, place] as const)
           .sort(([a, i], [b, j]) => Buffer.compare(Buffer.from(a), Buffer.from(b)) || i - j);
         expect(await sorted(rows, most)).toEqual(expected);
+        // More parts than needed, as for an upper bound of the number of rows.
+        expect(await sorted(rows, most, `${keys.length + 40}`)).toEqual(expected);
       }),
       { numRuns: 60 },
     );
