@@ -1,5 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
-import { writeAll } from './writeAll.ts';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 
 /** Characters that are collected before they are written. */
 const AT_ONCE = 64 * 1024;
@@ -26,7 +25,7 @@ export class LineFile {
   }
 
   #flush(): void {
-    writeAll(this.#handle, Buffer.from(this.#text));
+    writeFileSync(this.#handle, Buffer.from(this.#text));
     this.#text = '';
   }
 

@@ -1,7 +1,6 @@
 /** Writes lists of the paths that a build added or removed, one path per line. */
-import { closeSync, constants, fsyncSync, openSync } from 'node:fs';
+import { closeSync, constants, fsyncSync, openSync, writeFileSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
-import { writeAll } from './writeAll.ts';
 
 /**
  * Flags that open a file for appending. With them, opening a link or a pipe fails, instead of following the link or
@@ -38,7 +37,7 @@ export class PathList {
   #write(end: (handle: number) => void): void {
     try {
       this.#handle ??= openSync(this.file, APPEND);
-      writeAll(this.#handle, this.#buffer.subarray(0, this.#length));
+      writeFileSync(this.#handle, this.#buffer.subarray(0, this.#length));
       this.#length = 0;
       end(this.#handle);
     } catch (error) {

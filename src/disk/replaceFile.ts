@@ -1,10 +1,21 @@
 /** Replaces files atomically, and links files that have the same content. */
-import { closeSync, constants, copyFileSync, linkSync, lstatSync, openSync, readSync, renameSync, rmSync, type Stats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../errors.ts';
 import { openRegularFile, readRegularFile } from './regularFile.ts';
 import { syncFile, syncFolder } from './sync.ts';
-import { writeAll } from './writeAll.ts';
 
 /** Suffix of a file that will replace another. A full build removes such files of a killed build. */
 const TEMPORARY_SUFFIX = '.tmp';
@@ -44,7 +55,7 @@ export function replaceDurably(target: string, text: string, temporary?: string)
 export function writeNew(path: string, bytes: Uint8Array): void {
   const handle = openSync(path, 'wx');
   try {
-    writeAll(handle, bytes);
+    writeFileSync(handle, bytes);
   } catch (error) {
     rmSync(path, { force: true });
     throw error;

@@ -2,22 +2,14 @@
  * SHA-256 (FIPS 180-4) of short texts. Implemented here, because the hosts have no common synchronous function for it.
  */
 
-/** Returns the first 32 bits of the fractional part of `root(prime)`, for each of the first `count` primes. */
-function fractions(count: number, root: (prime: number) => number): Uint32Array {
-  const found = new Uint32Array(count);
-  for (let number = 2, at = 0; at < count; number += 1) {
-    let isPrime = true;
-    for (let divisor = 2; divisor * divisor <= number; divisor += 1) if (number % divisor === 0) isPrime = false;
-    if (isPrime) {
-      found[at] = (root(number) % 1) * 0x100000000;
-      at += 1;
-    }
-  }
-  return found;
-}
+/** The first 64 prime numbers. */
+const PRIMES = Array.from({ length: 312 }, (_, n) => n).filter((n) => n > 1 && [2, 3, 5, 7, 11, 13, 17].every((p) => n === p || n % p > 0));
 
-const START = fractions(8, Math.sqrt);
-const ROUNDS = fractions(64, Math.cbrt);
+/** Returns the first 32 bits of the fraction of each number. */
+const fractions = (numbers: readonly number[]): Uint32Array => Uint32Array.from(numbers, (number) => (number % 1) * 2 ** 32);
+
+/** State before the first block, and constants of the rounds. */
+export const [START, ROUNDS] = [fractions(PRIMES.slice(0, 8).map(Math.sqrt)), fractions(PRIMES.map(Math.cbrt))];
 
 const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 

@@ -1,13 +1,4 @@
 /** Reads tables: ledger exports, runes tables and flat activity tables, as CSV or Parquet. */
-import {
-  ACTIVITY_FIELDS,
-  EVENT_INDEX,
-  type Field,
-  LEDGER_FIELDS,
-  NODE_LEDGER_FIELDS,
-  RUNE_DETAILS,
-  RUNE_FIELDS,
-} from '../contract/fields.ts';
 import { readCsv, readFiles } from '../duckdb/readFilesSql.ts';
 import { identifier } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
@@ -15,21 +6,14 @@ import { mayBeInRange } from './blockRange.ts';
 import { INEXACT_TYPES, NESTED_TYPES, type RawColumn, shapeOf } from './cellSql.ts';
 import { fillTable, SOURCE_FILE, sourceNumber } from './fillTable.ts';
 import { type Member, type Numbered, pathsOf, type RawSource, type Reading } from './rawSource.ts';
-import type { TableForm } from './recognise.ts';
-
-const FORM_FIELDS: Readonly<Record<TableForm, readonly Field[]>> = {
-  flat: [...ACTIVITY_FIELDS, EVENT_INDEX],
-  ledger: LEDGER_FIELDS,
-  'node-ledger': NODE_LEDGER_FIELDS,
-  runes: [...RUNE_FIELDS, ...RUNE_DETAILS],
-};
+import { fieldsOf, type TableForm } from './recognise.ts';
 
 /** Reads CSV into a table, or creates a view of Parquet. Throws an InputError for a column type that loses values. */
 export async function readTable(first: Numbered & { form: TableForm }, members: readonly Member[], reading: Reading): Promise<RawSource> {
   const { range, store } = reading;
   const { file, form, format, columns } = first;
   const types = new Map(columns.map((c) => [c.name, c.type]));
-  const raw: RawColumn[] = FORM_FIELDS[form]
+  const raw: RawColumn[] = fieldsOf(form)
     .filter((f) => types.has(f.column))
     .map((field) => {
       const type = types.get(field.column) ?? 'VARCHAR';

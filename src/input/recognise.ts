@@ -9,6 +9,7 @@ import {
   type Field,
   LEDGER_FIELDS,
   NODE_LEDGER_FIELDS,
+  RUNE_DETAILS,
   RUNE_FIELDS,
   START_OUTPUT_FIELDS,
   START_RUNE_FIELDS,
@@ -194,15 +195,19 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
 }
 
 /**
- * Forms of tables, and the columns that each form requires. A table has the first of these forms for which it has all
- * columns.
+ * Forms of tables, the columns that each form requires, and the columns that it may have. A table has the first of
+ * these forms for which it has all required columns.
  */
-const FORMS: readonly [TableForm, string, readonly Field[]][] = [
-  ['flat', 'a flat activity table', ACTIVITY_FIELDS],
+const FORMS: readonly [TableForm, string, readonly Field[], (readonly Field[])?][] = [
+  ['flat', 'a flat activity table', ACTIVITY_FIELDS, [EVENT_INDEX]],
   ['node-ledger', 'ledger rows from a node', NODE_LEDGER_FIELDS],
   ['ledger', 'a ledger export', LEDGER_FIELDS],
-  ['runes', 'a runes table', RUNE_FIELDS],
+  ['runes', 'a runes table', RUNE_FIELDS, RUNE_DETAILS],
 ];
+
+/** Returns all columns that a form may have. */
+export const fieldsOf = (form: TableForm): Field[] =>
+  FORMS.flatMap(([name, , required, more = []]) => (name === form ? [...required, ...more] : []));
 
 /** Forms of Parquet files that only pulls write. A file must have exactly these columns and types. */
 const START_FORMS: readonly [StartForm, readonly Field[]][] = [

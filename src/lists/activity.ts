@@ -17,15 +17,16 @@
  *
  * To read a window, a reader needs three rounds of requests: heads, pointers, pages.
  */
+
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
 import { countBefore } from '../format/binarySearch.ts';
 import type { ActivityLevel } from '../format/listTables.ts';
 import { overlapping } from '../format/overlap.ts';
 import type { Root } from '../format/root.ts';
-import type { Segment } from '../format/segmentDirectory.ts';
 import { sha256, utf8Of } from '../format/sha256.ts';
 import { entryOffset, readKey, type TableEntry, totalOf } from '../format/sortedTable.ts';
+import { groupBy } from '../groupBy.ts';
 import { cutRecords, renderEnvelope } from '../pages/envelope.ts';
 import type { FurtherRequest } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
@@ -172,23 +173,22 @@ async function readPointers(archive: Archive, { begin, pointers }: ActivityLevel
 async function readPages(archive: Archive, pointers: readonly Pointer[]): Promise<Map<number, string>> {
   const { segments } = archive.root;
   const begins = beginsOf(archive.root);
-  const bySegment = new Map<Segment, { position: number; offset: number; length: number }[]>();
   const lengths = new Map(pointers.map(({ position, length }) => [position, length]));
-  for (const [position, length] of [...lengths].sort(([a], [b]) => a - b)) {
-    const at = countBefore(begins.length, (i) => (begins[i] ?? 0) <= position) - 1;
-    const segment = segments[at];
-    const offset = position - (begins[at] ?? 0);
-    if (segment === undefined || offset + length > segment.bytes - segment.directory) {
-      throw new ArchiveError('a pointer of the archive names a page that no segment has');
-    }
-    const places = bySegment.get(segment);
-    if (places === undefined) bySegment.set(segment, [{ position, offset, length }]);
-    else places.push({ position, offset, length });
-  }
+  const places = [...lengths]
+    .sort(([a], [b]) => a - b)
+    .map(([position, length]) => {
+      const at = countBefore(begins.length, (i) => (begins[i] ?? 0) <= position) - 1;
+      const segment = segments[at];
+      const offset = position - (begins[at] ?? 0);
+      if (segment === undefined || offset + length > segment.bytes - segment.directory) {
+        throw new ArchiveError('a pointer of the archive names a page that no segment has');
+      }
+      return { segment, position, offset, length };
+    });
   const texts = await Promise.all(
-    [...bySegment].map(async ([segment, places]) => {
-      const pages = await archive.pagesAt(segment, places);
-      return pages.map(({ text }, i) => [places[i]?.position ?? -1, text] as const);
+    [...groupBy(places, ({ segment }) => segment)].map(async ([segment, some]) => {
+      const pages = await archive.pagesAt(segment, some);
+      return pages.map(({ text }, i) => [some[i]?.position ?? -1, text] as const);
     }),
   );
   return new Map(texts.flat());

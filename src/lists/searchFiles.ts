@@ -6,7 +6,9 @@
  *
  * The files depend only on the set of runes, so a new rune changes only the files of its first letters.
  */
+
 import { utf8Of } from '../format/sha256.ts';
+import { groupBy } from '../groupBy.ts';
 import { searchPath } from '../pages/filePaths.ts';
 
 /** A rune in a search file. `symbol` is omitted if it is unknown or the default symbol. */
@@ -54,15 +56,8 @@ interface Row {
 
 /** Yields the search files. Omits runes with names or ids that the protocol forbids, which only wrong data has. */
 export function* searchFiles(runes: Iterable<NamedRune>): Generator<[path: string, text: string]> {
-  const groups = new Map<string, NamedRune[]>();
-  for (const rune of runes) {
-    if (lettersOf(rune.name) !== rune.name || !ID.test(rune.id)) continue;
-    const first = rune.name.slice(0, FIRST_LETTERS);
-    const group = groups.get(first);
-    if (group === undefined) groups.set(first, [rune]);
-    else group.push(rune);
-  }
-  for (const [first, group] of groups) {
+  const valid = [...runes].filter(({ name, id }) => lettersOf(name) === name && ID.test(id));
+  for (const [first, group] of groupBy(valid, ({ name }) => name.slice(0, FIRST_LETTERS))) {
     group.sort((a, b) => a.number - b.number || (a.id < b.id ? -1 : 1));
     yield* filesOf(first, group.map(rowOf));
   }
@@ -81,13 +76,7 @@ function rowOf({ name, spaced_name, id, number, symbol }: NamedRune): Row {
  * file of its own.
  */
 function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: string, text: string]> {
-  const next = new Map<string, Row[]>();
-  for (const row of rows) {
-    const letter = row.name.charAt(letters.length);
-    const same = next.get(letter);
-    if (same === undefined) next.set(letter, [row]);
-    else same.push(row);
-  }
+  const next = groupBy(rows, ({ name }) => name.charAt(letters.length));
   // Only wrong data has several runes with exactly this name.
   const exact = next.get('')?.slice(0, MOST_OF_MANY) ?? [];
   next.delete('');

@@ -24,6 +24,7 @@
  *
  * Every answer names the highest block of the mirror, because a wallet may ask for a newer output.
  */
+
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
 import { keyOfAddress, pageKey } from '../format/documentKeys.ts';
@@ -31,6 +32,7 @@ import { damaged, type FoundDocument, findDocuments, findInLevels, orDamaged } f
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
 import { overlapping } from '../format/overlap.ts';
+import { groupBy } from '../groupBy.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { spellHex } from '../pages/ids.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
@@ -182,11 +184,10 @@ export async function findOutputs(
   const levels = await Promise.all(tables.outputs.map((level) => findDocuments(archive, level, outputs)));
   const known = outputs.map((output, i) => orDamaged(() => stateIn(levels, i, output)));
   // Reads each transaction only once, even if several outputs of it are wanted.
-  const byTransaction = new Map<string, string[]>();
-  for (const [i, output] of outputs.entries()) {
-    const [txId] = partsOf(output);
-    if (known[i] === undefined) byTransaction.set(txId, [...(byTransaction.get(txId) ?? []), output]);
-  }
+  const byTransaction = groupBy(
+    outputs.filter((_, i) => known[i] === undefined),
+    (output) => partsOf(output)[0],
+  );
   const found = new Map<string, OutputState>();
   const read = async ([txId, wanted]: readonly [string, readonly string[]]) => {
     const { total, records } = await readTransaction(txId);

@@ -10,7 +10,7 @@
 import { createHash } from 'node:crypto';
 import { digestsFile } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
-import { readBlobs, readDoubles } from '../duckdb/columns.ts';
+import { joinedBlobs, readDoubles } from '../duckdb/columns.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import type { DiskSink } from '../engine/render/fileSinks.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -61,10 +61,7 @@ export async function digestOfState(
   const heights: [number, number][] = [];
   const lines = `SELECT block_height::DOUBLE, encode(concat(block_height, ' ', digest, chr(10))) FROM ${blocks} ORDER BY block_height`;
   for await (const chunk of store.stream(lines)) {
-    const text = readBlobs(chunk, 1);
-    const bytes = new Uint8Array(text.offsets.at(-1) ?? 0);
-    text.copyTo(bytes, 0, 0, chunk.rowCount);
-    hash.update(bytes);
+    hash.update(joinedBlobs(chunk, 1).bytes);
     for (const height of readDoubles(chunk, 0)) {
       const last = heights.at(-1);
       if (last !== undefined && last[1] === height - 1) last[1] = height;

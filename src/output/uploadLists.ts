@@ -5,13 +5,12 @@
  * A build writes the lists into `.part` files and renames them at its end. If a build is killed, the next build cannot
  * see which files the killed build has removed. So it takes their paths from the unfinished list.
  */
-import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../disk/makeFolder.ts';
 import { PathList } from '../disk/pathList.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../disk/regularFile.ts';
 import { syncFile, syncFolder } from '../disk/sync.ts';
-import { writeAll } from '../disk/writeAll.ts';
 import { codeOf } from '../errors.ts';
 import { yieldNow } from '../yieldNow.ts';
 
@@ -26,7 +25,7 @@ function append(handle: number, file: string, portion: Buffer): void {
   const source = openRegularFile(file);
   try {
     for (let length = readSync(source, portion); length > 0; length = readSync(source, portion))
-      writeAll(handle, portion.subarray(0, length));
+      writeFileSync(handle, portion.subarray(0, length));
   } finally {
     closeSync(source);
   }

@@ -6,8 +6,6 @@ export interface OpenFile {
    * decode other bytes in any way, if it encodes bodies in the same way.
    */
   text(): Promise<string>;
-  /** Releases a file that will not be read. Missing if open files need no release. */
-  close?(): Promise<void>;
 }
 
 /**

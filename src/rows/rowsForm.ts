@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
-import { readBlobs } from '../duckdb/columns.ts';
+import { joinedBlobs } from '../duckdb/columns.ts';
 import { readFiles, readParquetGroups } from '../duckdb/readFilesSql.ts';
 import { identifier, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
@@ -124,10 +124,7 @@ export async function contentOf(path: string, { fields }: TableForm, store: Stor
   const hash = createHash('sha256');
   let rows = 0;
   for await (const chunk of store.stream(`SELECT encode(${lineOf(fields)}) FROM ${readFiles('parquet', [path])}`)) {
-    const lines = readBlobs(chunk, 0);
-    const bytes = Buffer.allocUnsafe(lines.offsets[chunk.rowCount] ?? 0);
-    lines.copyTo(bytes, 0, 0, chunk.rowCount);
-    hash.update(bytes);
+    hash.update(joinedBlobs(chunk, 0).bytes);
     rows += chunk.rowCount;
   }
   return { rows, digest: hash.digest('hex') };

@@ -2,6 +2,7 @@
  * Allocates the runes of unconfirmed transactions, as if the next block had a coinbase and exactly these transactions,
  * in this order.
  */
+import { groupBy } from '../groupBy.ts';
 import { type Hash256, hashText, outpointText } from './bytes.ts';
 import { BlockIndexer, type PreviousOutput } from './indexBlock.ts';
 import type { LedgerRow } from './ledgerRows.ts';
@@ -124,7 +125,9 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
   for (const [i, transaction] of transactions.entries()) {
     const { txid, inputs } = transaction;
     const ancestors = new Set([txid]);
-    const conflicts = new Set(inputs.flatMap((outpoint) => [...(spenders.get(outpoint) ?? [])].filter((other) => other !== txid)));
+    const conflicts = new Set(
+      inputs.flatMap((outpoint) => (spenders.get(outpoint) ?? []).flatMap((other) => (other.txid === txid ? [] : [other.txid]))),
+    );
     const why = new Map<RuneId, string>();
     const unknown = new Set(allocating.unknown(transaction));
     for (const outpoint of inputs) {
@@ -167,17 +170,10 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** Returns the ids of the transactions that spend each outpoint, by outpoint. */
-function spendersOf(transactions: readonly Unconfirmed[]): Map<string, Set<string>> {
-  const spenders = new Map<string, Set<string>>();
-  for (const { txid, inputs } of transactions) {
-    for (const outpoint of inputs) {
-      const others = spenders.get(outpoint);
-      if (others) others.add(txid);
-      else spenders.set(outpoint, new Set([txid]));
-    }
-  }
-  return spenders;
+/** Returns the inputs that spend each outpoint, by outpoint. */
+function spendersOf(transactions: readonly Unconfirmed[]): Map<string, { readonly txid: string }[]> {
+  const inputs = transactions.flatMap((one) => one.inputs.map((outpoint) => ({ outpoint, txid: one.txid })));
+  return groupBy(inputs, ({ outpoint }) => outpoint);
 }
 
 /**

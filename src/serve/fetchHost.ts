@@ -55,7 +55,7 @@ export class FetchMirror {
       case 'preflight':
         return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
       case 'page':
-        return await answer.page.send(request, cachingHeaders(answer.isSettled));
+        return await sendBody(request, answer.page.content, cachingHeaders(answer.isSettled), answer.page.etag);
       case 'window':
         return await sendBody(request, answer.body, cachingHeaders(answer.isSettled));
       case 'error':
@@ -82,7 +82,10 @@ export class FetchMirror {
 const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
   open: async (path) => {
     const response = await fetchFile(path);
-    if (response.ok) return new FetchedFile(response);
+    if (response.ok) {
+      const content = await response.text();
+      return { content, etag: strongEtag(response), text: () => Promise.resolve(content) };
+    }
     await response.body?.cancel();
     if (response.status === 404) return undefined;
     throw new Error(`${path} was answered with status ${response.status}`);
@@ -100,26 +103,10 @@ function targetOf({ url }: Request): string {
 
 type MoreHeaders = Readonly<Record<string, string>>;
 
-/**
- * An opened file. The page map reads its text to check that a page is complete; the answer has the file server's ETag.
- */
-class FetchedFile implements OpenFile {
-  #text: Promise<string> | undefined;
-
-  constructor(private readonly response: Response) {}
-
-  text(): Promise<string> {
-    this.#text ??= this.response.text();
-    return this.#text;
-  }
-
-  async close(): Promise<void> {
-    if (this.#text === undefined) await this.response.body?.cancel();
-  }
-
-  async send(request: Request, more: MoreHeaders): Promise<Response> {
-    return sendBody(request, await this.text(), more, strongEtag(this.response));
-  }
+/** A file with its content, and with the file server's ETag for an answer that is this file. */
+interface FetchedFile extends OpenFile {
+  readonly content: string;
+  readonly etag: string | undefined;
 }
 
 /**

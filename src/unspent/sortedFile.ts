@@ -8,9 +8,8 @@
  *
  * An entry has the outpoint, the length of the value plus one (0 for a spent output), and the value.
  */
-import { closeSync, fstatSync, fsyncSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, openSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { writeAll } from '../disk/writeAll.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { type LentBytes, lend, peek } from '../runes/bytes.ts';
 import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
@@ -41,7 +40,7 @@ export async function writeSortedFile(
     const pending = new ByteWriter();
     let position = 0;
     const flush = () => {
-      writeAll(file, pending.view());
+      writeFileSync(file, pending.view());
       pending.clear();
     };
     const output = (bytes: Uint8Array) => {

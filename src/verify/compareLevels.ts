@@ -1,5 +1,5 @@
 /** Compares the documents that a build would make with the documents of an archive. */
-import { documentsOf, type StoredDocument } from '../engine/archive/documentWriter.ts';
+import { documentIn, documentsOf, type StoredDocument } from '../engine/archive/documentWriter.ts';
 import type { LevelWriter } from '../engine/archive/makeLevels.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
@@ -41,17 +41,13 @@ class ComparedLevel implements LevelWriter {
     this.#isDifferent = true;
   }
 
-  add({ key, values }: StoredDocument): void {
+  addLine(line: Uint8Array): void {
     if (this.#isDifferent) return;
+    const { key, values } = documentIn(line);
     const { value, done } = this.#documents.next();
     const found: StoredDocument | undefined = done === true ? undefined : value;
     if (found?.key !== key) this.#differ(found !== undefined && found.key < key ? found.key : key);
     else if (found.values.join('\t') !== values.join('\t')) this.#differ(key);
-  }
-
-  addLine(line: Uint8Array): void {
-    const [key = '', ...values] = Buffer.from(line).toString().trimEnd().split('\t');
-    this.add({ key, values });
   }
 
   finish(): DocumentLevel | undefined {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
-import { DocumentWriter } from '../../src/engine/archive/documentWriter.ts';
+import { DocumentWriter, lineOf } from '../../src/engine/archive/documentWriter.ts';
 import { linesIn, writeLevel, writeTexts } from '../../src/engine/archive/makeLevels.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { temporaryFolder } from '../support/build.ts';
@@ -29,7 +29,7 @@ it('texts become the same files as documents, also in several parts', async () =
       values: ['head', ...Array.from({ length: count }, (_, i) => value(document, i))],
     }));
     const plain = new DocumentWriter(FILE_BYTES, limits, put);
-    for (const document of documents) plain.add(document);
+    for (const document of documents) plain.addLine(lineOf(document));
     const expected = plain.finish(RANGE);
     expect(expected?.files.length).toBeGreaterThan(1);
     // Members are cut by the length of JavaScript strings.

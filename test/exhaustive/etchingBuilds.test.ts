@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
+import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { describe as describeArchive } from '../../src/engine/writeArchive.ts';
@@ -202,11 +202,11 @@ function forge(
   const [table, ...tables] = lists?.names ?? [];
   if (lists?.etchings === undefined || level === undefined || table === undefined) throw new Error('no etchings');
   const writer = new DocumentWriter(root.objectSize, LIMITS, put);
-  for (const document of lines([...documentsOf(archive, level)])) writer.add(document);
+  for (const document of lines([...documentsOf(archive, level)])) writer.addLine(lineOf(document));
   const [lowest, ...others] = lists.etchings.runes;
   const nameWriter = new DocumentWriter(root.objectSize, LIMITS, put);
   if (lowest === undefined) throw new Error('no names of runes');
-  for (const document of renamed([...documentsOf(archive, lowest)])) nameWriter.add(document);
+  for (const document of renamed([...documentsOf(archive, lowest)])) nameWriter.addLine(lineOf(document));
   const content = contentOf(out, table.files[0] ?? '');
   names(content);
   content.writeUInt32BE(crc32(content, 0, 4092), 4092);

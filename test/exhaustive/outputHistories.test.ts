@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
+import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { renderRoot } from '../../src/format/root.ts';
@@ -179,7 +179,7 @@ describe('an archive of rows from a node', () => {
         for (const document of documentsOf(archive, level)) {
           const other = isDone ? document : change(document);
           isDone ||= other !== document;
-          if (other !== undefined) writer.add(other);
+          if (other !== undefined) writer.addLine(lineOf(other));
         }
         return writer.finish(level)!;
       });

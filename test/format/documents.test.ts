@@ -11,6 +11,7 @@ import { sealFile } from '../../src/contract/archiveFile.ts';
 import {
   DocumentWriter,
   findRanges,
+  lineOf,
   mergeDocuments,
   onlyKey,
   documentsOf as readDocuments,
@@ -44,7 +45,7 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
     return name;
   };
   const writer = new DocumentWriter(fileSize, limits, put);
-  for (const document of documents) writer.add(document);
+  for (const document of documents) writer.addLine(lineOf(document));
   const level: DocumentLevel = writer.finish({ first: 0, last: 9 }) ?? { first: 0, last: 9, files: [] };
   const archive = (lists?: ListTables) => {
     const sizes = { pageSize: 20, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels };
@@ -307,8 +308,8 @@ describe('documents', () => {
 
   it('must ascend', () => {
     const writer = new DocumentWriter(4096, LIMITS, () => '');
-    writer.add({ key: 'b', values: [] });
-    expect(() => writer.add({ key: 'a', values: [] })).toThrow('the document a comes after b');
+    writer.addLine(lineOf({ key: 'b', values: [] }));
+    expect(() => writer.addLine(lineOf({ key: 'a', values: [] }))).toThrow('the document a comes after b');
   });
 
   it('of several sequences are merged in order', async () => {

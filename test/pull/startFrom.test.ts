@@ -3,7 +3,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealFile } from '../../src/contract/archiveFile.ts';
-import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
+import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
 import { digestOf } from '../../src/engine/archive/ledgerDigest.ts';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
@@ -221,7 +221,7 @@ async function liar({ outputs, etchings }: Lies, isSealed: boolean): Promise<Pla
   const changed = (levels: readonly DocumentLevel[], lie: Lie = (key, values) => [{ key, values }]) =>
     levels.map((level) => {
       const writer = new DocumentWriter(8 << 20, limits, put);
-      for (const { key, values } of documentsOf(archive, level)) for (const document of lie(key, values)) writer.add(document);
+      for (const { key, values } of documentsOf(archive, level)) for (const document of lie(key, values)) writer.addLine(lineOf(document));
       return writer.finish(level)!;
     });
   const changedLists: ListTables = {

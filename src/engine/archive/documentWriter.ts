@@ -15,7 +15,7 @@ export interface StoredDocument {
 }
 
 /**
- * Packs documents into files. The caller adds documents by ascending key. The members of a file have at most
+ * Packs documents into files. The caller adds documents as lines, by ascending key. The members of a file have at most
  * `objectSize` bytes in total, unless a single member is larger.
  */
 export class DocumentWriter {
@@ -34,10 +34,6 @@ export class DocumentWriter {
     private readonly limits: Pick<PublishedLimits, 'documentMember'>,
     private readonly put: PutFile,
   ) {}
-
-  add({ key, values }: StoredDocument): void {
-    this.addLine(lineOf(key, values));
-  }
 
   /** Adds a document as a UTF-8 line that ends with a line feed. The caller must not change the bytes afterwards. */
   addLine(line: Uint8Array): void {
@@ -83,7 +79,7 @@ export class DocumentWriter {
 const TAB = 9;
 
 /** Returns a document as a line: the key, each value after a tab, and a line feed. */
-export const lineOf = (key: string, values: readonly string[]): Uint8Array => Buffer.from(`${key}\t${values.join('\t')}\n`);
+export const lineOf = ({ key, values }: StoredDocument): Uint8Array => Buffer.from(`${key}\t${values.join('\t')}\n`);
 
 /** Parses a line. */
 export function documentIn(line: Uint8Array): StoredDocument {

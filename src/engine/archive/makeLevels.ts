@@ -9,7 +9,7 @@ import type { LevelPlan } from './listedRecords.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
 /** Receives the documents of a level. */
-export type LevelWriter = Pick<DocumentWriter, 'add' | 'addLine' | 'finish'>;
+export type LevelWriter = Pick<DocumentWriter, 'addLine' | 'finish'>;
 
 /** Parameters of functions that write levels of documents. */
 export interface LevelForm<Kind> {
@@ -50,7 +50,7 @@ export async function makeLevels<Level extends LevelRange>(
  * left.
  */
 export async function writeDocuments(to: LevelWriter, range: LevelRange, documents: Documents): Promise<DocumentLevel | undefined> {
-  for await (const document of documents) if (document.values.length > 0) to.add(document);
+  for await (const document of documents) if (document.values.length > 0) to.addLine(lineOf(document));
   return to.finish(range);
 }
 
@@ -105,7 +105,7 @@ export async function* linesIn(
     const [only] = open;
     if (open.length === 1 && only !== undefined) return only;
     const documents = open.map(documentIn);
-    return lineOf(documents[0]?.key ?? '', join(documents.map(({ values }) => values)));
+    return lineOf({ key: documents[0]?.key ?? '', values: join(documents.map(({ values }) => values)) });
   };
   // Rows of the last document. It may continue in the next chunk.
   let open: Uint8Array[] = [];

@@ -5,8 +5,7 @@
  *
  * For each block, the spool has its pages and then its line of the directory.
  */
-import { closeSync, openSync, readSync } from 'node:fs';
-import { writeAll } from '../../disk/writeAll.ts';
+import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { renderEntry } from '../../format/segmentDirectory.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { envelopeHead } from '../../pages/envelope.ts';
@@ -77,7 +76,7 @@ export class BlockSpool {
   }
 
   #append(content: Uint8Array): void {
-    writeAll(this.#handle, content);
+    writeFileSync(this.#handle, content);
     this.#offset += content.length;
   }
 

@@ -7,30 +7,21 @@ function* bucketSizes(): Generator<number> {
   for (let power = 1; ; power *= 10) yield* [power, 2 * power, 5 * power];
 }
 
-/** Returns the number of chart entries for a bucket size. Buckets without blocks have no entry. */
-function entriesOf(parts: readonly ActivityEntry[], size: number): number {
-  let entries = 0;
-  let next = 0;
-  for (const { height } of parts) {
-    if (height < next) continue;
-    entries += 1;
-    next = height - (height % size) + size;
-  }
-  return entries;
-}
-
 /**
  * Sums parts of a chart by bucket. Uses the smallest bucket size that gives at most MOST_ENTRIES entries. The heights
  * of `parts` must ascend, and each part covers `size` heights. If `size` is above 1, there must be more than
  * MOST_ENTRIES parts. Otherwise a smaller bucket size could be the right one.
  */
 export function activityOf(parts: readonly ActivityEntry[], size = 1): Pick<Stats, 'bucket' | 'activity'> {
-  for (const bucket of bucketSizes())
-    if (bucket >= size && entriesOf(parts, bucket) <= MOST_ENTRIES) return { bucket, activity: entries(parts, bucket) };
+  for (const bucket of bucketSizes()) {
+    const activity = bucket < size ? undefined : entriesOf(parts, bucket);
+    if (activity !== undefined && activity.length <= MOST_ENTRIES) return { bucket, activity };
+  }
   throw new Error('no size of buckets is large enough');
 }
 
-function entries(parts: readonly ActivityEntry[], bucket: number): ActivityEntry[] {
+/** Returns the chart entries for a bucket size. Buckets without blocks have no entry. */
+function entriesOf(parts: readonly ActivityEntry[], bucket: number): ActivityEntry[] {
   const all: ActivityEntry[] = [];
   for (const part of parts) {
     const height = part.height - (part.height % bucket);

@@ -4,7 +4,7 @@
  * Verification makes the same bytes from objects.
  */
 import type { ActivityEntry, BlockStats, RuneStats, StatsFile } from '../../contract/statsSchemas.ts';
-import { readBlobs, readDoubles } from '../../duckdb/columns.ts';
+import { joinedBlobs, readDoubles } from '../../duckdb/columns.ts';
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import type { Table, TableWith } from '../../duckdb/table.ts';
 import type { DiskSink } from '../../engine/render/fileSinks.ts';
@@ -86,13 +86,11 @@ interface StatsTables {
  */
 async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly first: number; readonly bytes: Uint8Array }> {
   for await (const chunk of store.stream(sql)) {
-    const [firsts, lines] = [readDoubles(chunk, 0), readBlobs(chunk, 1)];
-    const bytes = new Uint8Array(lines.offsets.at(-1) ?? 0);
-    lines.copyTo(bytes, 0, 0, chunk.rowCount);
+    const [firsts, { bytes, offsets }] = [readDoubles(chunk, 0), joinedBlobs(chunk, 1)];
     for (let row = 0; row < chunk.rowCount; ) {
-      const [first = 0, begin] = [firsts[row], lines.offsets[row]];
+      const [first = 0, begin] = [firsts[row], offsets[row]];
       while (row < chunk.rowCount && firsts[row] === first) row += 1;
-      yield { first, bytes: bytes.subarray(begin, lines.offsets[row]) };
+      yield { first, bytes: bytes.subarray(begin, offsets[row]) };
     }
   }
 }

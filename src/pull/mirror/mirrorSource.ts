@@ -8,6 +8,7 @@ import { type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
 import type { LastRead, Sources, Start } from '../../contract/sources.ts';
 import { CliError, InputError } from '../../errors.ts';
 import { formatFault } from '../../format/formatVersion.ts';
+import { PartCache } from '../../format/partCache.ts';
 import { answerFromLists } from '../../lists/answers.ts';
 import { type BlockDigest, digestOfBlocks, readDigests } from '../../output/digests.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
@@ -103,12 +104,24 @@ export async function readListing(base: string, client: Client): Promise<Listing
   });
 }
 
-/** Returns a reader of a mirror's archive. It fetches complete files, and compares each file with its name. */
+/**
+ * Returns a reader of a mirror's archive. It fetches complete files, compares each file with its name, and keeps the
+ * last few. Blocks are pulled in ascending order, so each file is fetched once: all of history takes thousands of
+ * requests instead of millions.
+ */
 export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFile>, 'read' | 'inflate'> {
-  const archive = new WholeFiles(base, client);
+  // Keeps promises, so that blocks that are pulled together fetch their file once.
+  const files = new PartCache(MOST_FILES);
+  const fetchFile = (path: string) => {
+    const file = fetchWhole(path, base, client);
+    files.keep(path, { value: file, bytes: 1 });
+    file.catch(() => files.forget(path));
+    return file;
+  };
   return {
     read: async (path, offset, length) => {
-      const part = (await archive.read(path))?.subarray(offset, offset + length);
+      const file = (files.known(path) as ReturnType<typeof fetchFile> | undefined) ?? fetchFile(path);
+      const part = (await file)?.subarray(offset, offset + length);
       return part?.length === length ? part : undefined;
     },
     inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
@@ -252,41 +265,14 @@ export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace
 const MOST_FILES = 4;
 
 /**
- * Reads the files of another mirror's archive. Fetches each file completely, instead of a part for each block, and
- * keeps the last few files. Blocks are pulled in ascending order, so each file is fetched once: all of history takes
- * thousands of requests instead of millions.
+ * Returns a complete file, undefined if the mirror does not have it. Rejects if the file does not match its name, which
+ * is a hash of its content.
  */
-class WholeFiles {
-  /** File contents by path, least recently used first. */
-  readonly #files = new Map<string, Promise<Uint8Array | undefined>>();
-
-  constructor(
-    private readonly base: string,
-    private readonly client: Client,
-  ) {}
-
-  /**
-   * Returns a complete file, undefined if the mirror does not have it. Rejects if the file does not match its name,
-   * which is a hash of its content.
-   */
-  read(path: string): Promise<Uint8Array | undefined> {
-    const file = this.#files.get(path) ?? this.#fetch(path);
-    this.#files.delete(path);
-    this.#files.set(path, file);
-    file.catch(() => this.#files.delete(path));
-    for (const [oldest] of this.#files) {
-      if (this.#files.size <= MOST_FILES) break;
-      this.#files.delete(oldest);
-    }
-    return file;
-  }
-
-  async #fetch(path: string): Promise<Uint8Array | undefined> {
-    const { status, body } = await this.client.getBytes(`${this.base}/${path}`);
-    if (status === 404) return undefined;
-    if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
-    if (openFile(archiveNameOf(path) ?? '', Buffer.from(body.buffer, body.byteOffset, body.length)) === undefined)
-      throw new BadBlockError(`needs ${path}, which is damaged on the mirror`);
-    return body;
-  }
+async function fetchWhole(path: string, base: string, client: Client): Promise<Uint8Array | undefined> {
+  const { status, body } = await client.getBytes(`${base}/${path}`);
+  if (status === 404) return undefined;
+  if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
+  if (openFile(archiveNameOf(path) ?? '', Buffer.from(body.buffer, body.byteOffset, body.length)) === undefined)
+    throw new BadBlockError(`needs ${path}, which is damaged on the mirror`);
+  return body;
 }

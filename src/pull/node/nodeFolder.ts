@@ -1,7 +1,12 @@
-/** Checks, lists, joins and removes the files that pulls from a node wrote to the folder `pulled`. */
+/**
+ * Checks, lists, joins and removes the files that pulls from a node wrote to the folder `pulled`. Follows
+ * reorganisations of the node's chain.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LastRead } from '../../contract/sources.ts';
+import { InputError } from '../../errors.ts';
+import { groupBy } from '../../groupBy.ts';
 import { hundredOf, isParquet } from '../../rows/rowsForm.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
 import { allBy } from '../blockSource.ts';
@@ -10,6 +15,7 @@ import type { Heights } from '../heightRange.ts';
 import { listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
 import { hasChecksum, removeFiles } from '../writePulled.ts';
 import { lost } from './checkFolder.ts';
+import type { BitcoinNode } from './coreNode.ts';
 import type { RowFiles } from './rowFiles.ts';
 
 export class NodeFolder {
@@ -31,7 +37,7 @@ export class NodeFolder {
     const { base, rowsFrom } = this.#ledger;
     // A damaged journal is valid only up to some block, which may be in the middle of a file. Rewinds to before that
     // file.
-    const whole = this.wholeUpTo(this.#ledger.height);
+    const whole = this.#wholeUpTo(this.#ledger.height);
     if (base <= whole && whole < this.#ledger.height) this.#ledger.rewind(whole);
     const { height } = this.#ledger;
     const runes = join(this.#path, RUNES_FILE);
@@ -46,13 +52,13 @@ export class NodeFolder {
     if (next <= height) throw lost(`${this.#path} has no file of block ${next}, which was pulled before`, this.#path);
     if (this.#files().some(({ last }) => last > height)) {
       this.list(height);
-      this.removeAbove(height);
+      this.#removeAbove(height);
     }
   }
 
   /**
    * Writes the list of pulled blocks up to a height of the ledger. Returns the range of these blocks. Must be called
-   * before `removeAbove`, so that the list never has a block without a file. `ends` goes to `BlocksFile.ends`.
+   * before `#removeAbove`, so that the list never has a block without a file. `ends` goes to `BlocksFile.ends`.
    */
   list(height: number, ends?: readonly LastRead[]): Heights[] {
     const { rowsFrom } = this.#ledger;
@@ -70,12 +76,39 @@ export class NodeFolder {
   }
 
   /** Returns the highest block up to `height` that shares no file with a block above `height`. */
-  wholeUpTo(height: number): number {
+  #wholeUpTo(height: number): number {
     const across = this.#files().find(({ first, last }) => first <= height && height < last);
     return across === undefined ? height : across.first - 1;
   }
 
-  removeAbove(height: number): void {
+  /**
+   * Removes the pulled blocks that are not in the node's chain, and returns their number. Throws an InputError for more
+   * than `confirmations` blocks.
+   */
+  async removeReplaced(node: BitcoinNode, confirmations: number): Promise<number> {
+    const { base, height: top, start } = this.#ledger;
+    const fork = await findFork(this.#ledger, node, confirmations);
+    // A file with blocks on both sides of the fork is removed, so all its blocks are read again.
+    const to = fork === undefined ? undefined : this.#wholeUpTo(fork);
+    if (to === top) return 0;
+    if (to === undefined || to < base || top - to > confirmations) {
+      throw new InputError(
+        `${node.name} has another chain: it replaced more than the last ${confirmations} of the blocks that were read, up to ${top}`,
+        [
+          start === undefined
+            ? `Check --from. If the node is right, remove ${this.#path}: the next pull reads all blocks again.`
+            : `Check --from. If the node is right, remove ${this.#path} and start again from a newer height with --start-from.`,
+        ],
+      );
+    }
+    this.list(to);
+    this.#ledger.rewind(to);
+    this.#rows.hasOldRunes = true;
+    this.#removeAbove(to);
+    return top - to;
+  }
+
+  #removeAbove(height: number): void {
     this.#remove(this.#files().filter(({ last }) => last > height));
   }
 
@@ -89,13 +122,9 @@ export class NodeFolder {
       this.list(height);
     }
     this.#remove(this.#files().filter(({ last }) => last < this.#ledger.rowsFrom));
-    const byHundred = new Map<number, PulledFile[]>();
-    for (const file of this.#files()) {
-      const { last } = hundredOf(file.first);
-      if (last <= settled) byHundred.set(last, [...(byHundred.get(last) ?? []), file]);
-    }
-    for (const [last, files] of byHundred) {
-      if (files.length > 1) await this.#join(files, { first: Math.max(hundredOf(last).first, this.#ledger.rowsFrom), last });
+    for (const [last, files] of groupBy(this.#files(), ({ first }) => hundredOf(first).last)) {
+      if (last <= settled && files.length > 1)
+        await this.#join(files, { first: Math.max(hundredOf(last).first, this.#ledger.rowsFrom), last });
     }
   }
 
@@ -118,4 +147,16 @@ export class NodeFolder {
   #remove(files: readonly PulledFile[]): void {
     removeFiles(this.#path, [...files].reverse());
   }
+}
+
+/**
+ * Returns the height of the last pulled block in the node's chain. Undefined if it is more than `confirmations` deep.
+ */
+async function findFork(ledger: DiskLedger, node: BitcoinNode, confirmations: number): Promise<number | undefined> {
+  for (let at = ledger.height; at >= Math.max(ledger.base, ledger.height - confirmations); at--) {
+    const hash = ledger.hashAt(at);
+    // Without a hash, `at` is below the first block that was read. So none of the pulled blocks is in the node's chain.
+    if (hash === undefined || (await node.hashAt(at)) === hash) return at;
+  }
+  return undefined;
 }

@@ -24,7 +24,6 @@ import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import type { Heights } from '../heightRange.ts';
 import type { PullOptions, PullResult } from '../pullBlocks.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
-import { announce, type Look } from './announce.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
 import { checkNetwork, checkNew, firstWanted, lastBlocks, lost, withAdvice } from './checkFolder.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
@@ -32,7 +31,6 @@ import { hash256 } from './hash256.ts';
 import { type Check, locateStart, WrongStartError } from './locateStart.ts';
 import { NodeFolder } from './nodeFolder.ts';
 import { knownRunes } from './readPulledRunes.ts';
-import { removeReplaced } from './reorganisation.ts';
 import { RowFiles } from './rowFiles.ts';
 import { type Donor, takeRows } from './rowsOfStart.ts';
 import { discardStart, outputsFile, removeDownloads, startFrom } from './startFrom.ts';
@@ -62,38 +60,24 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
 }
 
 export class NodePull {
-  readonly #options: NodePullOptions;
-  readonly #node: BitcoinNode;
-  readonly #network: Network;
-  readonly #ledger: DiskLedger;
-  readonly #rows: RowFiles;
   readonly #folder: NodeFolder;
-  readonly #store: Store;
-  readonly #log: Log;
-  /** Last look, as passed to announce(). */
-  #look: Look | undefined;
+  /** State of the node at the last announcement. `isBehind`: it has no new block, and lacks some of the pulled ones. */
+  #announced: { readonly isBehind: boolean; readonly isSyncing: boolean } | undefined;
   readonly #blocks: CheckedBlocks;
   /** Height of the node's last block at the last look. */
   #tip = -1;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
 
   private constructor(
-    options: NodePullOptions,
-    node: BitcoinNode,
-    network: Network,
-    ledger: DiskLedger,
-    rows: RowFiles,
-    store: Store,
-    log: Log,
+    private readonly options: NodePullOptions,
+    private readonly node: BitcoinNode,
+    private readonly network: Network,
+    private readonly ledger: DiskLedger,
+    private readonly rows: RowFiles,
+    private readonly store: Store,
+    private readonly log: Log,
   ) {
-    this.#options = options;
-    this.#node = node;
-    this.#network = network;
-    this.#ledger = ledger;
-    this.#rows = rows;
     this.#folder = new NodeFolder(options.folder, ledger, rows);
-    this.#store = store;
-    this.#log = log;
     this.#blocks = new CheckedBlocks(node, network, ledger, options.difficulty ?? network.difficulty);
   }
 
@@ -138,47 +122,47 @@ export class NodePull {
   }
 
   close(): void {
-    this.#ledger.close();
+    this.ledger.close();
   }
 
   /** Reads all blocks up to the node's tip or the last wanted block. At the tip, checks the outputs of a new start. */
   async run(progress: Progress): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
     const result = await this.#readAll(progress);
-    const { start } = this.#ledger;
-    const { history } = this.#options;
+    const { start } = this.ledger;
+    const { history } = this.options;
     if (history !== undefined) return this.#verify(start, history);
     if (start?.class !== 'consistent') return result;
-    if (this.#ledger.height === this.#tip) return this.#locate(start, progress);
-    this.#log.notice(`the outputs of the start are checked when a pull has reached the last block of ${this.#node.name}`);
+    if (this.ledger.height === this.#tip) return this.#locate(start, progress);
+    this.log.notice(`the outputs of the start are checked when a pull has reached the last block of ${this.node.name}`);
     return result;
   }
 
   /** Verifies the start by a pull that read all blocks. */
   async #verify(start: Start | undefined, history: string): Promise<PullResult> {
-    const { folder, limits } = this.#options;
+    const { folder, limits } = this.options;
     if (start === undefined) throw new InputError(`${folder} did not start at a mirror, so there is no start to verify`);
-    const { firstHeight } = this.#network;
-    await verifyStart(start, history, { network: this.#ledger.network, firstHeight }, limits, this.#store);
-    this.#ledger.setStart({ ...start, class: 'verified' });
+    const { firstHeight } = this.network;
+    await verifyStart(start, history, { network: this.ledger.network, firstHeight }, limits, this.store);
+    this.ledger.setStart({ ...start, class: 'verified' });
     removeDownloads(folder, false);
     const { height } = start;
-    this.#log.info('verified', `Verified: the blocks up to ${height} give the digest of the start.`, { height, class: 'verified' });
-    return { ...this.#totals, heights: this.#folder.list(this.#ledger.height) };
+    this.log.info('verified', `Verified: the blocks up to ${height} give the digest of the start.`, { height, class: 'verified' });
+    return { ...this.#totals, heights: this.#folder.list(this.ledger.height) };
   }
 
   /** Asks the node for outputs of a start. If they differ, removes all files of the start and throws. */
   async #locate(start: Start, progress: Progress): Promise<PullResult> {
-    const { folder, concurrency, signal } = this.#options;
-    const [path, ledger] = [outputsFile(folder), this.#ledger];
+    const { folder, concurrency, signal } = this.options;
+    const [path, ledger] = [outputsFile(folder), this.ledger];
     if (!existsSync(path)) throw lost(`${path} is missing`, folder);
-    const locating = { path, network: this.#network, ledger, concurrency, signal, catchUp: () => this.#readAll(progress) };
+    const locating = { path, network: this.network, ledger, concurrency, signal, catchUp: () => this.#readAll(progress) };
     try {
-      const { asked, spent } = await locateStart(locating, this.#node, progress);
+      const { asked, spent } = await locateStart(locating, this.node, progress);
       ledger.setStart({ ...start, class: 'located' });
-      this.#log.info(
+      this.log.info(
         'located',
-        `Located: ${this.#node.name} has ${count(asked, 'output')} of the ledger after block ${start.height}, at the same height and address; ${spent} others were spent since. Nothing has checked amounts, mints and names.`,
+        `Located: ${this.node.name} has ${count(asked, 'output')} of the ledger after block ${start.height}, at the same height and address; ${spent} others were spent since. Nothing has checked amounts, mints and names.`,
         { height: start.height, class: 'located', asked, spent },
       );
     } catch (error) {
@@ -193,21 +177,13 @@ export class NodePull {
     try {
       let moves = 0;
       for (let round = 0; ; round++) {
-        const chain = await this.#node.chain();
+        const chain = await this.node.chain();
         this.#tip = chain.blocks;
-        const last = Math.min(chain.blocks, this.#options.wanted.to ?? Number.MAX_SAFE_INTEGER);
+        const last = Math.min(chain.blocks, this.options.wanted.to ?? Number.MAX_SAFE_INTEGER);
         const isBehind = this.#isBehind(chain);
-        if (!isBehind) {
-          const { confirmations, folder } = this.#options;
-          const state = { ledger: this.#ledger, rows: this.#rows, files: this.#folder };
-          this.#totals.replaced += await removeReplaced(state, this.#node, confirmations, folder);
-        }
-        const { height } = this.#ledger;
-        if (round === 0 || isBehind) {
-          const look = { chain, height, last, replaced: this.#totals.replaced, isBehind };
-          announce(this.#node.name, this.#log, look, this.#look);
-          this.#look = look;
-        }
+        if (!isBehind) this.#totals.replaced += await this.#folder.removeReplaced(this.node, this.options.confirmations);
+        const { height } = this.ledger;
+        if (round === 0 || isBehind) this.#announce(chain, last, isBehind);
         if (isBehind || height >= last) {
           const ends = isBehind ? undefined : await this.#ends();
           // Undefined means that the chain changed during #ends(), so the next round follows the change.
@@ -216,8 +192,8 @@ export class NodePull {
           return { ...this.#totals, heights: this.#folder.list(height, ends) };
         }
         if (chain.firstStored > height + 1) {
-          throw new InputError(`${this.#node.name} has pruned block ${height + 1}: its first block is ${chain.firstStored}`, [
-            ...(this.#ledger.start === undefined ? [] : [`Remove ${this.#options.folder} and start again from a newer height.`]),
+          throw new InputError(`${this.node.name} has pruned block ${height + 1}: its first block is ${chain.firstStored}`, [
+            ...(this.ledger.start === undefined ? [] : [`Remove ${this.options.folder} and start again from a newer height.`]),
             'Give a server that has it with --block-source: it need not be trusted.',
             'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
           ]);
@@ -226,22 +202,46 @@ export class NodePull {
           await this.#read(chain, last, progress);
         } catch (error) {
           if (!(error instanceof ChainMovedError)) throw error;
-          moves = this.#ledger.height > height ? 0 : moves + 1;
+          moves = this.ledger.height > height ? 0 : moves + 1;
           if (moves < MOST_MOVES) continue;
-          throw new BuildError(`the chain of ${this.#node.name} changed ${MOST_MOVES} times before block ${height + 1} was read`, [
+          throw new BuildError(`the chain of ${this.node.name} changed ${MOST_MOVES} times before block ${height + 1} was read`, [
             'Check the node, then run the same command again: it continues from here.',
           ]);
         }
       }
     } catch (error) {
-      throw withAdvice(error, this.#options.folder);
+      throw withAdvice(error, this.options.folder);
+    }
+  }
+
+  /**
+   * Logs the blocks to read in the first round of all. Logs also whenever the node falls behind or begins to sync.
+   * `last` is the height of the last block to read.
+   */
+  #announce({ blocks: tip, headers, isSyncing }: ChainInfo, last: number, isBehind: boolean): void {
+    const { name } = this.node;
+    const { height } = this.ledger;
+    const { replaced } = this.#totals;
+    const before = this.#announced;
+    this.#announced = { isBehind, isSyncing };
+    if (before === undefined) {
+      const blocks = Math.max(last - height, 0);
+      const todo = `${blocks === 0 ? 'nothing' : count(blocks, 'block')} to read${replaced === 0 ? '' : `, ${count(replaced, 'block')} replaced`}`;
+      const fields = { source: name, tip, first: height + 1, last, blocks, replaced };
+      this.log.info('looked', `${name} has blocks up to ${tip}: ${todo}.`, fields);
+    }
+    if (isBehind && before?.isBehind !== true)
+      this.log.notice(`${name} is behind: its last block is ${tip}, and block ${height} was pulled before`);
+    if (isSyncing && before?.isSyncing !== true) {
+      const state = tip < headers ? `it has ${tip} of ${headers} blocks` : `its last block, ${tip}, is old`;
+      this.log.notice(`${name} is still syncing: ${state}. Run the pull again when it has more`);
     }
   }
 
   /** Reads blocks up to `last`. Throws a ChainMovedError if the chain changes meanwhile. */
   async #read(chain: ChainInfo, last: number, progress: Progress): Promise<void> {
-    const { confirmations, concurrency, limits, signal } = this.#options;
-    const begin = this.#ledger.height + 1;
+    const { confirmations, concurrency, limits, signal } = this.options;
+    const begin = this.ledger.height + 1;
     const settled = Math.min(chain.blocks - confirmations, last);
     let commit = { height: begin - 1, at: performance.now() };
     let unit = this.#unitOf(begin, begin, settled);
@@ -253,10 +253,10 @@ export class NodePull {
         this.#index(checked);
         progress.show(height - begin + 1, last - begin + 1, 'blocks');
         if (height < unit.last) continue;
-        if (unit.last >= this.#ledger.rowsFrom) await this.#rows.endFile(unit);
+        if (unit.last >= this.ledger.rowsFrom) await this.rows.endFile(unit);
         unit = this.#unitOf(height + 1, begin, settled);
         const isDue =
-          this.#ledger.isSyncDue ||
+          this.ledger.isSyncDue ||
           exceeds(limits, 'blocksPerCommit', height - commit.height + 1) ||
           performance.now() - commit.at > MS_PER_COMMIT;
         if (!isDue && height < last) continue;
@@ -266,8 +266,8 @@ export class NodePull {
         if (height <= settled) await this.settle();
       }
     } catch (error) {
-      await this.#rows.discard();
-      this.#ledger.rewind(commit.height);
+      await this.rows.discard();
+      this.ledger.rewind(commit.height);
       throw error;
     }
     progress.end();
@@ -275,19 +275,19 @@ export class NodePull {
 
   /** Applies the next block to the ledger, and adds its rows to the open file. */
   #index({ height, block, previousOutput }: CheckedBlock): void {
-    const ledger = this.#ledger;
+    const ledger = this.ledger;
     const isWritten = height >= ledger.rowsFrom;
     const changes = indexBlock(block, {
       height,
-      network: this.#network,
+      network: this.network,
       ledger,
       hash256,
       previousOutput,
       emit: (row) => {
-        if (isWritten) this.#rows.addRow(row);
+        if (isWritten) this.rows.addRow(row);
       },
     });
-    for (const { row } of changes.runes) this.#rows.addRune(row);
+    for (const { row } of changes.runes) this.rows.addRune(row);
     ledger.apply({ height, hash: block.hash }, changes);
   }
 
@@ -297,7 +297,7 @@ export class NodePull {
    */
   #unitOf(height: number, begin: number, settled: number): Heights {
     const hundred = hundredOf(height);
-    const whole = { ...hundred, first: Math.max(hundred.first, this.#ledger.rowsFrom) };
+    const whole = { ...hundred, first: Math.max(hundred.first, this.ledger.rowsFrom) };
     return begin <= whole.first && whole.last <= settled ? whole : { first: height, last: height };
   }
 
@@ -305,19 +305,19 @@ export class NodePull {
    * Moves all finished files to their paths, then writes the ledger to disk. `before` is the height of the last commit.
    */
   async #commit(before: number): Promise<void> {
-    for (const { bytes, rows } of await this.#rows.putInPlace(before)) {
+    for (const { bytes, rows } of await this.rows.putInPlace(before)) {
       this.#totals.bytes += bytes;
       this.#totals.records += rows;
     }
-    this.#ledger.sync();
-    this.#totals.blocks += this.#ledger.height - before;
+    this.ledger.sync();
+    this.#totals.blocks += this.ledger.height - before;
   }
 
   /** True if the node has no new block, and lacks some of the pulled ones. */
   #isBehind({ blocks, bestHash }: ChainInfo): boolean {
-    const { hash, height } = this.#ledger;
+    const { hash, height } = this.ledger;
     if (hash === undefined || blocks >= height) return false;
-    return blocks < height - this.#options.confirmations || this.#ledger.hashAt(blocks) === bestHash;
+    return blocks < height - this.options.confirmations || this.ledger.hashAt(blocks) === bestHash;
   }
 
   /**
@@ -325,48 +325,48 @@ export class NodePull {
    * hashes even if they have no rows. Returns undefined if the node's chain changed meanwhile.
    */
   async #ends(): Promise<LastRead[] | undefined> {
-    const { height, hash, rowsFrom } = this.#ledger;
+    const { height, hash, rowsFrom } = this.ledger;
     const ends: LastRead[] = [];
-    const { listLevels, changesBlocks } = this.#options.limits;
+    const { listLevels, changesBlocks } = this.options.limits;
     const newest = Array.from({ length: changesBlocks + 1 }, (_, i) => height - changesBlocks + i);
     const wanted = [...new Set([...lowerEnds(height, listLevels), ...newest])].filter((one) => one >= rowsFrom).sort((a, b) => a - b);
     for (const end of wanted) {
-      const found = this.#ledger.hashAt(end) ?? (await this.#node.hashAt(end));
+      const found = this.ledger.hashAt(end) ?? (await this.node.hashAt(end));
       if (found === undefined) return undefined;
       ends.push({ height: end, hash: found });
     }
-    return ends.length > 0 && (await this.#node.hashAt(height)) !== hash ? undefined : ends;
+    return ends.length > 0 && (await this.node.hashAt(height)) !== hash ? undefined : ends;
   }
 
   /**
    * Removes rows of blocks that are no longer wanted and runes of replaced blocks. Joins the files of settled blocks.
    */
   async #tidy(): Promise<void> {
-    const { from } = this.#options.wanted;
-    if (this.#rows.hasOldRunes) await this.#rows.putInPlace(this.#ledger.height);
+    const { from } = this.options.wanted;
+    if (this.rows.hasOldRunes) await this.rows.putInPlace(this.ledger.height);
     const first = typeof from === 'object' ? lastBlocks(from.last, this.#tip) : 0;
     await this.#folder.tidy(first, this.#settled);
   }
 
   /** True if the folder has files of rows. */
   get hasRows(): boolean {
-    return this.#ledger.height >= this.#ledger.rowsFrom;
+    return this.ledger.height >= this.ledger.rowsFrom;
   }
 
   /** Height of the last settled block, which no reorganisation may replace. */
   get #settled(): number {
-    return Math.min(this.#tip - this.#options.confirmations, this.#ledger.height);
+    return Math.min(this.#tip - this.options.confirmations, this.ledger.height);
   }
 
   /** If the journal is long, moves its settled blocks to sorted files. This may take a minute. */
   async settle(): Promise<void> {
-    if (!this.#ledger.isJournalLong) return;
+    if (!this.ledger.isJournalLong) return;
     // Moves only complete hundreds. A fork inside a file of a hundred blocks rewinds to the block before the file, and
     // rewind() cannot go below the sorted files.
     try {
-      await this.#ledger.settle(hundredOf(this.#settled).first - 1);
+      await this.ledger.settle(hundredOf(this.#settled).first - 1);
     } catch (error) {
-      throw withAdvice(error, this.#options.folder);
+      throw withAdvice(error, this.options.folder);
     }
   }
 }

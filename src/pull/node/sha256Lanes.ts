@@ -5,18 +5,11 @@
  * This file makes the code of the module: the rounds of FIPS 180-4, in which each word is a vector of four words, one of
  * each message.
  */
-
+import { ROUNDS, START } from '../../format/sha256.ts';
 import { moveWords, type Parts } from '../../runes/bytes.ts';
 
 /** Bytes of code. A nested list is one instruction after its operands. */
 type Code = readonly (number | Code)[];
-
-const FIRST_PRIMES = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53];
-const PRIMES = Array.from({ length: 312 }, (_, i) => i).filter((n) => n > 1 && FIRST_PRIMES.every((p) => n === p || n % p > 0));
-/** Returns the first 32 bits of the fraction. */
-const fraction = (value: number): number => Math.floor((value % 1) * 2 ** 32);
-const ROUNDS = PRIMES.map((prime) => fraction(Math.cbrt(prime)));
-const BEGIN = PRIMES.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)));
 
 /** Encodes an integer from 0 on in groups of 7 bits (LEB128). */
 const leb = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)]);
@@ -218,7 +211,7 @@ class Lane {
     this.#all[this.#end + over] = 0x80;
     // The last eight bytes are the length in bits. No message has 2^29 bytes.
     words[16 * padded - 1] = swapped(8 * length);
-    for (let i = 0; i < 8; i++) state[4 * i] = BEGIN[i] ?? 0;
+    for (let i = 0; i < 8; i++) state[4 * i] = START[i] ?? 0;
     this.#padded = padded;
     this.left = padded;
     this.at = this.#end;

@@ -216,10 +216,7 @@ export interface MirrorManifest {
     /** Ranges of consecutive heights with activity: first and last height, both inclusive. */
     readonly heights: readonly (readonly [first: number, last: number])[];
     /** Last block that was read, even if it has no activity. Missing in mirrors of older versions. */
-    readonly tip?: {
-        readonly height: number;
-        readonly hash: string;
-    };
+    readonly tip?: BlockPoint;
     readonly blocks: number;
     readonly transactions: number;
     readonly records: number;
@@ -244,27 +241,17 @@ export interface MirrorManifest {
      * Digests of the ledger (`rune-ledger/1`: all runes and unspent outputs) after a block, and after a lower block.
      * Only in mirrors with unspent outputs.
      */
-    readonly ledger?: {
+    readonly ledger?: LedgerPoint & {
         readonly network: string;
-        readonly height: number;
-        readonly hash: string;
-        readonly digest: string;
-        readonly lower?: {
-            readonly height: number;
-            readonly hash: string;
-            readonly digest: string;
-        };
+        readonly lower?: LedgerPoint;
     };
     /**
      * The block at which the pull started with the ledger of other mirrors. Only in mirrors whose pull did not read all
      * blocks. `located`: a node confirmed a sample of the outputs, or all. `verified`: a pull that read all blocks up
      * to the start has the same digest.
      */
-    readonly start?: {
+    readonly start?: LedgerPoint & {
         readonly class: 'consistent' | 'located' | 'verified';
-        readonly height: number;
-        readonly hash: string;
-        readonly digest: string;
         readonly donors: readonly string[];
     };
     /** Optional parts of the API that the mirror has. Requests for other parts get 501. */
@@ -303,14 +290,17 @@ export interface MirrorManifest {
     /** Signed note of the operator. Missing if the mirror is not signed. */
     readonly note?: string;
 }
+/** A request that can be cancelled. */
+export interface Cancellable {
+    /** Cancels the request. The promise then rejects with the signal's reason. */
+    readonly signal?: AbortSignal | undefined;
+}
 /** Selects a window of a list. */
-export interface WindowQuery {
+export interface WindowQuery extends Cancellable {
     /** Number of entries to skip. 0 by default. */
     readonly offset?: number | undefined;
     /** From 1 to the mirror's largest page size. The default is the mirror's smallest page size. */
     readonly limit?: number | undefined;
-    /** Cancels the request. The promise then rejects with the signal's reason. */
-    readonly signal?: AbortSignal | undefined;
 }
 /** Selects a window of a rune's activity. */
 export interface RuneActivityQuery extends WindowQuery {
@@ -389,7 +379,7 @@ export interface ConfirmedOutput {
     readonly script?: string | undefined;
 }
 /** Selects unconfirmed transactions. Set `transactions`, `esplora`, or both. */
-export interface PendingQuery {
+export interface PendingQuery extends Cancellable {
     /** At most 200 transactions, of at most 4 MB together, in any order. */
     readonly transactions?: readonly RawTransaction[] | undefined;
     /** A server with the API of Esplora. The client asks it for missing heights and for unconfirmed parents. */
@@ -406,8 +396,6 @@ export interface PendingQuery {
     } | undefined;
     /** `main` by default. */
     readonly network?: 'main' | 'signet' | 'testnet4' | 'regtest' | undefined;
-    /** Cancels the request. The promise then rejects with the signal's reason. */
-    readonly signal?: AbortSignal | undefined;
 }
 /**
  * A rune. If an unconfirmed transaction etches the rune, it has `etching`, but neither id nor number, and it has names
@@ -473,6 +461,10 @@ export interface BlockPoint {
     readonly height: number;
     /** With or without `0x`. */
     readonly hash: string;
+}
+/** Digest of the ledger after a block, 64 hex digits. */
+export interface LedgerPoint extends BlockPoint {
+    readonly digest: string;
 }
 /** Selects the changes of a mirror. */
 export interface ChangesQuery {
@@ -547,9 +539,7 @@ export declare function activity({ base, ...query }: ActivityQuery): Promise<Act
  * class, with the same runes; otherwise it is `unknown`. Rejects like `Mirror.classify`, and with a TypeError without
  * mirrors. The agreement proves more if each mirror has keys of another operator.
  */
-export declare function classify(mirrors: readonly Mirror[], outputs: readonly OutputToClassify[], options?: {
-    readonly signal?: AbortSignal | undefined;
-}): Promise<ClassifiedOutput[]>;
+export declare function classify(mirrors: readonly Mirror[], outputs: readonly OutputToClassify[], options?: Cancellable): Promise<ClassifiedOutput[]>;
 /**
  * A mirror, identified by the URL before `/runes/v1`. The client fetches only files. So the host needs no code, but
  * must allow this origin to read the files (CORS). Every read revalidates the file (`cache: 'no-cache'`), except a
@@ -586,9 +576,8 @@ export declare class Mirror {
      * lacks that block, rejects with a MirrorError (503) instead of answering that the output has no runes. Without
      * `height`, compare `block_height` of the answer yourself. Rejects like `activity`.
      */
-    output(output: string, { height, signal }?: {
+    output(output: string, { height, signal }?: Cancellable & {
         readonly height?: number | undefined;
-        readonly signal?: AbortSignal | undefined;
     }): Promise<OutputAnswer>;
     /**
      * Returns for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not
@@ -597,17 +586,13 @@ export declare class Mirror {
      * and after any failure; `reason` says why. Rejects only with a TypeError for more outputs, or with the signal's
      * reason.
      */
-    classify(outputs: readonly OutputToClassify[], { signal }?: {
-        readonly signal?: AbortSignal | undefined;
-    }): Promise<ClassifiedOutput[]>;
+    classify(outputs: readonly OutputToClassify[], { signal }?: Cancellable): Promise<ClassifiedOutput[]>;
     /**
      * Yields all entries of a list, in the list's order. `list` fetches a window, such as
      * `(window) => mirror.holders('DOG•GO•TO•THE•MOON', window)`. All entries are of the same build: if the mirror
      * changes meanwhile, throws a MirrorError (503), and the caller must start again. Also throws the errors of `list`.
      */
-    all<Entry>(list: (window: WindowQuery) => Promise<Page<Entry>>, { signal }?: {
-        readonly signal?: AbortSignal | undefined;
-    }): AsyncGenerator<Entry, void, undefined>;
+    all<Entry>(list: (window: WindowQuery) => Promise<Page<Entry>>, { signal }?: Cancellable): AsyncGenerator<Entry, void, undefined>;
     /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
     outputs(address: string, window?: WindowQuery): Promise<OutputPage>;
     /**
@@ -634,9 +619,7 @@ export declare class Mirror {
      * Yields id, number, names, decimals and symbol of all runes, oldest first. Reads some megabytes for the runes of
      * mainnet. Rejects like `activity`.
      */
-    runes({ signal }?: {
-        readonly signal?: AbortSignal | undefined;
-    }): AsyncGenerator<RuneName, void, undefined>;
+    runes({ signal }?: Cancellable): AsyncGenerator<RuneName, void, undefined>;
     /**
      * Returns the status and the exact body of an API server's answer to GET, for a target such as
      * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404 and 503.

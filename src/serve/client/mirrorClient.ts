@@ -15,6 +15,7 @@ import type {
   ActivityPage,
   ActivityQuery,
   BalancePage,
+  Cancellable,
   Change,
   ChangesQuery,
   ClassifiedOutput,
@@ -100,7 +101,7 @@ const MOST_OUTPUTS = 1000;
 export async function classify(
   mirrors: readonly Mirror[],
   outputs: readonly OutputToClassify[],
-  options: { readonly signal?: AbortSignal | undefined } = {},
+  options: Cancellable = {},
 ): Promise<ClassifiedOutput[]> {
   if (mirrors.length === 0) throw new TypeError('classify needs at least one mirror');
   const answers = await Promise.all(mirrors.map((mirror) => mirror.classify(outputs, options)));
@@ -156,20 +157,14 @@ export class Mirror {
     return this.#find(`etchings/${encode(String(rune))}/holders/${encode(address)}`, signal);
   }
 
-  async output(
-    output: string,
-    { height, signal }: { readonly height?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
-  ): Promise<OutputAnswer> {
+  async output(output: string, { height, signal }: Cancellable & { readonly height?: number | undefined } = {}): Promise<OutputAnswer> {
     const answer = await this.#fetch<OutputAnswer>(`/runes/v1/outputs/${encode(output)}`, signal);
     if (height === undefined || height <= answer.block_height) return answer;
     const message = `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`;
     throw new MirrorError(503, 'Service Unavailable', message);
   }
 
-  async classify(
-    outputs: readonly OutputToClassify[],
-    { signal }: { readonly signal?: AbortSignal | undefined } = {},
-  ): Promise<ClassifiedOutput[]> {
+  async classify(outputs: readonly OutputToClassify[], { signal }: Cancellable = {}): Promise<ClassifiedOutput[]> {
     if (outputs.length > MOST_OUTPUTS) throw new TypeError(`classify takes up to ${MOST_OUTPUTS} outputs, but got ${outputs.length}`);
     const answer = await this.#classes(outputs, signal).catch((error: unknown) => {
       if (signal?.aborted) throw error;
@@ -194,7 +189,7 @@ export class Mirror {
 
   async *all<Entry>(
     list: (window: WindowQuery) => Promise<Page<Entry>>,
-    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+    { signal }: Cancellable = {},
   ): AsyncGenerator<Entry, void, undefined> {
     const { allEntries } = await this.#orMirrorError(import('./lists.js'), signal);
     yield* allEntries(
@@ -262,7 +257,7 @@ export class Mirror {
     }
   }
 
-  async *runes({ signal }: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<RuneName, void, undefined> {
+  async *runes({ signal }: Cancellable = {}): AsyncGenerator<RuneName, void, undefined> {
     signal?.throwIfAborted();
     const { openRuneNames } = await this.#orMirrorError(import('./lists.js'), signal);
     try {

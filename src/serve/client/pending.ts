@@ -19,6 +19,7 @@ import { allocate, inOrder, type Outcome, readTransaction, txidOf, type Unconfir
 import type { Ledger, Mintable, RuneOutput } from '../../runes/unspentLedger.ts';
 import type {
   ActivityPage,
+  Cancellable,
   ClassifiedOutput,
   ConfirmedOutput,
   Etching,
@@ -39,7 +40,7 @@ export { EsploraError };
 /** The functions of a `Mirror` that are used here. */
 export interface MirrorReads {
   manifest(): Promise<MirrorManifest>;
-  classify(outputs: readonly OutputToClassify[], options: { readonly signal?: AbortSignal | undefined }): Promise<ClassifiedOutput[]>;
+  classify(outputs: readonly OutputToClassify[], options: Cancellable): Promise<ClassifiedOutput[]>;
   etching(rune: string, signal?: AbortSignal): Promise<Etching | undefined>;
   activity(query: MirrorQuery): Promise<ActivityPage>;
 }

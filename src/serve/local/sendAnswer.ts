@@ -18,7 +18,7 @@ export type Headers = readonly string[];
 export const headerList = (headers: Readonly<Record<string, string>>): Headers => Object.entries(headers).flat();
 
 const API_ERROR: Headers = headerList(ERROR_HEADERS);
-const PAGE_ERROR: Headers = headerList(errorPageHeaders());
+export const PAGE_ERROR: Headers = headerList(errorPageHeaders());
 const SETTLED: Headers = headerList({ ...API_HEADERS, ...cachingHeaders(true) });
 const UNSETTLED: Headers = headerList({ ...API_HEADERS, ...cachingHeaders(false) });
 
@@ -127,17 +127,9 @@ export class Exchange {
     this.#sendWhole(isZipped && form.gzip !== undefined ? form.gzip : form.bytes, form.etag, isZipped, headers);
   }
 
-  sendError(error: ApiError, more: Headers = []): void {
-    this.#sendError(error, [...API_ERROR, ...more]);
-  }
-
-  /** Sends a 404 whose body is a page for people. */
-  sendNotFoundPage(page: string): void {
-    this.#sendError({ status: 404, body: page }, PAGE_ERROR);
-  }
-
-  #sendError({ status, body }: ApiError, headers: Headers): void {
-    this.#writeHead(status, [...headers, 'content-length', String(Buffer.byteLength(body))]);
+  /** Sends an error of the API, or with PAGE_ERROR a page for people. */
+  sendError({ status, body }: ApiError, more: Headers = [], headers: Headers = API_ERROR): void {
+    this.#writeHead(status, [...headers, ...more, 'content-length', String(Buffer.byteLength(body))]);
     this.response.end(this.method === 'HEAD' ? undefined : body);
   }
 

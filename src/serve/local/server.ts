@@ -20,7 +20,7 @@ import { type BuiltFile, BuiltFiles, ForeignFileError } from './cachedFiles.ts';
 import { CLIENT_LIMITS, type ClientLimits, inTurn, limitServer, serverOptions } from './clientLimits.ts';
 import { ClientLeftError, FairFiles, Turns } from './fairTurns.ts';
 import { headersOf, plainPathOf } from './requestedFiles.ts';
-import { Exchange, headerList, listHeaders } from './sendAnswer.ts';
+import { Exchange, headerList, listHeaders, PAGE_ERROR } from './sendAnswer.ts';
 import { WatchedBuild } from './watchedBuild.ts';
 
 export interface ServerSettings {
@@ -188,7 +188,7 @@ async function sendNotFound(exchange: Exchange, target: string, files: BuiltFile
   const isPage = wantsPage(exchange.method, target, exchange.request.headers.accept);
   const page = isPage ? (await openPlain(NOT_FOUND_PATH, files))?.bytes : undefined;
   if (page === undefined) exchange.sendError(notFound(exchange.method, target));
-  else exchange.sendNotFoundPage(page.toString());
+  else exchange.sendError({ status: 404, body: page.toString() }, [], PAGE_ERROR);
 }
 
 async function openPlain(path: string, files: BuiltFiles): Promise<BuiltFile | undefined> {

@@ -1,4 +1,5 @@
 /** Calculates with amounts of runes: decimal strings, because they are too large for numbers. Uses no DOM. */
+import { shiftDecimals } from '../../pages/decimalAmounts.ts';
 
 export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
   amounts.reduce((most, amount) => Math.max(most, amount?.split('.')[1]?.length ?? 0), 0);
@@ -7,12 +8,6 @@ export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
 export function unitsOf(amount: string, decimals: number): bigint {
   const [whole = '', fraction = ''] = amount.split('.');
   return BigInt(`${whole}${fraction.slice(0, decimals).padEnd(decimals, '0')}`);
-}
-
-/** Converts units of 10^-decimals to a decimal string. */
-export function decimalOf(units: bigint, decimals: number): string {
-  const digits = String(units).padStart(decimals + 1, '0');
-  return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
 /** Compares decimal strings for an ascending order. */
@@ -25,7 +20,7 @@ export function compareAmounts(a: string, b: string): number {
 /** Adds decimal strings exactly. Amounts have up to 39 digits, too many for a number. */
 export function addDecimals(amounts: readonly string[]): string {
   const decimals = decimalsOf(amounts);
-  return decimalOf(
+  return shiftDecimals(
     amounts.reduce((sum, amount) => sum + unitsOf(amount, decimals), 0n),
     decimals,
   );

@@ -5,14 +5,14 @@ import { pagePath, stemOf } from '../../pages/filePaths.ts';
 import { isHeight, parseHexId } from '../../pages/ids.ts';
 import { defaultLimit } from '../../pages/mirrorOptions.ts';
 import { exactPage } from '../../pages/windowToPages.ts';
-import type { Activity, ActivityPage } from '../../serve/client/mirrorClient.ts';
+import type { Activity, ActivityPage, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { count, formatHeights, groupDigits, shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { downloadButton } from './downloadButton.ts';
 import { type Neighbours, neighboursOf } from './neighbourBlocks.ts';
 import { deadStep, pagesOf, stepTo } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
-import { type Extent, fetchBlockStats, fetchList, mirror } from './requestMirror.ts';
+import { fetchBlockStats, fetchList, mirror } from './requestMirror.ts';
 import { settings } from './settings.ts';
 import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
@@ -150,13 +150,14 @@ function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Act
 }
 
 /** Renders the answer to an unknown id, with links to the nearest blocks. */
-export function unknownPage(view: ListView, { heights, tip }: Extent): Node[] {
+export function unknownPage(view: ListView, { heights, tip }: MirrorManifest): Node[] {
   const { kind, id } = view;
   const other = otherReading(view);
   const height = kind === 'block' && isHeight(id) ? Number(id) : undefined;
   const near = height === undefined ? undefined : neighboursOf(height, heights);
   const blocks = [near?.previous, near?.next].flatMap((each) => (each === undefined ? [] : [' ', blockLink(each)]));
-  const isAbove = height !== undefined && tip !== undefined && height > tip;
+  const last = tip?.height ?? heights.at(-1)?.[1];
+  const isAbove = height !== undefined && last !== undefined && height > last;
   return [
     el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Nothing here')),
     el('p', {}, `This mirror has no rune activity of ${kind} `, el('code', { class: 'whole' }, id), '.'),
@@ -164,7 +165,7 @@ export function unknownPage(view: ListView, { heights, tip }: Extent): Node[] {
       'p',
       { class: 'quiet' },
       isAbove
-        ? `Its highest block is ${groupDigits(tip)}. Newer blocks come with its next build.`
+        ? `Its highest block is ${groupDigits(last)}. Newer blocks come with its next build.`
         : `It has the blocks with activity at ${formatHeights(heights)}. A ${kind} without runes is not in it.`,
     ),
     blocks.length === 0 ? undefined : el('p', {}, 'Nearest with activity:', ...blocks),

@@ -10,7 +10,7 @@ import { refreshNewest, showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf } from './readLookUp.ts';
-import { fetchExtent, fetchList, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
+import { fetchList, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
 import { freeNames, readNames } from './runeNames.ts';
 import { suggestFor } from './suggestions.ts';
 import { type FoundView, LATEST, type ListView, SUBJECT_LISTS, type SubjectView, searchOf } from './views.ts';
@@ -110,10 +110,10 @@ async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<read
 
 /** Fetches and renders a list. Rejects with the client's errors. */
 async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
-  const latest = asked.id === LATEST ? (await fetchExtent()).heights.at(-1)?.[1] : undefined;
+  const latest = asked.id === LATEST ? (await mirror.manifest()).heights.at(-1)?.[1] : undefined;
   const view = latest === undefined ? asked : { ...asked, id: String(latest) };
-  const [result, extent] = await Promise.all([fetchList(view, signal), fetchExtent()]);
-  // The request for heights cannot be aborted, so another view may be open by now.
+  const [result, manifest] = await Promise.all([fetchList(view, signal), mirror.manifest()]);
+  // The request for the manifest cannot be aborted, so another view may be open by now.
   signal.throwIfAborted();
   let [known] = result.results;
   if (known === undefined && (view.operation !== undefined || view.offset > 0)) {
@@ -122,11 +122,11 @@ async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
   }
   if (known === undefined) {
     announce('Nothing here');
-    return unknownPage(view, extent);
+    return unknownPage(view, manifest);
   }
   document.title = `${nameOf(view, known)} · ${SITE}`;
   announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
-  return listPage(view, result, known, neighboursOf(known.location.block_height, extent.heights), signal);
+  return listPage(view, result, known, neighboursOf(known.location.block_height, manifest.heights), signal);
 }
 
 const misreadPage = ({ problem: text, instead }: Misread): Node[] => [

@@ -18,22 +18,6 @@ export const mirror = new Mirror(BASE);
 export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<ActivityPage> =>
   mirror.activity({ [kind]: id, operation, limit, offset, signal });
 
-export interface Extent {
-  readonly heights: Heights;
-  /** Height of the last block that was read, even without activity. */
-  readonly tip: number | undefined;
-}
-
-/**
- * Fetches the heights that the mirror covers. Resolves to no heights if the request fails, because only links to
- * neighbour blocks need them.
- */
-export const fetchExtent = (): Promise<Extent> =>
-  mirror.manifest().then(
-    ({ heights, tip }) => ({ heights, tip: tip?.height ?? heights.at(-1)?.[1] }),
-    () => ({ heights: [], tip: undefined }),
-  );
-
 /** Thrown if a statistics file or charts.js fails to load. The caller then omits a part of the page. */
 export class MissingStats extends Error {}
 

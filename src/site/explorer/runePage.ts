@@ -2,10 +2,11 @@
 
 import { distance } from 'fastest-levenshtein';
 import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
+import { shiftDecimals } from '../../pages/decimalAmounts.ts';
 import type { Etching, Holder, HolderPage, RuneActivityPage } from '../../serve/client/mirrorClient.ts';
 import { count, formatHeights, groupDigits, relativeTime } from '../formatValues.ts';
 import { alignmentOf, amountOf } from './alignedAmounts.ts';
-import { addDecimals, decimalOf, percent, shareOf, unitsOf } from './amountMath.ts';
+import { addDecimals, percent, shareOf, unitsOf } from './amountMath.ts';
 import { type Child, el } from './dom.ts';
 import { type MintNow, mintNow } from './mintState.ts';
 import { addressLink, blockLink, breakable, copyButton, elsewhere, facts, linkTo, timeInFull, transactionLink } from './parts.ts';
@@ -148,10 +149,10 @@ function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | und
     { name: 'Premined', amount: premine, hue: 'etching' },
     { name: 'Minted', amount: minted, hue: 'mint' },
     { name: 'Burned', amount: burned, hue: 'burn' },
-    { name: mint?.isOver ? 'Never minted' : 'Left to mint', amount: left ? decimalOf(left, divisibility) : undefined, hue: 'left' },
+    { name: mint?.isOver ? 'Never minted' : 'Left to mint', amount: left ? shiftDecimals(left, divisibility) : undefined, hue: 'left' },
   ];
   const known = entries.flatMap(({ amount, ...entry }) =>
-    amount === undefined ? [] : [{ ...entry, amount: padded(amount, divisibility) }],
+    amount === undefined ? [] : [{ ...entry, amount: shiftDecimals(units(amount), divisibility) }],
   );
   const rows = known.map(({ name, amount, hue }) => {
     const share =
@@ -204,12 +205,6 @@ function supplyBar(entries: readonly SupplyEntry[], hues: readonly string[], uni
     return share ? [el('span', { 'data-operation': hue, style: `width:${(share * 100).toFixed(4)}%` })] : [];
   });
   return el('div', { class: 'bar-of', 'aria-hidden': 'true' }, ...parts);
-}
-
-/** Adds trailing zeros, so that all amounts of a rune have its decimals. */
-function padded(amount: string, decimals: number): string {
-  const [whole = '', fraction = ''] = amount.split('.');
-  return decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`;
 }
 
 function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip, heights }: Source['manifest']): HTMLElement {

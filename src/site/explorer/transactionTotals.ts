@@ -1,5 +1,6 @@
 /** Sums of a transaction's amounts, by rune and operation. Needs no browser. */
 
+import { groupBy } from '../../groupBy.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { addDecimals } from './amountMath.ts';
@@ -12,15 +13,12 @@ export interface RuneTotals {
 
 /** Sums the amounts of a complete list by rune and operation. Runes keep the order of their first records. */
 export function totalsOf(results: readonly Activity[]): RuneTotals[] {
-  const runes = new Map<string, { rune: Rune; amounts: Map<Operation, string[]> }>();
-  for (const { rune, operation, amount } of results) {
-    if (amount === undefined) continue;
-    const one = runes.get(rune.id) ?? { rune, amounts: new Map<Operation, string[]>() };
-    runes.set(rune.id, one);
-    one.amounts.set(operation, [...(one.amounts.get(operation) ?? []), amount]);
-  }
-  return [...runes.values()].map(({ rune, amounts }) => ({
-    rune,
-    sums: Object.fromEntries([...amounts].map(([operation, each]) => [operation, addDecimals(each)])),
-  }));
+  const parts = results.flatMap(({ rune, operation, amount }) => (amount === undefined ? [] : [{ rune, operation, amount }]));
+  return [...groupBy(parts, ({ rune }) => rune.id).values()].flatMap((same) => {
+    const sums = [...groupBy(same, ({ operation }) => operation)].map(([operation, each]) => [
+      operation,
+      addDecimals(each.map(({ amount }) => amount)),
+    ]);
+    return same.slice(0, 1).map(({ rune }) => ({ rune, sums: Object.fromEntries(sums) as RuneTotals['sums'] }));
+  });
 }

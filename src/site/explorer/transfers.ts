@@ -3,9 +3,11 @@
  * address are added up by transaction and rune. Needs no browser.
  */
 
+import { groupBy } from '../../groupBy.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
+import { shiftDecimals } from '../../pages/decimalAmounts.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
-import { decimalOf, decimalsOf, unitsOf } from './amountMath.ts';
+import { decimalsOf, unitsOf } from './amountMath.ts';
 import { runsOf } from './chartColumns.ts';
 
 /** Record of a list. In a rune's list, records have no rune. */
@@ -106,11 +108,7 @@ export function netRows<T extends ListedRecord>(
   const transactions = runsOf(rows, (before, after) => before.record.location.tx_id !== after.record.location.tx_id);
   return transactions.flatMap((transaction, i) => {
     const isWhole = (i > 0 || offset === 0) && (i < transactions.length - 1 || offset + records >= total);
-    const byRune = new Map<unknown, ActivityRow<T>[]>();
-    for (const row of transaction) {
-      const key = row.record.amount === undefined ? row : row.record.rune?.id;
-      byRune.set(key, [...(byRune.get(key) ?? []), row]);
-    }
+    const byRune = groupBy<ActivityRow<T>, unknown>(transaction, (row) => (row.record.amount === undefined ? row : row.record.rune?.id));
     return [...byRune.values()].flatMap((same) => (isWhole ? [netOf(same)] : same.map((row) => netOf([row]))));
   });
 }
@@ -123,12 +121,12 @@ function netOf<T extends ListedRecord>(rows: readonly ActivityRow<T>[]): Address
   const all = rows.map((row): AddressRow<T> => ({ row, kind: row.kind, amount: row.record.amount, sign: signOf(row) }));
   const own = all.filter(({ kind }) => kind === 'to itself');
   const others = all.filter(({ kind }) => kind !== 'to itself');
-  const toItself = own.length === 0 ? undefined : decimalOf(sum(own), decimals);
+  const toItself = own.length === 0 ? undefined : shiftDecimals(sum(own), decimals);
   const [first] = others;
   if (first === undefined) return own.slice(0, 1).map((row) => ({ ...row, amount: toItself }));
   const marked = toItself === undefined ? {} : { toItself };
   if (others.length === 1) return [{ ...first, ...marked }];
   const net = sum(others);
   const sign = net === 0n ? '' : net < 0n ? '−' : '+';
-  return [{ row: first.row, kind: 'net', amount: decimalOf(net < 0n ? -net : net, decimals), sign, ...marked }, ...others];
+  return [{ row: first.row, kind: 'net', amount: shiftDecimals(net < 0n ? -net : net, decimals), sign, ...marked }, ...others];
 }
