@@ -8,17 +8,16 @@
  */
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
-import { type JoinedBlobs, joinedBlobs, readDoubles } from '../duckdb/columns.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import { sortedRows, type UnsortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
 import { Cursor } from '../engine/archive/cursor.ts';
 import { documentsOf, findRanges, onlyKey, type StoredDocument } from '../engine/archive/documentWriter.ts';
-import { haveSameStart, type LevelForm, type LevelWriter, linesIn, writeLevel } from '../engine/archive/makeLevels.ts';
+import { type LevelForm, type LevelWriter, linesIn, writeLevel } from '../engine/archive/makeLevels.ts';
 import { ChangedArchiveError, type StoredArchive } from '../engine/archive/storedArchive.ts';
 import { pageKey, separatorOf } from '../format/documentKeys.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
-import { countCrossing, type WorkLimits } from '../limits.ts';
+import { countCrossing } from '../limits.ts';
+import { bytesOf, CANCELLED, COUNT, GROUP, LESS, ListRows, MADE, PLACED, REMOVED, textOf } from './outputRows.sql.ts';
 import {
   ABOVE_HEIGHTS,
   type AddressDocument,
@@ -120,10 +119,12 @@ export class AddressOutputs {
       CREATE OR REPLACE TEMP TABLE level_cancelled AS ${cancelled};
       CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
     await this.#placeRemoved(range);
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_counts AS
-      SELECT key, count(*) AS count, sum(rows) AS rows FROM (SELECT key, sort, count(*) AS rows FROM level_made GROUP BY key, sort) GROUP BY key`);
+    // Only lists of more than a page need their number of outputs before their outputs. An output may have several rows.
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_rows AS SELECT key, count(*) AS rows FROM level_made GROUP BY key;
+      CREATE OR REPLACE TEMP TABLE level_counts AS SELECT key, count(*) AS count FROM (
+        SELECT DISTINCT key, sort FROM level_made SEMI JOIN (FROM level_rows WHERE rows > ${limits.listPage}) USING (key)) GROUP BY key`);
     const addresses = writer('addresses', range);
-    const rows = new ListRows(limits, this.store);
+    const rows = new ListRows(LEVEL_ROWS, limits, this.store);
     const lists = old === undefined ? [] : reused.map((level) => new OldLists(documentsOf(old, level), limits.listPage)).reverse();
     let pages = 0;
     try {
@@ -157,7 +158,9 @@ export class AddressOutputs {
     const { listPage: page } = this.form.limits;
     let made = 0;
     for (const list of lists) made += list.made;
-    for (; rows.isAt(key, COUNT); await rows.next()) made += rows.first;
+    let isCounted = false;
+    for (; rows.isAt(key, COUNT); await rows.next()) [made, isCounted] = [made + rows.first, true];
+    for (; rows.isAt(key, LESS); await rows.next()) made -= rows.first;
     const removals: [number, ...number[]][] = [];
     for (; rows.isAt(key, GROUP); await rows.next()) {
       if (removals.at(-1)?.[0] !== rows.first) removals.push([rows.first]);
@@ -165,6 +168,9 @@ export class AddressOutputs {
     }
     const removed: Uint8Array[] = [];
     for (; rows.isAt(key, REMOVED); await rows.next()) removed.push(rows.value);
+    const added: Uint8Array[] = [];
+    if (!isCounted) while (rows.isAt(key, MADE)) added.push(await rows.takeOutput());
+    made += added.length;
     const isPaged = made > page;
     const head = isPaged || removals.length > 0 ? [bytesOf(renderAddressHead(made, removals))] : [];
     if (isPaged) to.addLine(listLine(key, [...head, ...removed]));
@@ -183,6 +189,7 @@ export class AddressOutputs {
       values.push(value);
       count += 1;
     };
+    for (const value of added) add(value);
     while (rows.isAt(key, MADE)) add(await rows.takeOutput());
     for (const list of lists) {
       for (const value of list.values()) {
@@ -278,140 +285,18 @@ export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: num
   }
 }
 
-/** Kinds of rows of a list. The rows of a list are sorted by these numbers. */
-const [COUNT, GROUP, REMOVED, MADE, CANCELLED, PLACED] = [0, 1, 2, 3, 4, 5];
-
-/**
- * Rows of a level, sorted by key, then by kind, and then by their position in the list. Reads texts as bytes, because a
- * JavaScript string for each would take several times as long.
- */
-class ListRows {
-  readonly #chunks: ReturnType<typeof sortedRows>;
-  #chunk: ListChunk = NO_ROWS;
-  #at = 0;
-  /** Key of the current row; undefined after the last row. */
-  key: string | undefined;
-
-  constructor(limits: WorkLimits, store: Store) {
-    this.#chunks = sortedRows(UNSORTED, limits, store);
-  }
-
-  get first(): number {
-    return this.#chunk.firsts[this.#at] ?? 0;
-  }
-
-  get page(): number {
-    return this.#chunk.pages[this.#at] ?? 0;
-  }
-
-  /** The row's value of a list, or another text. */
-  get value(): Uint8Array {
-    const { bytes, offsets } = this.#chunk.values;
-    return bytes.subarray(offsets[this.#at], offsets[this.#at + 1]);
-  }
-
-  /** True if the current row has this key and kind. */
-  isAt(key: string, kind: number): boolean {
-    return this.key === key && this.#chunk.kinds[this.#at] === kind;
-  }
-
-  /** Moves to the next row. */
-  async next(): Promise<void> {
-    this.#at += 1;
-    if (this.#at >= this.#chunk.kinds.length) {
-      const { value, done } = await this.#chunks.next();
-      this.#chunk = done === true ? NO_ROWS : chunkOf(value);
-      this.#at = 0;
-    }
-    const { bytes, offsets } = this.#chunk.keys;
-    this.key = this.#chunk.kinds.length === 0 ? undefined : bytes.toString('latin1', offsets[this.#at], offsets[this.#at + 1]);
-  }
-
-  /** Returns the current value, joined from the rows of all runes in its output, and moves to the row after these. */
-  async takeOutput(): Promise<Uint8Array> {
-    const { key = '', value } = this;
-    const others: Uint8Array[] = [];
-    for (await this.next(); this.isAt(key, MADE) && haveSameStart(value, this.value, COMMA); await this.next()) others.push(this.value);
-    return others.length === 0 ? value : bytesOf(joinValues([value, ...others].map(textOf)));
-  }
-
-  async close(): Promise<void> {
-    await this.#chunks.return(undefined);
-  }
-}
-
-/** Rows of a chunk, in columns. */
-interface ListChunk extends Record<'kinds' | 'firsts' | 'pages', Float64Array> {
-  readonly keys: JoinedBlobs;
-  readonly values: JoinedBlobs;
-}
-
-const [NONE_JOINED, NO_NUMBERS] = [{ bytes: Buffer.alloc(0), offsets: new Float64Array(1) }, new Float64Array(0)];
-const NO_ROWS: ListChunk = { keys: NONE_JOINED, values: NONE_JOINED, kinds: NO_NUMBERS, firsts: NO_NUMBERS, pages: NO_NUMBERS };
-
-const chunkOf = (chunk: Parameters<typeof joinedBlobs>[0]): ListChunk => ({
-  keys: joinedBlobs(chunk, 0),
-  values: joinedBlobs(chunk, 1),
-  kinds: readDoubles(chunk, 2),
-  firsts: readDoubles(chunk, 3),
-  pages: readDoubles(chunk, 4),
-});
-
-const UNSORTED: UnsortedRows = {
-  rows: `SELECT key, ${COUNT} AS kind, sum(count) AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id FROM (
-      SELECT key, count FROM level_counts UNION ALL SELECT key, -count(*) FROM level_cancelled GROUP BY key) GROUP BY key
+/** The rows of a level. */
+const LEVEL_ROWS = {
+  rows: `SELECT key, ${COUNT} AS kind, count AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id FROM level_counts
+    UNION ALL SELECT key, ${LESS}, count(*), 0, '', '', -1, '' FROM level_cancelled GROUP BY key
     UNION ALL SELECT key, ${GROUP}, first, page, '', count(*)::VARCHAR, -1, '' FROM level_removed WHERE first IS NOT NULL GROUP BY ALL
     UNION ALL SELECT key, ${REMOVED}, 0, 0, "output", '["' || "output" || '"]', -1, '' FROM level_removed WHERE first IS NULL
     UNION ALL SELECT key, ${MADE}, 0, 0, sort, text, number, id FROM level_made
     UNION ALL SELECT key, ${CANCELLED}, 0, 0, sort, "output", -1, '' FROM level_cancelled
     UNION ALL SELECT key, ${PLACED}, first, page, "output", "output", -1, '' FROM level_removed WHERE first IS NOT NULL`,
   // Counting the rows would join the made outputs once more.
-  most: `3 * (SELECT count(*) FROM level_removed) + 2 * (SELECT count(*) FROM level_cancelled) + (SELECT coalesce(sum(1 + rows), 0) FROM level_counts)`,
-  key: 'key',
-  within: 'kind, first, page, sort, number, id',
-  // The operator || copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.
-  select: `key || '', text || '', kind::DOUBLE, first::DOUBLE, page::DOUBLE`,
+  most: `3 * (SELECT count(*) FROM level_removed) + 2 * (SELECT count(*) FROM level_cancelled) + (SELECT coalesce(sum(1 + rows), 0) FROM level_rows)`,
 };
-
-const [TAB, LINE_FEED, COMMA] = [9, 10, 44];
-
-const bytesOf = (text: string): Uint8Array => Buffer.from(text);
-const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-
-/** Returns a document as a line for DocumentWriter.addLine(). */
-function listLine(key: string, values: readonly Uint8Array[]): Uint8Array {
-  let length = key.length + values.length + 1;
-  for (const value of values) length += value.length;
-  const line = Buffer.allocUnsafe(length);
-  let at = line.write(key, 'latin1');
-  for (const value of values) {
-    line[at] = TAB;
-    line.set(value, at + 1);
-    at += value.length + 1;
-  }
-  line[at] = LINE_FEED;
-  return line;
-}
-
-/** Joins values of one output that have one rune each. */
-function joinValues(values: readonly string[]): string {
-  const [first = ''] = values;
-  // The location before the runes is the same in all values, and has no list.
-  const place = first.indexOf(',[');
-  return `${[first.slice(0, place), ...joinRunes(values.map((value) => value.slice(place + 1, -1)))].join()}]`;
-}
-
-/** Joins the JSON of runes in an output, which are sorted by rune. Adds up the balances of the same rune. */
-export function joinRunes(runes: readonly string[]): string[] {
-  const joined: { readonly rune: string; units: bigint }[] = [];
-  for (const json of runes) {
-    const [end, last] = [json.lastIndexOf(',"'), joined.at(-1)];
-    const [rune, units] = [json.slice(0, end), BigInt(json.slice(end + 2, -2))];
-    if (last?.rune === rune) last.units += units;
-    else joined.push({ rune, units });
-  }
-  return joined.map(({ rune, units }) => `${rune},"${units}"]`);
-}
 
 /** Reads the lists of a level of the last build one after another. */
 class OldLists {
@@ -465,4 +350,21 @@ function parsedAddress({ key, values }: StoredDocument, page: number): AddressDo
   } catch {
     throw new ChangedArchiveError(`the archive's document of the address ${key} is damaged`);
   }
+}
+
+const [TAB, LINE_FEED] = [9, 10];
+
+/** Returns a document as a line for DocumentWriter.addLine(). */
+function listLine(key: string, values: readonly Uint8Array[]): Uint8Array {
+  let length = key.length + values.length + 1;
+  for (const value of values) length += value.length;
+  const line = Buffer.allocUnsafe(length);
+  let at = line.write(key, 'latin1');
+  for (const value of values) {
+    line[at] = TAB;
+    line.set(value, at + 1);
+    at += value.length + 1;
+  }
+  line[at] = LINE_FEED;
+  return line;
 }

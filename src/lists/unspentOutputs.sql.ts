@@ -21,7 +21,8 @@ import type { StartRows } from '../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../input/recognise.ts';
 import { countCrossing } from '../limits.ts';
 import { unitsOf } from './balanceChanges.sql.ts';
-import { AddressOutputs, joinRunes, type LevelRows, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
+import { joinRunes } from './outputRows.sql.ts';
+import { AddressOutputs, type LevelRows, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
 import { parseOutput, SPENT } from './unspentOutputs.ts';
 
 /** True when the input has all spent outputs, because all its ledgers are from a node. */

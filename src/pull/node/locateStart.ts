@@ -74,9 +74,10 @@ const lineOf = ({ name, height, address }: ClaimedOutput): string => `${name} ${
 
 /** Returns the 36 bytes of an outpoint `txid:vout`. */
 export function outpointBytes(name: string): Uint8Array {
-  const [txid = '', vout] = name.split(':');
-  const bytes = Buffer.concat([Buffer.from(txid, 'hex').reverse(), Buffer.alloc(4)]);
-  bytes.writeUInt32LE(Number(vout), 32);
+  const bytes = Buffer.alloc(36);
+  bytes.write(name, 0, 32, 'hex');
+  bytes.subarray(0, 32).reverse();
+  bytes.writeUInt32LE(Number(name.slice(65)), 32);
   return bytes;
 }
 

@@ -1,0 +1,116 @@
+/**
+ * Rows from which a level's lists of unspent outputs by address are written (outputsOfAddress.sql.ts). Reads texts as
+ * bytes, because a JavaScript string for each would take several times as long.
+ */
+import { type JoinedBlobs, joinedBlobs, readDoubles } from '../duckdb/columns.ts';
+import { sortedRows, type UnsortedRows } from '../duckdb/sortedRows.ts';
+import type { Store } from '../duckdb/store.ts';
+import { haveSameStart } from '../engine/archive/makeLevels.ts';
+import type { WorkLimits } from '../limits.ts';
+
+export const bytesOf = (text: string): Uint8Array => Buffer.from(text);
+export const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+
+/**
+ * Kinds of rows of a list, which are sorted by these numbers. `first` of COUNT is the number of made outputs, which
+ * only lists with more than a page of rows have, and `first` of LESS is the number of cancelled outputs.
+ */
+export const [COUNT, LESS, GROUP, REMOVED, MADE, CANCELLED, PLACED] = [0, 1, 2, 3, 4, 5, 6];
+
+/** Rows of a level, sorted by key, then by kind, and then by their position in the list. */
+export class ListRows {
+  readonly #chunks: ReturnType<typeof sortedRows>;
+  #chunk: ListChunk = NO_ROWS;
+  #at = 0;
+  /** Key of the current row; undefined after the last row. */
+  key: string | undefined;
+
+  /** `rows` has the columns `key`, `kind`, `first`, `page`, `text`, and `sort`, `number` and `id` for the order. */
+  constructor(rows: Pick<UnsortedRows, 'rows' | 'most'>, limits: WorkLimits, store: Store) {
+    // The operator || copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.
+    const select = `key || '', text || '', kind::DOUBLE, first::DOUBLE, page::DOUBLE`;
+    this.#chunks = sortedRows({ ...rows, key: 'key', within: 'kind, first, page, sort, number, id', select }, limits, store);
+  }
+
+  get first(): number {
+    return this.#chunk.firsts[this.#at] ?? 0;
+  }
+
+  get page(): number {
+    return this.#chunk.pages[this.#at] ?? 0;
+  }
+
+  /** The row's value of a list, or another text. */
+  get value(): Uint8Array {
+    const { bytes, offsets } = this.#chunk.values;
+    return bytes.subarray(offsets[this.#at], offsets[this.#at + 1]);
+  }
+
+  /** True if the current row has this key and kind. */
+  isAt(key: string, kind: number): boolean {
+    return this.key === key && this.#chunk.kinds[this.#at] === kind;
+  }
+
+  /** Moves to the next row. */
+  async next(): Promise<void> {
+    this.#at += 1;
+    if (this.#at >= this.#chunk.kinds.length) {
+      const { value, done } = await this.#chunks.next();
+      this.#chunk = done === true ? NO_ROWS : chunkOf(value);
+      this.#at = 0;
+    }
+    const { bytes, offsets } = this.#chunk.keys;
+    this.key = this.#chunk.kinds.length === 0 ? undefined : bytes.toString('latin1', offsets[this.#at], offsets[this.#at + 1]);
+  }
+
+  /** Returns the current value, joined from the rows of all runes in its output, and moves to the row after these. */
+  async takeOutput(): Promise<Uint8Array> {
+    const { key = '', value } = this;
+    const others: Uint8Array[] = [];
+    for (await this.next(); this.isAt(key, MADE) && haveSameStart(value, this.value, COMMA); await this.next()) others.push(this.value);
+    return others.length === 0 ? value : bytesOf(joinValues([value, ...others].map(textOf)));
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return(undefined);
+  }
+}
+
+/** Rows of a chunk, in columns. */
+interface ListChunk extends Record<'kinds' | 'firsts' | 'pages', Float64Array> {
+  readonly keys: JoinedBlobs;
+  readonly values: JoinedBlobs;
+}
+
+const [NONE_JOINED, NO_NUMBERS] = [{ bytes: Buffer.alloc(0), offsets: new Float64Array(1) }, new Float64Array(0)];
+const NO_ROWS: ListChunk = { keys: NONE_JOINED, values: NONE_JOINED, kinds: NO_NUMBERS, firsts: NO_NUMBERS, pages: NO_NUMBERS };
+
+const chunkOf = (chunk: Parameters<typeof joinedBlobs>[0]): ListChunk => ({
+  keys: joinedBlobs(chunk, 0),
+  values: joinedBlobs(chunk, 1),
+  kinds: readDoubles(chunk, 2),
+  firsts: readDoubles(chunk, 3),
+  pages: readDoubles(chunk, 4),
+});
+
+const COMMA = 44;
+
+/** Joins values of one output that have one rune each. */
+function joinValues(values: readonly string[]): string {
+  const [first = ''] = values;
+  // The location before the runes is the same in all values, and has no list.
+  const place = first.indexOf(',[');
+  return `${[first.slice(0, place), ...joinRunes(values.map((value) => value.slice(place + 1, -1)))].join()}]`;
+}
+
+/** Joins the JSON of runes in an output, which are sorted by rune. Adds up the balances of the same rune. */
+export function joinRunes(runes: readonly string[]): string[] {
+  const joined: { readonly rune: string; units: bigint }[] = [];
+  for (const json of runes) {
+    const [end, last] = [json.lastIndexOf(',"'), joined.at(-1)];
+    const [rune, units] = [json.slice(0, end), BigInt(json.slice(end + 2, -2))];
+    if (last?.rune === rune) last.units += units;
+    else joined.push({ rune, units });
+  }
+  return joined.map(({ rune, units }) => `${rune},"${units}"]`);
+}
