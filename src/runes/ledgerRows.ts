@@ -2,7 +2,6 @@
  * Converts the moves of a transaction to rows of the table `ledger`. Defines the rows of the tables `ledger` and
  * `runes`.
  */
-import { groupBy } from '../groupBy.ts';
 import { type Allocation, NOWHERE, type Piece } from './allocation.ts';
 import type { RuneId } from './runeId.ts';
 
@@ -86,7 +85,7 @@ export function emitMoves(allocation: Allocation, target: RowTarget, others: num
 
 /** Counts the rows of a piece without creating them. */
 function rowsOf(allocation: Allocation, { first, count, sender, begins }: Piece): number {
-  if (count <= 1 && allocation.isBurned(first)) return 1;
+  if (count === 1 && allocation.isBurned(first)) return 1;
   return (begins ? count : 0) + (sender ? count : 0);
 }
 
@@ -147,6 +146,14 @@ function emitSums(allocation: Allocation, target: RowTarget): void {
 
 /** Groups the pieces that have `send` or `burn` rows by the sender's address, in the order of their first pieces. */
 function bySender(allocation: Allocation, target: RowTarget, pieces: readonly Piece[]): Iterable<Piece[]> {
-  const given = pieces.filter(({ sender, count, first }) => sender || (count <= 1 && allocation.isBurned(first)));
-  return groupBy(given, ({ sender }) => (sender ? target.addressOf(sender) : null)).values();
+  const groups = new Map<string | null, Piece[]>();
+  for (const piece of pieces) {
+    const received = piece.count > 1 || !allocation.isBurned(piece.first);
+    if (!piece.sender && received) continue;
+    const address = piece.sender ? target.addressOf(piece.sender) : null;
+    const group = groups.get(address);
+    if (group) group.push(piece);
+    else groups.set(address, [piece]);
+  }
+  return groups.values();
 }

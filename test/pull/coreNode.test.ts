@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { BuildError, CliError, InputError } from '../../src/errors.ts';
 import { Transport } from '../../src/pull/httpConnections.ts';
 import { BitcoinNode } from '../../src/pull/node/coreNode.ts';
+import { hash256With } from '../../src/pull/node/hash256.ts';
 import { JsonPicker } from '../../src/pull/node/jsonPicker.ts';
 import type { CallOptions } from '../../src/pull/node/nodeCalls.ts';
 import { Credentials } from '../../src/pull/node/rpcCredentials.ts';
@@ -715,6 +716,11 @@ describe('credentials', () => {
   it('are absent without a default cookie file', () => {
     expect(Credentials.find({ url: new URL('http://127.0.0.1:8332'), cookie: undefined, environment: {}, home: folder })).toBeUndefined();
   });
+});
+
+it('hash256 is the same with and without crypto.hash', () => {
+  expect(hashText(hash256With(undefined)(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
+  expect(hashText(hash256(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
 });
 
 it('the fake node also runs as a process, with blocks of a folder', async () => {

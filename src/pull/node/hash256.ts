@@ -1,8 +1,28 @@
 /** Double SHA-256, the hash function of block hashes and transaction ids. */
-import { createHash } from 'node:crypto';
+import * as crypto from 'node:crypto';
 import type { Hash256 } from '../../runes/bytes.ts';
 import { hashParts } from './sha256Lanes.ts';
 
-const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
+type OneCallHash = (algorithm: string, bytes: Uint8Array, encoding: 'binary') => string;
 
-export const hash256: Hash256 = Object.assign((bytes: Uint8Array) => sha256(sha256(bytes)), { parts: hashParts });
+const HASH_BYTES = 32;
+
+/** Uses `crypto.hash` if it exists (Node 20.12 and newer), because createHash() allocates an object per hash. */
+export function hash256With(hash: OneCallHash | undefined): Hash256 {
+  if (!hash) {
+    const sha256 = (bytes: Uint8Array) => crypto.createHash('sha256').update(bytes).digest();
+    return (bytes) => sha256(sha256(bytes));
+  }
+  // Asks for strings ('binary'): a short string takes much less memory than a Buffer, which is allocated separately.
+  const first = Buffer.alloc(HASH_BYTES);
+  return (bytes) => {
+    first.write(hash('sha256', bytes, 'binary'), 'latin1');
+    const text = hash('sha256', first, 'binary');
+    // Returns a Uint8Array: V8 stores the bytes of such a small array inside the object, unlike the bytes of a Buffer.
+    const digest = new Uint8Array(HASH_BYTES);
+    for (let i = 0; i < HASH_BYTES; i++) digest[i] = text.charCodeAt(i);
+    return digest;
+  };
+}
+
+export const hash256: Hash256 = Object.assign(hash256With(crypto.hash), { parts: hashParts });
