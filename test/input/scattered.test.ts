@@ -3,8 +3,29 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
+import { isClustered } from '../../src/input/clusteredRecords.ts';
 import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, treeOfRecords } from '../support/build.ts';
+
+it.each([
+  ['block by block', 'block_height', true],
+  ['in pairs of blocks that overlap', 'block_height // 2, i', true],
+  // A row per block comes last, so each block is incomplete almost to the end.
+  ['in two passes', 'i = 0, block_height', false],
+  ['in no order', 'hash(i, block_height)', false],
+])('rows of blocks %s are clustered or not', async (_, order, expected) => {
+  const store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
+  try {
+    // An etching far below the other blocks must not make their overlap look small.
+    await store.run(`CREATE TEMP TABLE rows AS FROM (SELECT 1 AS block_height, 0 AS i UNION ALL
+      SELECT 100000 + height, i FROM range(300) AS h(height), range(20) AS r(i)) ORDER BY ${order}`);
+    const reading = { store, limits: limitsWith({ unsortedRecords: 1000 }) };
+    expect(await isClustered('rows', reading)).toBe(expected);
+    expect(await isClustered('rows', { store, limits: LIMITS })).toBe(true);
+  } finally {
+    store.close();
+  }
+});
 
 it('reads a ledger in any order of rows', async () => {
   const work = temporaryFolder();
