@@ -63,7 +63,7 @@ async function main(): Promise<void> {
   let ledger: DiskLedger | undefined;
   try {
     const begin = performance.now();
-    await startLedger({
+    const commit = await startLedger({
       folder: state,
       network: 'regtest',
       start,
@@ -72,6 +72,7 @@ async function main(): Promise<void> {
       mints: new Map(),
       limits: LIMITS,
     });
+    commit();
     console.log(`made a ledger of ${count} outputs in ${seconds(begin)} s`);
     ledger = DiskLedger.open({ folder: state, network: 'regtest', firstHeight: 0, rowsFrom: 1, runes: [], limits: LIMITS });
     const progress = new Progress(createLog('text'), false);

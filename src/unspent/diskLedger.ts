@@ -87,10 +87,10 @@ export interface StartedLedger {
 }
 
 /**
- * Writes a ledger as if all blocks up to `start` had been read and settled. The last step writes `state.json`, without
- * which there is no ledger. So a killed call leaves only files that the next call overwrites.
+ * Writes a ledger as if all blocks up to `start` had been read and settled. Returns the last step, which writes
+ * `state.json`. Without this file there is no ledger, and the next call overwrites the other files.
  */
-export async function startLedger({ folder, network, start, rowsFrom, outputs, mints, limits }: StartedLedger): Promise<void> {
+export async function startLedger({ folder, network, start, rowsFrom, outputs, mints, limits }: StartedLedger): Promise<() => void> {
   const { height, hash } = start;
   mkdirSync(folder, { recursive: true });
   const parts: SortedFile[] = [];
@@ -121,7 +121,7 @@ export async function startLedger({ folder, network, start, rowsFrom, outputs, m
   Journal.create(join(folder, journal)).close();
   syncFolder(folder);
   const files = { outputs: [name], mints: `mints-${height}.txt`, journal };
-  writeState(folder, { format: FORMAT, network, rows_from: rowsFrom, base: height, base_hash: hash, ...files, start });
+  return () => writeState(folder, { format: FORMAT, network, rows_from: rowsFrom, base: height, base_hash: hash, ...files, start });
 }
 
 export class DiskLedger implements Ledger {

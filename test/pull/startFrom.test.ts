@@ -351,6 +351,23 @@ describe('a mirror that lies', () => {
     }
   });
 
+  it.each(['99999', '.5', 'x'])('with an outpoint that no output can have is refused before it is sorted: …%s', async (end) => {
+    const { key: one } = unspentOutputs().find(({ key }) => !key.endsWith(':0'))!;
+    const invented: Lie = (key, values) =>
+      key === one
+        ? [
+            { key, values },
+            { key: `${key}${end}`, values },
+          ]
+        : [{ key, values }];
+    const host = await liar({ outputs: invented }, false);
+    try {
+      expect((await failed(temporaryFolder(), [host.base])).message).toContain('a file has a document that no build writes');
+    } finally {
+      await host.close();
+    }
+  });
+
   it('about all owners is found in a sample', async () => {
     node.replace(CHAIN.slice(0, LENGTH));
     const host = await liar({ outputs: (key, values) => [{ key, values: values[0] === '"spent"' ? values : owner(OTHER)(values) }] }, true);

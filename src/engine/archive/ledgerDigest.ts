@@ -16,7 +16,7 @@ import type { Dialect } from '../../pages/mirrorOptions.ts';
 import { NETWORKS } from '../../runes/networks.ts';
 import { documentsOf, mergeDocuments, type StoredDocument } from './documentWriter.ts';
 import type { ArchiveSources } from './listedRecords.ts';
-import { readStored, type StoredArchive } from './storedArchive.ts';
+import { ChangedArchiveError, readStored, type StoredArchive } from './storedArchive.ts';
 
 /** Minimum number of characters per update of the hash, because an update for each line would be slow. */
 const CHUNK = 1 << 16;
@@ -145,17 +145,31 @@ export async function digestOf(
 const OUTPUTS_AT_ONCE = 256;
 
 /**
+ * Maximum number of outputs of a transaction: a block has at most 4 million weight units, and an output at least 36 (8
+ * bytes for the amount and 1 for the length of an empty script, each 4 units).
+ */
+const MOST_OUTPUTS = Math.floor(4_000_000 / 36);
+
+/** Returns the vout of an outpoint. Throws a ChangedArchiveError if no output of a block can have this outpoint. */
+function voutOf(outpoint: string): number {
+  const text = outpoint.slice(outpoint.indexOf(':') + 1);
+  const vout = Number(text);
+  if (String(vout) !== text || !(vout < MOST_OUTPUTS))
+    throw new ChangedArchiveError(`the archive has the output ${outpoint.slice(0, 100)}, which no transaction can have`);
+  return vout;
+}
+
+/**
  * Yields the unspent outputs after a block, at which a level must end, in the order of the ledger, in batches of whole
- * transactions. Throws a SyntaxError or a TypeError for a document that no build writes.
+ * transactions. Throws a ChangedArchiveError, a SyntaxError or a TypeError for a document that no build writes.
  */
 export async function* outputsUpTo(height: number, lists: ListTables, files: Files): AsyncGenerator<readonly UnspentOutput[]> {
   // Keys are sorted as text: the outputs of a transaction are adjacent, but output 10 precedes output 2. The ledger
   // needs them in the order of their numbers, so each group is sorted again.
-  let [batch, txId, group]: [UnspentOutput[], string, UnspentOutput[]] = [[], '', []];
-  const voutOf = ({ output }: UnspentOutput) => Number(output.slice(output.indexOf(':') + 1));
+  let [batch, txId, group]: [UnspentOutput[], string, { readonly vout: number; readonly output: UnspentOutput }[]] = [[], '', []];
   const endGroup = () => {
-    if (group.length > 1) group.sort((a, b) => voutOf(a) - voutOf(b));
-    for (const one of group) batch.push(one);
+    if (group.length > 1) group.sort((a, b) => a.vout - b.vout);
+    for (const { output } of group) batch.push(output);
     group = [];
   };
   for await (const { key, values } of newestOf(levelsUpTo(height, lists).outputs, files)) {
@@ -169,7 +183,8 @@ export async function* outputsUpTo(height: number, lists: ListTables, files: Fil
         batch = [];
       }
     }
-    group.push(output);
+    // The bound of vouts also bounds the group, whose keys differ.
+    group.push({ vout: voutOf(key), output });
   }
   endGroup();
   yield batch;

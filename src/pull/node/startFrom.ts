@@ -105,21 +105,19 @@ export async function startFrom(
       const files = hasRows ? undefined : new StartFiles(folder, store);
       const sums = await writeRunes(donor, files, folder, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
-      const ending = async () => {
-        const rows = { ...options, from, firstHeight, network: chain.network, point, folder };
-        if (hasRows) await fetchRows(first, manifest, rows, node, { store, log, progress });
-      };
-      const outputs = choosing(outputsOf(donor, files, sums, ending), outputsFile(folder), options.check, limits);
+      const outputs = choosing(outputsOf(donor, files, sums), outputsFile(folder), options.check, limits);
       const rowsFrom = Math.min(from, point.height + 1);
-      await startLedger({
-        folder: join(folder, STATE_FOLDER),
-        network: chain.network,
-        start,
-        rowsFrom,
-        outputs,
-        mints: sums.mints,
-        limits,
-      });
+      const state = join(folder, STATE_FOLDER);
+      const ledger = { folder: state, network: chain.network, start, rowsFrom, outputs, mints: sums.mints, limits };
+      const commit = await startLedger(ledger);
+      if (hasRows) {
+        const rows = { ...options, from, firstHeight, network: chain.network, point, folder };
+        await fetchRows(first, manifest, rows, node, { store, log, progress }).catch((error: unknown) => {
+          rmSync(state, { recursive: true });
+          throw error;
+        });
+      }
+      commit();
     } catch (error) {
       // The parsers throw these errors for a text that no build writes, such as invalid JSON.
       if (error instanceof ChangedArchiveError || error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError)
@@ -324,15 +322,14 @@ const HASH = /^[0-9a-f]{64}$/;
 const OUTPOINT = /^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/;
 
 /**
- * Yields the unspent outputs, and adds them to `files`. After the last output, checks the digest and the sums, calls
- * `ending`, and moves the files to their paths. Throws an InputError if the digest differs, or if the outputs of a rune
- * have more or fewer units than its supply.
+ * Yields the unspent outputs, and adds them to `files`. After the last output, checks the digest and the sums, and moves
+ * the files to their paths. Throws an InputError if the digest differs, or if the outputs of a rune have more or fewer
+ * units than its supply.
  */
 async function* outputsOf(
   { from, lists, archive, point, network }: Ledger,
   files: StartFiles | undefined,
   { supply, hash }: RuneSums,
-  ending: () => Promise<void>,
 ): AsyncGenerator<NewOutput & ClaimedOutput> {
   for await (const batch of outputsUpTo(point.height, lists, archive)) {
     for (const output of batch) {
@@ -353,6 +350,5 @@ async function* outputsOf(
   if (digest !== point.digest) throw wrong(from, `its files have the digest ${digest} instead of ${point.digest}`);
   for (const [rune, units] of supply)
     if (units !== 0n) throw wrong(from, `the outputs of rune ${runeIdText(rune)} lack ${units} units of its premine, mints and burns`);
-  await ending();
   await files?.putInPlace();
 }
