@@ -6,7 +6,7 @@ import { literal, type Store, text } from './store.ts';
 export interface UnsortedRows {
   /** Query for the rows. */
   readonly rows: string;
-  /** SQL expression of a number that is not below the number of rows. Default: counts the rows, which runs the query. */
+  /** SQL expression of an upper bound of the number of rows. Without it, the query runs once more to count them. */
   readonly most?: string;
   /** Column of texts or numbers by which rows are sorted first. Rows with the same value are in the same part. */
   readonly key: string;

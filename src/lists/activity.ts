@@ -17,7 +17,6 @@
  *
  * To read a window, a reader needs three rounds of requests: heads, pointers, pages.
  */
-
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
 import { countBefore } from '../format/binarySearch.ts';

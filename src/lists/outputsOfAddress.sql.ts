@@ -119,7 +119,8 @@ export class AddressOutputs {
       CREATE OR REPLACE TEMP TABLE level_cancelled AS ${cancelled};
       CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
     await this.#placeRemoved(range);
-    // Only lists of more than a page need their number of outputs before their outputs. An output may have several rows.
+    // A list of more than a page begins with its number of outputs, so these outputs are counted first. An output may
+    // have several rows.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE level_rows AS SELECT key, count(*) AS rows FROM level_made GROUP BY key;
       CREATE OR REPLACE TEMP TABLE level_counts AS SELECT key, count(*) AS count FROM (
         SELECT DISTINCT key, sort FROM level_made SEMI JOIN (FROM level_rows WHERE rows > ${limits.listPage}) USING (key)) GROUP BY key`);

@@ -6,7 +6,6 @@
  *
  * The files depend only on the set of runes, so a new rune changes only the files of its first letters.
  */
-
 import { utf8Of } from '../format/sha256.ts';
 import { groupBy } from '../groupBy.ts';
 import { searchPath } from '../pages/filePaths.ts';

@@ -24,7 +24,6 @@
  *
  * Every answer names the highest block of the mirror, because a wallet may ask for a newer output.
  */
-
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
 import { keyOfAddress, pageKey } from '../format/documentKeys.ts';

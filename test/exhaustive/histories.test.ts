@@ -13,7 +13,7 @@ import { CHANGES, History } from '../support/history.ts';
 import { activityPaths, check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 
-const HISTORIES = Number(process.env['FC_RUNS'] ?? 6);
+const HISTORIES = Number(process.env['FC_RUNS'] ?? 8);
 /** Kinds of changes that each history takes in turn. */
 const IN_TURN = 2;
 /** Other tests of histories, with fewer of them: the first test has most of what they could find. */

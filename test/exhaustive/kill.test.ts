@@ -15,7 +15,7 @@ import { start } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
 
-const KILLS = Number(process.env['KILLS'] ?? 12);
+const KILLS = Number(process.env['KILLS'] ?? 20);
 
 const work = temporaryFolder();
 const input = (name: string) => join(work, name);

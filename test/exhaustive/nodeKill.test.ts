@@ -15,7 +15,7 @@ import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
 /** How many pulls are killed on each chain. */
-const KILLS = Number(env['KILLS'] ?? 4);
+const KILLS = Number(env['KILLS'] ?? 6);
 const CONFIRMATIONS = 12;
 
 it(`a pull from a node is killed ${KILLS} times, then ${KILLS} times in reorganisations`, async () => {

@@ -16,7 +16,7 @@ import { base, server, shortChain, to, useServer } from '../support/recordedServ
 import { randomFor } from '../support/seed.ts';
 
 /** How often each pull is killed. */
-const KILLS = Number(env['KILLS'] ?? 4);
+const KILLS = Number(env['KILLS'] ?? 6);
 
 useServer();
 

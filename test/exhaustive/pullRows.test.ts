@@ -16,7 +16,7 @@ import { testPull } from '../support/pull.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
-const KILLS = Number(env['KILLS'] ?? 4);
+const KILLS = Number(env['KILLS'] ?? 6);
 const STEPS = Number(env['FC_RUNS'] ?? 3);
 const work = temporaryFolder();
 const options = { parquet: true, layout: 'archive', lists: true } as const;

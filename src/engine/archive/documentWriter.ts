@@ -237,7 +237,7 @@ export type Documents = Iterable<StoredDocument> | AsyncIterable<StoredDocument>
 /** Joins the values of all documents with the same key into the values of one document. */
 export type JoinValues = (values: readonly (readonly string[])[], key: string) => readonly string[];
 
-/** Number of documents between two pauses. */
+/** Number of documents after which a merge may pause. */
 const PAUSE = 256;
 
 /** Merges sequences of documents, ascending by key. `join` combines the values of documents with the same key. */

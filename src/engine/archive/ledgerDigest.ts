@@ -183,7 +183,7 @@ export async function* outputsUpTo(height: number, lists: ListTables, files: Fil
         batch = [];
       }
     }
-    // The bound of vouts also bounds the group, whose keys differ.
+    // The check of the vout also limits the size of the group, because no two documents have the same key.
     group.push({ vout: voutOf(key), output });
   }
   endGroup();

@@ -19,6 +19,7 @@ export function totalsOf(results: readonly Activity[]): RuneTotals[] {
       operation,
       addDecimals(each.map(({ amount }) => amount)),
     ]);
-    return same.slice(0, 1).map(({ rune }) => ({ rune, sums: Object.fromEntries(sums) as RuneTotals['sums'] }));
+    const [first] = same;
+    return first === undefined ? [] : [{ rune: first.rune, sums: Object.fromEntries(sums) as RuneTotals['sums'] }];
   });
 }
