@@ -12,11 +12,13 @@ import { createLog } from '../src/cli/log.ts';
 import { Progress } from '../src/cli/progress.ts';
 import { LIMITS } from '../src/limits.ts';
 import { BitcoinNode } from '../src/pull/node/coreNode.ts';
-import { choosing, locateStart, outpointBytes } from '../src/pull/node/locateStart.ts';
+import { ChosenOutputs, locateStart } from '../src/pull/node/locateStart.ts';
 import { addressOf } from '../src/runes/address.ts';
+import { outpointBytes } from '../src/runes/bytes.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
 import { runeId } from '../src/runes/runeId.ts';
 import { DiskLedger, startLedger } from '../src/unspent/diskLedger.ts';
+import { ByteWriter, packOutput } from '../src/unspent/outputBytes.ts';
 import { ROOT } from '../test/support/cli.ts';
 import { chainOf, startNodeProcess } from '../test/support/fakeNode.ts';
 import { hash256 } from '../test/support/memoryLedger.ts';
@@ -28,13 +30,20 @@ const [count = 1_000_000, check, diskMs = 0] = [
   Number(argv[4] ?? 0),
 ] as const;
 
-async function* outputs() {
+/** Yields the outputs for a ledger, and chooses some. */
+async function* outputs(path: string): AsyncGenerator<Uint8Array> {
+  const chosen = new ChosenOutputs(path, check, LIMITS);
+  const packed = new ByteWriter();
   for (let i = 0; i < count; i++) {
     const name = `${createHash('sha256').update(`${i}`).digest('hex')}:${i % 3}`;
     const script = scriptOfOutput(name);
-    const address = addressOf(script, NETWORKS.regtest, hash256) ?? '-';
-    yield { name, height: 0, address, script, outpoint: outpointBytes(name), balances: [{ rune: runeId(1, 0), amount: 1n }] };
+    chosen.add({ name, height: 0, address: addressOf(script, NETWORKS.regtest, hash256) ?? '-' });
+    packed.clear();
+    packOutput(packed, outpointBytes(name), { script, balances: [{ rune: runeId(1, 0), amount: 1n }] });
+    yield packed.view();
   }
+  chosen.end();
+  chosen.close();
 }
 
 const seconds = (since: number) => ((performance.now() - since) / 1000).toFixed(2);
@@ -68,7 +77,7 @@ async function main(): Promise<void> {
       network: 'regtest',
       start,
       rowsFrom: start.height + 1,
-      outputs: choosing(outputs(), path, check, LIMITS),
+      outputs: outputs(path),
       mints: new Map(),
       limits: LIMITS,
     });

@@ -41,6 +41,8 @@ const BUNDLES: Readonly<Record<string, string>> = {
   serve: 'scripts/serve.ts',
   verify: 'scripts/verify.ts',
   writer: 'src/engine/render/writerThread.ts',
+  digest: 'src/engine/archive/digestThread.ts',
+  start: 'src/pull/node/startThread.ts',
 };
 
 /** Puts packaging/program.ts in the place of src/program.ts. */

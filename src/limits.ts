@@ -39,6 +39,11 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   startOutputs: 500_000,
   /**
+   * Maximum size of the documents of a ledger, in bytes, that are read in the main thread. Starting a thread takes the
+   * time in which it would read them.
+   */
+  threadBytes: 2 * MB,
+  /**
    * Number of random outputs of a start that a pull compares with the node. If the mirror lies about one in 1,000
    * outputs, the comparison misses this in one of 3 million pulls.
    */

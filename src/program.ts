@@ -1,12 +1,14 @@
 /** Paths of the program's files, and its command lines. In a package, packaging/program.ts replaces this module. */
 import { fileURLToPath } from 'node:url';
+import type { ThreadProgram } from './threads.ts';
 
 export interface Program {
   /** Returns the command line of a command, ready for flags: `npm run build --`. */
   callOf(command: string): string;
   /** Script that runs a command in its own process. Its first argument is the name of the command. */
   readonly runner: string;
-  readonly writerThread: URL;
+  /** Programs of threads: for pages, for digests of the ledger, and for the outputs of a start. */
+  readonly threads: Readonly<Record<'writer' | 'digest' | 'start', ThreadProgram>>;
   /** Script that uploads a build. */
   readonly upload: string;
   /** Path or URL of the JSON schema of settings files, as their field `$schema` has it. */
@@ -15,10 +17,16 @@ export interface Program {
   readonly assets: string | undefined;
 }
 
+const thread = (path: string): ThreadProgram => ({ script: new URL('./loadThread.cjs', import.meta.url), argv: [path] });
+
 export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('../scripts/run.cjs', import.meta.url)),
-  writerThread: new URL('./engine/render/loadWriterThread.cjs', import.meta.url),
+  threads: {
+    writer: thread('./engine/render/writerThread.ts'),
+    digest: thread('./engine/archive/digestThread.ts'),
+    start: thread('./pull/node/startThread.ts'),
+  },
   upload: fileURLToPath(new URL('../hosting/upload.sh', import.meta.url)),
   settingsSchema: './docs/rune-mirror.schema.json',
   assets: undefined,

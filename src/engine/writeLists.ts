@@ -12,7 +12,7 @@ import { startReceived } from '../lists/startRows.sql.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { DocumentWriter } from './archive/documentWriter.ts';
-import { ledgerOf } from './archive/ledgerDigest.ts';
+import { computeDigests, wantedDigests } from './archive/ledgerDigest.ts';
 import { type ArchiveSources, listRecords, planLevels } from './archive/listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
@@ -104,12 +104,24 @@ export async function writeLists(
   const added = start !== undefined && plans[0]?.reused.length === 0 ? startReceived(start, state.runes) : undefined;
   const changes = added === undefined ? records : await withReceived(added, records, store);
   const form = { ...levels, tip, records: changes, runes: state.runes };
-  const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;
   const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, ...sources, listed, start, added }, store) : undefined;
   if (!hasOutputs) await forgetSpent(state, store);
-  const lists = { ...common, activity, balances, outputs };
-  const ledger = out === undefined ? undefined : await ledgerOf(lists, tables, sources, site.dialect, out, store);
-  return { ...lists, ledger };
+  const ledgerLists = { ...common, activity, outputs };
+  const wanted = out === undefined ? undefined : await wantedDigests(ledgerLists, tables, sources, store);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const digests =
+    wanted === undefined || out === undefined
+      ? undefined
+      : computeDigests(wanted, ledgerLists, { dialect: site.dialect, out, limits, signal });
+  // If the balances fail, nobody waits for the digests.
+  digests?.catch(() => undefined);
+  try {
+    const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;
+    return { ...ledgerLists, balances, ledger: await digests };
+  } finally {
+    stopping.abort();
+  }
 }
 
 const isSamePoint = (a: LedgerPoint | undefined, b: LedgerPoint | undefined): boolean =>

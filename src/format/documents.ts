@@ -120,7 +120,7 @@ async function readMember(archive: Archive, file: DocumentFile, member: PlacedMe
 }
 
 /** Returns the index of the last item whose `from` does not sort after `key`; -1 without such an item. Items ascend. */
-export const lastUpTo = (items: readonly { readonly from: string }[], key: string): number =>
+const lastUpTo = (items: readonly { readonly from: string }[], key: string): number =>
   countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
 
 /**

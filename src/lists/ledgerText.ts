@@ -5,7 +5,7 @@
  */
 import type { LedgerPoint } from '../format/listTables.ts';
 import type { Counts, Etching } from './etchings.ts';
-import type { UnspentOutput } from './unspentOutputs.ts';
+import type { LedgerOutput } from './ledgerOutputs.ts';
 
 /** Version of ord's rules in this program. A change after which the same blocks give another ledger raises it. */
 const RULES = 'ord-1';
@@ -27,9 +27,10 @@ export function runeLine(rune: Omit<Etching, 'counts'>, counts: Pick<Counts, 'mi
   ]);
 }
 
-export function outputLine({ output, place: [height, , txIndex], address, runes }: UnspentOutput): string {
+export function outputLine({ output, place: [height, , txIndex], address, runes }: LedgerOutput): string {
   const sorted = runes.length > 1 ? [...runes].sort(([a], [b]) => compareIds(a, b)) : runes;
-  const held = sorted.map(([id, , , , , units]) => `\t${id}:${BigInt(units)}`).join('');
+  let held = '';
+  for (const [id, units] of sorted) held += `\t${id}:${units}`;
   return `output\t${output}\t${height}\t${txIndex}\t${address ?? '-'}${held}\n`;
 }
 

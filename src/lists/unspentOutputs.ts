@@ -45,7 +45,7 @@ export const SPENT = '"spent"';
 type OutputRune = readonly [id: string, number: number, name: string, spacedName: string, divisibility: number, units: string];
 
 /** Location in the chain where an output was made. Hashes have 64 hex digits and no prefix. */
-type OutputPlace = readonly [height: number, blockHash: string, txIndex: number, timestamp: number];
+export type OutputPlace = readonly [height: number, blockHash: string, txIndex: number, timestamp: number];
 
 export interface UnspentOutput {
   /** `txid:vout`. */

@@ -32,6 +32,13 @@ export class CsvFile<Column extends string> {
     if (this.#pending.length > CHUNK) this.#flush();
   }
 
+  /** Adds rows that the caller has rendered as UTF-8, each with a line feed at its end. Throws system errors. */
+  addRows(csv: Uint8Array, rows: number): void {
+    this.#flush();
+    appendFileSync(this.#path, csv);
+    this.rows += rows;
+  }
+
   /** Writes the remaining rows. Returns the path of the file, undefined if there are no rows. */
   end(): string | undefined {
     this.#flush();

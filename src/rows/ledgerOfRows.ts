@@ -5,7 +5,7 @@
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
-import { LedgerHash } from '../engine/archive/ledgerDigest.ts';
+import { LedgerHash } from '../engine/archive/readLedger.ts';
 import type { LedgerPoint } from '../format/listTables.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Etching } from '../lists/etchings.ts';
@@ -63,7 +63,7 @@ async function addOutputs({ point, paths }: RowsOfLedger, limits: Limits, store:
   const endOutput = () => {
     if (first === undefined) return;
     const [output, height, txIndex, address] = first;
-    const runes = [...units].map(([id, sum]) => [id, 0, '', '', 0, String(sum)] as const);
+    const runes = [...units].map(([id, sum]) => [id, String(sum)] as const);
     hash.addOutput({ output, place: [height, '', txIndex, 0], address: address ?? undefined, runes });
   };
   for await (const received of valuesOf<Received>(rows, 2048, limits, store)) {

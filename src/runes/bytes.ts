@@ -83,6 +83,21 @@ export const uint32At = (bytes: Uint8Array, at: number): number =>
 /** Returns the outpoint at `at` (36 bytes) as `txid:vout`. */
 export const outpointText = (bytes: Uint8Array, at = 0): string => `${hashText(bytes, at)}:${uint32At(bytes, at + 32)}`;
 
+/** Returns the 36 bytes of an outpoint `txid:vout`, whose txid is in lower-case hex. */
+export function outpointBytes(text: string): Uint8Array {
+  const bytes = new Uint8Array(HASH_BYTES + 4);
+  for (let i = 0; i < HASH_BYTES; i++) bytes[HASH_BYTES - 1 - i] = 16 * digitAt(text, 2 * i) + digitAt(text, 2 * i + 1);
+  let vout = Number(text.slice(2 * HASH_BYTES + 1));
+  for (let i = HASH_BYTES; i < HASH_BYTES + 4; i++, vout = Math.floor(vout / 256)) bytes[i] = vout % 256;
+  return bytes;
+}
+
+/** Returns the value of a lower-case hex digit. */
+function digitAt(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  return code < 0x3a ? code - 0x30 : code - 0x57;
+}
+
 /** True if `length` bytes at the two offsets are equal. */
 export function sameBytes(a: Uint8Array, from: number, b: Uint8Array, at: number, length: number): boolean {
   for (let i = 0; i < length; i++) if (a[from + i] !== b[at + i]) return false;

@@ -18,13 +18,12 @@ import { replaceDurably } from '../disk/replaceFile.ts';
 import { syncFile, syncFolder } from '../disk/sync.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
-import { lend } from '../runes/bytes.ts';
 import { blockOf, type RuneId, runeId, runeIdText } from '../runes/runeId.ts';
-import type { Changes, Ledger, Mintable, NewOutput, RuneOutput } from '../runes/unspentLedger.ts';
+import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/unspentLedger.ts';
 import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
 import { ChangeTable } from './changeTable.ts';
 import { Journal } from './journal.ts';
-import { ByteWriter, readOutput, writeOutput } from './outputBytes.ts';
+import { readOutput, unpackOutputs } from './outputBytes.ts';
 import { checksum, DamagedStateError, OtherFormatError } from './readChecked.ts';
 import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
@@ -80,8 +79,8 @@ export interface StartedLedger {
   readonly start: Start;
   /** First height whose rows are written. */
   readonly rowsFrom: number;
-  /** All unspent outputs with runes, in any order. */
-  readonly outputs: AsyncIterable<NewOutput>;
+  /** All unspent outputs with runes, in any order, as `packOutput` writes them. */
+  readonly outputs: AsyncIterable<Uint8Array>;
   readonly mints: ReadonlyMap<RuneId, number>;
   readonly limits: Pick<WorkLimits, 'sortedPageBytes' | 'startOutputs'>;
 }
@@ -94,7 +93,6 @@ export async function startLedger({ folder, network, start, rowsFrom, outputs, m
   const { height, hash } = start;
   mkdirSync(folder, { recursive: true });
   const parts: SortedFile[] = [];
-  const value = new ByteWriter();
   let table = new ChangeTable();
   const endPart = async () => {
     const path = join(folder, `part-${parts.length}.sorted`);
@@ -104,10 +102,8 @@ export async function startLedger({ folder, network, start, rowsFrom, outputs, m
   };
   const name = `outputs-0-${height}.sorted`;
   try {
-    for await (const output of outputs) {
-      value.clear();
-      writeOutput(value, output);
-      table.create(output.outpoint, 0, lend(value.view()));
+    for await (const bytes of outputs) {
+      unpackOutputs(bytes, (at, value) => table.create(bytes, at, value));
       if (exceeds(limits, 'startOutputs', table.count)) await endPart();
     }
     await endPart();

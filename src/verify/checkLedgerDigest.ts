@@ -2,7 +2,8 @@
  * Verifies the digests of the ledger. Computes them again from the documents of the archive: other checks have already
  * compared these documents with the records.
  */
-import { areFromNode, digestOf } from '../engine/archive/ledgerDigest.ts';
+import { areFromNode } from '../engine/archive/ledgerDigest.ts';
+import { digestOf } from '../engine/archive/readLedger.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { lowerEnds } from '../format/levels.ts';
 import { archivePath } from '../pages/filePaths.ts';

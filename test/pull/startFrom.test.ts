@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealFile } from '../../src/contract/archiveFile.ts';
 import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
-import { digestOf } from '../../src/engine/archive/ledgerDigest.ts';
+import { digestOf } from '../../src/engine/archive/readLedger.ts';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import type { DocumentLevel } from '../../src/format/levels.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import { renderRoot } from '../../src/format/root.ts';
 import { limitsWith } from '../../src/limits.ts';
-import { choosing } from '../../src/pull/node/locateStart.ts';
+import { ChosenOutputs } from '../../src/pull/node/locateStart.ts';
 import { readCoins } from '../../src/pull/node/nodeAnswers.ts';
 import { addressOf, scriptOfAddress } from '../../src/runes/address.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
@@ -29,6 +29,8 @@ import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
 const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30, startOutputs: 7 });
+/** Limits with which a thread reads the outputs of a start. */
+const threaded = { ...limits, threadBytes: 1 };
 const next = randomFor('starts');
 const random = (below: number) => Math.floor(next() * below);
 const CHAIN = (() => {
@@ -69,7 +71,7 @@ describe('a start', () => {
   it('gives the rows and files of a pull that read all blocks, through new blocks and reorganisations', async () => {
     const to = temporaryFolder();
     node.replace(CHAIN.slice(0, LENGTH));
-    await pull(to);
+    await pull(to, [donor.base], { limits: threaded });
     expect(await pulledRows(to)).toEqual(rowsAbove(CHAIN.slice(0, LENGTH), START));
     const built = join(to, 'dist');
     const { manifest } = await testBuild(built, { inputs: [join(to, 'pulled')], layout: 'archive', lists: true, limits });
@@ -389,7 +391,7 @@ describe('a mirror that lies', () => {
     const lies = { outputs: edited(unspentOutputs()[0]!.key, edit) };
     const host = await liar(lies, true).catch(() => liar(lies, false));
     try {
-      const error = await failed(temporaryFolder(), [host.base]);
+      const error = await failed(temporaryFolder(), [host.base], { limits: threaded });
       expect([error.exitCode, error.message]).toEqual([
         2,
         expect.stringContaining('cannot be a start: a file has a document that no build writes'),
@@ -526,24 +528,20 @@ describe('the check of a start by the node', () => {
     expect(() => readCoins(bytes, 9)).toThrow('unexpected answer');
   });
 
-  it('asks for random outputs, others at each start', async () => {
+  it('asks for random outputs, others at each start', () => {
     const file = join(temporaryFolder(), 'outputs.txt');
     const all = Array.from({ length: 1000 }, (_, i) => ({ name: `${i}`, height: i, address: '-' }));
-    const choose = async () => {
-      for await (const _ of choosing(
-        (async function* () {
-          yield* all;
-        })(),
-        file,
-        'sample',
-        { locatedOutputs: 100 },
-      ));
+    const choose = () => {
+      const chosen = new ChosenOutputs(file, 'sample', { locatedOutputs: 100 });
+      for (const one of all) chosen.add(one);
+      chosen.end();
+      chosen.close();
       return readFileSync(file, 'utf8').trimEnd().split('\n');
     };
     const counts = new Array<number>(10).fill(0);
     const samples = new Set<string>();
     for (let i = 0; i < 20; i++) {
-      const lines = await choose();
+      const lines = choose();
       expect(new Set(lines).size).toBe(100);
       samples.add([...lines].sort().join());
       for (const line of lines) counts[Math.floor(Number(line.split(' ')[0]) / 100)]! += 1;

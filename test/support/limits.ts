@@ -88,6 +88,7 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   sortedPageBytes: ['project/tinyLimits', "'sortedPageBytes'"],
   mergeBelow: ['project/tinyLimits', "'mergeBelow'"],
   startOutputs: ['pull/startFrom', 'startOutputs'],
+  threadBytes: ['pull/startFrom', 'threadBytes'],
   locatedOutputs: ['pull/startFrom', 'locatedOutputs'],
   filesPerScan: ['project/limits', 'filesPerScan'],
   spentBlocks: ['exhaustive/outputHistories', "'spentBlocks'"],

@@ -1,7 +1,8 @@
 /** Writes and reads levels of documents (format/documents.ts). */
 import { isAscii } from 'node:buffer';
+import { countBefore } from '../../format/binarySearch.ts';
 import { separatorOf } from '../../format/documentKeys.ts';
-import { lastUpTo, parseMembers, renderMembers } from '../../format/documents.ts';
+import { parseMembers, renderMembers } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type PublishedLimits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
@@ -100,19 +101,23 @@ function countCharacters(text: Uint8Array): number {
   return count;
 }
 
-/** A line of a member: a document whose values are not decoded. `from` is its key, and `values` their UTF-8 bytes. */
-interface Line {
-  readonly from: string;
-  readonly values: Uint8Array;
+/** A document whose values are not decoded. */
+export interface StoredLine {
+  readonly key: string;
+  /** The values, each after a tab. Each character is a byte of their UTF-8 text. */
+  readonly bytes: string;
 }
 
 /** A member of a file. `from` is the lower bound of its keys, and `lines` reads its documents. */
 interface Member {
   readonly from: string;
-  readonly lines: () => readonly Line[];
+  readonly lines: () => readonly StoredLine[];
 }
 
-const documentOf = ({ from, values }: Line): StoredDocument => ({ key: from, values: textOf(values).split('\t').slice(1) });
+/** Decodes the values of a line. They do not keep the text of the member in memory, of which the line is a part. */
+export const valuesIn = ({ bytes }: StoredLine): string[] => Buffer.from(bytes, 'latin1').toString().split('\t').slice(1);
+
+const documentOf = (line: StoredLine): StoredDocument => ({ key: line.key, values: valuesIn(line) });
 
 /**
  * Returns the members of the file at index `at` of a level. `read` reads a part of the file. Throws a
@@ -130,14 +135,14 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
       if (content === undefined) throw wrong(file, 'is damaged');
       // Keys are ASCII. Latin-1 keeps each byte as a character, so most values need not be decoded.
       const text = content.toString('latin1');
-      const found: Line[] = [];
+      const found: StoredLine[] = [];
       for (let start = 0; start < text.length; ) {
         const end = positionOf('\n', text, start);
         const key = text.slice(start, Math.min(positionOf('\t', text, start), end));
-        const last = found.at(-1)?.from;
+        const last = found.at(-1)?.key;
         const isPlaced = key >= from && (next === undefined || key < next) && (last === undefined || key > last);
         if (!isPlaced) throw wrong(file, `has the document ${key} in a wrong place`);
-        found.push({ from: key, values: content.subarray(start + key.length, end) });
+        found.push({ key, bytes: text.slice(start + key.length, end) });
         start = end + 1;
       }
       return found;
@@ -169,11 +174,15 @@ function orUndefined<Value>(read: () => Value): Value | undefined {
 
 /** Yields all documents of a level of the last build, by ascending key. Throws a ChangedArchiveError for damage. */
 export function* documentsOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel): Generator<StoredDocument> {
+  for (const line of linesOf(old, level)) yield documentOf(line);
+}
+
+/** Yields the documents as lines, like `documentsOf`, for callers that need only parts of the values. */
+export function* linesOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel): Generator<StoredLine> {
   for (const [at, file] of level.files.entries()) {
     const content = old.read(file.file);
     if (content.length !== file.bytes) throw wrong(file, 'has another size than the root says');
-    for (const { lines } of membersOf(level, at, (offset, length) => content.subarray(offset, offset + length)))
-      for (const line of lines()) yield documentOf(line);
+    for (const { lines } of membersOf(level, at, (offset, length) => content.subarray(offset, offset + length))) yield* lines();
   }
 }
 
@@ -201,19 +210,19 @@ export async function* findRanges(
 ): AsyncGenerator<StoredDocument> {
   let opened: { readonly file: DocumentFile; readonly content: StoredFile } | undefined;
   let members: readonly Member[] = [];
-  let last: { readonly member: Member; readonly lines: readonly Line[] } | undefined;
+  let last: { readonly member: Member; readonly lines: readonly StoredLine[] } | undefined;
   try {
     for await (const range of ranges) {
-      for (const file of itemsIn(level.files, range)) {
+      for (const file of itemsIn(level.files, fromOf, range)) {
         if (opened?.file !== file) {
           opened?.content.close();
           const content = old.open(file.file);
           opened = { file, content };
           members = membersOf(level, level.files.indexOf(file), content.read);
         }
-        for (const member of itemsIn(members, range)) {
+        for (const member of itemsIn(members, fromOf, range)) {
           if (last?.member !== member) last = { member, lines: member.lines() };
-          for (const line of itemsIn(last.lines, range)) if (line.from >= range.from) yield documentOf(line);
+          for (const line of itemsIn(last.lines, ({ key }) => key, range)) if (line.key >= range.from) yield documentOf(line);
         }
       }
     }
@@ -222,17 +231,20 @@ export async function* findRanges(
   }
 }
 
-/** Yields the items that may have keys of the range. Items ascend, and `from` is the lower bound of an item's keys. */
-function* itemsIn<Item extends { readonly from: string }>(items: readonly Item[], { from, end }: KeyRange): Generator<Item> {
-  let at = Math.max(lastUpTo(items, from), 0);
-  for (let item = items[at]; item !== undefined && item.from < end; item = items[at]) {
+const fromOf = ({ from }: { readonly from: string }): string => from;
+
+/** Yields the items that may have keys of the range. Items ascend, and `lowest` returns a lower bound of their keys. */
+function* itemsIn<Item>(items: readonly Item[], lowest: (item: Item) => string, { from, end }: KeyRange): Generator<Item> {
+  const isUpTo = (item: Item | undefined) => item !== undefined && lowest(item) <= from;
+  let at = Math.max(countBefore(items.length, (i) => isUpTo(items[i])) - 1, 0);
+  for (let item = items[at]; item !== undefined && lowest(item) < end; item = items[at]) {
     yield item;
     at += 1;
   }
 }
 
-/** A sequence of documents, ascending by key. */
-export type Documents = Iterable<StoredDocument> | AsyncIterable<StoredDocument>;
+/** A sequence of documents or lines, ascending by key. */
+export type Documents<Item = StoredDocument> = Iterable<Item> | AsyncIterable<Item>;
 
 /** Joins the values of all documents with the same key into the values of one document. */
 export type JoinValues = (values: readonly (readonly string[])[], key: string) => readonly string[];
@@ -241,11 +253,24 @@ export type JoinValues = (values: readonly (readonly string[])[], key: string) =
 const PAUSE = 256;
 
 /** Merges sequences of documents, ascending by key. `join` combines the values of documents with the same key. */
-export async function* mergeDocuments(sources: readonly Documents[], join: JoinValues): AsyncGenerator<StoredDocument> {
+export const mergeDocuments = (sources: readonly Documents[], join: JoinValues): AsyncGenerator<StoredDocument> =>
+  mergeByKey(sources, (same, key) => ({
+    key,
+    values: join(
+      same.map(({ values }) => values),
+      key,
+    ),
+  }));
+
+/** Merges sequences, ascending by key. `join` combines items with the same key. */
+export async function* mergeByKey<Item extends { readonly key: string }>(
+  sources: readonly Documents<Item>[],
+  join: (same: readonly Item[], key: string) => Item,
+): AsyncGenerator<Item> {
   const open = sources.map((source) => (Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()));
-  const heads: (StoredDocument | undefined)[] = [];
-  const set = (i: number, { value, done }: IteratorResult<StoredDocument, unknown>) => {
-    heads[i] = done === true ? undefined : (value as StoredDocument);
+  const heads: (Item | undefined)[] = [];
+  const set = (i: number, { value, done }: IteratorResult<Item, unknown>) => {
+    heads[i] = done === true ? undefined : (value as Item);
   };
   /** Reads the next document of a source. Returns a promise only if the source is asynchronous. */
   const advance = (i: number): Promise<void> | undefined => {
@@ -258,7 +283,7 @@ export async function* mergeDocuments(sources: readonly Documents[], join: JoinV
     for (const i of open.keys()) await advance(i);
     for (let count = 1; ; count += 1) {
       if (count % PAUSE === 0) await yieldNow();
-      let least: StoredDocument | undefined;
+      let least: Item | undefined;
       let isShared = false;
       for (const head of heads) {
         if (head === undefined) continue;
@@ -267,15 +292,15 @@ export async function* mergeDocuments(sources: readonly Documents[], join: JoinV
       }
       if (least === undefined) return;
       const { key } = least;
-      const same: (readonly string[])[] = [];
+      const same: Item[] = [];
       for (let i = 0; i < heads.length; i += 1) {
         const head = heads[i];
         if (head === undefined || head.key !== key) continue;
-        if (isShared) same.push(head.values);
+        if (isShared) same.push(head);
         const waits = advance(i);
         if (waits !== undefined) await waits;
       }
-      yield isShared ? { key, values: join(same, key) } : least;
+      yield isShared ? join(same, key) : least;
     }
   } finally {
     for (const source of open) await source.return?.(undefined);

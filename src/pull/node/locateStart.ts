@@ -8,13 +8,12 @@
  */
 import { randomInt } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { Progress } from '../../cli/progress.ts';
 import { LineFile } from '../../disk/lineFile.ts';
-import { syncFile, syncFolder } from '../../disk/sync.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import { exceeds, type WorkLimits } from '../../limits.ts';
 import { addressOf } from '../../runes/address.ts';
+import { outpointBytes } from '../../runes/bytes.ts';
 import type { Network } from '../../runes/networks.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
 import type { BitcoinNode } from './coreNode.ts';
@@ -39,47 +38,44 @@ const SHOWN = 5;
 /** Maximum number of attempts to ask for the same outputs. An attempt fails if the node gets a new block meanwhile. */
 const MOST_ATTEMPTS = 5;
 
-/** Yields all outputs. After the last output, the file at `path` has the outputs to check, one per line. */
-export async function* choosing<Output extends ClaimedOutput>(
-  outputs: AsyncIterable<Output>,
-  path: string,
-  check: Check,
-  limits: Pick<WorkLimits, 'locatedOutputs'>,
-): AsyncGenerator<Output> {
-  const lines = new LineFile(path);
-  const chosen: string[] = [];
-  let seen = 0;
-  try {
-    for await (const output of outputs) {
-      seen += 1;
-      if (check === 'all') lines.add(lineOf(output));
-      else if (!exceeds(limits, 'locatedOutputs', seen)) chosen.push(lineOf(output));
-      else {
-        // Reservoir sampling: the nth output replaces a chosen one with probability limit / n. So all outputs have the
-        // same probability to be chosen in the end.
-        const at = randomInt(seen);
-        if (at < chosen.length) chosen[at] = lineOf(output);
-      }
-      yield output;
-    }
-    for (const line of chosen) lines.add(line);
-  } finally {
-    lines.close();
+/** Chooses outputs to check from all outputs, and writes them to a file, one per line. */
+export class ChosenOutputs {
+  readonly #lines: LineFile;
+  readonly #chosen: string[] = [];
+  #seen = 0;
+
+  constructor(
+    path: string,
+    private readonly check: Check,
+    private readonly limits: Pick<WorkLimits, 'locatedOutputs'>,
+  ) {
+    this.#lines = new LineFile(path);
   }
-  syncFile(path);
-  syncFolder(dirname(path));
+
+  add(output: ClaimedOutput): void {
+    this.#seen += 1;
+    if (this.check === 'all') this.#lines.add(lineOf(output));
+    else if (!exceeds(this.limits, 'locatedOutputs', this.#seen)) this.#chosen.push(lineOf(output));
+    else {
+      // Reservoir sampling: the nth output replaces a chosen one with probability limit / n. So all outputs have the
+      // same probability to be chosen in the end.
+      const at = randomInt(this.#seen);
+      if (at < this.#chosen.length) this.#chosen[at] = lineOf(output);
+    }
+  }
+
+  /** Writes the chosen outputs. The caller has added all outputs. */
+  end(): void {
+    for (const line of this.#chosen) this.#lines.add(line);
+  }
+
+  close(): void {
+    this.#lines.close();
+  }
 }
 
-const lineOf = ({ name, height, address }: ClaimedOutput): string => `${name} ${height} ${address}`;
-
-/** Returns the 36 bytes of an outpoint `txid:vout`. */
-export function outpointBytes(name: string): Uint8Array {
-  const bytes = Buffer.alloc(36);
-  bytes.write(name, 0, 32, 'hex');
-  bytes.subarray(0, 32).reverse();
-  bytes.writeUInt32LE(Number(name.slice(65)), 32);
-  return bytes;
-}
+/** Returns a line that keeps no larger text in memory, of which the name is a part. */
+const lineOf = ({ name, height, address }: ClaimedOutput): string => Buffer.from(`${name} ${height} ${address}`).toString();
 
 interface Locating {
   /** File with the chosen outputs. */

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { type Field, START_OUTPUT_FIELDS, START_RUNE_FIELDS } from '../../contract/fields.ts';
 import { syncFolder } from '../../disk/sync.ts';
 import type { Store } from '../../duckdb/store.ts';
-import type { UnspentOutput } from '../../lists/unspentOutputs.ts';
 import { type Cell, CsvFile } from '../csvFile.ts';
 import { writeParquet } from '../parquetFile.ts';
 import { putInPlace } from '../writePulled.ts';
@@ -34,9 +33,9 @@ export class StartFiles {
     );
   }
 
-  /** Adds an output, whose texts must not need quotes in CSV. A row has the amount of one rune. */
-  addOutput({ output, place, address = '', runes }: UnspentOutput): void {
-    for (const [id, , , , , units] of runes) this.#outputs.addLine(`${output},${place.join()},${address},${id},${units}`);
+  /** Adds rows of outputs as CSV. A row has the amount of one rune. */
+  addOutputs(csv: Uint8Array, rows: number): void {
+    this.#outputs.addRows(csv, rows);
   }
 
   addRune(row: Row<typeof START_RUNE_FIELDS>): void {

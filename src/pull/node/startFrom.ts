@@ -18,7 +18,8 @@ import type { Manifest } from '../../contract/schemas.ts';
 import type { Start } from '../../contract/sources.ts';
 import { replaceFile, writeNew } from '../../disk/replaceFile.ts';
 import type { Store } from '../../duckdb/store.ts';
-import { LedgerHash, levelsUpTo, newestOf, outputsUpTo } from '../../engine/archive/ledgerDigest.ts';
+import { valuesIn } from '../../engine/archive/documentWriter.ts';
+import { LedgerHash, levelsUpTo, newestOf } from '../../engine/archive/readLedger.ts';
 import { ChangedArchiveError, readStored, StoredArchive } from '../../engine/archive/storedArchive.ts';
 import { BuildError, emptyIfMissing, InputError } from '../../errors.ts';
 import { isFileName } from '../../format/fileName.ts';
@@ -27,25 +28,23 @@ import type { WorkLimits } from '../../limits.ts';
 import { mintedUnits, parseCounts, parseEtching } from '../../lists/parseEtching.ts';
 import { archivePath } from '../../pages/filePaths.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
-import { scriptOfAddress } from '../../runes/address.ts';
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
 import { NETWORKS } from '../../runes/networks.ts';
-import { type RuneId, runeId, runeIdText } from '../../runes/runeId.ts';
-import type { NewOutput } from '../../runes/unspentLedger.ts';
+import { type RuneId, runeIdText } from '../../runes/runeId.ts';
 import { removeState, startLedger } from '../../unspent/diskLedger.ts';
 import { findManifest } from '../mirror/mirrorSource.ts';
 import type { PullOptions } from '../pullBlocks.ts';
 import { RUNES_FILE, STATE_FOLDER, WORK_FOLDER } from '../pulledFiles.ts';
+import { claimedOutputs, DAMAGES, idOf, isNatural, unitsOf } from './claimedOutputs.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
-import { hash256 } from './hash256.ts';
-import { type Check, type ClaimedOutput, choosing, outpointBytes } from './locateStart.ts';
+import type { Check } from './locateStart.ts';
 import { RowFiles } from './rowFiles.ts';
 import { type Donor, fetchRows, START_FOLDER, wrong } from './rowsOfStart.ts';
 import { StartFiles } from './startFiles.ts';
 import { ahead } from './workAhead.ts';
 
-/** Subfolder of START_FOLDER for the files of the mirror. */
-const MIRROR_FOLDER = 'mirror';
+/** Returns the folder for the files of the mirror. */
+const mirrorFolder = (folder: string): string => join(folder, START_FOLDER, 'mirror');
 
 /** Returns the path of the file with the outputs to check. It exists until the node has been asked for them. */
 export const outputsFile = (folder: string): string => join(folder, START_FOLDER, 'outputs.txt');
@@ -91,7 +90,7 @@ export async function startFrom(
     const hasRows = from <= point.height;
     log.info('starting', `Starting at block ${point.height} with the ledger of ${first.base}, digest ${point.digest}.`, { ...point });
     try {
-      const archive = await download(first, manifest.archive, point, join(folder, START_FOLDER, MIRROR_FOLDER), options);
+      const archive = await download(first, manifest.archive, point, mirrorFolder(folder), options);
       if (archive === undefined) {
         if (attempt < MOST_ATTEMPTS) continue;
         throw new BuildError(`the files of ${first.base} were replaced ${attempt} times while they were read`, [
@@ -105,11 +104,17 @@ export async function startFrom(
       const files = hasRows ? undefined : new StartFiles(folder, store);
       const sums = await writeRunes(donor, files, folder, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
-      const outputs = choosing(outputsOf(donor, files, sums), outputsFile(folder), options.check, limits);
+      let placed: Promise<void> | undefined;
+      // DuckDB converts the rows while the ledger is sorted.
+      const outputs = outputsOf(donor, files, sums, options, () => {
+        placed = files?.putInPlace();
+        placed?.catch(() => undefined);
+      });
       const rowsFrom = Math.min(from, point.height + 1);
       const state = join(folder, STATE_FOLDER);
       const ledger = { folder: state, network: chain.network, start, rowsFrom, outputs, mints: sums.mints, limits };
       const commit = await startLedger(ledger);
+      await placed;
       if (hasRows) {
         const rows = { ...options, from, firstHeight, network: chain.network, point, folder };
         await fetchRows(first, manifest, rows, node, { store, log, progress }).catch((error: unknown) => {
@@ -120,8 +125,7 @@ export async function startFrom(
       commit();
     } catch (error) {
       // The parsers throw these errors for a text that no build writes, such as invalid JSON.
-      if (error instanceof ChangedArchiveError || error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError)
-        throw wrong(first, 'a file has a document that no build writes');
+      if (DAMAGES.some((Damage) => error instanceof Damage)) throw wrong(first, 'a file has a document that no build writes');
       throw error;
     }
     log.info(
@@ -262,8 +266,8 @@ async function writeRunes(
   const rows = new RowFiles(folder, store);
   const sums: RuneSums = { mints: new Map(), supply: new Map(), hash: new LedgerHash(network, point) };
   let number = 0;
-  for await (const { values } of newestOf(levelsUpTo(point.height, lists).etchings, archive)) {
-    const [json = ''] = values;
+  for await (const line of newestOf(levelsUpTo(point.height, lists).etchings, archive)) {
+    const [json = ''] = valuesIn(line);
     const rune = parseEtching(json, dialect);
     const counts = parseCounts(json);
     const { mints, burns, burned } = counts;
@@ -294,8 +298,6 @@ async function writeRunes(
   return sums;
 }
 
-const isNatural = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
-
 /**
  * True if the texts and numbers are possible for a rune up to block `height`. Values of other types throw a TypeError.
  */
@@ -307,48 +309,35 @@ function isPossible(
   return hasPlace && /^[A-Z]{1,28}$/.test(name) && HASH.test(block_hash) && /^(?:[0-9a-f]{64})?$/.test(tx_id);
 }
 
-function unitsOf(text: string): bigint {
-  if (!/^[0-9]{1,39}$/.test(text)) throw new ChangedArchiveError(`${JSON.stringify(text.slice(0, 64))} is not an amount`);
-  return BigInt(text);
-}
-
-function idOf(text: string): RuneId {
-  const [, block, tx] = /^([0-9]{1,9}):([0-9]{1,6})$/.exec(text) ?? [];
-  if (block === undefined || tx === undefined) throw new ChangedArchiveError(`${JSON.stringify(text.slice(0, 64))} is not a rune id`);
-  return runeId(Number(block), Number(tx));
-}
-
 const HASH = /^[0-9a-f]{64}$/;
-const OUTPOINT = /^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/;
 
 /**
- * Yields the unspent outputs, and adds them to `files`. After the last output, checks the digest and the sums, and moves
- * the files to their paths. Throws an InputError if the digest differs, or if the outputs of a rune have more or fewer
- * units than its supply.
+ * Yields the unspent outputs for the ledger, and adds them to `files`. After the last output, checks the digest and the
+ * sums, and then calls `onChecked`. Throws an InputError if the digest differs, or if the outputs of a rune have more or
+ * fewer units than its supply.
  */
 async function* outputsOf(
-  { from, lists, archive, point, network }: Ledger,
+  { from, lists, point, network }: Ledger,
   files: StartFiles | undefined,
   { supply, hash }: RuneSums,
-): AsyncGenerator<NewOutput & ClaimedOutput> {
-  for await (const batch of outputsUpTo(point.height, lists, archive)) {
-    for (const output of batch) {
-      const { output: name, place, address, runes } = output;
-      const [height, blockHash, txIndex, timestamp] = place;
-      const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, NETWORKS[network], hash256);
-      const hasPlace = isNatural(height) && isNatural(txIndex) && isNatural(timestamp) && height <= point.height && HASH.test(blockHash);
-      if (!hasPlace || !OUTPOINT.test(name) || script === undefined)
-        throw new ChangedArchiveError(`the output ${name.slice(0, 100)} is not valid`);
-      hash.addOutput(output);
-      const balances = runes.map(([id, , , , , units]) => ({ rune: idOf(id), amount: unitsOf(units) })).sort((a, b) => a.rune - b.rune);
-      for (const { rune, amount } of balances) supply.set(rune, (supply.get(rune) ?? 0n) - amount);
-      files?.addOutput(output);
-      yield { name, height, address: address ?? '-', outpoint: outpointBytes(name), script, balances };
-    }
+  { folder, check, limits }: StartOptions,
+  onChecked: () => void,
+): AsyncGenerator<Uint8Array> {
+  const { etchings, outputs } = lists;
+  const task = { folder: mirrorFolder(folder), lists: { etchings, outputs }, point, network, supply };
+  const chosen = { check, chosen: outputsFile(folder), needsRows: files !== undefined };
+  let wrongRune: readonly [RuneId, bigint] | undefined;
+  for await (const { ledger, csv, rows, outputs, lacking } of claimedOutputs({ ...task, ...chosen }, limits)) {
+    hash.addLines(ledger);
+    files?.addOutputs(csv, rows);
+    yield outputs;
+    wrongRune ??= lacking;
   }
   const digest = hash.digest();
   if (digest !== point.digest) throw wrong(from, `its files have the digest ${digest} instead of ${point.digest}`);
-  for (const [rune, units] of supply)
-    if (units !== 0n) throw wrong(from, `the outputs of rune ${runeIdText(rune)} lack ${units} units of its premine, mints and burns`);
-  await files?.putInPlace();
+  if (wrongRune !== undefined) {
+    const [rune, units] = wrongRune;
+    throw wrong(from, `the outputs of rune ${runeIdText(rune)} lack ${units} units of its premine, mints and burns`);
+  }
+  onChecked();
 }

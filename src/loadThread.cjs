@@ -1,0 +1,13 @@
+// Loads the program of a thread with tsx, because on Node 20 a worker thread does not inherit the TypeScript loader. The
+// require() hooks run in this thread; the import hooks would start one more thread each. The argument is the program's
+// path, relative to this folder.
+try {
+  require('tsx/cjs/api').register();
+  require(process.argv[2]);
+} catch (error) {
+  // At the limit of open files the loader reports a missing module. Opening a file here reports the true error
+  // (EMFILE).
+  const { closeSync, openSync } = require('node:fs');
+  closeSync(openSync(__filename));
+  throw error;
+}

@@ -1,0 +1,132 @@
+/**
+ * Reads the unspent outputs of a start from the downloaded files of the mirror, checks that each is possible, and
+ * chooses those to look up at the node (locateStart.ts). For many outputs, a thread does this while the pull writes its
+ * ledger.
+ */
+import { dirname } from 'node:path';
+import { syncFile, syncFolder } from '../../disk/sync.ts';
+import { bytesUpTo, type LedgerLists, outputsUpTo } from '../../engine/archive/readLedger.ts';
+import { ChangedArchiveError, readStored } from '../../engine/archive/storedArchive.ts';
+import type { LedgerPoint } from '../../format/listTables.ts';
+import { exceeds, type WorkLimits } from '../../limits.ts';
+import { outputLine } from '../../lists/ledgerText.ts';
+import { program } from '../../program.ts';
+import { scriptOfAddress } from '../../runes/address.ts';
+import { outpointBytes } from '../../runes/bytes.ts';
+import { NETWORKS } from '../../runes/networks.ts';
+import { type RuneId, runeId } from '../../runes/runeId.ts';
+import { itemsOfThread } from '../../threads.ts';
+import { ByteWriter, packOutput } from '../../unspent/outputBytes.ts';
+import { hash256 } from './hash256.ts';
+import { type Check, ChosenOutputs } from './locateStart.ts';
+
+export interface ClaimedLedger {
+  /** Folder of the downloaded files. */
+  readonly folder: string;
+  readonly lists: LedgerLists;
+  readonly point: LedgerPoint;
+  readonly network: keyof typeof NETWORKS;
+  /** Number of units that all unspent outputs of each rune must have together. */
+  readonly supply: ReadonlyMap<RuneId, bigint>;
+  /** True if the rows in CSV are needed. */
+  readonly needsRows: boolean;
+  /** Outputs to choose, and the path of the file for them. */
+  readonly check: Check;
+  readonly chosen: string;
+  readonly limits: Pick<WorkLimits, 'locatedOutputs'>;
+}
+
+/** Some outputs, in the order of the ledger. */
+export interface ClaimedOutputs {
+  /** Their lines in the text of the ledger. */
+  readonly ledger: Uint8Array<ArrayBuffer>;
+  /** Their rows in the file of outputs of a start, as CSV; empty if these are not needed. */
+  readonly csv: Uint8Array<ArrayBuffer>;
+  readonly rows: number;
+  /** The outputs as `packOutput` writes them. */
+  readonly outputs: Uint8Array<ArrayBuffer>;
+  /** Only after all outputs: a rune whose outputs have other units than its supply, and the units that they lack. */
+  readonly lacking?: readonly [rune: RuneId, units: bigint] | undefined;
+}
+
+/**
+ * Yields the outputs, read in a thread if their files have more than `limits.threadBytes`. Throws like `readOutputs`,
+ * and a BuildError or a system error if the thread fails.
+ */
+export function claimedOutputs(
+  claimed: Omit<ClaimedLedger, 'limits'>,
+  limits: Pick<WorkLimits, 'locatedOutputs' | 'threadBytes'>,
+): AsyncGenerator<ClaimedOutputs> {
+  const task = { ...claimed, limits: { locatedOutputs: limits.locatedOutputs } };
+  const isLong = exceeds(limits, 'threadBytes', bytesUpTo(claimed.point.height, claimed.lists));
+  return isLong ? itemsOfThread(program.threads.start, task, DAMAGES) : readOutputs(task);
+}
+
+/** Errors for a document that no build writes. */
+export const DAMAGES = [ChangedArchiveError, SyntaxError, TypeError, RangeError] as const;
+
+const HASH = /^[0-9a-f]{64}$/;
+const OUTPOINT = /^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/;
+
+/**
+ * Yields the outputs in batches. Writes the file of chosen outputs. Throws one of `DAMAGES` for an output that no build
+ * writes.
+ */
+export async function* readOutputs(claimed: ClaimedLedger): AsyncGenerator<ClaimedOutputs> {
+  const { folder, lists, point, needsRows, limits } = claimed;
+  const network = NETWORKS[claimed.network];
+  const left = new Map(claimed.supply);
+  const chosen = new ChosenOutputs(claimed.chosen, claimed.check, limits);
+  const packed = new ByteWriter();
+  try {
+    for await (const batch of outputsUpTo(point.height, lists, { read: (file) => readStored(folder, file) })) {
+      let [ledger, csv, rows] = ['', '', 0];
+      packed.clear();
+      for (const output of batch) {
+        const { output: name, place, address, runes } = output;
+        const [height, blockHash, txIndex, timestamp] = place;
+        const script = address === undefined ? new Uint8Array() : scriptOfAddress(address, network, hash256);
+        const hasPlace = isNatural(height) && isNatural(txIndex) && isNatural(timestamp) && height <= point.height && HASH.test(blockHash);
+        if (!hasPlace || !OUTPOINT.test(name) || script === undefined)
+          throw new ChangedArchiveError(`the output ${name.slice(0, 100)} is not valid`);
+        ledger += outputLine(output);
+        const balances = runes.map(([id, units]) => ({ rune: idOf(id), amount: unitsOf(units) })).sort((a, b) => a.rune - b.rune);
+        for (const { rune, amount } of balances) left.set(rune, (left.get(rune) ?? 0n) - amount);
+        if (needsRows) for (const [id, units] of runes) csv += `${name},${place.join()},${address ?? ''},${id},${units}\n`;
+        rows += runes.length;
+        packOutput(packed, outpointBytes(name), { script, balances });
+        chosen.add({ name, height, address: address ?? '-' });
+      }
+      yield { ledger: bytesOf(ledger), csv: bytesOf(csv), rows, outputs: new Uint8Array(packed.view()) };
+    }
+    chosen.end();
+  } finally {
+    chosen.close();
+  }
+  syncFile(claimed.chosen);
+  syncFolder(dirname(claimed.chosen));
+  const none = new Uint8Array();
+  for (const [rune, units] of left) if (units !== 0n) yield { ledger: none, csv: none, rows: 0, outputs: none, lacking: [rune, units] };
+}
+
+/** Returns the bytes of a text of ASCII characters in a buffer of their own. */
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  const bytes = Buffer.allocUnsafeSlow(text.length);
+  bytes.write(text, 'latin1');
+  return bytes;
+}
+
+export const isNatural = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
+/** Returns the number of an amount in smallest units. Throws a ChangedArchiveError for other text. */
+export function unitsOf(text: string): bigint {
+  if (!/^[0-9]{1,39}$/.test(text)) throw new ChangedArchiveError(`${JSON.stringify(text.slice(0, 64))} is not an amount`);
+  return BigInt(text);
+}
+
+/** Returns the rune id of a text. Throws a ChangedArchiveError for other text. */
+export function idOf(text: string): RuneId {
+  const [, block, tx] = /^([0-9]{1,9}):([0-9]{1,6})$/.exec(text) ?? [];
+  if (block === undefined || tx === undefined) throw new ChangedArchiveError(`${JSON.stringify(text.slice(0, 64))} is not a rune id`);
+  return runeId(Number(block), Number(tx));
+}

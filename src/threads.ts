@@ -1,0 +1,62 @@
+/** Yields items of generators that run in threads, so that making and using the items overlap. */
+import { on } from 'node:events';
+import { parentPort, Worker } from 'node:worker_threads';
+import { codeOf, messageOf } from './errors.ts';
+
+/** A script that a thread runs, and its command-line arguments. */
+export interface ThreadProgram {
+  readonly script: URL;
+  readonly argv: readonly string[];
+}
+
+/** Reply of a thread to a request for the next item. */
+type Reply<Item> =
+  | { readonly kind: 'item'; readonly item: Item }
+  | { readonly kind: 'end' }
+  | { readonly kind: 'failed'; readonly name: string; readonly message: string; readonly code: string | undefined };
+
+/** Number of items that a thread makes before the caller uses them, because both take turns of uneven length. */
+const AHEAD = 32;
+
+/**
+ * Starts a thread, whose program calls `sendItems`, and yields the items. `errors` has the classes of errors to rethrow
+ * as such; others become an Error with the same message and code. Ends the thread when the caller stops, and rejects
+ * when `signal` aborts.
+ */
+export async function* itemsOfThread<Item>(
+  { script, argv }: ThreadProgram,
+  data: unknown,
+  errors: readonly (new (message: string) => Error)[],
+  signal?: AbortSignal,
+): AsyncGenerator<Item> {
+  const worker = new Worker(script, { argv: [...argv], workerData: data });
+  try {
+    for (let i = 0; i < AHEAD; i++) worker.postMessage('next');
+    for await (const [reply] of on(worker, 'message', { signal }) as AsyncIterable<[Reply<Item>]>) {
+      if (reply.kind === 'end') return;
+      if (reply.kind === 'failed') {
+        const Known = errors.find(({ name }) => name === reply.name) ?? Error;
+        throw Object.assign(new Known(reply.message), reply.code === undefined ? {} : { code: reply.code });
+      }
+      worker.postMessage('next');
+      yield reply.item;
+    }
+  } finally {
+    await worker.terminate();
+  }
+}
+
+/** Sends the items to the parent of this thread, one for each request. `buffersOf` returns buffers to hand over. */
+export function sendItems<Item>(items: AsyncGenerator<Item>, buffersOf: (item: Item) => readonly ArrayBuffer[] = () => []): void {
+  const reply = async (): Promise<void> => {
+    try {
+      const { value, done } = await items.next();
+      if (done === true) parentPort?.postMessage({ kind: 'end' } satisfies Reply<Item>);
+      else parentPort?.postMessage({ kind: 'item', item: value } satisfies Reply<Item>, [...buffersOf(value)]);
+    } catch (error) {
+      const name = error instanceof Error ? error.name : '';
+      parentPort?.postMessage({ kind: 'failed', name, message: messageOf(error), code: codeOf(error) } satisfies Reply<Item>);
+    }
+  };
+  parentPort?.on('message', () => void reply());
+}
