@@ -192,11 +192,7 @@ class BalanceRows {
       CREATE OR REPLACE TEMP TABLE pair_parts ${PAIRS};
       CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
     await this.#load('pair_parts', 'address', this.#reusedPairs(reused));
-    await this.#load(
-      'pairs_below',
-      'address',
-      this.#balancesBelow(() => this.#listedPairs()),
-    );
+    await this.#load('pairs_below', 'address', this.#listedBelow());
     const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
     // Reused levels have higher indexes than the levels below, and listed changes get the highest index. So `extreme`
     // finds the newest balance of a pair. The rows first get a table of their own: a statement that inserts into a table
@@ -229,17 +225,24 @@ class BalanceRows {
       for await (const document of found) yield { level, ...balancesIn(document) };
   }
 
-  /** Yields the keys of documents that may have the balance of a pair in `listed_changes`. */
-  async *#listedPairs(): AsyncGenerator<KeyRange> {
-    let last: string | undefined;
-    for await (const [text, ordinal] of this.#rowsOf(
-      'SELECT url_encode(address) AS key, ordinal FROM listed_changes ORDER BY key, ordinal',
-    )) {
-      const key = String(text);
-      if (key !== last) yield onlyKey(key);
-      last = key;
-      yield onlyKey(pairKey(key, Number(ordinal)));
-    }
+  /** Yields the balances of the pairs in `listed_changes`, from the levels below. */
+  async *#listedBelow(): AsyncGenerator<Loaded> {
+    let wanted = new Set<number>();
+    const rows = () => this.#rowsOf('SELECT url_encode(address) AS key, ordinal FROM listed_changes ORDER BY key, ordinal');
+    const ranges = async function* (): AsyncGenerator<KeyRange> {
+      let key = '';
+      for await (const [next, ordinal] of rows()) {
+        if (next !== key) {
+          yield* rangesOf(key, wanted);
+          [key, wanted] = [String(next), new Set()];
+        }
+        wanted.add(Number(ordinal));
+      }
+      yield* rangesOf(key, wanted);
+    };
+    // An address can have many more balances than the records change. The others are not loaded.
+    const isWanted = (entry: string) => wanted.has(Number.parseInt(entry.slice(1), 10));
+    for await (const { entries, ...document } of this.#balancesBelow(ranges)) yield { ...document, entries: entries.filter(isWanted) };
   }
 
   /**
@@ -466,6 +469,13 @@ interface Loaded {
   /** An address, or the ordinal of a rune. */
   readonly subject: string | number;
   readonly entries: readonly string[];
+}
+
+/** Yields the ranges of the documents that may have balances of an address: its own, and those of single runes. */
+function* rangesOf(key: string, ordinals: ReadonlySet<number>): Generator<KeyRange> {
+  if (ordinals.size === 0) return;
+  yield onlyKey(key);
+  for (const ordinal of ordinals) yield onlyKey(pairKey(key, ordinal));
 }
 
 /**

@@ -1,12 +1,16 @@
 /**
- * Files of a build that do not depend on the data: scripts and styles of the explorer, the client and the API page. The
- * first call in a process bundles the scripts from source; an installed package has them already.
+ * Files of a build that do not depend on the data: scripts and styles of the explorer, the client and the API page. An
+ * installed package has the bundled scripts already. Otherwise the first build after a change of their sources bundles
+ * them, and later processes read the bundles from a cache.
  */
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import type { BuildOptions } from 'esbuild';
+import { replaceFile, writeNew } from '../disk/replaceFile.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { program } from '../program.ts';
 import { docsFiles } from './apiDocsPage.ts';
@@ -42,7 +46,11 @@ export function siteAssets(): readonly OwnFile[] {
 
 function made(): OwnFile[] {
   try {
-    return [...bundles(), ['client.d.ts', readFileSync(inSource('serve/client/client.d.ts'))], ...docsFiles()];
+    return [
+      ...bundles(join(PROJECT, 'node_modules/.cache/rune-activity-mirror/bundles.json')),
+      ['client.d.ts', readFileSync(inSource('serve/client/client.d.ts'))],
+      ...docsFiles(),
+    ];
   } catch (error) {
     throw new BuildError(`the scripts of the explorer cannot be bundled: ${messageOf(error)}`, ['Run npm ci, then build again.']);
   }
@@ -59,13 +67,59 @@ function filesIn(folder: string): OwnFile[] {
   }
 }
 
-const inSource = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const inSource = (path: string): string => join(PROJECT, 'src', path);
+
+/** Files besides those that esbuild reports on which the bundles depend: the options, the bundler and its settings. */
+const OTHER_SOURCES = ['src/site/assets.ts', 'src/site/bundle.cjs', 'node_modules/esbuild/package.json', 'tsconfig.json'];
+
+/** Bundles, and the files that they were made from, with their SHA-256. Paths of sources are relative to the project. */
+interface Bundled {
+  readonly sources: readonly (readonly [path: string, sha256: string])[];
+  readonly files: readonly (readonly [path: string, text: string])[];
+}
+
+/** Returns all bundled scripts and styles: those in the file `cache`, if no source has changed since. */
+export function bundles(cache: string): OwnFile[] {
+  let bundled = readCache(cache);
+  if (bundled === undefined) {
+    bundled = bundle();
+    writeCache(cache, bundled);
+  }
+  return bundled.files.map(([path, text]) => [path, Buffer.from(text)]);
+}
+
+/** Reads the cache. Returns undefined if there is none, if it is damaged, or if a source has changed. */
+function readCache(path: string): Bundled | undefined {
+  try {
+    const bundled = JSON.parse(readFileSync(path, 'utf8')) as Bundled;
+    return bundled.sources.every(([source, sha256]) => sha256Of(source) === sha256) ? bundled : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes the cache. Without it, each process bundles for itself, so an error does no harm. */
+function writeCache(path: string, bundled: Bundled): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    replaceFile(path, (temporary) => writeNew(temporary, Buffer.from(JSON.stringify(bundled))), `${path}.${process.pid}`);
+  } catch {
+    // A folder of packages can be read-only.
+  }
+}
+
+const sha256Of = (source: string): string =>
+  createHash('sha256')
+    .update(readFileSync(join(PROJECT, source)))
+    .digest('hex');
 
 /** Bundles all scripts and styles in one child process. */
-function bundles(): OwnFile[] {
+function bundle(): Bundled {
   const folder = join(inSource('.'), 'out');
   const options = [SCRIPTS, STYLES].map(
     (entries): BuildOptions => ({
+      absWorkingDir: PROJECT,
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
@@ -74,6 +128,7 @@ function bundles(): OwnFile[] {
       external: ['./charts.js', './details.js', './download.js', './lists.js', './proofs.js', './pending.js'],
       minify: true,
       write: false,
+      metafile: true,
       format: 'esm',
       target: 'es2022',
       charset: 'utf8',
@@ -86,6 +141,9 @@ function bundles(): OwnFile[] {
   });
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(/^.*(?:Error|error).*$/m.exec(stderr)?.[0] ?? `the bundler ended with exit code ${status}`);
-  const files = JSON.parse(stdout) as readonly (readonly [path: string, text: string])[];
-  return files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), Buffer.from(text)]);
+  const { files, inputs } = JSON.parse(stdout) as { files: Bundled['files']; inputs: readonly string[] };
+  return {
+    sources: [...inputs, ...OTHER_SOURCES].map((source) => [source, sha256Of(source)]),
+    files: files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), text]),
+  };
 }
