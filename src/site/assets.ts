@@ -28,7 +28,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   explorer: 'site/explorer/main.ts',
   charts: 'site/explorer/charts.ts',
   details: 'site/explorer/details.ts',
-  download: 'site/explorer/saveCsv.ts',
+  download: 'site/explorer/download.ts',
 };
 const STYLES: Readonly<Record<string, string>> = { explorer: 'site/explorer/explorer.css' };
 

@@ -182,6 +182,7 @@ it('a list of a block is downloaded whole, and a download that fails says so', a
   const records = await listOf(hostOf('files'), 'blocks/2000007', '&operation_type=send');
   expect(records.length).toBeGreaterThan(60);
   const [name, [head = '', ...lines]] = await saved();
+  expect(requested.filter((url) => url.endsWith('download.js'))).toHaveLength(1);
   expect([name, head.split(',').slice(0, 5)]).toEqual([
     'activity-block-2000007-send.csv',
     ['rune_id', 'rune_number', 'rune_name', 'rune_spaced_name', 'address'],
