@@ -28,6 +28,8 @@ export interface ArchiveFiles {
    * bytes that are not gzip, for a wrong checksum, and for content of more than `most` bytes.
    */
   inflate(member: Uint8Array, most: number): Promise<string>;
+  /** Largest gap in bytes between two pages that one read covers. The default is that of READER_LIMITS. */
+  readonly nearBytes?: number | undefined;
 }
 
 /** Name and size of the root's file, as in the manifest. */
@@ -155,10 +157,11 @@ export class Archive {
 
   /** Reads pages of a segment from its file. Reads pages together if the gap between them is small. */
   async #readPages({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
+    const { nearBytes = READER_LIMITS.nearBytes } = this.#files;
     const reads: { begin: number; end: number; places: PagePlace[] }[] = [];
     for (const place of places) {
       const last = reads.at(-1);
-      if (last !== undefined && !exceeds(READER_LIMITS, 'nearBytes', place.offset - last.end)) {
+      if (last !== undefined && !exceeds({ nearBytes }, 'nearBytes', place.offset - last.end)) {
         last.end = place.offset + place.length;
         last.places.push(place);
       } else {

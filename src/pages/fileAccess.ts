@@ -25,6 +25,8 @@ export interface Files<File extends OpenFile> {
    * checksum, and for content of more than `most` bytes.
    */
   inflate(member: Uint8Array, most: number): Promise<string>;
+  /** See ArchiveFiles. */
+  readonly nearBytes?: number | undefined;
 }
 
 /**

@@ -92,6 +92,7 @@ export class MirrorReader<File extends OpenFile> {
       },
       read: (path, offset, length, size) => files.read(path, offset, length, size),
       inflate: (member, most) => files.inflate(member, most),
+      nearBytes: files.nearBytes,
     };
     const answer = await work(known.site, counted);
     if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {

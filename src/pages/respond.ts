@@ -108,7 +108,7 @@ async function fromArchive<File extends OpenFile, Result>(
   const read = (file: string, offset: number, length: number, size: number) => files.read(archivePath(file), offset, length, size);
   const inflate = (member: Uint8Array, most: number) => files.inflate(member, most);
   try {
-    return await answer(await Archive.open(name, { read, inflate }, cache));
+    return await answer(await Archive.open(name, { read, inflate, nearBytes: files.nearBytes }, cache));
   } catch (error) {
     throw isArchiveError(error) ? new MissingFileError(ARCHIVE_FOLDER, `cannot be read: ${error.message}`) : error;
   }

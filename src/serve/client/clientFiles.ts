@@ -21,6 +21,13 @@ const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' 
 /** For requests of ranges: some browsers mix up cached ranges of a file. */
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
+/**
+ * Largest gap in bytes between two pages that one request reads. Servers have a larger one, because their requests cost
+ * more than bytes. A client sends these requests at the same time, and many clients have slow connections. With keys,
+ * the client also has the gap of servers, because it reads complete pieces of 16 KB (proofs.ts).
+ */
+const NEAR_BYTES = 2 * 1024;
+
 /** File whose content is in memory. */
 export interface ReadFile extends OpenFile {
   readonly content: string;
@@ -98,6 +105,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       return reading;
     },
     inflate: inflateText,
+    nearBytes: NEAR_BYTES,
   };
 }
 
