@@ -86,6 +86,14 @@ export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector('#view[aria-busy]') === null && document.querySelector('.waiting') === null);
 }
 
+/** Scrolls to the end of a long page of a list, until all of its entries are loaded. */
+export async function scrolledToEnd(page: Page): Promise<void> {
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('button')].every(({ textContent }) => !/^Show .* more$/.test(textContent ?? '')),
+  );
+}
+
 /** Looks something up as people do. */
 export async function lookUp(page: Page, text: string): Promise<void> {
   await page.fill('#query', text);

@@ -20,7 +20,7 @@ import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT, run } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { copyOf, filesBelowFolder, lookUp, settled } from './explorer.ts';
+import { copyOf, filesBelowFolder, lookUp, scrolledToEnd, settled } from './explorer.ts';
 import { holder, LAST, manyRunes, runeInput } from './runeMirror.ts';
 import { closeBrowser, type OpenPage, openPage, violations } from './support.ts';
 
@@ -291,6 +291,7 @@ describe('the page of a rune', () => {
 
   it('has its activity', async () => {
     const { page } = await openAt('?rune=840000:3&limit=60');
+    await scrolledToEnd(page);
     const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
     expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
     const shown = await page.$$eval('.activity-list tbody tr', (all) =>
@@ -313,6 +314,34 @@ describe('the page of a rune', () => {
     );
     expect(shown.filter(([operation]) => operation === 'to itself')).toHaveLength(5);
     expect(await page.textContent('.command')).toContain('/runes/v1/etchings/840000:3/activity?limit=60');
+  });
+
+  it('shows the first records of a long page of activity, and the others when the reader comes near them', async () => {
+    const { page } = await openAt('?rune=840000:3&limit=60', mirrorOf('full'), { viewport: { width: 1280, height: 500 } });
+    const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
+    const more = page.locator('text=Show 40 more');
+    expect([await page.textContent('.range'), await more.count()]).toEqual([`1–20 of ${total}`, 1]);
+    expect(await page.getAttribute('[data-step="Pages Next"]', 'href')).toBe('?rune=840000:3&list=activity&limit=60&offset=60');
+    // Without the files, the button says so.
+    await page.route('**/archive/**', (route) => route.abort());
+    await more.focus();
+    await page.keyboard.press('Enter');
+    const again = page.locator('text=The other entries cannot be read: try again');
+    await again.waitFor();
+    await page.unrouteAll();
+    const last = page.locator('.activity-list tbody tr').last().locator('.copy').last();
+    const row = await page.locator('.activity-list tbody tr').count();
+    await last.focus();
+    await again.evaluate((button: HTMLElement) => button.click());
+    await page.waitForFunction((text) => document.querySelector('.range')?.textContent === text, `1–60 of ${total}`);
+    expect(await page.evaluate(() => document.activeElement?.closest('tr')?.rowIndex)).toBe(row);
+    expect(await page.locator('.activity-list tbody tr').count()).toBe(results.filter(({ operation }) => operation !== 'receive').length);
+    // Shown again, the page is complete, so that the browser can scroll to where the reader was.
+    await page.click('[data-step="Pages Next"]');
+    await settled(page);
+    await page.goBack();
+    await settled(page);
+    expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
   });
 
   it('has a bar of its supply: what was premined and minted, what is left, and what was burned', async () => {
@@ -502,6 +531,7 @@ describe('the page of an address', () => {
 
   it('has what comes in and goes out with a sign, and marks what goes to itself', async () => {
     const { page } = await openAt(`?address=${holder(0)}&list=activity&limit=60`);
+    await scrolledToEnd(page);
     const { results, total } = await get<ActivityPage>(`addresses/${holder(0)}/activity?limit=60`);
     expect(total).toBeGreaterThan(60);
     const transactions = [...new Set(results.map(({ location }) => location.tx_id))];

@@ -36,6 +36,7 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
       table: ({ results, offset, total }) => addressActivityTable(results as readonly Activity[], offset, total),
       empty: 'This mirror has no rune activity of this address.',
       missing: 'This mirror does not have activity by address. Mirrors have it in layout archive, or if they are built with --lists.',
+      isScattered: true,
     },
   };
   return pageWithLists(

@@ -22,15 +22,21 @@ export const rangeOf = ({ offset, total, results }: Shown): string =>
 
 /**
  * Renders a window of a list: the table, with a paging row above. If the list has other pages, there is another paging
- * row below. `size` is the list's total as text, for the note about a window past the end.
+ * row below. `size` is the list's total as text, for the note about a window past the end. `more` follows the table.
  */
-export function pagesOf<T extends Shown>(view: FoundView, shown: T, size: string, table: (shown: T) => HTMLElement): HTMLElement[] {
+export function pagesOf<T extends Shown>(
+  view: FoundView,
+  shown: T,
+  size: string,
+  table: (shown: T) => HTMLElement,
+  more?: HTMLElement,
+): HTMLElement[] {
   if (shown.results.length === 0) {
     const start = linkTo({ ...view, offset: 0 }, 'Show the first page');
     return [el('p', { class: 'note' }, `This list has ${size} and ends before this page. `, start)];
   }
   const again = shown.results.length < shown.total ? [pagingOf(view, shown, 'Pages, again')] : [];
-  return [pagingOf(view, shown, 'Pages'), table(shown), ...again];
+  return [pagingOf(view, shown, 'Pages'), table(shown), ...(more ? [more] : []), ...again];
 }
 
 /** Renders a paging row. It has no links if the list fits on the smallest page. */

@@ -44,6 +44,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
       table: ({ results, offset }) => runeActivityTable(results as RuneActivityPage['results'], offset),
       empty: `This mirror has no activity of this rune. Its blocks with activity are ${formatHeights(manifest.heights)}.`,
       missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
+      isScattered: true,
     },
     holders: {
       path: `${path}/holders`,

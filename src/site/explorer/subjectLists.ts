@@ -7,7 +7,8 @@ import type { Mirror, MirrorManifest, RuneName } from '../../serve/client/mirror
 import { count, groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { downloadButton } from './downloadButton.ts';
-import { pagesOf, rangeOf, type Shown } from './paging.ts';
+import { type FetchWindow, fetchFirst, growingPage } from './longPage.ts';
+import { rangeOf, type Shown } from './paging.ts';
 import { apiSource, linkTo } from './parts.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
 
@@ -40,13 +41,15 @@ interface SubjectPart {
   /** Path of the list below `runes/v1`. */
   readonly path: string;
   /** Undefined if the mirror does not have the list. */
-  readonly fetch: ((window: { readonly offset: number; readonly limit?: number | undefined }) => Promise<Shown>) | undefined;
+  readonly fetch: FetchWindow | undefined;
   readonly table: (shown: Shown) => HTMLElement;
   /** Texts for an empty list, and for a mirror without this list. */
   readonly empty: string;
   readonly missing: string;
   /** True if the list has no total, so that the tab shows none. */
   readonly isUncounted?: true;
+  /** True if the mirror reads the entries from many places. */
+  readonly isScattered?: true;
 }
 export type SubjectParts = Readonly<Partial<Record<SubjectList, SubjectPart>>>;
 
@@ -76,15 +79,14 @@ export async function pageWithLists(
 ): Promise<DetailsPage> {
   const names = SUBJECT_LISTS[view.kind];
   const list = view.list ?? names.find((name) => parts[name]?.fetch !== undefined) ?? names[0] ?? 'activity';
-  const window = { offset: view.offset, limit: view.limit };
   // The client has read the manifest by then.
   const { tip } = await mirror.manifest();
-  const fetched = await Promise.all(
-    names.map(async (name) => {
-      const { fetch, isUncounted } = parts[name] ?? {};
-      return [name, name === list ? await fetch?.(window) : isUncounted ? undefined : await fetch?.({ offset: 0, limit: 1 })] as const;
-    }),
-  );
+  const shownOf = (name: SubjectList) => {
+    const { fetch, isUncounted, isScattered } = parts[name] ?? {};
+    if (name === list) return fetch && fetchFirst({ ...view, list }, fetch, isScattered);
+    return isUncounted ? undefined : fetch?.({ offset: 0, limit: 1 });
+  };
+  const fetched = await Promise.all(names.map(async (name) => [name, await shownOf(name)] as const));
   const hasTotal = (name: SubjectList) => parts[name]?.isUncounted === undefined;
   const totals = Object.fromEntries(fetched.flatMap(([name, result]) => (result && hasTotal(name) ? [[name, result.total]] : [])));
   const shown = fetched.find(([name]) => name === list)?.[1];
@@ -125,13 +127,12 @@ function lagOf(height: number | undefined, tip: number | undefined): Node[] {
 
 function listNodes(view: SubjectView, shown: Shown | undefined, part: SubjectPart | undefined, mirror: Mirror): Node[] {
   if (part?.fetch === undefined || shown === undefined) return [el('p', { class: 'note' }, part?.missing)];
-  const list =
-    shown.total === 0 ? [el('p', { class: 'note' }, part.empty)] : pagesOf(view, shown, count(shown.total, 'entry', 'entries'), part.table);
+  const list = shown.total === 0 ? el('p', { class: 'note' }, part.empty) : growingPage(view, shown, part.table, part.fetch);
   const [target, fetch] = [targetOf(part.path, view), part.fetch];
   const csv = view.kind === 'rune' && view.list === 'activity' ? 'rune_activity' : (view.list ?? 'activity');
-  if (shown.total === 0 || !isCsv(csv)) return [...list, apiSource(target)];
+  if (shown.total === 0 || !isCsv(csv)) return [list, apiSource(target)];
   const read = () => mirror.all(({ offset = 0, limit }) => fetch({ offset, limit })) as AsyncIterable<object>;
-  return [...list, apiSource(target, target, downloadButton(csv, view.id, shown.total, read))];
+  return [list, apiSource(target, target, downloadButton(csv, view.id, shown.total, read))];
 }
 
 const isCsv = (list: string): list is CsvList => list in CSV_PATHS;

@@ -1,0 +1,62 @@
+/**
+ * Long pages of lists whose entries the mirror reads from many places. Such a page first shows as many entries as the
+ * shortest page, and the others when the reader comes near them.
+ */
+import { count, groupDigits } from '../formatValues.ts';
+import { el } from './dom.ts';
+import { pagesOf, rangeOf, type Shown } from './paging.ts';
+import { announce } from './parts.ts';
+import { settings } from './settings.ts';
+import { type SubjectView, searchOf } from './views.ts';
+
+export type FetchWindow = (window: { readonly offset: number; readonly limit?: number | undefined }) => Promise<Shown>;
+
+/** Views whose pages were shown to the end. Shown again, for new data or by the back button, they are complete. */
+const completed = new Set<string>();
+
+/** Distance in pixels from the visible part of the page at which the other entries are loaded. */
+const NEAR = 300;
+
+/** Fetches the entries of a view: only the first ones of a long page if its entries are scattered. */
+export async function fetchFirst(view: SubjectView, fetch: FetchWindow, isScattered = false): Promise<Shown> {
+  const { offset, limit } = view;
+  const [smallest, ...longer] = settings.pageSizes;
+  if (!isScattered || limit === undefined || !longer.includes(limit) || completed.has(searchOf(view))) return fetch({ offset, limit });
+  return { ...(await fetch({ offset, limit: smallest })), limit };
+}
+
+/** Shows the fetched entries of a view, and loads the other entries of its page. */
+export function growingPage(view: SubjectView, first: Shown, table: (shown: Shown) => HTMLElement, fetch: FetchWindow): HTMLElement {
+  const { offset, limit, total, results } = first;
+  const place = el('div');
+  const show = (shown: Shown, more?: HTMLElement) =>
+    place.replaceChildren(...pagesOf(view, shown, count(shown.total, 'entry', 'entries'), table, more));
+  const missing = results.length === 0 ? 0 : Math.min(limit, total - offset) - results.length;
+  const button = el('button', { type: 'button' }, `Show ${groupDigits(missing)} more`);
+  show(first, missing > 0 ? el('p', {}, button) : undefined);
+  if (missing <= 0) return place;
+  const links = () => [...place.querySelectorAll<HTMLElement>('a, button')];
+  const load = async () => {
+    near.disconnect();
+    button.disabled = true;
+    try {
+      const rest = await fetch({ offset: offset + results.length, limit: missing });
+      // The list has changed if it has another total.
+      const all = rest.total === total ? { ...first, results: [...results, ...rest.results] } : await fetch({ offset, limit });
+      const focused = links().findIndex((link) => link.matches(':focus'));
+      show(all);
+      links()[focused]?.focus({ preventScroll: true });
+      completed.add(searchOf(view));
+      announce(`Entries ${rangeOf(all)}`);
+    } catch {
+      button.disabled = false;
+      button.textContent = 'The other entries cannot be read: try again';
+    }
+  };
+  const near = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && void load(), {
+    rootMargin: `${NEAR}px`,
+  });
+  near.observe(button);
+  button.addEventListener('click', load);
+  return place;
+}
