@@ -4,6 +4,7 @@
  */
 import type { Manifest } from '../contract/schemas.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
+import { NETWORKS } from '../runes/networks.ts';
 import { count, formatHeights, groupDigits, shorten } from './formatValues.ts';
 import { HTML_START } from './htmlStart.ts';
 
@@ -21,6 +22,9 @@ function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest):
   const site: Omit<Site, 'compress' | 'parquet'> = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages };
   return JSON.stringify(site).replaceAll('<', '\\u003c');
 }
+
+/** Returns the name of the network. Only mirrors with outputs know it, and the others are of mainnet. */
+const networkOf = ({ ledger }: Manifest): string => Object.keys(NETWORKS).find((name) => name === ledger?.network) ?? 'main';
 
 /** Note on the page of a mirror of the sample. */
 const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';
@@ -103,7 +107,7 @@ ${manifest.rows === undefined ? '' : `<li><a href="${manifest.rows.index}">Parqu
 </div>
 </main>
 <footer><p>rune-activity-mirror ${manifest.version}, layout ${manifest.layout}, dialect ${manifest.dialect}. Digest of the data: <code title="${manifest.digest}">${shorten(manifest.digest)}</code></p></footer>
-<script type="application/json" id="settings">${settingsOf(manifest)}</script>
+<script type="application/json" id="settings" data-network="${networkOf(manifest)}">${settingsOf(manifest)}</script>
 </body>
 </html>
 `;

@@ -247,7 +247,7 @@ describe('the page of a rune', () => {
       ['DOMINOEFFECTNOW', /Closed since block 840,060.*First block840,010Last block840,059/],
       [
         'LATERTHANTODAY',
-        /Opens at block 850,0000% minted.*Cap100.*First block850,000, about in 2 monthsLast block859,999, about in 4 months/,
+        /Opens at block 850,0000% minted.*Cap100.*First block850,000, in about 2 monthsLast block859,999, in about 4 months/,
       ],
       ['UNCOMMONGOODS', /Open until block 1,049,9990% minted.*Cap340,282,366,920,938,463,463,374,607,431,768,211,455/],
     ] as const;
@@ -694,6 +694,39 @@ describe('the page of an output', () => {
     expect(await page.getAttribute('#view a >> nth=0', 'href')).toBe(`?tx=${SPENT.split(':')[0]}`);
     expect(problems).toEqual([]);
   });
+});
+
+it('every page links to the same id at other explorers of its network', async () => {
+  const at = mirrorOf('outputs');
+  const tx = SPENT.split(':')[0] ?? '';
+  const linksOf = (page: Page) => page.$$eval('#view a[rel=noreferrer]', (all) => all.map((link) => link.getAttribute('href')));
+  const { page } = await openAt('', at);
+  const pages: readonly (readonly [search: string, space: string | undefined, ordinals: string])[] = [
+    ['?block=2000007', 'block/2000007', 'block/2000007'],
+    [`?tx=${tx}`, `tx/${tx}`, `tx/${tx}`],
+    [`?output=${SPENT}`, `tx/${tx}#vout=1`, `output/${SPENT}`],
+    [`?address=${OWNER}`, `address/${OWNER}`, `address/${OWNER}`],
+    ['?rune=840000:3', undefined, 'rune/840000:3'],
+  ];
+  for (const [search, space, ordinals] of pages) {
+    await page.goto(`http://127.0.0.1:${at.port}/${search}`);
+    await page.waitForSelector('#view h1');
+    const expected = [...(space === undefined ? [] : [`https://mempool.space/${space}`]), `https://ordinals.com/${ordinals}`];
+    expect(await linksOf(page)).toEqual(expected);
+  }
+  for (const [network, expected] of [
+    ['signet', [`https://mempool.space/signet/tx/${tx}`, `https://signet.ordinals.com/tx/${tx}`]],
+    ['regtest', []],
+  ] as const) {
+    await page.route('**/?tx=*', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: (await response.text()).replace('data-network="main"', `data-network="${network}"`) });
+    });
+    await page.goto(`http://127.0.0.1:${at.port}/?tx=${tx}`);
+    await page.waitForSelector('#view h1');
+    expect(await linksOf(page)).toEqual(expected);
+    await page.unrouteAll();
+  }
 });
 
 it.each([

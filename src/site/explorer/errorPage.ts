@@ -21,7 +21,7 @@ export function errorPage(error: unknown, view: FoundView, retry: () => void): N
       view.kind === 'output'
         ? linkTo(transactionOf(view.id), 'Show its transaction')
         : linkTo(first, `Show the first records of the ${view.kind}`);
-    return [alert, el('p', {}, next), ...(view.id === '' ? [] : [elsewhere(view)])];
+    return [alert, el('p', {}, next), ...(view.id === '' ? [] : elsewhere(view))];
   }
   const button = el('button', { type: 'button', 'data-step': 'retry' }, 'Try again');
   button.addEventListener('click', retry);

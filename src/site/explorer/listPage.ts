@@ -33,7 +33,7 @@ export async function listPage(
     result.total === 0
       ? [noneOfOperation(view)]
       : pagesOf(view, result, count(result.total, 'record'), ({ results, offset }) => activityTable(results, offset, view.kind));
-  return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result), downloadOf(view, result.total, signal))];
+  return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result), downloadOf(view, result.total, signal)), ...elsewhere(view)];
 }
 
 function downloadOf(view: ListView, total: number, signal: AbortSignal): HTMLElement | undefined {
@@ -170,6 +170,6 @@ export function unknownPage(view: ListView, { heights, tip }: MirrorManifest): N
     ),
     blocks.length === 0 ? undefined : el('p', {}, 'Nearest with activity:', ...blocks),
     other === undefined ? undefined : el('p', {}, linkTo(other, `Look for a ${other.kind} with this id`)),
-    elsewhere(view),
+    ...elsewhere(view),
   ].filter((node) => node !== undefined);
 }

@@ -15,7 +15,7 @@ export async function outputPage(view: SubjectView, { mirror, manifest, signal }
   const transaction = transactionOf(id);
   if (manifest.lists?.outputs === undefined) {
     const text = 'This mirror does not have outputs. Mirrors have them if they have lists and their data is from a Bitcoin Core node.';
-    const nodes = [head, el('p', { class: 'note' }, text), el('p', {}, linkTo(transaction, 'Show its transaction')), elsewhere(view)];
+    const nodes = [head, el('p', { class: 'note' }, text), el('p', {}, linkTo(transaction, 'Show its transaction')), ...elsewhere(view)];
     return { title, said: title, nodes };
   }
   const answer = await mirror.output(id, { signal });
@@ -36,10 +36,11 @@ export async function outputPage(view: SubjectView, { mirror, manifest, signal }
       ['Time', location && timeInFull(location.timestamp)],
       ['As of block', groupDigits(block_height)],
     ]),
-    shown.length === 0
-      ? elsewhere(view)
-      : tableOf('records balances-list', isUnspent ? 'Runes of this output' : 'Runes that this output held', RUNE_AMOUNT, [shown]),
+    ...(shown.length === 0
+      ? []
+      : [tableOf('records balances-list', isUnspent ? 'Runes of this output' : 'Runes that this output held', RUNE_AMOUNT, [shown])]),
     apiSource(`runes/v1/outputs/${id}`),
+    ...elsewhere(view),
   ];
   return { title, said: state, nodes };
 }

@@ -3,7 +3,7 @@
 import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, isoTime, localTime, relativeTime, utc } from '../formatValues.ts';
 import { type Attributes, type Child, el, svg } from './dom.ts';
-import { BASE } from './settings.ts';
+import { BASE, NETWORK } from './settings.ts';
 import { addressView, type FoundView, outputView, searchOf, viewOfRune } from './views.ts';
 
 /** Creates a link to a view. main.ts handles its clicks without a page load. */
@@ -13,14 +13,18 @@ export const linkTo = (view: FoundView, text: string | readonly Child[], more: A
 /** Returns the kind of a view, to begin a name: `Rune`, `Address`. */
 export const kindName = ({ kind }: FoundView): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
 
-/** Returns links to explorers of all of Bitcoin, for an id that this mirror does not have. */
-export function elsewhere({ kind, id }: FoundView): HTMLElement {
+/** Returns links to the same id at explorers of all of Bitcoin, unless they do not have the network. */
+export function elsewhere({ kind, id }: FoundView): HTMLElement[] {
+  if (NETWORK === 'regtest') return [];
   const bare = encodeURIComponent(id.replace(/^0x/, '')).replace('%3A', ':');
   const path = `${kind === 'transaction' ? 'tx' : kind}/${bare}`;
-  const link = (host: string, to = path) => el('a', { href: `https://${host}/${to}`, rel: 'noreferrer' }, host);
+  const link = (host: string, to: string) => el('a', { href: `https://${to}`, rel: 'noreferrer' }, host);
+  const [folder, subdomain] = NETWORK === 'main' ? ['', ''] : [`${NETWORK}/`, `${NETWORK}.`];
   const outputAt = kind === 'output' ? `tx/${bare.replace(':', '#vout=')}` : path;
-  const others = kind === 'rune' ? [] : [link('mempool.space', outputAt), ' and '];
-  return el('p', {}, `Explorers of all of Bitcoin may have this ${kind}: `, ...others, link('ordinals.com'), '.');
+  const others = kind === 'rune' ? [] : [link('mempool.space', `mempool.space/${folder}${outputAt}`), ' and '];
+  return [
+    el('p', { class: 'quiet' }, `This ${kind} at other explorers: `, ...others, link('ordinals.com', `${subdomain}ordinals.com/${path}`)),
+  ];
 }
 
 export const blockLink = (height: number): HTMLAnchorElement =>

@@ -85,7 +85,7 @@ async function unknownRune(id: string, { find, manifest }: Source): Promise<Deta
       ...(shown.length === 0 ? [] : [el('h2', {}, 'Similar names'), el('ul', { class: 'links' }, ...shown)]),
       lettersOf(id) === undefined ? undefined : el('p', {}, linkTo(runesWith(id), `Runes with ${id} in their names`)),
       el('p', {}, linkTo(runesWith(''), 'All runes')),
-      elsewhere(runeView(id)),
+      ...elsewhere(runeView(id)),
     ].filter((node) => node !== undefined),
   };
 }
@@ -232,7 +232,7 @@ function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip, heig
 /** Shows a height: a link if the chain has it, otherwise the time until then, at ten minutes for each block. */
 function heightOf(height: bigint, highest: number): Node | string {
   if (height <= highest) return blockLink(Number(height));
-  return `${groupDigits(height)}, about ${relativeTime((Number(height) - highest) * 600, 0)}`;
+  return `${groupDigits(height)}, ${relativeTime((Number(height) - highest) * 600, 0).replace(/^in /, 'in about ')}`;
 }
 
 function progressOf(share: number): HTMLElement {

@@ -2,7 +2,12 @@
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { byId } from './dom.ts';
 
-export const settings: Site = { ...JSON.parse(byId('settings').textContent ?? ''), compress: [], parquet: false };
+const element = byId('settings');
+
+export const settings: Site = { ...JSON.parse(element.textContent ?? ''), compress: [], parquet: false };
+
+/** Name of the network in Bitcoin Core: `main`, `signet`, `testnet4` or `regtest`. */
+export const NETWORK = element.dataset['network'];
 
 /** Base URL of the mirror, with a trailing slash. It is the folder of this script. */
 export const BASE = new URL('.', import.meta.url).href;

@@ -9,7 +9,7 @@ import { el } from './dom.ts';
 import { downloadButton } from './downloadButton.ts';
 import { type FetchWindow, fetchFirst, growingPage } from './longPage.ts';
 import { rangeOf, type Shown } from './paging.ts';
-import { apiSource, linkTo } from './parts.ts';
+import { apiSource, elsewhere, linkTo } from './parts.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
 
 /** Access of a page to the mirror. */
@@ -98,6 +98,7 @@ export async function pageWithLists(
       tabsOf({ ...view, list }, totals),
       ...lagOf(shown?.block_height, tip?.height),
       ...listNodes({ ...view, list }, shown, parts[list], mirror),
+      ...(view.kind === 'runes' ? [] : elsewhere(view)),
     ],
   };
 }
