@@ -8,6 +8,7 @@ import { count, groupDigits, utc } from '../formatValues.ts';
 import { type Column, columnsOf, linear } from './chartColumns.ts';
 import { type Child, el, svg } from './dom.ts';
 import { announce, blockLink, linkTo, runeLink } from './parts.ts';
+import { barOf } from './shares.ts';
 import { numbersOf, type Column as TableColumn, tableOf } from './tableOf.ts';
 
 const HEIGHT = 236;
@@ -264,10 +265,10 @@ export function drawRunes(content: Element, stats: Stats): void {
 
 function runeWithBar(rune: RuneStats, most: number, { first, last }: Stats): Child[] {
   const parts = FROM_BELOW.filter((name) => rune[name] > 0);
-  const bar = el(
-    'span',
-    { class: 'bar-of', 'aria-hidden': 'true', title: parts.map((name) => `${groupDigits(rune[name])} ${name}`).join(', ') },
-    ...parts.map((name) => el('span', { 'data-operation': name, style: `width:${((rune[name] / most) * 100).toFixed(2)}%` })),
+  const title = parts.map((name) => `${groupDigits(rune[name])} ${name}`).join(', ');
+  const bar = barOf(
+    parts.map((name) => [name, rune[name] / most]),
+    { title },
   );
   const [block = ''] = rune.id.split(':');
   // Links the block of the etching only if the mirror has it. In a mirror of a window of blocks, most runes are older.

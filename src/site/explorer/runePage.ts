@@ -10,7 +10,7 @@ import { addDecimals, percent, shareOf, unitsOf } from './amountMath.ts';
 import { type Child, el } from './dom.ts';
 import { type MintNow, mintNow } from './mintState.ts';
 import { addressLink, blockLink, breakable, copyButton, elsewhere, facts, linkTo, timeInFull, transactionLink } from './parts.ts';
-import { shareBar, shareCell } from './shares.ts';
+import { barOf, shareBar, shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
 import { runeActivityTable } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
@@ -175,13 +175,19 @@ function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | und
     );
   });
   const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
-  const barOf = (hues: readonly string[]) => supplyBar(known, hues, units, (created ?? 0n) + (left ?? 0n));
+  // Parts of all that is created or left to mint. The table below the bars has the same numbers.
+  const bar = (...hues: readonly string[]) => {
+    const shares = known.map(
+      ({ amount, hue = '' }) => [hue, shareOf(String(units(amount)), String((created ?? 0n) + (left ?? 0n))) ?? 0] as const,
+    );
+    return barOf(shares.filter(([hue, share]) => hues.includes(hue) && share > 0));
+  };
   return el(
     'section',
     { 'aria-labelledby': 'supply-title' },
     // A symbol may be any character, even one that reverses the text direction.
     el('h2', { id: 'supply-title' }, ...(symbol === '' ? ['Supply'] : ['Supply in ', el('bdi', {}, symbol)])),
-    created === undefined ? undefined : el('div', { class: 'supply' }, barOf(['etching', 'mint', 'left']), barOf(['burn'])),
+    created === undefined ? undefined : el('div', { class: 'supply' }, bar('etching', 'mint', 'left'), bar('burn')),
     el(
       'table',
       { role: 'table', class: 'sums', style: alignmentOf(known.map(({ amount }) => amount)) },
@@ -197,15 +203,6 @@ interface SupplyEntry {
   readonly name: string;
   readonly amount: string | undefined;
   readonly hue?: string;
-}
-
-/** Creates a bar of these parts of all that is created or left to mint. The table below the bar has the same numbers. */
-function supplyBar(entries: readonly SupplyEntry[], hues: readonly string[], units: (amount: string) => bigint, all: bigint): HTMLElement {
-  const parts = entries.flatMap(({ amount, hue }) => {
-    const share = hue !== undefined && hues.includes(hue) ? shareOf(String(units(amount ?? '0')), String(all)) : undefined;
-    return share ? [el('span', { 'data-operation': hue, style: `width:${(share * 100).toFixed(4)}%` })] : [];
-  });
-  return el('div', { class: 'bar-of', 'aria-hidden': 'true' }, ...parts);
 }
 
 function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip, heights }: Source['manifest']): HTMLElement {

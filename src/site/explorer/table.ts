@@ -6,6 +6,7 @@ import { count, groupDigits, shorten } from '../formatValues.ts';
 import { runsOf } from './chartColumns.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
+import { nameCell } from './runeCells.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
 import { type ActivityRow, type AddressRow, type ListedRecord, netRows, rowsOf } from './transfers.ts';
@@ -39,7 +40,7 @@ export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balanc
 
 const RECORD_COLUMNS: readonly Column<ActivityRow<Activity>>[] = [
   OPERATION,
-  { name: 'Rune', width: '17rem', cell: ({ record }) => runeCell(record.rune) },
+  { name: 'Rune', width: '17rem', cell: ({ record }) => nameCell(record.rune) },
   AMOUNT,
   ADDRESSES,
   { name: 'Output', width: '4.5rem', cell: ({ location }) => outputOf(location) },
@@ -123,7 +124,7 @@ export function totalsTable(records: readonly Activity[]): HTMLElement {
   const totals = totalsOf(records);
   const shown = SUMMED.filter(([operation]) => totals.some(({ sums }) => sums[operation] !== undefined));
   const columns: readonly Column<RuneTotals>[] = [
-    { name: 'Rune', cell: ({ rune }) => runeCell(rune) },
+    { name: 'Rune', cell: ({ rune }) => nameCell(rune) },
     ...shown.map(([operation, name]) => ({ name, amount: ({ sums }: RuneTotals) => sums[operation] })),
   ];
   const table = tableOf('records totals', 'Totals of this transaction', columns, [totals]);
@@ -138,8 +139,6 @@ function transactionRow({ record: { location } }: ActivityRow<Activity>): HTMLEl
   const cell = el('th', { role: 'rowheader', scope: 'rowgroup', colspan: String(RECORD_COLUMNS.length) }, content);
   return el('tr', { role: 'row', class: 'transaction' }, cell);
 }
-
-const runeCell = (rune: Rune): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet' }, rune.id)];
 
 /** Shows the sender, an arrow and the receiver of a row. Rows of etchings have neither. */
 function addressesOf({ kind, from, to }: Row): Child[] {
