@@ -8,9 +8,9 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Plugin } from 'esbuild';
 import { settingsSchema } from '../src/cli/settingsFile.ts';
 import { siteAssets } from '../src/site/assets.ts';
+import { bundleProgram, NATIVE } from './bundleProgram.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = resolve(process.argv[2] ?? join(ROOT, 'packages'));
@@ -23,61 +23,6 @@ const PROJECT = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as 
   readonly dependencies: Readonly<Record<string, string>>;
 };
 const { name, version, description, license, engines } = PROJECT;
-
-/** Packages with native libraries: dependencies of the package, not part of its bundles. */
-const NATIVE = ['@duckdb/node-api', '@duckdb/node-bindings'];
-
-/** Bundles of the program, and their entry points. */
-const BUNDLES: Readonly<Record<string, string>> = {
-  'rune-mirror': 'packaging/main.ts',
-  build: 'packaging/build.ts',
-  pull: 'scripts/pull.ts',
-  init: 'scripts/init.ts',
-  update: 'scripts/update.ts',
-  keygen: 'scripts/keygen.ts',
-  export: 'scripts/export.ts',
-  readRows: 'scripts/readRows.ts',
-  sample: 'scripts/sample.ts',
-  serve: 'scripts/serve.ts',
-  verify: 'scripts/verify.ts',
-  writer: 'src/engine/render/writerThread.ts',
-  digest: 'src/engine/archive/digestThread.ts',
-  start: 'src/pull/node/startThread.ts',
-};
-
-/** Puts packaging/program.ts in the place of src/program.ts. */
-const ownProgram: Plugin = {
-  name: 'program',
-  setup({ onResolve }) {
-    onResolve({ filter: /\/program\.ts$/ }, () => ({ path: join(ROOT, 'packaging/program.ts') }));
-  },
-};
-
-/** Bundles the program into `folder`. Returns the paths of all sources, relative to the project. */
-async function bundleProgram(folder: string): Promise<string[]> {
-  const { metafile } = await build({
-    absWorkingDir: ROOT,
-    entryPoints: Object.fromEntries(Object.entries(BUNDLES).map(([bundle, entry]) => [bundle, entry])),
-    outdir: folder,
-    outExtension: { '.js': '.cjs' },
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'cjs',
-    // Names of functions and classes are part of messages and stacks.
-    minifySyntax: true,
-    minifyWhitespace: true,
-    charset: 'utf8',
-    legalComments: 'none',
-    external: [...NATIVE, 'pg-native'],
-    plugins: [ownProgram],
-    // CommonJS has no import.meta.
-    banner: { js: "const bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
-    define: { 'import.meta.url': 'bundleUrl' },
-    metafile: true,
-  });
-  return Object.keys(metafile.inputs);
-}
 
 /** Returns the licences of all packages with a file among `sources`. Throws for a package without a licence. */
 function licencesOf(sources: readonly string[]): string {
@@ -116,7 +61,7 @@ const CLIENT_FILES = ['client.js', 'lists.js', 'proofs.js', 'pending.js', 'clien
 const CLIENT_EXPORT = { types: './client.d.ts', default: './client.js' };
 
 async function makeProgram(folder: string, assets: Readonly<Record<string, Buffer>>): Promise<void> {
-  const sources = await bundleProgram(folder);
+  const sources = await bundleProgram(folder, join(ROOT, 'packaging/program.ts'));
   const dependencies = Object.fromEntries(NATIVE.map((one) => [one, PROJECT.dependencies[one]]));
   write(folder, {
     'package.json': jsonText({

@@ -10,14 +10,14 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { ROOT } from '../support/cli.ts';
+import { RUNNER } from '../support/cli.ts';
 import { block } from '../support/pull.ts';
 import { hex, ndjson } from '../support/records.ts';
 
-/** Megabytes of V8's heap. A pull of few blocks needs 60. */
-const HEAP = 128;
+/** Megabytes of V8's heap. A pull of few blocks needs 55. */
+const HEAP = 122;
 /** Megabytes of memory: the heap, DuckDB, and the code of both. */
-const MOST_RSS = 500;
+const MOST_RSS = 482;
 
 let server: Server | undefined;
 afterEach(() => {
@@ -39,7 +39,7 @@ async function listen(answers: Answers): Promise<string> {
 
 /** Runs a command in a process with a small heap. Returns what it says, and its highest memory in megabytes. */
 async function limited(command: string, args: readonly string[]): Promise<{ code: number | null; stderr: string; rss: number }> {
-  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP}`, join(ROOT, 'scripts/run.cjs'), command, ...args], {
+  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP}`, RUNNER, command, ...args], {
     cwd: temporaryFolder(),
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -25,7 +25,11 @@ const ONLY_TINY = ['outputHistories', 'nodeChains', 'etchingHistories'].map((nam
 const WORKERS = 3;
 
 const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 600_000 });
-const { reporters, sequence, ...shared } = test ?? {};
+const { reporters, sequence, ...alone } = test ?? {};
+
+/** All projects but `alone`, whose files count the open files and the memory of processes, start bundles of the program. */
+const setupFiles = ['test/support/seed.ts', 'test/support/useBundles.ts'];
+const shared = { ...alone, globalSetup: ['test/support/globalSetup.ts', 'test/support/bundles.ts'], setupFiles };
 
 export default {
   test: {
@@ -64,13 +68,13 @@ export default {
           ...shared,
           name: 'tiny',
           include: TINY_LIMITS,
-          setupFiles: ['test/support/seed.ts', 'test/support/crossed.ts'],
+          setupFiles: [...setupFiles, 'test/support/crossed.ts'],
           env: { LIMITS: JSON.stringify(TINY), KILLS: '2', FC_RUNS: env['FC_RUNS'] ?? '2' },
           maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
         },
       },
-      { test: { ...shared, name: 'alone', include: ALONE, isolate: false, fileParallelism: false, sequence: { groupOrder: 2 } } },
+      { test: { ...alone, name: 'alone', include: ALONE, isolate: false, fileParallelism: false, sequence: { groupOrder: 2 } } },
     ],
   },
 };

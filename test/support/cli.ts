@@ -4,6 +4,9 @@ import { join } from 'node:path';
 
 export const ROOT = new URL('../../', import.meta.url).pathname;
 
+/** The script that runs a command: the one of the project, or a bundle that starts with half of its CPU time (bundles.ts). */
+export const RUNNER = process.env['MIRROR_TEST_PROGRAM'] ?? join(ROOT, 'scripts/run.cjs');
+
 export interface Finished {
   readonly code: number | null;
   readonly stdout: string;
@@ -26,9 +29,9 @@ export function run(command: string, args: readonly string[], cwd: string): Prom
   return finished;
 }
 
-/** Starts a command of `scripts/` in a folder, as a process. */
+/** Starts a command in a folder, as a process. */
 export function start(command: string, args: readonly string[], cwd: string): ChildProcess {
-  return spawn(process.execPath, [join(ROOT, 'scripts/run.cjs'), command, ...args], {
+  return spawn(process.execPath, [RUNNER, command, ...args], {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,0 +1,14 @@
+/** Takes the place of src/program.ts in the bundles of tests (bundles.ts): the program of a checkout, in few files. */
+import { fileURLToPath } from 'node:url';
+import type { Program } from '../../src/program.ts';
+
+export const program: Program = {
+  callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
+  runner: fileURLToPath(new URL('./rune-mirror.cjs', import.meta.url)),
+  writerThread: new URL('./writer.cjs', import.meta.url),
+  upload: fileURLToPath(new URL('./upload.sh', import.meta.url)),
+  settingsSchema: './docs/rune-mirror.schema.json',
+  assets: fileURLToPath(new URL('./assets', import.meta.url)),
+};
+
+export const plainCall = (command: string): string => program.callOf(command).replace(/ --$/, '');
