@@ -1,7 +1,11 @@
-/** Setup of files whose processes run the bundles of bundles.ts: those that tests start, and those that pulls start. */
+/**
+ * Setup of files whose processes run the bundles of bundles.ts: those that tests start, and those that pulls start. Builds
+ * of the files themselves take the same site assets, so that no worker makes them again.
+ */
+import { dirname, join } from 'node:path';
 import { program } from '../../src/program.ts';
 
 const runner = process.env['MIRROR_TEST_BUNDLES'];
 if (runner === undefined) throw new Error('test/support/bundles.ts has made no bundles');
 process.env['MIRROR_TEST_PROGRAM'] = runner;
-Object.assign(program, { runner });
+Object.assign(program, { runner, assets: join(dirname(runner), 'assets') });
