@@ -1,7 +1,7 @@
 /** Runs the shell blocks of documents, with a fresh copy of the project for each document. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { temporaryFolder } from './build.ts';
@@ -49,7 +49,13 @@ interface BlockRun {
   readonly output: string;
 }
 
-/** A copy of the project in which the blocks of one document run, one after another. */
+/** Where copies are, one after another: the program of a checkout is compiled once for each path that it has. */
+let place: string | undefined;
+
+/**
+ * A copy of the project in which the blocks of one document run, one after another. Its path is free again after
+ * `close`, and the next copy has the same.
+ */
 export class ProjectCopy {
   readonly #folder: string;
   readonly #port: number;
@@ -61,7 +67,9 @@ export class ProjectCopy {
 
   /** Copies what git has or would take. */
   static async make(): Promise<ProjectCopy> {
-    const folder = join(temporaryFolder(), 'project');
+    place ??= temporaryFolder();
+    const folder = join(place, 'project');
+    if (existsSync(folder)) throw new Error('the copy before is still in use');
     const paths = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' }).split('\0');
     for (const path of paths) {
       if (path === '' || path.startsWith('test/fixtures/golden/') || !existsSync(join(ROOT, path))) continue;
@@ -90,7 +98,7 @@ export class ProjectCopy {
     return { code, output };
   }
 
-  /** Ends the servers that blocks started, and waits for them. */
+  /** Ends the servers that blocks started, waits for them, and moves the copy away. */
   async close(): Promise<void> {
     const list = join(this.#folder, 'servers');
     const groups = existsSync(list) ? readFileSync(list, 'utf8').trim().split('\n').map(Number) : [];
@@ -100,6 +108,7 @@ export class ProjectCopy {
         await wait(50);
       }
     }
+    renameSync(this.#folder, join(temporaryFolder(), 'project'));
   }
 }
 
