@@ -1,11 +1,14 @@
 /** Takes the place of src/program.ts in the bundles of tests (bundles.ts): the program of a checkout, in few files. */
 import { fileURLToPath } from 'node:url';
 import type { Program } from '../../src/program.ts';
+import type { ThreadProgram } from '../../src/threads.ts';
+
+const thread = (bundle: string): ThreadProgram => ({ script: new URL(`./${bundle}.cjs`, import.meta.url), argv: [] });
 
 export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('./rune-mirror.cjs', import.meta.url)),
-  writerThread: new URL('./writer.cjs', import.meta.url),
+  threads: { writer: thread('writer'), digest: thread('digest'), start: thread('start') },
   upload: fileURLToPath(new URL('./upload.sh', import.meta.url)),
   settingsSchema: './docs/rune-mirror.schema.json',
   assets: fileURLToPath(new URL('./assets', import.meta.url)),
