@@ -49,7 +49,7 @@ export interface Source {
    */
   readonly knowsDigests: boolean;
   /** Etchings of a server or a mirror. Undefined for a database, which has a table of runes instead. */
-  readonly etchings?: EtchingList;
+  readonly etchings?: EtchingList | undefined;
   /** Reads the range of blocks that the source has now. A database begins a new snapshot. */
   look(): Promise<Extent>;
   identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>>;

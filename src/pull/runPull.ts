@@ -131,14 +131,13 @@ async function openSource(request: PullRequest & { readonly from: URL }, folder:
   const base = baseOf(from);
   const manifest = await findManifest(base, client);
   if (manifest === undefined) return new HttpSource(base, client, folder);
-  const mirror = new MirrorSource(base, manifest, client, folder);
-  if (manifest.rows === undefined) return mirror;
   // A folder must not mix files of rows with files of records, because a build publishes rows only if it has the rows
   // of all blocks.
-  if (listPulledFiles(folder).every(({ digest }) => digest === undefined))
-    return new RowsSource(mirror, base, client, folder, request.limits, store.processMemory);
-  log.notice(`${base} publishes rows, which are pulled faster and have more; give another folder with --to to pull them`);
-  return mirror;
+  if (manifest.rows !== undefined && listPulledFiles(folder).every(({ digest }) => digest === undefined))
+    return new RowsSource(base, manifest, client, folder, request.limits, store.processMemory);
+  if (manifest.rows !== undefined)
+    log.notice(`${base} publishes rows, which are pulled faster and have more; give another folder with --to to pull them`);
+  return new MirrorSource(base, manifest, client, folder);
 }
 
 /** Creates the folder for temporary files and the lock. Returns the folder's path. */

@@ -145,23 +145,23 @@ export class MirrorSource implements Source {
     return this.#manifest.tip;
   }
   /** Manifest at the last look. */
-  get manifest(): Manifest {
+  protected get manifest(): Manifest {
     return this.#manifest;
   }
   get start(): Start | undefined {
     return this.#manifest.start;
   }
-  readonly perFile = 1;
-  readonly knowsDigests = true;
+  readonly perFile: number = 1;
+  readonly knowsDigests: boolean = true;
   #mirror: MirrorReader<OpenFile>;
   #manifest: Manifest;
   #blocks: ReadonlyMap<number, BlockDigest> = new Map();
 
   constructor(
-    private readonly base: string,
+    protected readonly base: string,
     found: Manifest,
-    private readonly client: Client,
-    private readonly folder: string,
+    protected readonly client: Client,
+    protected readonly folder: string,
   ) {
     this.name = `${base} (a mirror of this program)`;
     this.#manifest = found;
@@ -185,7 +185,7 @@ export class MirrorSource implements Source {
     return new Map(heights.map((height) => [height, this.#blocks.get(height) ?? { hash: '', records: 0 }]));
   }
 
-  get etchings(): EtchingList {
+  get etchings(): EtchingList | undefined {
     return {
       limit: maximumLimit(siteOf(this.#manifest)),
       isCounted: true,

@@ -21,7 +21,6 @@ import { digestOfRows } from '../../rows/ledgerOfRows.ts';
 import { HEIGHTS_PER_FILE } from '../../rows/rowsForm.ts';
 import type { Heights } from '../heightRange.ts';
 import type { Client } from '../httpClient.ts';
-import { MirrorSource } from '../mirror/mirrorSource.ts';
 import { RowsSource } from '../mirror/rows/rowsSource.ts';
 import { type PullOptions, pull } from '../pullBlocks.ts';
 import { listPulledFiles, PULLED_FOLDER, type PulledFile, RUNES_FILE, WORK_FOLDER } from '../pulledFiles.ts';
@@ -90,7 +89,7 @@ export async function fetchRows(
     folder,
     listPulledFiles(folder).filter((file) => file.last > last),
   );
-  const source = new RowsSource(new MirrorSource(base, manifest, client, folder), base, client, folder, limits, store.processMemory);
+  const source = new RowsSource(base, manifest, client, folder, limits, store.processMemory);
   try {
     // All blocks up to the start count as settled, so the pull fetches complete files. These also cover blocks without
     // rows.

@@ -9,18 +9,19 @@ import { createHash } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RowFile, type RowsIndex, rowsIndex } from '../../../contract/rowsSchemas.ts';
-import type { BlocksFile, LastRead, Sources, Start } from '../../../contract/sources.ts';
+import type { Manifest } from '../../../contract/schemas.ts';
+import type { BlocksFile } from '../../../contract/sources.ts';
 import { InputError } from '../../../errors.ts';
 import { rowFilePath, rowRunesPath, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { HEIGHTS_PER_FILE } from '../../../rows/rowsForm.ts';
-import { BadBlockError, type BlockIdentity } from '../../blockIdentity.ts';
-import { type Extent, HIGHEST, MOST_BLOCKS, type Source } from '../../blockSource.ts';
+import { BadBlockError } from '../../blockIdentity.ts';
+import { type Extent, HIGHEST, MOST_BLOCKS } from '../../blockSource.ts';
 import type { Heights } from '../../heightRange.ts';
 import type { Client } from '../../httpClient.ts';
 import { ledgerFile, RUNES_FILE } from '../../pulledFiles.ts';
 import { type Fetched, putInPlace, putRunes, workFile } from '../../writePulled.ts';
 import { MOST_RECORDS } from '../blockPages.ts';
-import { findManifest, type MirrorSource } from '../mirrorSource.ts';
+import { findManifest, MirrorSource } from '../mirrorSource.ts';
 import { MOST_RUNES } from '../pullEtchings.ts';
 import { mostBytes, type RowsReply } from './readStrangersRows.ts';
 import { type RowsLimits, RowsReader } from './rowsReader.ts';
@@ -33,9 +34,9 @@ const INDEX_BYTES = 64 * 1024 * 1024;
 
 type Read = Exclude<RowsReply, { fault: string }>;
 
-export class RowsSource implements Source {
-  readonly perFile = HEIGHTS_PER_FILE;
-  readonly knowsDigests = false;
+export class RowsSource extends MirrorSource {
+  override readonly perFile = HEIGHTS_PER_FILE;
+  override readonly knowsDigests = false;
   readonly #reader: RowsReader;
   #index: RowsIndex | undefined;
   /** File with the runes of the current list, which the reader has checked and written. */
@@ -43,49 +44,35 @@ export class RowsSource implements Source {
 
   /** `memory` is the memory of the pull and of all processes that read its rows, in bytes. */
   constructor(
-    private readonly mirror: MirrorSource,
-    private readonly base: string,
-    private readonly client: Client,
-    private readonly folder: string,
+    base: string,
+    manifest: Manifest,
+    client: Client,
+    folder: string,
     private readonly limits: RowsLimits,
     memory: number,
   ) {
+    super(base, manifest, client, folder);
     this.#reader = new RowsReader(limits, memory);
   }
 
-  get name(): string {
-    return this.mirror.name;
-  }
-  get origin(): Sources {
-    return this.mirror.origin;
-  }
-  get heightsRead(): Heights[] {
-    return this.mirror.heightsRead;
-  }
-  get tip(): LastRead | undefined {
-    return this.mirror.tip;
-  }
-  get start(): Start | undefined {
-    return this.mirror.start;
+  /** Undefined, because the files of rows have a table of runes. */
+  override get etchings(): undefined {
+    return undefined;
   }
   get facts(): Pick<BlocksFile, 'network' | 'ends'> {
     const { network, ends } = this.#index ?? {};
     return { ...(network === undefined ? {} : { network }), ...(ends === undefined ? {} : { ends }) };
   }
 
-  async look(): Promise<Extent> {
+  override async look(): Promise<Extent> {
     return this.client.persist(this.base, async () => {
-      const has = await this.mirror.look();
+      const has = await super.look();
       this.#index = await this.#readIndex(has.last);
       const heights = new Set(this.#index.files.map(({ first }) => first));
       // Files of rows also cover blocks without records, so the range may begin below the first block with records.
       const first = Math.min(has.first, this.heightsRead[0]?.first ?? has.first);
       return { ...has, first, begin: first, has: (height) => has.has(height) || heights.has(height) };
     });
-  }
-
-  identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
-    return this.mirror.identities(heights);
   }
 
   /** Fetches the runes before the rows, so that a build at any moment of the pull finds the runes of all rows. */
@@ -98,7 +85,7 @@ export class RowsSource implements Source {
     this.#runes = { sha256: this.#list.runes.sha256, path: own };
   }
 
-  async fetch(unit: Heights): Promise<Fetched> {
+  override async fetch(unit: Heights): Promise<Fetched> {
     let attempts = 0;
     return this.client.persist(`the rows of blocks ${unit.first}..${unit.last}`, async () => {
       // A build of the mirror may have replaced its files, so a retry reads the new list first.
@@ -113,7 +100,7 @@ export class RowsSource implements Source {
   }
 
   get #indexSha256(): string | undefined {
-    return this.mirror.manifest.rows?.sha256;
+    return this.manifest.rows?.sha256;
   }
 
   get #list(): RowsIndex {
@@ -195,7 +182,7 @@ export class RowsSource implements Source {
   async #compareBlocks({ first, last }: Heights, { blocks }: Read): Promise<void> {
     const found = new Map(blocks.map((block) => [block.height, block]));
     const heights = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    const listed = await this.mirror.identities(heights);
+    const listed = await this.identities(heights);
     for (const height of heights) {
       const [ours, theirs] = [found.get(height), listed.get(height)];
       const [hash, records, digest] = [ours?.hash ?? '', ours?.records ?? 0, ours?.digest];
