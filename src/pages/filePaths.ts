@@ -31,6 +31,7 @@ import { FILE_NAME } from '../format/fileName.ts';
 import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
 import { isHeight, spellHex } from './ids.ts';
 import { type Dialect, defaultLimit, ENCODINGS, type Site } from './mirrorOptions.ts';
+import type { Window } from './parseQuery.ts';
 
 /** The marker file of an output folder. A build writes it first, so that even an unfinished output is recognised. */
 export const MARKER_PATH = '.rune-activity-mirror';
@@ -102,12 +103,6 @@ const ROWS_FILE = /^rows\/(?:index-[0-9a-f]{16}[.]json|(?:[0-9]+-[0-9]+|runes)-[
 /** True for files of rows, including temporary ones. All other files in the folder are from other programs. */
 export const isRowsFile = (path: string): boolean => ROWS_FILE.test(path);
 
-/** A page: a window that has its own file. */
-export interface PageId {
-  readonly limit: number;
-  readonly offset: number;
-}
-
 /**
  * Returns the path of a list without extension. `<stem>.json` is the first page, and `<stem>/` has the other pages.
  * Throws unless the id is a hash or a height.
@@ -140,7 +135,7 @@ export const blockStem = (name: string, operation?: Operation): string =>
   operation === undefined ? `${BLOCKS_FOLDER}/${name}` : `${BLOCKS_FOLDER}/${name}/${operation}`;
 
 /** Returns the file of a page, e.g. `runes/v1/blocks/840000/60/120.json`. */
-export const pagePath = (stem: string, page: PageId, site: Site): string =>
+export const pagePath = (stem: string, page: Window, site: Site): string =>
   page.offset === 0 && page.limit === defaultLimit(site) ? `${stem}.json` : `${stem}/${page.limit}/${page.offset}.json`;
 
 /** True when a list has more than its first page, and therefore a folder. */
@@ -150,8 +145,8 @@ const hasFolder = (total: number, site: Site): boolean => total > defaultLimit(s
  * Returns all pages of a list of `total` records, the first page first. A list that fits into its first page has no
  * other pages. Any other list has pages of every size.
  */
-export function pagesOf(total: number, site: Site): PageId[] {
-  const pages: PageId[] = [{ limit: defaultLimit(site), offset: 0 }];
+export function pagesOf(total: number, site: Site): Window[] {
+  const pages: Window[] = [{ limit: defaultLimit(site), offset: 0 }];
   if (!hasFolder(total, site)) return pages;
   for (const limit of site.pageSizes) {
     for (let offset = limit === defaultLimit(site) ? limit : 0; offset < total; offset += limit) {

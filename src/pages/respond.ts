@@ -18,7 +18,7 @@ import {
   renderEnvelope,
 } from './envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
-import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './filePaths.ts';
+import { ARCHIVE_FOLDER, archivePath, pagePath, STATUS_PATH, stemOf } from './filePaths.ts';
 import { spellHex } from './ids.ts';
 import { type BuiltSite, isSettled, maximumLimit } from './mirrorOptions.ts';
 import {
@@ -31,7 +31,7 @@ import {
 import type { Window } from './parseQuery.ts';
 import { parseTarget } from './parseRequest.ts';
 import { windowOf } from './windowFromArchive.ts';
-import { exactPage, fallbackPage, firstRead, secondRead } from './windowToPages.ts';
+import { fallbackPage, firstRead, isPage, secondRead } from './windowToPages.ts';
 
 /** A file of the build, to be sent unchanged. */
 interface PageAnswer<File extends OpenFile> {
@@ -168,7 +168,7 @@ async function transactionInFiles<File extends OpenFile>(
 ): Promise<TransactionRecords> {
   const list: ActivityList = { kind: 'transaction', txId };
   const stem = stemOf(list, site);
-  const read = async (window: PageId): Promise<ReadPage> => {
+  const read = async (window: Window): Promise<ReadPage> => {
     const answer = await answerList(list, window, site, files);
     return readWhole(answer.kind === 'page' ? await answer.page.text() : answer.body, pagePath(stem, window, site));
   };
@@ -212,22 +212,21 @@ async function answerList<File extends OpenFile>(
   files: Files<File>,
 ): Promise<PageAnswer<File> | WindowAnswer> {
   const stem = stemOf(list, site);
-  const open = (id: PageId) => files.open(pagePath(stem, id, site));
-  const check = (id: PageId, found: Window) => {
+  const open = (id: Window) => files.open(pagePath(stem, id, site));
+  const check = (id: Window, found: Window) => {
     if (found.limit !== id.limit || found.offset !== id.offset) throw otherPageSizes(pagePath(stem, id, site));
   };
-  const read = async (id: PageId, page: File) => {
+  const read = async (id: Window, page: File) => {
     const found = readWhole(await page.text(), pagePath(stem, id, site));
     check(id, found);
     return found;
   };
 
-  const exact = exactPage(window, site);
-  const first = exact ?? firstRead(window, site);
+  const first = firstRead(window, site);
   const fallback = fallbackPage(site);
   const isFallback = first.limit === fallback.limit && first.offset === fallback.offset;
   const page = await open(first);
-  if (page !== undefined && exact !== undefined) {
+  if (page !== undefined && isPage(window, site)) {
     const path = pagePath(stem, first, site);
     const facts = await readFacts(page, path);
     check(first, facts);

@@ -3,22 +3,18 @@
  * `firstRead` returns the page to try. `secondRead` returns the next page, if the window needs it. An answer never
  * reads more than two existing pages.
  */
-import type { PageId } from './filePaths.ts';
 import { defaultLimit, maximumLimit, type Site } from './mirrorOptions.ts';
 import type { Window } from './parseQuery.ts';
 
-/** Returns the page that equals the window, if the build has such pages. Its file is the exact answer. */
-export function exactPage(window: Window, site: Site): PageId | undefined {
-  const isPage = site.pageSizes.includes(window.limit) && window.offset % window.limit === 0;
-  return isPage ? { limit: window.limit, offset: window.offset } : undefined;
-}
+/** True if builds have a page for exactly this window. Its file is the answer. */
+export const isPage = ({ limit, offset }: Window, { pageSizes }: Site): boolean => pageSizes.includes(limit) && offset % limit === 0;
 
 /**
  * Returns the smallest page that covers the window, because a smaller page takes less time to read: 20 records instead
  * of 1,000 for a window of 5. If no page covers the window, returns the page of the largest size in which the window
  * begins.
  */
-export function firstRead(window: Window, site: Site): PageId {
+export function firstRead(window: Window, site: Site): Window {
   for (const limit of site.pageSizes) {
     const offset = Math.floor(window.offset / limit) * limit;
     if (window.offset + window.limit <= offset + limit) return { limit, offset };
@@ -28,7 +24,7 @@ export function firstRead(window: Window, site: Site): PageId {
 }
 
 /** Returns the page after `first`, if the window and the list extend into this page. */
-export function secondRead(window: Window, first: PageId, total: number): PageId | undefined {
+export function secondRead(window: Window, first: Window, total: number): Window | undefined {
   const next = first.offset + first.limit;
   const end = Math.min(window.offset + window.limit, total);
   return end > next ? { limit: first.limit, offset: next } : undefined;
@@ -37,4 +33,4 @@ export function secondRead(window: Window, first: PageId, total: number): PageId
 /**
  * Returns the first page, which every existing list has. Its total says whether a missing page is past the list's end.
  */
-export const fallbackPage = (site: Site): PageId => ({ limit: defaultLimit(site), offset: 0 });
+export const fallbackPage = (site: Site): Window => ({ limit: defaultLimit(site), offset: 0 });

@@ -8,9 +8,10 @@ import { messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { readPage } from '../pages/envelope.ts';
-import { blockStem, type PageId, pagePath, pagesOf } from '../pages/filePaths.ts';
+import { blockStem, pagePath, pagesOf } from '../pages/filePaths.ts';
 import { spellHex } from '../pages/ids.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
+import type { Window } from '../pages/parseQuery.ts';
 import type { ArchiveVerification } from './checkArchive.ts';
 import { orFinding } from './findings.ts';
 import type { Verification } from './verification.ts';
@@ -64,7 +65,7 @@ export function readBlock(
 }
 
 /** Lists the block's pages of the largest size, which together have all of its records. */
-function largestPages({ records }: BlockDigest, site: Site): PageId[] {
+function largestPages({ records }: BlockDigest, site: Site): Window[] {
   const limit = maximumLimit(site);
   if (site.layout === 'archive') return Array.from({ length: Math.ceil(records / limit) }, (_, i) => ({ limit, offset: i * limit }));
   const pages = pagesOf(records, site);

@@ -10,7 +10,7 @@ import { archivePath, pagePath, pagesOf, stemOf } from '../../src/pages/filePath
 import { type BuiltSite, DIALECTS, siteOf } from '../../src/pages/mirrorOptions.ts';
 import { parsePath, parseTarget } from '../../src/pages/parseRequest.ts';
 import { respond } from '../../src/pages/respond.ts';
-import { exactPage, firstRead, secondRead } from '../../src/pages/windowToPages.ts';
+import { firstRead, isPage, secondRead } from '../../src/pages/windowToPages.ts';
 import { matchesEtag } from '../../src/serve/http/headers.ts';
 import { NO_ARCHIVE } from '../support/archives.ts';
 
@@ -146,7 +146,8 @@ describe('any window of any list', () => {
     expect(firstRead({ limit: 20, offset: 55 }, site)).toEqual({ limit: 1000, offset: 0 });
     expect(secondRead({ limit: 60, offset: 30 }, { limit: 60, offset: 0 }, 60)).toBeUndefined();
     expect(secondRead({ limit: 60, offset: 30 }, { limit: 60, offset: 0 }, 61)).toEqual({ limit: 60, offset: 60 });
-    expect(exactPage({ limit: 20, offset: 30 }, site)).toBeUndefined();
+    expect(isPage({ limit: 20, offset: 30 }, site)).toBe(false);
+    expect(firstRead({ limit: 20, offset: 40 }, site)).toEqual({ limit: 20, offset: 40 });
   });
 
   it('with a missing page of a known list is an error, not empty', async () => {

@@ -4,7 +4,7 @@ import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists
 import { pagePath, stemOf } from '../../pages/filePaths.ts';
 import { isHeight, parseHexId } from '../../pages/ids.ts';
 import { defaultLimit } from '../../pages/mirrorOptions.ts';
-import { exactPage } from '../../pages/windowToPages.ts';
+import { isPage } from '../../pages/windowToPages.ts';
 import type { Activity, ActivityPage, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { count, formatHeights, groupDigits, shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
@@ -139,11 +139,11 @@ function noneOfOperation(view: ListView): HTMLElement {
  * Returns the URL of the file with exactly this answer, which also works on hosts without code. Undefined in layout
  * `archive`, for an empty list, and for a window that is not a page or is past the end.
  */
-function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: ActivityPage): string | undefined {
-  const page = exactPage({ limit, offset }, settings);
+function fileOf({ kind, id, operation }: ListView, page: ActivityPage): string | undefined {
+  const { limit, offset, total } = page;
   const hex = parseHexId(id);
   const isFirst = offset === 0 && limit === defaultLimit(settings);
-  if (settings.layout !== 'files' || page === undefined || offset >= total || !(isFirst || total > defaultLimit(settings)))
+  if (settings.layout !== 'files' || !isPage(page, settings) || offset >= total || !(isFirst || total > defaultLimit(settings)))
     return undefined;
   if (kind === 'transaction') return hex && pagePath(stemOf({ kind, txId: hex }, settings), page, settings);
   return pagePath(stemOf({ kind, block: hex ?? id, ...(operation === undefined ? {} : { operation }) }, settings), page, settings);
