@@ -5,8 +5,19 @@
  * A build writes the lists into `.part` files and renames them at its end. If a build is killed, the next build cannot
  * see which files the killed build has removed. So it takes their paths from the unfinished list.
  */
-import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { makeFolder } from '../disk/makeFolder.ts';
 import { PathList } from '../disk/pathList.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../disk/regularFile.ts';
@@ -16,20 +27,6 @@ import { yieldNow } from '../yieldNow.ts';
 
 const FOLDER = 'changes';
 const PART = '.part';
-
-/** Bytes per read. A list may have millions of paths, so lists are copied in portions. */
-const PORTION = 1 << 20;
-
-/** Appends the content of a file to `handle`, in portions of the given buffer. */
-function append(handle: number, file: string, portion: Buffer): void {
-  const source = openRegularFile(file);
-  try {
-    for (let length = readSync(source, portion); length > 0; length = readSync(source, portion))
-      writeFileSync(handle, portion.subarray(0, length));
-  } finally {
-    closeSync(source);
-  }
-}
 
 /** Reads a list. Returns undefined if the list does not exist. Removes a link or a pipe at its path. */
 function textOf(list: string): string | undefined {
@@ -94,16 +91,12 @@ export class Changes {
   async finish(root: string): Promise<void> {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
     const added = join(this.#folder, `added.txt${PART}`);
-    const handle = openSync(added, 'w');
     // Sorts the part files by writer number. The part of finishBuild has the highest number, so the manifest, which is
     // written last, is also listed last.
     parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
-    try {
-      const portion = Buffer.allocUnsafeSlow(PORTION);
-      for (const part of parts) append(handle, join(this.#folder, part), portion);
-    } finally {
-      closeSync(handle);
-    }
+    writeFileSync(added, '');
+    for (const part of parts)
+      await pipeline(createReadStream('', { fd: openRegularFile(join(this.#folder, part)) }), createWriteStream(added, { flags: 'a' }));
     const removed = this.#removed;
     if (this.#inherited.length > 0) {
       const all = new Set([...this.#inherited, ...pathsIn(removed)]);
