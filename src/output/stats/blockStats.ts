@@ -33,16 +33,6 @@ export const MOST_ENTRIES = 150;
 /** Returns only the counts of an object, with keys in the order of OPERATIONS. */
 export const countsOf = ({ etching, mint, burn, send, receive }: Readonly<Counts>): Counts => ({ etching, mint, burn, send, receive });
 
-/** Returns the stats of a block with its keys in the order of the stats files. */
-export function blockOf({ height, hash, timestamp, transactions, records, ...counts }: BlockStats): BlockStats {
-  return { height, hash, timestamp, transactions, records, ...countsOf(counts) };
-}
-
-/** Returns the stats of a rune with its keys in the order of the stats files. */
-export function runeOf({ id, number, name, spaced_name, records, ...counts }: RuneStats): RuneStats {
-  return { id, number, name, spaced_name, records, ...countsOf(counts) };
-}
-
 export function addCounts(sum: Counts, counts: Readonly<Counts>): void {
   for (const operation of OPERATIONS) sum[operation] += counts[operation];
 }

@@ -6,7 +6,7 @@ import type { BlockStats, LatestBlocks, Stats } from '../../contract/statsSchema
 import { FEED_PATH, LATEST_PATH, STATS_PATH } from '../../pages/filePaths.ts';
 import type { OwnFile } from '../../site/assets.ts';
 import { activityOf } from './activityBuckets.ts';
-import { addCounts, type BuildStats, countsOf, LATEST_BLOCKS, noCounts, runeOf } from './blockStats.ts';
+import { addCounts, type BuildStats, countsOf, LATEST_BLOCKS, noCounts } from './blockStats.ts';
 import { feedOf } from './feed.ts';
 
 /** Returns the path and content of each document. `siteUrl` is the mirror's URL with a final slash, if known. */
@@ -29,7 +29,7 @@ function statsOf({ first, transactions, latest, activity, bucket, runes }: Build
   }
   const records = Object.values(operations).reduce((sum, count) => sum + count, 0);
   const last = latest.at(-1)?.height ?? null;
-  return { first, last, blocks, transactions, records, operations, ...activityOf(activity, bucket), runes: runes.map(runeOf) };
+  return { first, last, blocks, transactions, records, operations, ...activityOf(activity, bucket), runes: [...runes] };
 }
 
 /** Returns the content of `blocks.json`. The heights of `blocks` must ascend. */

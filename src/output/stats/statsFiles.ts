@@ -14,7 +14,7 @@ import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../../pages/filePaths.ts';
 import { spellHex } from '../../pages/ids.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
-import { type BuildStats, blockOf, ID_FORM, LATEST_BLOCKS, MOST_ACTIVE, MOST_ENTRIES, mostActive, runeOf } from './blockStats.ts';
+import { type BuildStats, ID_FORM, LATEST_BLOCKS, MOST_ACTIVE, MOST_ENTRIES, mostActive } from './blockStats.ts';
 
 const BETWEEN = ',\n';
 
@@ -30,8 +30,8 @@ const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
 
 const linesOf = (values: readonly object[]): Buffer => Buffer.from(values.map((value) => BETWEEN + JSON.stringify(value)).join(''));
 
-/** Returns the bytes of a stats file. Blocks must have ascending heights. Runes must be sorted by id. */
-export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks.map(blockOf)), linesOf(runes.map(runeOf)));
+/** Returns the bytes of a stats file. Blocks must have ascending heights. Runes must be sorted by id. Keys keep their order. */
+export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks), linesOf(runes));
 
 const recordsSql = OPERATIONS.join(' + ');
 const COUNTS = Object.fromEntries(OPERATIONS.map((name) => [name, [name]]));
