@@ -5,23 +5,13 @@ import { CHANGES_INDEX_PATH, changesPath } from '../../pages/filePaths.ts';
 import { parseAddress } from '../../pages/optionalEndpoints.ts';
 import type { BlockChange, Change, ChangesQuery, MirrorManifest } from './client.d.ts';
 
-/** Thrown if a mirror cannot tell what changed. `status` is the status code of an API error. */
-export class ChangesError extends Error {
-  readonly status: number;
-  /** Reason phrase of the status. */
-  readonly reason: string;
-  constructor(status: number, reason: string, message: string) {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-  }
-}
-
 /** Mirror that is followed. Both functions may reject with a MissingFileError while the host replaces files. */
 export interface FollowedMirror {
   manifest(): Promise<MirrorManifest>;
   /** Reads a file. `sha256` is the digest that it must have, if the client has keys. */
   file(path: string, sha256: string): Promise<string | undefined>;
+  /** Returns the error to throw if the mirror cannot tell what changed, with the status code of an API error. */
+  failure(status: number, reason: string, message: string): Error;
 }
 
 const INTERVAL_MS = 30_000;
@@ -31,7 +21,7 @@ const ATTEMPTS = 4;
 
 type Listed = Point & { readonly sha256: string };
 
-/** Yields changes (`Mirror.changes`). Rejects with a ChangesError, a MissingFileError, or the errors of `mirror`. */
+/** Yields changes (`Mirror.changes`). Rejects with a `failure`, a MissingFileError, or the errors of `mirror`. */
 export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror): AsyncGenerator<Change, void, undefined> {
   const { since = [], addresses, intervalMs = INTERVAL_MS, signal } = query;
   const wanted = addresses && new Set(addresses.map((address) => parseAddress(address).value));
@@ -45,10 +35,10 @@ export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror
       const manifest = await mirror.manifest();
       const { changes } = manifest;
       if (changes === undefined)
-        throw new ChangesError(501, 'Not Implemented', 'this mirror has no changes, because an older version of the program made it');
+        throw mirror.failure(501, 'Not Implemented', 'this mirror has no changes, because an older version of the program made it');
       if (changes.sha256 !== last) {
         const blocks = await indexOf(changes.sha256, mirror);
-        const from = forkOf(known, blocks);
+        const from = forkOf(known, blocks, mirror);
         const points = blocks.map(({ height, hash }) => ({ height, hash }));
         // Blocks below a known block are known, too, because each block has the hash of the block below it.
         const below = points.slice(0, from);
@@ -106,10 +96,10 @@ async function changeOf({ height, hash, sha256 }: Listed, mirror: FollowedMirror
 }
 
 /**
- * Returns the index in `blocks` of the first block above the newest known block. Throws a ChangesError if the caller's
+ * Returns the index in `blocks` of the first block above the newest known block. Throws a `failure` if the caller's
  * blocks are not in the list.
  */
-function forkOf(known: readonly Point[], blocks: readonly Listed[]): number {
+function forkOf(known: readonly Point[], blocks: readonly Listed[], mirror: FollowedMirror): number {
   const newest = blocks.at(-1);
   if (newest === undefined) return 0;
   if (known.length === 0) return blocks.length - 1;
@@ -120,7 +110,7 @@ function forkOf(known: readonly Point[], blocks: readonly Listed[]): number {
   }
   // A mirror that lags behind the caller may get these blocks later, so this is not an error.
   if (known.every(({ height }) => height > newest.height)) return blocks.length;
-  throw new ChangesError(
+  throw mirror.failure(
     404,
     'Not Found',
     `the mirror has none of the blocks in since among its newest ${blocks.length} blocks, ${blocks[0]?.height} to ${newest.height}. Read again whatever you follow, and begin without since`,

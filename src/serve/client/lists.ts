@@ -6,5 +6,5 @@ export { answerFromLists } from '../../lists/answers.ts';
 export { classifyOutputs } from '../../lists/classifyOutputs.ts';
 export { openRuneNames } from '../../lists/runeNames.ts';
 export { allEntries } from './allEntries.ts';
-export { ChangesError, followChanges } from './changes.ts';
+export { followChanges } from './changes.ts';
 export { groupedReads } from './groupedReads.ts';

@@ -243,16 +243,16 @@ export class Mirror {
 
   async *changes(query: ChangesQuery = {}): AsyncGenerator<Change, void, undefined> {
     const { signal } = query;
-    const { ChangesError, followChanges } = await this.#orMirrorError(import('./lists.js'), signal);
+    const { followChanges } = await this.#orMirrorError(import('./lists.js'), signal);
     const files = this.#filesFor(signal);
     const mirror = {
       manifest: async () => JSON.parse(await this.#orMirrorError(this.#reader.manifest(true), signal)) as MirrorManifest,
       file: (path: string, sha256: string) => this.#orMirrorError(files.file(path, sha256), signal),
+      failure: (status: number, error: string, message: string) => new MirrorError(status, error, message),
     };
     try {
       yield* followChanges(query, mirror);
     } catch (error) {
-      if (error instanceof ChangesError) throw new MirrorError(error.status, error.reason, error.message);
       throw unlessMissing(error);
     }
   }
