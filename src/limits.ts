@@ -7,7 +7,7 @@
  * runes protocol are defined beside the format or the rule.
  */
 
-import { areLevelSteps, type LevelSteps } from './format/levels.ts';
+import type { LevelSteps } from './format/levels.ts';
 
 const KB = 1024;
 const MB = 1024 * KB;
@@ -304,20 +304,6 @@ export const SERVER_LIMITS = /* @__PURE__ */ (() => ({
 export type ServerLimits = Readonly<typeof SERVER_LIMITS>;
 
 export type LimitName = keyof Limits | keyof ReaderLimits | keyof PendingLimits | keyof ServerLimits;
-
-/** Returns the default limits with changes. Throws if a limit is not above zero or if limits contradict each other. */
-export function limitsWith(changes: Partial<Limits>): Limits {
-  const limits = { ...LIMITS, ...changes };
-  for (const [name, value] of Object.entries(limits)) {
-    const isValid = typeof value === 'number' ? value > 0 : areLevelSteps(value);
-    if (!isValid) throw new Error(`the limit ${name} is ${JSON.stringify(value)}`);
-  }
-  const { steps, unsettled } = limits.listLevels;
-  const newest = unsettled + (steps.at(-2) ?? steps.at(-1) ?? 0);
-  if (limits.spentBlocks < newest)
-    throw new Error(`the limit spentBlocks is ${limits.spentBlocks}, but the newest two levels of lists have almost ${newest} blocks`);
-  return limits;
-}
 
 /** Returns the limits that change published bytes. A build with other limits than the last one is a full build. */
 export const publishedLimits = (limits: Limits): PublishedLimits =>

@@ -4,6 +4,7 @@
  */
 
 import { join } from 'node:path';
+import { inParallel } from '../atOnce.ts';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { joinRuns, type LastRead } from '../contract/sources.ts';
@@ -174,27 +175,6 @@ function announce(source: Source, has: Extent, range: Heights, units: readonly H
     replaced,
   });
   if (range.first > range.last) log.notice(`the source has none of the wanted blocks: its blocks are ${has.first}..${has.last}`);
-}
-
-/**
- * Runs `work` on all items, at most `atOnce` in parallel. After a failure, starts no more items, waits for the running
- * ones, and throws the first error.
- */
-async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
-  const waiting = items.values();
-  let failure: { readonly error: unknown } | undefined;
-  const worker = async () => {
-    for (const item of waiting) {
-      if (failure !== undefined) return;
-      try {
-        await work(item);
-      } catch (error) {
-        failure ??= { error };
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  if (failure !== undefined) throw failure.error;
 }
 
 const rangesOf = (files: readonly PulledFile[]): Heights[] =>

@@ -3,7 +3,6 @@ import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { limitsWith } from '../../src/limits.ts';
 import type {
   Activity,
   ActivityPage,
@@ -18,6 +17,7 @@ import { groupDigits } from '../../src/site/formatValues.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT, run } from '../support/cli.ts';
+import { limitsWith } from '../support/limits.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { copyOf, filesBelowFolder, lookUp, scrolledToEnd, settled } from './explorer.ts';

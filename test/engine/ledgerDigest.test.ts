@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Manifest } from '../../src/contract/schemas.ts';
-import { limitsWith } from '../../src/limits.ts';
 import { ledgerDigest, ledgerText } from '../rehearsal/model/ledger.ts';
 import { Model } from '../rehearsal/model/model.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from '../support/fakeNode.ts';
+import { limitsWith } from '../support/limits.ts';
 import { outpointOf } from '../support/memoryLedger.ts';
 import { check } from '../support/outputs.ts';
 import { testPull } from '../support/pull.ts';

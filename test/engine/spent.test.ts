@@ -5,9 +5,9 @@
 
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { limitsWith } from '../../src/limits.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { chainOf } from '../support/fakeNode.ts';
+import { limitsWith } from '../support/limits.ts';
 import { outpointOf } from '../support/memoryLedger.ts';
 import { changeSpent, writeRows } from '../support/nodeRows.ts';
 import { checkOutputs, kindsIn } from '../support/outputHistory.ts';

@@ -6,11 +6,11 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { limitsWith } from '../../src/limits.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { ACTIVITY_CHANGES, ActivityHistory, ADDRESSES, RUNES } from '../support/activityHistory.ts';
 import { fileServer } from '../support/archives.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { limitsWith } from '../support/limits.ts';
 import { check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 

@@ -6,12 +6,13 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
+import { crossings, LIMITS } from '../../src/limits.ts';
 import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { fileServer } from '../support/archives.ts';
 import { BALANCE_CHANGES, BalanceHistory } from '../support/balanceHistory.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { limitsWith } from '../support/limits.ts';
 import { check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 

@@ -10,10 +10,11 @@ import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { renderRoot } from '../../src/format/root.ts';
-import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
+import { crossings, LIMITS } from '../../src/limits.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
 import { MANIFEST, putFile } from '../support/archives.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { limitsWith } from '../support/limits.ts';
 import type { MemoryChain } from '../support/memoryLedger.ts';
 import { changeSpent, csv, writeRows } from '../support/nodeRows.ts';
 import { checkOutputs, kindsIn } from '../support/outputHistory.ts';

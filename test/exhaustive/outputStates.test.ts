@@ -6,12 +6,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { limitsWith } from '../../src/limits.ts';
 import type { ClassifiedOutput, MirrorOptions, OutputToClassify } from '../../src/serve/client/client.d.ts';
 import { classify, Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { fileServer } from '../support/archives.ts';
 import { filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
+import { limitsWith } from '../support/limits.ts';
 import { fetchOver, KEY, signedFiles } from '../support/lyingHost.ts';
 import { writeRows } from '../support/nodeRows.ts';
 import { airdrop, answerAbout, classAbout, extendedBy, grown, type MadeOutput, modelOf, outputsMade } from '../support/outputStates.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { PartCache } from '../../src/format/partCache.ts';
-import { crossings, limitsWith } from '../../src/limits.ts';
+import { crossings } from '../../src/limits.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
 import { archivePath } from '../../src/pages/filePaths.ts';
 import { siteOf } from '../../src/pages/mirrorOptions.ts';
@@ -12,6 +12,7 @@ import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { contentOf, diskFiles, fileServer, MANIFEST, readArchive } from '../support/archives.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { Chain, fill } from '../support/chain.ts';
+import { limitsWith } from '../support/limits.ts';
 import { randomFor } from '../support/seed.ts';
 
 const work = temporaryFolder();

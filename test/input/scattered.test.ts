@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
 import { isClustered } from '../../src/input/clusteredRecords.ts';
-import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
+import { crossings, LIMITS } from '../../src/limits.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, treeOfRecords } from '../support/build.ts';
+import { limitsWith } from '../support/limits.ts';
 
 it.each([
   ['block by block', 'block_height', true],

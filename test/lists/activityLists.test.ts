@@ -7,13 +7,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { limitsWith } from '../../src/limits.ts';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { ActivityOracle, type Asked } from '../support/activityOracle.ts';
 import { ACTIVITY_INPUTS, expectedActivity, readActivityVectors } from '../support/activityVectors.ts';
 import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { TEST_LIMITS } from '../support/limits.ts';
+import { limitsWith, TEST_LIMITS } from '../support/limits.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 

@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BALANCE_SCHEMAS } from '../../src/contract/balanceSchemas.ts';
-import { crossings, limitsWith } from '../../src/limits.ts';
+import { crossings } from '../../src/limits.ts';
 import { Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { fileServer } from '../support/archives.ts';
@@ -14,6 +14,7 @@ import { BalanceHistory } from '../support/balanceHistory.ts';
 import { expected, readBalanceVectors, withoutAddress } from '../support/balanceVectors.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { ETCHING_INPUTS } from '../support/etchingVectors.ts';
+import { limitsWith } from '../support/limits.ts';
 import { check } from '../support/outputs.ts';
 import { hex } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';

@@ -1,13 +1,13 @@
 /** Names of all runes: equal to the etchings in every mirror that has etchings, after every block. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { limitsWith } from '../../src/limits.ts';
 import type { Dialect, Layout } from '../../src/pages/mirrorOptions.ts';
 import type { RuneName } from '../../src/serve/client/client.d.ts';
 import { Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { MANIFEST } from '../support/archives.ts';
 import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
+import { limitsWith } from '../support/limits.ts';
 import { fetchOver, KEY, readFiles, signedFiles } from '../support/lyingHost.ts';
 import { writeRows } from '../support/nodeRows.ts';
 import { grown } from '../support/outputStates.ts';

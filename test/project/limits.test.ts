@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { crossings, LIMITS, type LimitName, limitsWith, PENDING_LIMITS, READER_LIMITS, SERVER_LIMITS } from '../../src/limits.ts';
+import { crossings, LIMITS, type LimitName, PENDING_LIMITS, READER_LIMITS, SERVER_LIMITS } from '../../src/limits.ts';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
-import { CROSSED, CROSSED_ELSEWHERE } from '../support/limits.ts';
+import { CROSSED, CROSSED_ELSEWHERE, limitsWith } from '../support/limits.ts';
 import { ndjson, record } from '../support/records.ts';
 
 it('every limit is crossed by a suite with tiny limits, or by a test that is named', () => {

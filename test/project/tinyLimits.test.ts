@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { crossings, LIMITS, type Limits, limitsWith, type PublishedLimits, publishedLimits } from '../../src/limits.ts';
+import { crossings, LIMITS, type Limits, type PublishedLimits, publishedLimits } from '../../src/limits.ts';
 import { hashText } from '../../src/runes/bytes.ts';
 import { readBlock } from '../../src/runes/parseBlock.ts';
 import { RecordingLog, temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { chainOf, type FakeBlock, FakeNode } from '../support/fakeNode.ts';
-import { TINY as TINY_LIMITS } from '../support/limits.ts';
+import { limitsWith, TINY as TINY_LIMITS } from '../support/limits.ts';
 import { hash256, outpointOf } from '../support/memoryLedger.ts';
 import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
 import { check } from '../support/outputs.ts';

@@ -2,12 +2,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { limitsWith } from '../../src/limits.ts';
 import { hashText } from '../../src/runes/bytes.ts';
 import { commitmentOf, nameNumber } from '../../src/runes/name.ts';
 import { readBlock } from '../../src/runes/parseBlock.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from '../support/fakeNode.ts';
+import { limitsWith } from '../support/limits.ts';
 import { hash256, outpointOf } from '../support/memoryLedger.ts';
 import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
 import { type PlainFiles, startPlainFiles } from '../support/plainFiles.ts';

@@ -3,7 +3,8 @@
 // with the limits that this process crossed. The processes that a command starts have the same limits.
 const { appendFileSync } = require('node:fs');
 const unregister = require('tsx/cjs/api').register();
-const { crossings, LIMITS, limitsWith } = require('../../src/limits.ts');
+const { crossings, LIMITS } = require('../../src/limits.ts');
+const { limitsWith } = require('../support/limits.ts');
 const { program } = require('../../src/program.ts');
 unregister();
 const { changes, crossed } = JSON.parse(process.env.REHEARSAL_LIMITS);

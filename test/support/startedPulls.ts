@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Manifest } from '../../src/contract/schemas.ts';
-import { limitsWith } from '../../src/limits.ts';
 import { temporaryFolder, testBuild } from './build.ts';
 import { type FakeBlock, FakeNode } from './fakeNode.ts';
+import { limitsWith } from './limits.ts';
 import { startPlainFiles } from './plainFiles.ts';
 import { testPull } from './pull.ts';
 

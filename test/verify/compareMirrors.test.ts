@@ -2,10 +2,10 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { limitsWith } from '../../src/limits.ts';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { run } from '../support/cli.ts';
+import { limitsWith } from '../support/limits.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { startServer } from '../support/server.ts';
 

@@ -3,11 +3,12 @@
  * not be trusted. Each block must have the hash that the node names, and the transactions and witnesses that this hash
  * covers; a transaction must have its id.
  */
+
+import { AtOnce } from '../../atOnce.ts';
 import { InputError } from '../../errors.ts';
 import { hashText } from '../../runes/bytes.ts';
 import { type Block, BlockError, readBlock, readUnconfirmed } from '../../runes/parseBlock.ts';
 import { checkWitnesses } from '../../runes/witnesses.ts';
-import { AtOnce } from '../atOnce.ts';
 import type { Client } from '../httpClient.ts';
 import { hash256 } from './hash256.ts';
 import { LARGEST_BLOCK } from './nodeAnswers.ts';

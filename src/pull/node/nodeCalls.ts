@@ -1,9 +1,9 @@
 /** Calls Bitcoin Core's REST and RPC interfaces. Converts statuses and error codes to errors, and retries. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { AtOnce } from '../../atOnce.ts';
 import { misfitOf } from '../../contract/schemas.ts';
 import { BuildError, type CliError, InputError } from '../../errors.ts';
-import { AtOnce } from '../atOnce.ts';
 import { Client, type ClientOptions, isPassing } from '../httpClient.ts';
 import { type Answer, PassingError, type Question } from '../httpConnections.ts';
 import { type CredentialOptions, Credentials } from './rpcCredentials.ts';

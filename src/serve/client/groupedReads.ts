@@ -1,6 +1,7 @@
 /**
  * Makes reads for many outputs faster: joins reads that are near to each other in a file, and limits concurrent reads.
  */
+import { AtOnce } from '../../atOnce.ts';
 import { exceeds, READER_LIMITS } from '../../limits.ts';
 import type { MirrorFiles } from './clientFiles.ts';
 
@@ -21,25 +22,12 @@ interface Group {
 /** Wraps `files` for one request. If code asks for several parts of a file at the same time, reads them together. */
 export function groupedReads(files: MirrorFiles): MirrorFiles {
   const wanted = new Map<string, WantedPart[]>();
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  const inTurn = async <Result>(read: () => Promise<Result>): Promise<Result> => {
-    if (exceeds(READER_LIMITS, 'concurrentReads', running + 1)) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await read();
-    } finally {
-      const next = waiting.shift();
-      // Hands its slot to the next read, so `running` does not change.
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
+  const turns = new AtOnce(READER_LIMITS.concurrentReads);
   const readWanted = (path: string) => {
     const parts = wanted.get(path) ?? [];
     wanted.delete(path);
     for (const { begin, end, parts: near } of groupsOf(parts)) {
-      const reading = inTurn(() => files.read(path, begin, end - begin, near[0]?.size ?? 0));
+      const reading = turns.run(() => files.read(path, begin, end - begin, near[0]?.size ?? 0));
       // Copies each part, because a cached view would keep all bytes of the group in memory.
       const cut = async ({ offset, length }: WantedPart) => {
         const bytes = await reading;
@@ -50,7 +38,7 @@ export function groupedReads(files: MirrorFiles): MirrorFiles {
   };
   return {
     ...files,
-    open: (path) => inTurn(() => files.open(path)),
+    open: (path) => turns.run(() => files.open(path)),
     read: (path, offset, length, size) =>
       new Promise((resolve) => {
         const part = { offset, length, size, resolve };

@@ -5,6 +5,7 @@
  *
  * Fails closed: if anything that a transaction depends on cannot be read, its result is `unknown`.
  */
+import { inParallel } from '../../atOnce.ts';
 import { sha256 } from '../../format/sha256.ts';
 import { exceeds, PENDING_LIMITS, type PendingLimits } from '../../limits.ts';
 import { shiftDecimals } from '../../pages/decimalAmounts.ts';
@@ -73,15 +74,6 @@ export async function pendingRunes(query: PendingQuery, mirror: MirrorReads, lim
   } catch (error) {
     throw signal?.aborted ? signal.reason : error;
   }
-}
-
-/** Runs `work` for each item, for at most `atOnce` items at the same time. */
-async function forEach<Item>(items: Iterable<Item>, atOnce: number, work: (item: Item) => Promise<void>): Promise<void> {
-  const iterator = items[Symbol.iterator]();
-  const worker = async () => {
-    for (let next = iterator.next(); !next.done; next = iterator.next()) await work(next.value);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
 /**
@@ -158,7 +150,7 @@ async function complete(
     throw new EsploraError(`the Esplora server has another block ${tip.height} than the mirror. Try again after the next block`);
   const listed = options.address === undefined ? { txids: [], more: false } : await esplora.mempool(options.address);
   const missing = listed.txids.filter((txid) => !transactions.has(txid));
-  await forEach(missing, limits.requestsAtOnce, async (txid) => {
+  await inParallel(missing, limits.requestsAtOnce, async (txid) => {
     await add(txid).catch((error: unknown) => {
       throw new EsploraError(reasonOf(error), { cause: error });
     });
@@ -167,7 +159,7 @@ async function complete(
     const outputs = smallFirst(level).flatMap(({ inputs, spends }) => inputs.filter((_, i) => spends[i]?.height === undefined));
     const parents = new Set(outputs.map(txidOf).filter((txid) => !transactions.has(txid) && !heights.has(txid)));
     level = [];
-    await forEach(parents, limits.requestsAtOnce, async (txid) => {
+    await inParallel(parents, limits.requestsAtOnce, async (txid) => {
       try {
         const height = await esplora.height(txid);
         if (height === undefined) level.push(await add(txid));
@@ -283,7 +275,7 @@ class MirrorState implements Ledger {
     const outputs = [...this.#outputs].filter(([part]) => isWithin(part));
     this.#outputs.clear();
     const asked = outputs.map(([, output]) => output);
-    const load = forEach(this.#loads, limits.requestsAtOnce, async ([part, load]) => {
+    const load = inParallel(this.#loads, limits.requestsAtOnce, async ([part, load]) => {
       signal?.throwIfAborted();
       if (isWithin(part)) await load().catch((error: unknown) => this.#failed.set(part, reasonOf(error)));
     });

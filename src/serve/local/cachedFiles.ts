@@ -6,6 +6,7 @@ import { dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
 import { isAbsence, messageOf } from '../../errors.ts';
+import { PartCache } from '../../format/partCache.ts';
 import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 import type { Files, OpenFile } from '../../pages/fileAccess.ts';
 import { archiveNameOf } from '../../pages/filePaths.ts';
@@ -170,9 +171,8 @@ async function follow(link: string, { lstat, realpath }: Reading): Promise<[real
 
 export class BuiltFiles implements Files<BuiltFile> {
   readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
-  /** Files by path, least recently used first. */
-  readonly #cached = new Map<string, BuiltFile>();
-  #cachedBytes = 0;
+  /** Files by path. */
+  readonly #cached: PartCache;
   readonly #opened: OpenFiles;
   #slowReads = 0;
   #readsInThreads = 0;
@@ -181,6 +181,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     private readonly dir: string,
     private readonly limits: ServerLimits = SERVER_LIMITS,
   ) {
+    this.#cached = new PartCache(limits.fileBytes);
     this.#opened = new OpenFiles(limits);
   }
 
@@ -221,17 +222,14 @@ export class BuiltFiles implements Files<BuiltFile> {
     const found = await this.#locate(path, reading);
     if (found === undefined) return undefined;
     const [real, stats] = found;
-    const cached = this.#cached.get(path);
-    if (cached !== undefined && isSame(cached.stats, stats)) {
-      this.#cached.delete(path);
-      this.#cached.set(path, cached);
-      return cached;
-    }
-    if (cached !== undefined) this.#drop(path, cached);
+    const cached = this.#cached.known(path) as BuiltFile | undefined;
+    if (cached !== undefined && isSame(cached.stats, stats)) return cached;
+    this.#cached.forget(path);
     await this.#check(path, real, stats, reading);
     const isLarge = exceeds(this.limits, 'streamedBytes', stats.size);
     const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#timed(() => reading.read(real)));
-    if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#cache(path, file);
+    if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS)
+      this.#cached.keep(path, { value: file, bytes: BYTES_PER_ENTRY + COPIES_IN_MEMORY * (file.bytes?.length ?? 0) });
     return file;
   }
 
@@ -279,26 +277,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     this.#folders.set(folder, { isInside, until: now + FOLDER_MS });
     return isInside;
   }
-
-  #cache(path: string, file: BuiltFile): void {
-    // A concurrent request may have read the same file.
-    const other = this.#cached.get(path);
-    if (other !== undefined) this.#drop(path, other);
-    this.#cached.set(path, file);
-    this.#cachedBytes += weightOf(file);
-    for (const [oldest, other] of this.#cached) {
-      if (!exceeds(this.limits, 'fileBytes', this.#cachedBytes)) return;
-      this.#drop(oldest, other);
-    }
-  }
-
-  #drop(path: string, file: BuiltFile): void {
-    this.#cached.delete(path);
-    this.#cachedBytes -= weightOf(file);
-  }
 }
-
-const weightOf = (file: BuiltFile): number => BYTES_PER_ENTRY + COPIES_IN_MEMORY * (file.bytes?.length ?? 0);
 
 /** True if both stats are of the same file, and nobody wrote to it between the two `stat` calls. */
 const isSame = (a: Stats, b: Stats): boolean =>

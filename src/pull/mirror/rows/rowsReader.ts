@@ -7,9 +7,9 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { execPath } from 'node:process';
 import { createInterface, type Interface } from 'node:readline';
+import { AtOnce } from '../../../atOnce.ts';
 import type { WorkLimits } from '../../../limits.ts';
 import { program } from '../../../program.ts';
-import { AtOnce } from '../../atOnce.ts';
 import { BadBlockError } from '../../blockIdentity.ts';
 import { type RowsReply, type RowsRequest, rowsReply } from './readStrangersRows.ts';
 

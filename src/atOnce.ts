@@ -1,0 +1,42 @@
+/** Limits how many tasks run at the same time. Further tasks wait. */
+export class AtOnce {
+  #running = 0;
+  /** Resolve functions of waiting tasks. */
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(
+    /** Maximum number of tasks at the same time. A lower value does not stop running tasks. */
+    public most: number,
+  ) {}
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#running >= this.most) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      this.#running -= 1;
+      this.#waiting.shift()?.();
+    }
+  }
+}
+
+/**
+ * Runs `work` on all items, at most `atOnce` in parallel. After a failure, starts no more items, waits for the running
+ * ones, and throws the first error.
+ */
+export async function inParallel<T>(items: Iterable<T>, atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
+  const waiting = items[Symbol.iterator]();
+  let failure: { readonly error: unknown } | undefined;
+  const worker = async () => {
+    for (let next = waiting.next(); !next.done && failure === undefined; next = waiting.next()) {
+      try {
+        await work(next.value);
+      } catch (error) {
+        failure ??= { error };
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  if (failure !== undefined) throw failure.error;
+}
