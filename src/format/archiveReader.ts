@@ -5,6 +5,7 @@
  * To answer with the list of a block or transaction, a reader needs at most three rounds of reads: table, directory,
  * pages. The reads of a round run concurrently.
  */
+import { joinBytes } from '../joinBytes.ts';
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import { ArchiveError, isArchiveError } from './archiveError.ts';
 import { countBefore } from './binarySearch.ts';
@@ -214,7 +215,7 @@ export class Archive {
       parts.push(this.#checkedBlocks(file, fileBytes(level, index, this.root.objectSize, perBlock), offset, length));
       at = end;
     }
-    return joined(await Promise.all(parts));
+    return joinBytes(await Promise.all(parts));
   }
 
   #checkedBlocks(file: string, size: number, offset: number, length: number): Promise<Uint8Array> {
@@ -347,15 +348,3 @@ async function inflate(member: Uint8Array, files: ArchiveFiles): Promise<string>
 }
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const [only] = parts;
-  if (only !== undefined && parts.length === 1) return only;
-  const all = new Uint8Array(sum(parts.map((part) => part.length)));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
-}

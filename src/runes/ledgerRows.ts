@@ -2,6 +2,7 @@
  * Converts the moves of a transaction to rows of the table `ledger`. Defines the rows of the tables `ledger` and
  * `runes`.
  */
+import { groupBy } from '../groupBy.ts';
 import { type Allocation, NOWHERE, type Piece } from './allocation.ts';
 import type { RuneId } from './runeId.ts';
 
@@ -146,14 +147,6 @@ function emitSums(allocation: Allocation, target: RowTarget): void {
 
 /** Groups the pieces that have `send` or `burn` rows by the sender's address, in the order of their first pieces. */
 function bySender(allocation: Allocation, target: RowTarget, pieces: readonly Piece[]): Iterable<Piece[]> {
-  const groups = new Map<string | null, Piece[]>();
-  for (const piece of pieces) {
-    const received = piece.count > 1 || !allocation.isBurned(piece.first);
-    if (!piece.sender && received) continue;
-    const address = piece.sender ? target.addressOf(piece.sender) : null;
-    const group = groups.get(address);
-    if (group) group.push(piece);
-    else groups.set(address, [piece]);
-  }
-  return groups.values();
+  const given = pieces.filter(({ sender, first, count }) => sender || (count === 1 && allocation.isBurned(first)));
+  return groupBy(given, ({ sender }) => (sender ? target.addressOf(sender) : null)).values();
 }

@@ -1,4 +1,5 @@
 /** Decodes the runes message in an output script: a runestone, or a cenotaph with the flaw that makes it malformed. */
+import { joinBytes } from '../joinBytes.ts';
 import { instructionAt, LAST_PUSH } from './script.ts';
 
 export const MAX_U128 = 2n ** 128n - 1n;
@@ -166,14 +167,7 @@ function payloadOf(script: Uint8Array): Uint8Array | Flaw {
     parts.push(script.subarray(instruction.from, instruction.to));
     at = instruction.to;
   }
-  if (parts.length === 1 && parts[0]) return parts[0];
-  const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
+  return joinBytes(parts);
 }
 
 /** Integers of up to this many bytes are computed as numbers, because bigints are slow. Most integers are short. */

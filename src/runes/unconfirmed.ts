@@ -3,6 +3,7 @@
  * in this order.
  */
 import { groupBy } from '../groupBy.ts';
+import { joinBytes } from '../joinBytes.ts';
 import { type Hash256, hashText, outpointText } from './bytes.ts';
 import { BlockIndexer, type PreviousOutput } from './indexBlock.ts';
 import type { LedgerRow } from './ledgerRows.ts';
@@ -109,7 +110,7 @@ interface Known extends Outcome {
 /** Allocates the runes of transactions, which must be sorted by `inOrder`. Returns the outcome of each transaction. */
 export function allocate(transactions: readonly Unconfirmed[], allocating: Allocating): Outcome[] {
   const { height, hash256, countRow } = allocating;
-  const block = readUnconfirmed(joined([COINBASE, ...transactions.map(({ bytes }) => bytes)]), transactions.length + 1, hash256);
+  const block = readUnconfirmed(joinBytes([COINBASE, ...transactions.map(({ bytes }) => bytes)]), transactions.length + 1, hash256);
   const all = new Map(transactions.map((one) => [one.txid, one]));
   const spenders = spendersOf(transactions);
   const known = new Map<string, Known>();
@@ -158,16 +159,6 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
     known.set(txid, { rows: unknown.size === 0 ? rows : [], etched, possible, conflicts, unknown: [...unknown], ancestors });
   }
   return [...known.values()];
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }
 
 /** Returns the inputs that spend each outpoint, by outpoint. */

@@ -29,12 +29,12 @@ describe('imports', () => {
   });
 
   it.each([
-    ['src/format', ['src/format', 'src/limits.ts']],
+    ['src/format', ['src/format', 'src/limits.ts', 'src/joinBytes.ts']],
     ['src/pages', ['src/pages', 'src/format', 'src/limits.ts']],
     ['src/lists', ['src/lists', 'src/pages', 'src/format', 'src/runes', 'src/groupBy.ts']],
     ['src/limits.ts', ['src/format']],
     ['src/serve/http', ['src/serve/http', 'src/pages']],
-    ['src/runes', ['src/runes', '@scure/base', 'src/groupBy.ts']],
+    ['src/runes', ['src/runes', '@scure/base', 'src/groupBy.ts', 'src/joinBytes.ts']],
   ])('of %s are limited to %o', (folder, allowed) => {
     const own = IMPORTS.filter(({ from }) => (folderOf(from) ?? from) === folder);
     if (folder !== 'src/limits.ts') expect(own.length).toBeGreaterThan(3);
