@@ -3,8 +3,7 @@
  * or in the name of a published file of rows. DuckDB does not check the checksums of the Parquet format itself.
  */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { createReadStream, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { codeOf, InputError } from '../errors.ts';
 import { CHECKSUM_ENDING, type InputFile } from './discover.ts';
@@ -16,17 +15,8 @@ export const checksumText = (path: string, sha256: string): string => `${sha256}
 /** Returns the SHA-256 of a file, 64 hex digits. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
-  const handle = await open(path);
-  try {
-    const buffer = Buffer.allocUnsafe(1 << 20);
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer, 0, buffer.length);
-      if (bytesRead === 0) return hash.digest('hex');
-      hash.update(buffer.subarray(0, bytesRead));
-    }
-  } finally {
-    await handle.close();
-  }
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) hash.update(chunk);
+  return hash.digest('hex');
 }
 
 /** Names of published files of rows, which end with the first digits of the SHA-256 (pages/filePaths.ts). */

@@ -4,7 +4,7 @@
  * its rows does not.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { joinedBlobs } from '../duckdb/columns.ts';
@@ -13,6 +13,7 @@ import { identifier, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
 import { JSON_TEXT, jsonOf } from '../engine/render/renderRecordSql.ts';
 import { isAbsence } from '../errors.ts';
+import { sha256Of } from '../input/checksums.ts';
 
 /** Columns of a kind of file, and the order of its rows. */
 export interface TableForm {
@@ -133,14 +134,8 @@ export async function contentOf(path: string, { fields }: TableForm, store: Stor
 /** Reads a file and computes its stamp. Returns undefined if the path is not an existing regular file. */
 export async function stampOf(path: string): Promise<Stamp | undefined> {
   try {
-    if (!lstatSync(path).isFile()) return undefined;
-    const hash = createHash('sha256');
-    let bytes = 0;
-    for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
-      hash.update(chunk);
-      bytes += chunk.length;
-    }
-    return { bytes, sha256: hash.digest('hex') };
+    const stats = lstatSync(path);
+    return stats.isFile() ? { bytes: stats.size, sha256: await sha256Of(path) } : undefined;
   } catch (error) {
     if (isAbsence(error)) return undefined;
     throw error;
