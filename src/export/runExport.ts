@@ -121,7 +121,7 @@ async function describe(mirror: OpenedMirror, { list, subject, height: asked }: 
   const manifest = await mirror.manifest();
   const isRune = parseRune(subject) !== undefined;
   const rune = isRune ? await findRune(mirror, manifest, subject) : undefined;
-  const tip = manifest.tip?.height ?? manifest.heights.at(-1)?.[1] ?? -1;
+  const tip = manifest.tip?.height ?? -1;
   const from = { list, [isRune ? 'rune' : 'address']: rune ?? subject };
   const about = async (height: number) => ({
     ...from,
@@ -174,13 +174,8 @@ async function similarNames(mirror: OpenedMirror, subject: string): Promise<stri
   const read = async (path: string) => readSearchFile((await mirror.file(path)) ?? '');
   for (let length = letters.length; length >= 2; length -= 1) {
     const found = await findRunes(letters.slice(0, length), read);
-    if (found.length > 0)
-      return [
-        `Similar names: ${found
-          .slice(0, 5)
-          .map(([name]) => name)
-          .join(', ')}`,
-      ];
+    const names = found.slice(0, 5).map(([name]) => name);
+    if (names.length > 0) return [`Similar names: ${names.join(', ')}`];
   }
   return [];
 }

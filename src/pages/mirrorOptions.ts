@@ -97,19 +97,10 @@ export function siteOf(manifest: unknown): BuiltSite {
   ) {
     throw new Error('not a manifest of this version of rune-activity-mirror');
   }
-  const tip = tipOf(fields['tip'], fields['heights']);
+  const { height } = Object(fields['tip']) as { readonly height?: unknown };
+  // A manifest without blocks has no tip. With -1, no block counts as settled, which only makes CDNs cache less.
+  const tip = Number.isSafeInteger(height) ? Number(height) : -1;
   return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, archive, listRoot, tip, lists };
-}
-
-/**
- * Returns the height of a manifest's `tip`. Manifests of older builds have no `tip`, but their ranges of heights end at
- * the highest block. Returns -1 for malformed values. Then no block counts as settled, which only makes CDNs cache
- * less.
- */
-function tipOf(last: unknown, heights: unknown): number {
-  const run: unknown = Array.isArray(heights) ? heights.at(-1) : undefined;
-  const { height: tip } = Object(last ?? { height: Array.isArray(run) ? run[1] : undefined }) as { readonly height?: unknown };
-  return Number.isSafeInteger(tip) ? Number(tip) : -1;
 }
 
 /** True for an object whose values are objects. `etchings` must have a valid total. */

@@ -313,11 +313,7 @@ describe('the options in a manifest', () => {
     rows: { index: 'rows/index-0123456789abcdef.json', sha256: '01' },
     archive: ARCHIVE,
     lists: { etchings: { total: 3 } },
-    heights: [
-      [1, 2],
-      [4, 5],
-      [7, 9],
-    ],
+    tip: { height: 9 },
   };
 
   it('are read, and optional ones have defaults', () => {
@@ -333,7 +329,7 @@ describe('the options in a manifest', () => {
       tip: 9,
       lists: { etchings: { total: 3 } },
     });
-    const { compress: _, rows: __, archive: ___, lists: ____, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
+    const { compress: _, rows: __, archive: ___, lists: ____, ...least } = { ...MANIFEST, layout: 'files', tip: undefined };
     expect(siteOf(least)).toMatchObject({
       layout: 'files',
       compress: [],
@@ -351,7 +347,7 @@ describe('the options in a manifest', () => {
     expect(siteOf({ ...MANIFEST, page_sizes }).pageSizes).toEqual(page_sizes);
   });
 
-  it.each([[{ heights: undefined }], [{ heights: [[1]] }], [{ heights: [[1, '9']] }], [{ heights: [9] }], [{ heights: '9' }]])(
+  it.each([[{ tip: undefined }], [{ tip: null }], [{ tip: 9 }], [{ tip: { height: '9' } }], [{ tip: { height: 0.5 } }]])(
     'with %j mark no block as settled',
     (change) => expect(siteOf({ ...MANIFEST, ...change }).tip).toBe(-1),
   );

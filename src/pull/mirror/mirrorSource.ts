@@ -170,7 +170,7 @@ export class MirrorSource implements Source {
 
   async look(): Promise<Extent> {
     const { manifest: found, blocks: listed } = await readListing(this.base, this.client);
-    const [first, last] = [found.heights[0]?.[0], found.tip?.height ?? found.heights.at(-1)?.[1]];
+    const [first, last] = [found.heights[0]?.[0], found.tip?.height];
     if (first === undefined || last === undefined) {
       throw new InputError(`${this.base} has no blocks`, ['Give another mirror with --from.']);
     }
