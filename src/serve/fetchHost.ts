@@ -3,6 +3,7 @@
  * lines.
  */
 import { FormatError } from '../format/formatVersion.ts';
+import { hexOf } from '../format/sha256.ts';
 import { answerFromLists } from '../lists/answers.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/fileAccess.ts';
 import { NOT_FOUND_PATH } from '../pages/fileKinds.ts';
@@ -181,7 +182,5 @@ async function sendBody(request: Request, body: string, more: MoreHeaders, known
   return new Response(request.method === 'HEAD' ? null : body, { headers });
 }
 
-async function etagOf(body: string): Promise<string> {
-  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(body)));
-  return etagOfDigest([...hash].map((byte) => byte.toString(16).padStart(2, '0')).join(''));
-}
+const etagOf = async (body: string): Promise<string> =>
+  etagOfDigest(hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(body)))));

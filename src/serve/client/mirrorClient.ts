@@ -327,21 +327,16 @@ const unlessMissing = (error: unknown): unknown =>
 /** Returns the base URL of the mirror's files, with a trailing slash. */
 function folderOf(base: string | URL): URL {
   const page = (globalThis as { location?: { href: string } }).location?.href;
-  const url = parseUrl(base, page);
-  if (url === undefined) throw new TypeError(`${base} is not a valid base URL, such as https://example.org/mirror`);
+  let url: URL;
+  try {
+    url = new URL(base, page);
+  } catch {
+    throw new TypeError(`${base} is not a valid base URL, such as https://example.org/mirror`);
+  }
   url.search = '';
   url.hash = '';
   if (!url.pathname.endsWith('/')) url.pathname += '/';
   return url;
-}
-
-/** Works like `URL.parse`, which older browsers lack. */
-function parseUrl(url: string | URL, base: string | undefined): URL | undefined {
-  try {
-    return new URL(url, base);
-  } catch {
-    return undefined;
-  }
 }
 
 function targetOf({ transaction, block, offset, limit, operation }: MirrorQuery): string {

@@ -3,6 +3,7 @@
  */
 import { extname } from 'node:path';
 import { isBuiltFile, pageOfFolder } from '../../pages/fileKinds.ts';
+import { decodeStrictly } from '../../pages/parseQuery.ts';
 import { API_HEADERS, cachingHeaders, FILE_HEADERS, fileCaching, fileHeaders, TEXT_TYPES } from '../http/headers.ts';
 import { type Headers, headerList } from './sendAnswer.ts';
 
@@ -26,12 +27,8 @@ const TYPES: ReadonlyMap<string, string> = new Map([
  */
 export function plainPathOf(target: string): string | undefined {
   const [encoded = ''] = target.split('?');
-  let path: string;
-  try {
-    path = decodeURIComponent(encoded);
-  } catch {
-    return undefined;
-  }
+  const path = decodeStrictly(encoded);
+  if (path === undefined) return undefined;
   const page = pageOfFolder(path);
   if (page !== undefined) return page;
   const names = path.slice(1).split('/');

@@ -69,11 +69,8 @@ export class Exchange {
   /** Sends a file as a 200 or 304. `headers` are those of the file's type. */
   async sendFile(file: BuiltFile, headers: Headers): Promise<void> {
     if (file.bytes === undefined) return this.#sendLarge(await file.openLarge(), headers);
-    const isZipped = this.#isZipped(file.bytes.length);
-    const etag = file.etag(file.bytes);
-    const known = this.#knownTag(etag, isZipped);
-    if (known !== undefined) return this.#sendNotModified(known, headers);
-    this.#sendWhole(isZipped ? await file.gzip(file.bytes) : file.bytes, etag, isZipped, headers);
+    const { bytes } = file;
+    await this.#sendWhole(bytes, file.etag(bytes), () => file.gzip(bytes), headers);
   }
 
   async #sendLarge({ fd, size, etag }: LargeFile, headers: Headers): Promise<void> {
@@ -120,11 +117,11 @@ export class Exchange {
   /** Sends a body from the page map, as a 200 or 304. */
   async sendBody(made: MadeBody, headers: Headers): Promise<void> {
     const form = formOf(made);
-    const isZipped = this.#isZipped(form.bytes.length);
-    const known = this.#knownTag(form.etag, isZipped);
-    if (known !== undefined) return this.#sendNotModified(known, headers);
-    if (isZipped) form.gzip ??= await gzipped(form.bytes);
-    this.#sendWhole(isZipped && form.gzip !== undefined ? form.gzip : form.bytes, form.etag, isZipped, headers);
+    const gzip = async () => {
+      form.gzip ??= await gzipped(form.bytes);
+      return form.gzip;
+    };
+    await this.#sendWhole(form.bytes, form.etag, gzip, headers);
   }
 
   /** Sends an error of the API, or with PAGE_ERROR a page for people. */
@@ -167,7 +164,11 @@ export class Exchange {
     this.sendNothing(304, [...headers, ...this.#validators(etag)]);
   }
 
-  #sendWhole(bytes: Uint8Array, etag: string, isZipped: boolean, headers: Headers): void {
+  async #sendWhole(plain: Uint8Array, etag: string, gzip: () => Promise<Uint8Array>, headers: Headers): Promise<void> {
+    const isZipped = this.#isZipped(plain.length);
+    const known = this.#knownTag(etag, isZipped);
+    if (known !== undefined) return this.#sendNotModified(known, headers);
+    const bytes = isZipped ? await gzip() : plain;
     const form = ['content-length', String(bytes.length), ...(isZipped ? ZIPPED : [])];
     this.#writeHead(200, [...headers, ...this.#validators(isZipped ? compressedEtag(etag) : etag), ...form]);
     this.response.end(this.method === 'HEAD' ? undefined : bytes);

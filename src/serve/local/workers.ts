@@ -63,7 +63,4 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
 }
 
 /** Returns the running workers. `cluster.workers` also has workers that have ended, until their channels close. */
-const running = (): Worker[] =>
-  Object.values(cluster.workers ?? {})
-    .filter((worker) => worker !== undefined)
-    .filter((worker) => !worker.isDead());
+const running = (): Worker[] => Object.values(cluster.workers ?? {}).flatMap((worker) => (worker?.isDead() === false ? [worker] : []));
