@@ -138,21 +138,17 @@ async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, 
     { heights: int, hashes: int, pairs: int },
   );
   if (heights === pairs && hashes === pairs) return;
-  for (const row of await store.rows(
-    `SELECT block_height, min(block_hash) AS a, max(block_hash) AS b, arg_min(source, block_hash) AS in_a, arg_max(source, block_hash) AS in_b
-     FROM ${allHolds} GROUP BY block_height HAVING count(DISTINCT block_hash) > 1 ORDER BY block_height`,
-    { block_height: int, a: text, b: text, in_a: int, in_b: int },
-  )) {
-    const [inA, inB] = [nameOf(row.in_a), nameOf(row.in_b)];
-    report.add([`block height ${row.block_height} has two hashes: ${row.a} (${inA}) and ${row.b} (${inB})`]);
-  }
-  for (const row of await store.rows(
-    `SELECT block_hash, min(block_height) AS a, max(block_height) AS b, arg_min(source, block_height) AS in_a, arg_max(source, block_height) AS in_b
-     FROM ${allHolds} GROUP BY block_hash HAVING count(DISTINCT block_height) > 1 ORDER BY block_hash`,
-    { block_hash: text, a: int, b: int, in_a: int, in_b: int },
-  )) {
-    const [inA, inB] = [nameOf(row.in_a), nameOf(row.in_b)];
-    report.add([`block hash ${row.block_hash} is at two heights: ${row.a} (${inA}) and ${row.b} (${inB})`]);
+  const faults = [
+    ['block_height', 'block_hash', (height: string, both: string) => `block height ${height} has two hashes: ${both}`],
+    ['block_hash', 'block_height', (hash: string, both: string) => `block hash ${hash} is at two heights: ${both}`],
+  ] as const;
+  for (const [key, value, say] of faults) {
+    const rows = await store.rows(
+      `SELECT ${key}::VARCHAR AS "key", min(${value})::VARCHAR AS a, max(${value})::VARCHAR AS b, arg_min(source, ${value}) AS in_a, arg_max(source, ${value}) AS in_b
+       FROM ${allHolds} GROUP BY ${key} HAVING count(DISTINCT ${value}) > 1 ORDER BY ${key}`,
+      { key: text, a: text, b: text, in_a: int, in_b: int },
+    );
+    for (const { key, a, b, in_a, in_b } of rows) report.add([say(key, `${a} (${nameOf(in_a)}) and ${b} (${nameOf(in_b)})`)]);
   }
 }
 

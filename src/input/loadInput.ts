@@ -94,7 +94,9 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
     const { holds, leftOut, joined: runes, views } = reader;
     await checkRunesAreKnown(reader.ledgers, { holds, leftOut, allHolds: read.allHolds }, known, store);
     const blocksRead = readBlocksFiles(found, range);
-    if (counts.records === 0 && blocksRead.sources.length === 0 && !(await hasOtherBlocks(affected, reader.reading))) {
+    const others = `FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`;
+    const isEmpty = counts.records === 0 && blocksRead.sources.length === 0;
+    if (isEmpty && (await store.number(`SELECT count(*) AS number ${others}`)) === 0) {
       const shown = found.slice(0, 10).map((f) => f.name);
       throw new InputError(`the input has no activity records${describeRange(range)}`, [
         `Read: ${shown.join(', ')}.`,
@@ -133,12 +135,4 @@ function throwIfChanged(selection: Selection, reader: InputReader): void {
   const changed = selection.changed(reader.read.values());
   if (changed === undefined) return;
   throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
-}
-
-/** True when the output has blocks that this build does not change. */
-async function hasOtherBlocks(affected: ReadInput['affected'], { known, store }: Reading): Promise<boolean> {
-  const rest = await store.number(
-    `SELECT count(*) AS number FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`,
-  );
-  return rest > 0;
 }

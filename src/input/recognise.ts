@@ -160,12 +160,8 @@ function jsonLayout(head: string): JsonLayout {
   } catch {
     // The first line is not complete JSON. The file is either a pretty-printed object, or NDJSON with a broken first
     // line.
-    return text
-      .slice(end + 1)
-      .trimStart()
-      .startsWith('{')
-      ? 'newline_delimited'
-      : 'unstructured';
+    const rest = text.slice(end + 1).trimStart();
+    return rest.startsWith('{') ? 'newline_delimited' : 'unstructured';
   }
 }
 
@@ -216,13 +212,8 @@ const START_FORMS: readonly [StartForm, readonly Field[]][] = [
 ];
 
 function recogniseStart(columns: readonly TableColumn[]): StartForm | undefined {
-  const found = columns.map(({ name, type }) => `${name} ${type}`).join();
-  return START_FORMS.find(
-    ([, fields]) =>
-      Object.entries(columnsOf(fields))
-        .map(([name, type]) => `${name} ${type}`)
-        .join() === found,
-  )?.[0];
+  const found = JSON.stringify(columns.map(({ name, type }) => [name, type]));
+  return START_FORMS.find(([, fields]) => JSON.stringify(Object.entries(columnsOf(fields))) === found)?.[0];
 }
 
 function recogniseTable(file: InputFile, columns: readonly TableColumn[]): TableForm {

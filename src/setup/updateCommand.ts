@@ -64,15 +64,11 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   const all = Math.round((performance.now() - clock) / 100) / 10;
   const { tip, blocks, records } = JSON.parse(readFileSync(join(OUT, MANIFEST_PATH), 'utf8')) as Readonly<Record<string, unknown>>;
   const { height = 0 } = (tip ?? {}) as { readonly height?: number };
+  const stages = Object.entries(seconds).map(([name, one]) => `${name} ${one}`);
   const rows: SummaryRow[] = [
     ['has', `${count(Number(records), 'record')} of ${count(Number(blocks), 'block')}`],
     ['uploaded', upload ?? `nothing: ${file} has no upload`],
-    [
-      'seconds',
-      Object.entries(seconds)
-        .map(([name, one]) => `${name} ${one}`)
-        .join(', '),
-    ],
+    ['seconds', stages.join(', ')],
   ];
   log.info('updated', `The mirror has all blocks up to ${height.toLocaleString('en-US')} (${all} s).`, {
     tip,

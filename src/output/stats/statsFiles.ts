@@ -124,10 +124,7 @@ export async function writeStats(
   }
   end();
   const touched = await store.rows(`SELECT DISTINCT ${FIRST} AS first FROM ${replaced} ORDER BY first`, { first: int });
-  return touched
-    .map(({ first }) => first)
-    .filter((first) => !blocks.has(first))
-    .map(statsFilePath);
+  return touched.flatMap(({ first }) => (blocks.has(first) ? [] : [statsFilePath(first)]));
 }
 
 /**
