@@ -6,7 +6,6 @@
  * archive or in the state of a build. Readers and later builds use the stored limits. Constants of formats and of the
  * runes protocol are defined beside the format or the rule.
  */
-
 import type { LevelSteps } from './format/levels.ts';
 
 const KB = 1024;

@@ -3,7 +3,6 @@
  * the script, and only sets `npm_config_dry_run` in the environment, so the build would ignore the flag. And it passes a
  * SIGTERM only to its shell, which does not forward it, so a server would keep running and keep its port.
  */
-
 import { readFileSync } from 'node:fs';
 import { UsageError } from '../errors.ts';
 import { variableOf } from './environment.ts';

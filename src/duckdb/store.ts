@@ -2,7 +2,6 @@
  * Runs queries in DuckDB. No module outside this folder imports DuckDB. Tables are in memory, and spill to the scratch
  * folder above the memory limit.
  */
-
 import { resolve } from 'node:path';
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
 import { bytesOf } from '../contract/memorySize.ts';

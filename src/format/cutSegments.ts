@@ -50,16 +50,9 @@ export function cut<Of extends Piece>(pieces: readonly Of[], tip: number, { obje
       return;
     }
     const half = length / 2;
-    divide(
-      first,
-      half,
-      inside.filter((piece) => piece.first < first + half),
-    );
-    divide(
-      first + half,
-      half,
-      inside.filter((piece) => piece.first >= first + half),
-    );
+    const lower = inside.filter((piece) => piece.first < first + half);
+    divide(first, half, lower);
+    divide(first + half, half, inside.slice(lower.length));
   };
   divide(0, ALL_HEIGHTS, pieces);
   return cuts;

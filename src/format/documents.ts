@@ -6,7 +6,6 @@
  * the keys and the length in bytes of each member. So a reader finds a document with two rounds of reads: directory,
  * member.
  */
-
 import { ArchiveError } from './archiveError.ts';
 import type { Archive } from './archiveReader.ts';
 import { countBefore } from './binarySearch.ts';

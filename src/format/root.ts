@@ -5,7 +5,6 @@
  * segments, tables and documents. So all files that a reader finds from a root belong to the same build, even while the
  * host replaces files.
  */
-
 import { ArchiveError } from './archiveError.ts';
 import { checkFormat, FORMAT, FormatError } from './formatVersion.ts';
 import { areLevelSteps, type LevelSteps } from './levels.ts';

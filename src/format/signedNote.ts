@@ -5,6 +5,7 @@
  * signature has an em dash, the name of the key, and the base64 of the key's id (4 bytes) followed by the signature (64
  * bytes). A signature covers the text, including its last line feed.
  */
+import { joinBytes } from '../joinBytes.ts';
 import { hexOf, sha256, utf8Of } from './sha256.ts';
 
 /** Number for the key type Ed25519 in ids and in encoded keys. */
@@ -47,10 +48,7 @@ export const isKeyName = (name: string): boolean => KEY_NAME.test(name);
 
 /** Returns the id of an Ed25519 key: 8 hex digits. */
 export function keyIdOf(name: string, publicKey: Uint8Array): string {
-  const start = utf8Of(`${name}\n${String.fromCharCode(ED25519)}`);
-  const bytes = new Uint8Array(start.length + publicKey.length);
-  bytes.set(start);
-  bytes.set(publicKey, start.length);
+  const bytes = joinBytes([utf8Of(`${name}\n${String.fromCharCode(ED25519)}`), publicKey]);
   return hexOf(sha256(bytes).subarray(0, ID_BYTES));
 }
 
@@ -72,18 +70,14 @@ const SIGNATURE = /^\u2014 (\S{1,200}) ([A-Za-z0-9+/=]{8,200})$/u;
 export function parseNote(note: string): SignedNote {
   const end = note.lastIndexOf('\n\n') + 1;
   if (note.length <= MOST_NOTE_CHARACTERS && end > 0 && note.endsWith('\n')) {
-    const signatures = note
-      .slice(end + 1, -1)
-      .split('\n')
-      .map((line) => {
-        const [, name = '', encoded = ''] = SIGNATURE.exec(line) ?? [];
-        const bytes = fromBase64(encoded);
-        return bytes && isKeyName(name)
-          ? { name, id: hexOf(bytes.subarray(0, ID_BYTES)), signature: new Uint8Array(bytes.subarray(ID_BYTES)) }
-          : undefined;
-      });
-    const read = signatures.filter((one) => one !== undefined);
-    if (read.length === signatures.length) return { text: note.slice(0, end), signatures: read };
+    const lines = note.slice(end + 1, -1).split('\n');
+    const signatures = lines.flatMap((line) => {
+      const [, name = '', encoded = ''] = SIGNATURE.exec(line) ?? [];
+      const bytes = fromBase64(encoded);
+      if (bytes === undefined || !isKeyName(name)) return [];
+      return [{ name, id: hexOf(bytes.subarray(0, ID_BYTES)), signature: new Uint8Array(bytes.subarray(ID_BYTES)) }];
+    });
+    if (signatures.length === lines.length) return { text: note.slice(0, end), signatures };
   }
   throw new NoteError('the note is not a signed note');
 }

@@ -10,7 +10,6 @@
  * of the level, and one read of a few blocks almost always has the key. If someone makes many ids with equal keys,
  * lookups only need more reads.
  */
-
 import { ArchiveError } from './archiveError.ts';
 import { crc32 } from './crc32.ts';
 import type { LevelRange } from './levels.ts';

@@ -2,7 +2,6 @@
  * Reports the invalid records of a source: file, line and broken rule. The zod schemas of the contract check such a
  * record again, because they give reasons.
  */
-
 import type { z } from 'zod';
 import { RULES } from '../contract/fields.ts';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';

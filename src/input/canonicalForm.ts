@@ -1,5 +1,4 @@
 /** Finds Parquet files whose cells are all canonical. Their records need no conversion when they are read again. */
-
 import { duckdbMessage, isAboutFile } from '../duckdb/duckdbErrors.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { identifier, type Store } from '../duckdb/store.ts';

@@ -1,5 +1,4 @@
 /** Fills tables of the store from input files. Each row gets the number of its file in the column `source`. */
-
 import { literal, type Store } from '../duckdb/store.ts';
 import { countCrossing } from '../limits.ts';
 import { bytesOf, type Member, pathsOf, type Reading } from './rawSource.ts';

@@ -6,7 +6,6 @@
  * Unchanged files are not read again, unless they share a block with a changed file. Such a block must be compared with
  * its copies in all other files.
  */
-
 import { type Columns, columns, type Table } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { describeRange } from './blockRange.ts';

@@ -3,7 +3,6 @@
  * checked yet. JSON and CSV become tables, so that they are parsed only once. Parquet files become a view, which reads
  * them in place.
  */
-
 import type { Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { messageOf } from '../errors.ts';

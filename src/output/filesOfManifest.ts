@@ -1,5 +1,4 @@
 /** Files of a build that depend only on the manifest and the program: site, API description, error page, status. */
-
 import type { Manifest } from '../contract/schemas.ts';
 import { NOT_FOUND_PATH, OPENAPI_PATH } from '../pages/fileKinds.ts';
 import { LANDING_PATH, STATUS_PATH } from '../pages/filePaths.ts';

@@ -2,7 +2,6 @@
  * Options of a build that readers need: dialect, layout, page sizes, compressed files. A build takes them from its
  * flags, and a reader from the manifest.
  */
-
 import type { RootName } from '../format/archiveReader.ts';
 import { isFileName } from '../format/fileName.ts';
 import { checkFormat } from '../format/formatVersion.ts';

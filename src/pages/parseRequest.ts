@@ -2,7 +2,6 @@
  * Parses request targets as docs/api.md describes them. Refusal messages are identical to those of the recorded server,
  * because existing clients read them.
  */
-
 import { type ActivityList, OPERATIONS, type Operation } from './blockAndTransactionLists.ts';
 import { parseBlockId, parseHexId } from './ids.ts';
 import type { BuiltSite } from './mirrorOptions.ts';

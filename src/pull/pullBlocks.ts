@@ -2,7 +2,6 @@
  * Pulls blocks from a source into the input folder. Compares the pulled files with the source and fetches the
  * differences, in rounds, until a round finds none.
  */
-
 import { join } from 'node:path';
 import { inParallel } from '../atOnce.ts';
 import { count, type Log } from '../cli/log.ts';

@@ -1,7 +1,6 @@
 /**
  * Interface of the ledger, which has all unspent outputs with runes and all runes. Changes that a block makes to it.
  */
-
 import type { RuneRow } from './ledgerRows.ts';
 import type { RuneId } from './runeId.ts';
 import type { Terms } from './runestone.ts';

@@ -9,6 +9,7 @@ import { withoutSecrets } from '../cli/environment.ts';
 import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import { count, type Log, type SummaryRow } from '../cli/log.ts';
 import { settingsFileOf, settingsReader } from '../cli/settings.ts';
+import { Stopwatch } from '../cli/stopwatch.ts';
 import { CliError, EXIT, messageOf, UsageError } from '../errors.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
 import { plainCall, program } from '../program.ts';
@@ -51,17 +52,15 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
     );
     return;
   }
-  const clock = performance.now();
-  const seconds: Record<string, number> = {};
+  const clock = new Stopwatch();
   for (const step of [...updates, ...uploads]) {
-    const begin = performance.now();
     // Drops the summary tables of the steps, whose lines are indented, because this command prints a table of its own.
     await runStep(step, (text) => {
       if (format === 'json' || !text.startsWith('  ')) process.stdout.write(`${text}\n`);
     });
-    seconds[step.name] = Math.round((performance.now() - begin) / 100) / 10;
+    clock.lap(step.name);
   }
-  const all = Math.round((performance.now() - clock) / 100) / 10;
+  const { seconds, total } = clock;
   const { tip, blocks, records } = JSON.parse(readFileSync(join(OUT, MANIFEST_PATH), 'utf8')) as Readonly<Record<string, unknown>>;
   const { height = 0 } = (tip ?? {}) as { readonly height?: number };
   const stages = Object.entries(seconds).map(([name, one]) => `${name} ${one}`);
@@ -70,7 +69,7 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
     ['uploaded', upload ?? `nothing: ${file} has no upload`],
     ['seconds', stages.join(', ')],
   ];
-  log.info('updated', `The mirror has all blocks up to ${height.toLocaleString('en-US')} (${all} s).`, {
+  log.info('updated', `The mirror has all blocks up to ${height.toLocaleString('en-US')} (${total} s).`, {
     tip,
     blocks,
     records,

@@ -1,5 +1,4 @@
 /** Encodes and decodes the changes of one block as a record of the journal. */
-
 import { copyOf, type LentBytes } from '../runes/bytes.ts';
 import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
 import type { RuneId } from '../runes/runeId.ts';

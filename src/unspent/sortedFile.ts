@@ -10,6 +10,7 @@
  */
 import { closeSync, fstatSync, fsyncSync, openSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import { countBefore } from '../format/binarySearch.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { type LentBytes, lend, peek } from '../runes/bytes.ts';
 import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
@@ -133,13 +134,8 @@ export class SortedFile {
     if (this.#pages === 0 || !this.#filter.mayHave(key, at)) return undefined;
     const wanted = key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
     // Finds the last page whose first key is not above the wanted key. No other page can have the wanted key.
-    let [low, high] = [0, this.#pages];
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if (compareKeys(this.#index, middle * INDEX_ENTRY, wanted, at) <= 0) low = middle;
-      else high = middle;
-    }
-    const page = this.#readPage(low);
+    const last = countBefore(this.#pages, (i) => compareKeys(this.#index, i * INDEX_ENTRY, wanted, at) <= 0) - 1;
+    const page = this.#readPage(Math.max(last, 0));
     const reader = new ByteReader(page);
     while (!reader.isAtEnd) {
       const order = compareKeys(page, reader.at, wanted, at);

@@ -1,10 +1,10 @@
 /** Reads a block from its pages of the largest size. Returns a batch in the form that builds render. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { blockDigest, digestOfRecords } from '../contract/blockDigest.ts';
+import { misfitOf } from '../contract/schemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { RecordBytes, sliceRecords } from '../engine/render/recordBytes.ts';
 import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
-import { messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { readPage } from '../pages/envelope.ts';
@@ -52,7 +52,7 @@ export function readBlock(
       for (const record of readPage(text).records) bytes.add(Buffer.from(record));
       for (const record of results) records.push(record);
     } catch (error) {
-      findings.add(`${path}: ${error instanceof z.ZodError ? firstIssue(error) : messageOf(error)}`);
+      findings.add(`${path}: ${misfitOf(error)}`);
       return undefined;
     }
   }
@@ -71,11 +71,6 @@ function largestPages({ records }: BlockDigest, site: Site): Window[] {
   const pages = pagesOf(records, site);
   const largest = pages.filter((page) => page.limit === limit);
   return largest.length === 0 ? pages : largest;
-}
-
-function firstIssue(error: z.ZodError): string {
-  const [issue] = error.issues;
-  return issue === undefined ? 'does not match the contract' : `${issue.path.join('.')}: ${issue.message}`;
 }
 
 /** Describes the first record that belongs to another block or is not in served order. Undefined if there is none. */

@@ -2,7 +2,6 @@
  * Verifies an output: reads every block's records from its pages of the largest size, and makes all files of the build
  * again from these records. The output must have exactly these files, with the same bytes.
  */
-
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';

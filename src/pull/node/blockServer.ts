@@ -3,7 +3,6 @@
  * not be trusted. Each block must have the hash that the node names, and the transactions and witnesses that this hash
  * covers; a transaction must have its id.
  */
-
 import { AtOnce } from '../../atOnce.ts';
 import { InputError } from '../../errors.ts';
 import { hashText } from '../../runes/bytes.ts';

@@ -14,8 +14,7 @@ export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.
 
 /**
  * Returns the first height whose rows are written. If the folder has an earlier pull, it is the first height of that
- * pull. Throws an
- * InputError if that pull skipped wanted rows.
+ * pull. Throws an InputError if that pull skipped wanted rows.
  */
 export function firstWanted(
   { from }: WantedBlocks,

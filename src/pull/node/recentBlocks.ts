@@ -2,7 +2,6 @@
  * Keeps the transaction ids of the last blocks. Their outputs are too young to be the commitment to a name, so a
  * pull need not ask the node for the heights of outputs.
  */
-
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
 import type { Block, BlockLink } from '../../runes/parseBlock.ts';
 

@@ -4,7 +4,6 @@
  * Accepts only complete files of a mirror. If a file is missing, moved or truncated, hosts answer in many ways, and
  * none of these answers may be taken for an empty list.
  */
-
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
 import { MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { inflateText, partOf, rangeOf } from '../archiveParts.ts';

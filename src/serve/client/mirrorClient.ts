@@ -5,7 +5,6 @@
  * `client.d.ts` has the types of answers and queries, and documents the classes and functions of this file
  * (test/exhaustive/clientTypes.test.ts).
  */
-
 import { MissingFileError } from '../../pages/fileAccess.ts';
 import { isBuiltFile } from '../../pages/fileKinds.ts';
 import { MirrorReader } from '../../pages/mirrorReader.ts';

@@ -2,7 +2,6 @@
  * Separate bundle for the part of the client that trusts no host: checks the note of the manifest, and every read of the
  * archive. Loaded only with keys.
  */
-
 import { checkFormat } from '../../format/formatVersion.ts';
 import { type NotedManifest, readMirrorNote } from '../../format/mirrorNote.ts';
 import { PartCache } from '../../format/partCache.ts';
