@@ -127,9 +127,8 @@ export class Flags {
     const value = this.one(name);
     if (value === undefined) return byDefault;
     const number = Number(value);
-    if (!/^[0-9]{1,15}$/.test(value) || number < minimum || number > maximum) {
+    if (!/^[0-9]{1,15}$/.test(value) || number < minimum || number > maximum)
       throw new UsageError(`--${name} ${JSON.stringify(value)} must be a whole number from ${minimum} to ${maximum}`);
-    }
     return number;
   }
 }

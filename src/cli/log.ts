@@ -20,14 +20,13 @@ export interface Log {
 
 export function createLog(format: LogFormat): Log {
   const json = (stream: NodeJS.WriteStream, entry: object) => stream.write(`${JSON.stringify(entry)}\n`);
-  if (format === 'json') {
+  if (format === 'json')
     return {
       info: (event, message, fields) => json(process.stdout, { level: 'info', event, message, ...fields }),
       summary: () => {},
       notice: (message) => json(process.stderr, { level: 'notice', event: 'notice', message }),
       error: (message, details, exitCode) => json(process.stderr, { level: 'error', event: 'error', message, details, exitCode }),
     };
-  }
   const [paint, paintError] = [paintFor(process.stdout), paintFor(process.stderr)];
   const say = (stream: NodeJS.WriteStream, lines: readonly string[]) => {
     // The stream may be the terminal that shows the status line, which would mix with the text.

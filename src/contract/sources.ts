@@ -27,10 +27,7 @@ export const sources = z.array(
 export type Sources = z.infer<typeof sources>;
 
 /** Last block that was read. It may have no activity. */
-export const lastRead = z.strictObject({
-  height: height.describe('Height of the block.'),
-  hash: hash.describe('Hash of this block.'),
-});
+export const lastRead = z.strictObject({ height: height.describe('Height of the block.'), hash: hash.describe('Hash of this block.') });
 export type LastRead = z.infer<typeof lastRead>;
 
 /** Block at which a pull took over the ledger of other mirrors. Absent if the pull read all blocks itself. */

@@ -42,11 +42,10 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
         `Wait until it ends, or use another folder with ${flag}.`,
       ]);
     }
-    if (isUnwritable(message)) {
+    if (isUnwritable(message))
       throw new BuildError(`${what} cannot be written: ${message}`, [
         `Free some space, change its permissions, or use another folder with ${flag}.`,
       ]);
-    }
     throw error;
   }
 }

@@ -277,17 +277,13 @@ function shareOf(size: string): number {
 /** Throws a BuildError when memory, disk space or file handles are used up. Rethrows any other error. */
 function explainResources(error: unknown): never {
   const first = firstLineOf(error);
-  if (isOutOfMemory(first)) {
+  if (isOutOfMemory(first))
     throw new BuildError(`DuckDB needs more memory than --memory-limit allows: ${first}`, [
       'Raise --memory-limit, or lower --threads: every thread needs memory.',
     ]);
-  }
-  if (hasTooManyFiles(first)) {
-    throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);
-  }
-  if (isDiskFull(error)) {
+  if (hasTooManyFiles(first)) throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);
+  if (isDiskFull(error))
     throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
-  }
   throw error;
 }
 

@@ -62,8 +62,7 @@ export async function* holdersAt(
   const sums = `SELECT address, ${joinedParts('upper', 'lower')} FROM (SELECT address, ${sumsOf('units', 'sign::INTEGER')} FROM ${changes} GROUP BY address)`;
   const held = `SELECT address, ${digitsOf('upper', 'lower')} FROM (${sums}) WHERE upper > 0 OR lower > 0 ORDER BY upper DESC, lower DESC, address`;
   for await (const chunk of store.stream(held)) {
-    for (const [address, units] of chunk.getRows()) {
+    for (const [address, units] of chunk.getRows())
       yield { address: String(address), balance: shiftDecimals(BigInt(String(units)), decimals) };
-    }
   }
 }

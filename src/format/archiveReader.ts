@@ -165,9 +165,7 @@ export class Archive {
       if (last !== undefined && !exceeds({ nearBytes }, 'nearBytes', place.offset - last.end)) {
         last.end = place.offset + place.length;
         last.places.push(place);
-      } else {
-        reads.push({ begin: place.offset, end: place.offset + place.length, places: [place] });
-      }
+      } else reads.push({ begin: place.offset, end: place.offset + place.length, places: [place] });
     }
     const pages = await Promise.all(
       reads.map(({ begin, end, places: wanted }) =>

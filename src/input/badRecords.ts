@@ -99,9 +99,8 @@ function checkJson(source: RawSource, row: Cells): Checked {
   for (const { field } of source.columns) {
     const cell = row[field.column];
     const parsed = typeof cell === 'string' ? parseJson(cell) : undefined;
-    if (parsed === NOT_JSON) {
+    if (parsed === NOT_JSON)
       return { value: row, issues: [{ path: [field.column], message: 'is not valid JSON (NaN and Infinity are not allowed)' }] };
-    }
     const [head = '', tail] = field.path.split('.');
     if (tail === undefined) value[head] = parsed;
     else (value[head] as Record<string, unknown>)[tail] = parsed;

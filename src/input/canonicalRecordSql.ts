@@ -60,9 +60,8 @@ export function canonicalSelect(source: RawSource, more: readonly string[] = [])
   const output = columns.get('output');
   const selected = ACTIVITY_FIELDS.map(({ column }) => {
     if (column === 'output' && output !== undefined) return outputHex(output);
-    if (column === 'vout' && output !== undefined) {
+    if (column === 'vout' && output !== undefined)
       return `CASE WHEN ${isOutpoint(output)} THEN coalesce(${value('vout')}, ${outpointIndex(output)}) ELSE ${value('vout')} END`;
-    }
     return value(column);
   });
   const eventIndex = value(EVENT_INDEX.column);

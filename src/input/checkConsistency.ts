@@ -239,9 +239,8 @@ async function reportTwoPlaces({ transactions }: Kept, { report, holdersOf, stor
 async function reportKnownElsewhere(elsewhere: readonly KnownTransaction[], { report, holdersOf }: Reporting): Promise<void> {
   const known = elsewhere.map(({ txId, height, other }) => ({ txId, heights: [Math.min(height, other), Math.max(height, other)] }));
   known.sort((a, b) => (a.heights[0] ?? 0) - (b.heights[0] ?? 0) || (a.txId < b.txId ? -1 : 1));
-  for (const { txId, heights } of known) {
+  for (const { txId, heights } of known)
     report.add([`tx_id ${txId} is in two blocks: ${heights.join(' and ')} (${await holdersOf(heights)})`]);
-  }
 }
 
 async function reportSharedPlaces({ transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {

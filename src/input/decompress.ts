@@ -20,11 +20,10 @@ export async function decompress(file: InputFile, compression: 'gzip' | 'zstd', 
     if (compression === 'zstd') await pipeline(from, unpackZstd, to);
     else await gunzip(file.path, from, to);
   } catch (error) {
-    if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
+    if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? ''))
       throw new BuildError(`${file.name} cannot be unpacked into the cache folder: ${messageOf(error)}`, [
         'Free some space there, or use another folder with --cache.',
       ]);
-    }
     throw new InputError(`${file.name} is not a complete ${compression} file: ${messageOf(error)}`, [
       'The file is damaged or cut off; fetch or write it again.',
     ]);

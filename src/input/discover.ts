@@ -26,11 +26,10 @@ export async function discover(inputs: readonly string[], own: readonly string[]
     const paths = await expand(input, cwd);
     const files = paths.map((path) => ({ path, real: realPath(path), name: relative(cwd, path).split(sep).join('/') }));
     const outside = files.filter(({ real }) => !ownFolders.some((folder) => real.startsWith(folder)));
-    if (outside.length === 0) {
+    if (outside.length === 0)
       throw new InputError(`the input ${input} is in the output or cache folder, whose files builds replace and remove`, [
         'Move it elsewhere, or use other folders with --out and --cache.',
       ]);
-    }
     for (const { path, real, name } of outside) if (!found.has(real)) found.set(real, { path, name });
   }
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -131,11 +130,10 @@ async function match(pattern: string, cwd: string): Promise<string[]> {
     const real = realPath(folder);
     const count = (paths.get(real) ?? 0) + 1;
     paths.set(real, count);
-    if (count > MOST_PATHS) {
+    if (count > MOST_PATHS)
       throw new InputError(`the input pattern ${pattern} reaches the folder ${real} by more than ${MOST_PATHS} paths, through links`, [
         'Remove circular links, or use the folder itself as the input.',
       ]);
-    }
   };
   const listed: typeof readdir = ((folder: string, options: { withFileTypes: true }, done: Listed) =>
     readdir(folder, options, (error, entries) => {
@@ -159,8 +157,7 @@ type Listed = (error: NodeJS.ErrnoException | null, entries: Dirent[]) => void;
 
 /** Returns the error for a folder that cannot be read: bad input, unless the machine has too many open files. */
 function unsearchable(error: unknown): CliError {
-  if (['EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
+  if (['EMFILE', 'ENFILE'].includes(codeOf(error) ?? ''))
     return new BuildError(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n) and build again.']);
-  }
   return new InputError(`the input cannot be searched: ${messageOf(error)}`);
 }

@@ -47,12 +47,11 @@ export async function loadRunes(
   known: Runes,
   store: Store,
 ): Promise<JoinedRunes | undefined> {
-  if (ledger !== undefined && runes.length + kept.length === 0) {
+  if (ledger !== undefined && runes.length + kept.length === 0)
     throw new InputError(`${ledger} is a ledger export, but the input has no runes table`, [
       'A ledger has only the ids of runes. Put the export of the runes table (runes.csv or runes.parquet) beside it,',
       'or add it with another --input.',
     ]);
-  }
   await store.run(`CREATE OR REPLACE TEMP TABLE all_runes (source INTEGER, ${definitionOf(columnsOf(FIELDS))})`);
   for (const source of runes) await store.run(`INSERT INTO all_runes BY NAME ${runesSelect(source)}`);
   const isKept = kept.length === 0 ? 'false' : `coalesce(source IN (${kept.join(', ')}), false)`;
@@ -149,9 +148,7 @@ export async function ledgersToReadAgain(
     await store.number(`SELECT count(*) AS number FROM (FROM ${known.runes} WHERE NOT ${isKept}) AS k LEFT JOIN ${read} AS r ON r.id = k.id
      WHERE (r.number, r.name, r.spaced_name, r.divisibility) IS DISTINCT FROM (k.number, k.name, k.spaced_name, k.divisibility)`);
   if (changed > 0) return 'all';
-  const rows = await store.rows(`SELECT DISTINCT source FROM ${known.leftOut} WHERE rune_id IN (SELECT id FROM ${read})`, {
-    source: int,
-  });
+  const rows = await store.rows(`SELECT DISTINCT source FROM ${known.leftOut} WHERE rune_id IN (SELECT id FROM ${read})`, { source: int });
   return new Set(rows.map((row) => row.source));
 }
 

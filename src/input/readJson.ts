@@ -59,9 +59,7 @@ export async function readJson(first: Numbered & { layout: string }, members: re
                     generate_subscripts(results, 1) AS item FROM ${pages})`,
     );
     await store.run(`DROP TABLE ${pages}`);
-  } else {
-    await fillTable(relation, members, cells(''), scan, reading);
-  }
+  } else await fillTable(relation, members, cells(''), scan, reading);
   if (first.layout === 'array') for (const member of members) checkEnd(member);
   const fields = isEnvelope ? [...ENVELOPE_FIELDS, ...ACTIVITY_FIELDS] : ACTIVITY_FIELDS;
   return {
@@ -87,9 +85,8 @@ async function checkPages(pages: string, members: readonly Member[], store: Stor
   );
   if (row === undefined) return;
   const place = `${members.find(({ id }) => id === row.source)?.file.name} response ${row.number}`;
-  if (row.is_missing === 1) {
+  if (row.is_missing === 1)
     throw new InputError(`${place}: results is missing`, ['A saved response has the keys limit, offset, total and results.']);
-  }
   throw new InputError(`${place}: results is empty, though total is ${row.total} and offset is ${row.offset}`, [
     'The list has records at this offset. Save the response again.',
   ]);

@@ -17,21 +17,18 @@ export async function readTable(first: Numbered & { form: TableForm }, members: 
     .filter((f) => types.has(f.column))
     .map((field) => {
       const type = types.get(field.column) ?? 'VARCHAR';
-      if (NESTED_TYPES.test(type)) {
+      if (NESTED_TYPES.test(type))
         throw new InputError(`${file.name}: column ${field.column} is ${type}, not a single value`, [
           'Write it as text (VARCHAR) or BIGINT.',
         ]);
-      }
-      if (INEXACT_TYPES.test(type) && field.kind !== 'text') {
+      if (INEXACT_TYPES.test(type) && field.kind !== 'text')
         throw new InputError(`${file.name}: column ${field.column} is ${type}, which cannot store its values exactly`, [
           field.kind === 'integer' ? 'Write it as BIGINT.' : 'Write it as text (VARCHAR).',
         ]);
-      }
       return { field, shape: shapeOf(field, type) };
     });
-  if (types.has('file_row_number')) {
+  if (types.has('file_row_number'))
     throw new InputError(`${file.name} has a column file_row_number, which DuckDB reserves`, ['Rename or remove that column.']);
-  }
   const cells = raw.map(({ field, shape }) =>
     shape === 'integer' ? identifier(field.column) : `${identifier(field.column)}::VARCHAR AS ${identifier(field.column)}`,
   );

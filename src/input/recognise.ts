@@ -225,9 +225,8 @@ function recogniseTable(file: InputFile, columns: readonly TableColumn[]): Table
   const whole = forms.find(({ missing }) => missing.length === 0);
   if (whole !== undefined) return whole.form;
   const [near] = forms.sort((a, b) => b.share - a.share);
-  if (near !== undefined && near.share >= 0.6) {
+  if (near !== undefined && near.share >= 0.6)
     throw new InputError(`${file.name} looks like ${near.label} but lacks the column(s) ${near.missing.join(', ')}`, KNOWN_FORMATS);
-  }
   const seen = columns.map((c) => c.name).join(', ');
   throw unrecognised(file, `its first line has the columns ${seen.length > 120 ? `${seen.slice(0, 120)}…` : seen}`);
 }

@@ -42,9 +42,8 @@ export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator
       }
     }
     if (content !== undefined && length !== content) throw new Error(`a frame has ${length} bytes, but its header says ${content}`);
-    if (hasChecksum && (await input.take(4)).readUInt32LE() !== Number(hash.digest() & 0xffffffffn)) {
+    if (hasChecksum && (await input.take(4)).readUInt32LE() !== Number(hash.digest() & 0xffffffffn))
       throw new Error('the content of a frame does not match its checksum');
-    }
   }
 }
 
@@ -63,9 +62,8 @@ async function readHeader(input: ByteReader) {
   const content = size.length === 0 ? undefined : contentSize(size);
   const [log, eighths] = [10 + ((window[0] ?? 0) >> 3), (window[0] ?? 0) & 7];
   const windowBytes = isSingle ? (content ?? 0) : 2 ** log * (1 + eighths / 8);
-  if (windowBytes > LARGEST_WINDOW) {
+  if (windowBytes > LARGEST_WINDOW)
     throw new Error(`its window of ${Math.round(windowBytes / 2 ** 20)} MiB is larger than 128 MiB (compress it without --long)`);
-  }
   if (dictionary.some((byte) => byte !== 0)) throw new Error('it needs a dictionary');
   const bytes = [Buffer.of(flags & ~4), window, dictionary, size];
   return { bytes, content, hasChecksum: (flags & 4) !== 0 };

@@ -28,17 +28,15 @@ export interface BlockDigest {
 /** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws if the text is not valid. */
 export function readDigests(text: string, path: string): BlockDigest[] {
   const { blocks } = digestsFile.parse(JSON.parse(text));
-  if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
+  if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1)))
     throw new Error('its heights are not ascending, or belong in another file');
-  }
   return blocks;
 }
 
 /** Yields the digests files of these blocks, whose heights must ascend. */
 export function* digestsFiles(blocks: readonly BlockDigest[]): Generator<[path: string, content: Buffer]> {
-  for (const [path, file] of groupBy(blocks, ({ height }) => digestsPath(height))) {
+  for (const [path, file] of groupBy(blocks, ({ height }) => digestsPath(height)))
     yield [path, Buffer.from(`{"blocks":[\n${file.map((b) => JSON.stringify(b)).join(',\n')}\n]}\n`)];
-  }
 }
 
 /** Computes the digest of a build: 64 hex digits. The heights of `blocks` must ascend. */

@@ -35,21 +35,18 @@ export function inspectOutput(root: string): OutputState {
   // A build that was killed before it wrote its marker leaves only these two files, so the folder counts as empty.
   const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined, hasData: false };
-  for (const folder of FOLDERS) {
-    if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+  for (const folder of FOLDERS)
+    if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true)
       throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
         'Replace it with a folder, or choose another output folder with --out.',
       ]);
-    }
-  }
   const manifest = readIfThere(join(root, MANIFEST_PATH));
   const facts = factsOf(manifest);
   const marker = readIfThere(join(root, MARKER));
-  if (marker === undefined && facts === undefined) {
+  if (marker === undefined && facts === undefined)
     throw new InputError(`the output folder ${root} contains files that this program did not make; nothing was changed`, [
       'Choose another folder with --out, or empty this one yourself.',
     ]);
-  }
   const isFinished = marker?.toString() === FINISHED && manifest !== undefined;
   return {
     kind: 'ours',

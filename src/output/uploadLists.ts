@@ -72,9 +72,8 @@ export class Changes {
     const lists = [this.#removed, ...(lastBuildDied ? [join(this.#folder, 'removed.txt')] : [])];
     this.#inherited = lists.flatMap(pathsIn);
     dropHalfLine(this.#removed);
-    for (const path of readdirSync(this.#folder).map((name) => join(this.#folder, name))) {
+    for (const path of readdirSync(this.#folder).map((name) => join(this.#folder, name)))
       if (path.endsWith(PART) && path !== this.#removed) rmSync(path, { recursive: true });
-    }
   }
 
   /** Returns the file in which writer number `writer` lists its paths. */

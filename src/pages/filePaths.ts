@@ -148,11 +148,8 @@ const hasFolder = (total: number, site: Site): boolean => total > defaultLimit(s
 export function pagesOf(total: number, site: Site): Window[] {
   const pages: Window[] = [{ limit: defaultLimit(site), offset: 0 }];
   if (!hasFolder(total, site)) return pages;
-  for (const limit of site.pageSizes) {
-    for (let offset = limit === defaultLimit(site) ? limit : 0; offset < total; offset += limit) {
-      pages.push({ limit, offset });
-    }
-  }
+  for (const limit of site.pageSizes)
+    for (let offset = limit === defaultLimit(site) ? limit : 0; offset < total; offset += limit) pages.push({ limit, offset });
   return pages;
 }
 

@@ -95,9 +95,8 @@ export class MirrorReader<File extends OpenFile> {
       nearBytes: files.nearBytes,
     };
     const answer = await work(known.site, counted);
-    if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {
+    if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text)
       throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
-    }
     return answer;
   }
 

@@ -2,7 +2,7 @@
  * Parses request targets as docs/api.md describes them. Refusal messages are identical to those of the recorded server,
  * because existing clients read them.
  */
-import { type ActivityList, OPERATIONS, type Operation } from './blockAndTransactionLists.ts';
+import { type ActivityList, OPERATIONS } from './blockAndTransactionLists.ts';
 import { parseBlockId, parseHexId } from './ids.ts';
 import type { BuiltSite } from './mirrorOptions.ts';
 import { type FurtherPath, type FurtherRequest, parseFurther, parseFurtherPath } from './optionalEndpoints.ts';
@@ -82,13 +82,8 @@ function withWindow(list: ActivityList, query: string, site: BuiltSite): Route {
   if (operations.length > 1) return refusal(operationRule(['must be string', 'must be equal to constant']));
   if (operation === undefined) return refusal(operationRule(['must be equal to constant']));
   if (!site.operationPages) return refusal(NO_OPERATIONS);
-  return { kind: 'list', list: withOperation(list, operation), window };
+  return { kind: 'list', list: { ...list, operation }, window };
 }
-
-const withOperation = (list: ActivityList & { kind: 'block' }, operation: Operation): ActivityList => ({
-  ...list,
-  operation,
-});
 
 /** Returns the message of the recorded server, which repeats the broken rules for each of the five operations. */
 function operationRule(rules: string[]): string {

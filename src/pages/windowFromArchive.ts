@@ -43,9 +43,8 @@ async function windowOfBlock(block: ArchivedBlock, window: Window, site: BuiltSi
   const { limit, offset } = window;
   const pages = await pagesAt(block, offset, Math.min(offset + limit, block.records), archive);
   const [first] = pages;
-  if (first !== undefined && limit === archive.root.pageSize && offset % limit === 0) {
+  if (first !== undefined && limit === archive.root.pageSize && offset % limit === 0)
     return { body: first.text, gzip: first.gzip, isSettled: isSettled(block.height, site) };
-  }
   return answer(window, block.records, cutPages(pages, offset % archive.root.pageSize, limit), block.height, site);
 }
 

@@ -56,11 +56,10 @@ export class CheckedBlock {
   #compare(before: ActivityRecord['location'], location: ActivityRecord['location'], hash: string): void {
     if (hash !== this.#hash) throw new BadBlockError(`has records of two blocks, ${before.block_hash} and ${location.block_hash}`);
     const isSameTx = parseHexId(before.tx_id) === parseHexId(location.tx_id);
-    if (before.tx_index < location.tx_index || isSameTx !== (before.tx_index === location.tx_index)) {
+    if (before.tx_index < location.tx_index || isSameTx !== (before.tx_index === location.tx_index))
       throw new BadBlockError(
         `has records ${this.#records - 1} and ${this.#records} that are not in served order (tx_index ${before.tx_index}, then ${location.tx_index})`,
       );
-    }
   }
 
   /** Returns the identity of the block. No record can be added afterwards. */

@@ -128,11 +128,10 @@ export class Client {
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof PassingError)) throw error;
-        if (attempt >= retries) {
+        if (attempt >= retries)
           throw new BuildError(`${what} ${error.message}; tried ${attempt + 1} times`, [
             'Check the server and the network, then run the same command again: it continues from here.',
           ]);
-        }
         onRetry(`${what} ${error.message}`);
         // A Retry-After applies to all requests to the server.
         if (error.waitMs !== undefined) this.#next = Math.max(this.#next, performance.now() + error.waitMs);
@@ -164,14 +163,11 @@ export class Client {
       ]);
     });
     const { status, body } = answer;
-    if (isPassing(status)) {
-      throw new PassingError(`was answered with status ${status}`, retryAfter(answer.headers['retry-after'] ?? ''));
-    }
-    if (status >= 300 && status < 400) {
+    if (isPassing(status)) throw new PassingError(`was answered with status ${status}`, retryAfter(answer.headers['retry-after'] ?? ''));
+    if (status >= 300 && status < 400)
       throw new InputError(`${withoutQuery(url)} redirects to ${JSON.stringify(answer.headers['location'] ?? '')}`, [
         'Redirects are not followed, because they could send API keys to another host. Use the URL that it redirects to.',
       ]);
-    }
     if (status !== 200) return { status, body: undefined, refusal: body.toString('utf8').slice(0, 2000) };
     try {
       return { status, body: parse(body), refusal: '' };
@@ -193,11 +189,10 @@ const sizeText = (bytes: number): string =>
 function retryAfter(value: string): number | undefined {
   const ms = /^[0-9]+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   if (Number.isNaN(ms)) return undefined;
-  if (ms > LONGEST_WAIT_MS) {
+  if (ms > LONGEST_WAIT_MS)
     throw new BuildError(`the server asks to retry in ${Math.ceil(ms / 60_000)} minutes (Retry-After: ${value})`, [
       'Run the same command again then: it continues from here. A lower --rate may avoid the wait.',
     ]);
-  }
   return Math.max(ms, 0);
 }
 

@@ -45,11 +45,10 @@ export function plan({ wanted, source, confirmations, perFile, files, stale }: P
   const miss = (height: number) => {
     if (covered.has(height) || height < source.first || height > source.last || !source.has(height)) return;
     missing.push(height);
-    if (missing.length > MOST_BLOCKS) {
+    if (missing.length > MOST_BLOCKS)
       throw new InputError(`the source has more than ${MOST_BLOCKS} blocks to fetch, up to height ${source.last}`, [
         'Check --from, or fetch fewer blocks at once with --blocks, such as --blocks 840000..899999.',
       ]);
-    }
   };
   for (let height = range.first; height <= range.last; height += 1) miss(height);
   // A stale file is removed with all its blocks, so its unchanged blocks must be fetched too.

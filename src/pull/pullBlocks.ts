@@ -73,11 +73,10 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     }
     const { range, units, outgrown } = plan({ ...options, source: has, perFile: source.perFile, files, stale: stale.heights });
     if (round === 0) announce(source, has, range, units, stale.replaced, log);
-    if (round === MOST_ROUNDS && units.length > 0) {
+    if (round === MOST_ROUNDS && units.length > 0)
       throw new BuildError(`${source.name} changed during each of ${MOST_ROUNDS} rounds`, [
         'Run the same command again: it continues from here.',
       ]);
-    }
     removeFiles(folder, stale.orphans);
     totals.replaced += stale.replaced;
     if (round === 0 || units.length > 0) {

@@ -159,9 +159,8 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
   if (given !== undefined)
     throw new UsageError(`--${given} has no use with ${isNode ? 'a' : 'anything but a'} Bitcoin Core node as --from`);
   if (flags.has('check') && !flags.has('start-from')) throw new UsageError('--check has no use without --start-from');
-  if (!flags.has('follow') && flags.positionals.length > 0) {
+  if (!flags.has('follow') && flags.positionals.length > 0)
     throw new UsageError('arguments after -- are for the builds of --follow, which is not given');
-  }
 }
 
 /** Default RPC ports of Bitcoin Core: mainnet, signet, testnet4, regtest. */
@@ -176,11 +175,10 @@ export function parseFrom(text: string | undefined, flag = '--from'): URL | Node
   if (text.startsWith('core:')) {
     const node = text.slice('core:'.length);
     const parsed = URL.canParse(node) ? new URL(node) : undefined;
-    if (parsed === undefined || !isPlainHttp(parsed)) {
+    if (parsed === undefined || !isPlainHttp(parsed))
       throw new UsageError(
         `${flag} of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332; see pull --cookie for its password`,
       );
-    }
     return new NodeUrl(parsed);
   }
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -192,12 +190,10 @@ export function parseFrom(text: string | undefined, flag = '--from'): URL | Node
     throw new UsageError(
       `${flag} https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node, a database or a mirror`,
     );
-  if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname)) {
+  if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname))
     throw new UsageError(`${flag} must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD`);
-  }
-  if (url.protocol.startsWith('http') && !isPlainHttp(url)) {
+  if (url.protocol.startsWith('http') && !isPlainHttp(url))
     throw new UsageError(`${flag} must be a URL without user, password, query and fragment; give a key with pull --header`);
-  }
   if (url.protocol.startsWith('http') && NODE_PORTS.includes(url.port))
     throw new UsageError(`${flag} has the port of a Bitcoin Core node. Write core: before the URL, as in core:http://127.0.0.1:8332`);
   return url;
@@ -217,11 +213,10 @@ export function parseWanted(text: string | undefined): WantedBlocks {
   const [whole, from = '', to = ''] = /^(-?[0-9]{1,15})?[.][.]([0-9]{1,15})?$/.exec(text) ?? [];
   const last = from.startsWith('-') ? Number(from.slice(1)) : undefined;
   const isRange = whole !== undefined && `${from}${to}` !== '' && (from === '' || to === '' || Number(from) <= Number(to));
-  if (!isRange || last === 0 || (last !== undefined && to !== '')) {
+  if (!isRange || last === 0 || (last !== undefined && to !== ''))
     throw new UsageError(
       `--blocks ${JSON.stringify(text)} must be heights such as 840000.., 840000..849999 or ..849999, or -2016.. for the last 2016`,
     );
-  }
   const first = last === undefined ? (from === '' ? undefined : Number(from)) : { last };
   return { from: first, to: to === '' ? undefined : Number(to) };
 }

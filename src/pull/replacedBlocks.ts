@@ -81,11 +81,10 @@ export async function findStale(
   const gone = new Set(different.filter((height) => !has.has(height)));
   const stale = new Set([...different, ...inTwoFiles(heights), ...withoutChecksum(files, folder, has)]);
   const cut = files.find((file) => !isJoined(file) && file.first < has.first && isStale(file, stale));
-  if (cut !== undefined) {
+  if (cut !== undefined)
     throw new InputError(`${join(folder, cut.path)} must be fetched again, but ${source.name} begins at block ${has.first}`, [
       'Pull from the source of this file, or remove the file.',
     ]);
-  }
   const orphans = files.filter(
     (file) => (different.length > 0 && file.first > has.last) || heightsOf(file).every((height) => gone.has(height)),
   );

@@ -51,11 +51,10 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
       };
       const { from } = request;
       if (from instanceof NodeUrl) return pullFromNode(request, { url: from.url, folder, done }, store, log, progress);
-      if (existsSync(join(folder, STATE_FOLDER))) {
+      if (existsSync(join(folder, STATE_FOLDER)))
         throw new InputError(`${folder} has blocks from a Bitcoin Core node`, [
           'Other sources do not continue them. Give another folder with --to.',
         ]);
-      }
       source = await openSource({ ...request, from }, folder, store, log);
       const result = await pull(request, source, store, log, progress);
       done(result);
@@ -171,18 +170,16 @@ function report(result: PullResult, to: string, clock: Stopwatch, log: Log): voi
     held: heights.map(({ first, last }) => [first, last]),
   });
   const number = (n: number) => n.toLocaleString('en-US');
-  if (blocks > 0) {
+  if (blocks > 0)
     log.summary([
       ['blocks', `${number(blocks)} fetched, ${number(replaced)} pulled before were replaced`],
       ['records', number(records)],
       ['bytes', number(bytes)],
       ...costRows(clock),
     ]);
-  }
   const others = existsSync(to)
     ? readdirSync(to).filter((name) => name !== PULLED_FOLDER && !name.startsWith('.') && !name.endsWith('.md'))
     : [];
-  if (others.length > 0) {
+  if (others.length > 0)
     log.notice(`${to} also has ${others.slice(0, 3).join(', ')}${others.length > 3 ? ' ...' : ''}, which builds of ${to} read too.`);
-  }
 }

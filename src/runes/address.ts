@@ -75,9 +75,7 @@ function witnessAddress(prefix: string, version: number, script: Uint8Array): st
 /** Returns the address of a script, or null if the script has none (public keys, bare multisig and others). */
 export function addressOf(script: Uint8Array, network: Network, hash256: Hash256): string | null {
   const version = witnessVersion(script);
-  if (version >= 0) {
-    return witnessAddress(network.bech32, version, script);
-  }
+  if (version >= 0) return witnessAddress(network.bech32, version, script);
   if (isPubkeyHash(script)) return base58check(network.p2pkh, script.subarray(3, 23), hash256);
   if (isScriptHash(script)) return base58check(network.p2sh, script.subarray(2, 22), hash256);
   return null;

@@ -81,10 +81,7 @@ export class Allocation {
   edict(rune: RuneId, amount: bigint, output: number): void {
     const queue = this.#queues.get(rune);
     if (!queue || queue.left === 0n) return;
-    if (output < this.burns.length) {
-      this.#move(queue, amount === 0n || amount > queue.left ? queue.left : amount, output);
-      return;
-    }
+    if (output < this.burns.length) return void this.#move(queue, amount === 0n || amount > queue.left ? queue.left : amount, output);
     const outputs = BigInt(this.destinations.length);
     if (outputs === 0n) return;
     if (amount === 0n) {

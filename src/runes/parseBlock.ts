@@ -79,9 +79,8 @@ class Reader {
   skip(length: number, what: string): number {
     const from = this.at;
     this.at += length;
-    if (this.at > this.bytes.length) {
+    if (this.at > this.bytes.length)
       throw new BlockError(`the ${this.source} ends inside of ${what}: it has ${this.bytes.length} bytes and would need ${this.at}`);
-    }
     return from;
   }
 
@@ -92,9 +91,8 @@ class Reader {
     const from = this.skip(first === 0xfd ? 2 : first === 0xfe ? 4 : 8, what);
     const value = first === 0xfd ? uint32At(this.bytes, from) & 0xffff : uint32At(this.bytes, from);
     const high = first === 0xff ? uint32At(this.bytes, from + 4) : 0;
-    if (value + high * 2 ** 32 < (first === 0xfd ? 0xfd : first === 0xfe ? 2 ** 16 : 2 ** 32)) {
+    if (value + high * 2 ** 32 < (first === 0xfd ? 0xfd : first === 0xfe ? 2 ** 16 : 2 ** 32))
       throw new BlockError(`${what} at byte ${from - 1} is not in its shortest form`);
-    }
     return value + high * 2 ** 32;
   }
 }
@@ -114,9 +112,8 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
     throw new BlockError(`the block of ${bytes.length} bytes says that it has ${count} transactions`);
   const read = readTransactions(reader, count, hash256);
   if (reader.at !== bytes.length) throw new BlockError(`block ${hash} has ${bytes.length - reader.at} bytes behind its last transaction`);
-  if (!sameBytes(merkleRoot(read.txids, hash256), 0, bytes, 36, 32)) {
+  if (!sameBytes(merkleRoot(read.txids, hash256), 0, bytes, 36, 32))
     throw new BlockError(`block ${hash} has other transactions than its header names (merkle root)`);
-  }
   return { ...header, bytes, ...read };
 }
 
@@ -142,9 +139,8 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
   for (let index = 0; index < count; index++) {
     const start = reader.skip(4, 'a transaction');
     const segwit = bytes[reader.at] === 0;
-    if (segwit && bytes[reader.skip(2, 'the flag of a transaction') + 1] !== 1) {
+    if (segwit && bytes[reader.skip(2, 'the flag of a transaction') + 1] !== 1)
       throw new BlockError(`transaction ${index} has no inputs, or an unknown flag, at byte ${start + 4}`);
-    }
     const body = reader.at;
     const firstInput = inputs.length;
     const inputCount = reader.count('the number of inputs');
@@ -164,11 +160,9 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
       scriptLengths.push(length);
     }
     const witness = segwit ? reader.at : 0;
-    for (let i = segwit ? inputCount : 0; i > 0; i--) {
-      for (let elements = reader.count('the number of witness elements'); elements > 0; elements--) {
+    for (let i = segwit ? inputCount : 0; i > 0; i--)
+      for (let elements = reader.count('the number of witness elements'); elements > 0; elements--)
         reader.skip(reader.count('the length of a witness element'), 'a witness element');
-      }
-    }
     const lock = reader.skip(4, 'a lock time');
     const bodyEnd = segwit ? witness : lock;
 

@@ -117,10 +117,7 @@ interface FetchedFile extends OpenFile {
 const strongEtag = (file: Response): string | undefined => file.headers.get('etag')?.replace(/^W\//, '');
 
 export function errorResponse(request: Request, { status, body }: ReturnType<typeof errorBody>, more: MoreHeaders = {}): Response {
-  return new Response(request.method === 'HEAD' ? null : body, {
-    status,
-    headers: { ...ERROR_HEADERS, ...more },
-  });
+  return new Response(request.method === 'HEAD' ? null : body, { status, headers: { ...ERROR_HEADERS, ...more } });
 }
 
 /** Returns the 503 for a required file that is missing or cannot be read. */

@@ -119,10 +119,8 @@ export class ActivityVerification {
     const expected = this.#levels.filter(({ pointers }) => pointers.count > 0);
     const rangeOf = ({ first, last }: LevelRange, begin: number) => `${first}-${last} from byte ${begin}`;
     const ranges = activity.map(({ heads, begin }) => rangeOf(heads, begin));
-    if (ranges.join() !== expected.map((level) => rangeOf(level, level.begin)).join()) {
-      findings.add(`${archivePath(this.archive.name.root)} has other levels of lists than a build makes`);
-      return;
-    }
+    if (ranges.join() !== expected.map((level) => rangeOf(level, level.begin)).join())
+      return void findings.add(`${archivePath(this.archive.name.root)} has other levels of lists than a build makes`);
     if (etchings === undefined) checkTable('table of names', names, this.#levels, this.archive, findings);
     for (const [i, level] of activity.entries()) {
       const blocks = expected[i];

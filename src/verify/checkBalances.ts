@@ -29,10 +29,7 @@ export async function verifyBalances(
 ): Promise<void> {
   const { site, findings, scratch, store } = verification;
   const name = archivePath(archive.name.root);
-  if (lists.tip !== site.tip) {
-    findings.add(`${name} has lists up to block ${lists.tip}, expected ${site.tip}`);
-    return;
-  }
+  if (lists.tip !== site.tip) return findings.add(`${name} has lists up to block ${lists.tip}, expected ${site.tip}`);
   const runes = await readRunes(verification, etchings);
   const from = { records, runes, etchings: await orderEtchings(runes, site.tip, store) };
   const limits = { ...verification.limits, listPage: lists.page, listLevels: lists };

@@ -76,15 +76,13 @@ function largestPages({ records }: BlockDigest, site: Site): Window[] {
 /** Describes the first record that belongs to another block or is not in served order. Undefined if there is none. */
 function disorder(records: readonly Activity[], block: BlockDigest, site: Site): string | undefined {
   for (const [i, { location }] of records.entries()) {
-    if (location.block_height !== block.height || location.block_hash !== spellHex(block.hash, site.dialect)) {
+    if (location.block_height !== block.height || location.block_hash !== spellHex(block.hash, site.dialect))
       return `record ${i} belongs to block ${location.block_height}, ${location.block_hash}`;
-    }
     const before = records[i - 1]?.location;
     if (before === undefined) continue;
     const isSameTx = before.tx_id === location.tx_id;
-    if (isSameTx !== (before.tx_index === location.tx_index) || before.tx_index < location.tx_index) {
+    if (isSameTx !== (before.tx_index === location.tx_index) || before.tx_index < location.tx_index)
       return `records ${i - 1} and ${i} are not in served order (tx_index ${before.tx_index}, then ${location.tx_index})`;
-    }
   }
   return undefined;
 }

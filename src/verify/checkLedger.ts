@@ -79,12 +79,11 @@ export class TransactionsVerification {
   /** Checks that outputs receive all units that are sent or `made` (minted or premined), except the burned units. */
   #conserve({ rune, place, received, sent, burned, unaddressed }: Moves, made: bigint): void {
     const unreceived = made + sent - received;
-    if (unreceived < 0n || unreceived > burned) {
+    if (unreceived < 0n || unreceived > burned)
       this.verification.findings.add(
         `${place} does not conserve rune ${rune}: outputs receive ${received} units, but ${sent} are sent, ${made} are made, and ${burned} burned without an address`,
         PULL_ANEW,
       );
-    }
     const change = unaddressed - (burned - unreceived);
     if (change !== 0n) this.#unaddressed.set(rune, (this.#unaddressed.get(rune) ?? 0n) + change);
   }

@@ -30,12 +30,11 @@ export class Fingerprints {
   /** Adds an entry. Its numbers must have at most 53 bits. */
   add(entry: readonly number[]): void {
     let [a, b] = [0x811c9dc5, 0x9747b28c];
-    for (const value of entry) {
+    for (const value of entry)
       for (const half of [value % 0x100000000, Math.floor(value / 0x100000000)]) {
         a = mixed(a ^ half);
         b = mixed(Math.imul(b, 31) ^ half);
       }
-    }
     this.count += 1;
     this.#sum = (this.#sum + (a >>> 0) * 0x10000 + (b >>> 16)) % MODULUS;
   }

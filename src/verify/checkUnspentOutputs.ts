@@ -59,10 +59,8 @@ export async function verifyOutputs(
 ): Promise<void> {
   const { findings } = verification;
   const before = findings.count;
-  if (!(await readOutputs(verification, archive, lists.outputs))) {
-    findings.add('the archive has outputs that are spent but were never made, or that cannot be read');
-    return;
-  }
+  if (!(await readOutputs(verification, archive, lists.outputs)))
+    return findings.add('the archive has outputs that are spent but were never made, or that cannot be read');
   const sums = (select: string, group: string) =>
     `SELECT ${group}, ${joinedParts('upper', 'lower')} FROM (SELECT ${group}, ${sumsOf('units', '1')} FROM (${select}) GROUP BY ${group})`;
   const digits = digitsOf('upper', 'lower');

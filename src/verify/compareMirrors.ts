@@ -53,10 +53,7 @@ export async function readOther(other: Other, log: Log): Promise<Compared> {
   const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
   const name = baseOf(other);
   const { read, inflate } = filesOfArchive(name, client);
-  const files: ArchiveFiles = {
-    read: (file, offset, length, size) => read(archivePath(file), offset, length, size),
-    inflate,
-  };
+  const files: ArchiveFiles = { read: (file, offset, length, size) => read(archivePath(file), offset, length, size), inflate };
   return { name, files, ...(await readUrl(name, client)) };
 }
 
@@ -193,10 +190,9 @@ function readFolder(root: string): Listing {
 }
 
 async function readUrl(base: string, client: Client): Promise<Listing> {
-  if ((await findManifest(base, client)) === undefined) {
+  if ((await findManifest(base, client)) === undefined)
     throw new InputError(`${base} is not a mirror of this program: it has no valid ${MANIFEST_PATH}`, [
       'Give the URL before /runes/v1 with --against.',
     ]);
-  }
   return readListing(base, client);
 }

@@ -63,19 +63,14 @@ export class ComparingSink implements FileSink {
   #compareLink(path: string, target: string): void {
     try {
       const [link, file] = [lstatSync(`${this.root}/${path}`), lstatSync(`${this.root}/${target}`)];
-      if (link.ino === file.ino && link.dev === file.dev && link.isFile()) {
-        this.#count(link.size);
-        return;
-      }
+      if (link.ino === file.ino && link.dev === file.dev && link.isFile()) return void this.#count(link.size);
     } catch (error) {
       if (!isAbsence(error)) throw error;
     }
     // The two are not hard links of one file: the file system has no hard links, so `path` is a copy, or a file is
     // missing.
     const present = this.#read(path);
-    if (present !== undefined && !present.equals(this.#readQuietly(target) ?? present)) {
-      this.findings.add(`${path} differs from ${target}`);
-    }
+    if (present !== undefined && !present.equals(this.#readQuietly(target) ?? present)) this.findings.add(`${path} differs from ${target}`);
   }
 
   file(path: string, bytes: Uint8Array): void {

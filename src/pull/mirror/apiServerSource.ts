@@ -46,11 +46,10 @@ export class HttpSource implements Source {
 
   async look(): Promise<Extent> {
     const { block_height: tip } = await this.#get('/runes/v1/', (text) => status.parse(JSON.parse(text)));
-    if (tip === undefined || tip === null) {
+    if (tip === undefined || tip === null)
       throw new InputError(`${this.name} has no blocks: its status has no block_height`, [
         'Wait until its indexer has read blocks, or check that --from is the URL of a server of this API.',
       ]);
-    }
     this.#limit ??= await this.#largestLimit(tip);
     return { first: 0, begin: Math.min(FIRST_RUNE_BLOCK, tip), last: await this.#lastWithRecords(tip), has: () => true };
   }
@@ -60,9 +59,8 @@ export class HttpSource implements Source {
    * block in its status before it has read the block's records.
    */
   async #lastWithRecords(tip: number): Promise<number> {
-    for (let height = tip; height >= 0 && height > tip - MOST_EMPTY; height -= 1) {
+    for (let height = tip; height >= 0 && height > tip - MOST_EMPTY; height -= 1)
       if ((await this.#page(height, 1, 0)).total > 0) return height;
-    }
     return tip;
   }
 
@@ -118,11 +116,10 @@ export class HttpSource implements Source {
     const { status, body } = await this.client.get(this.name + path, parse, most);
     if (body !== undefined) return body;
     const [url] = (this.name + path).split('?');
-    if (status === 401 || status === 403) {
+    if (status === 401 || status === 403)
       throw new InputError(`${url} was answered with status ${status}: the API key is missing or not accepted`, [
         "Give a key with --header 'x-api-key: ...' or in the environment variable PULL_HEADERS.",
       ]);
-    }
     throw new InputError(`${url} was answered with status ${status}`, [
       'Check that --from is the URL of a server of this API, without /runes/v1.',
     ]);

@@ -80,20 +80,18 @@ export async function readBlock(
 ): Promise<void> {
   const first = await read(limit, 0);
   const { total } = first;
-  if (total > MOST_RECORDS) {
+  if (total > MOST_RECORDS)
     throw new InputError(`the source says that block ${height} has ${total} records, more than ${MOST_RECORDS}`, [
       'No block has that many. Check that --from is a source to be trusted.',
     ]);
-  }
   // A server may apply a smaller limit than requested. The page contains the limit that it applied.
   const step = Math.min(limit, first.limit);
   for (let offset = 0; offset === 0 || offset < total; offset += step) {
     const next = offset === 0 ? first : await read(step, offset);
     if (next.total !== total) throw new BadBlockError(`has pages with different totals, ${total} and ${next.total}`);
     const expected = Math.min(step, total - offset);
-    if (next.results.length !== expected) {
+    if (next.results.length !== expected)
       throw new BadBlockError(`has a page of ${next.results.length} records at offset ${offset}, expected ${expected}`);
-    }
     await add(next.results);
   }
 }

@@ -97,9 +97,8 @@ export async function readListing(base: string, client: Client): Promise<Listing
       // Too many blocks are an error below. Stop here, so that wrong digest files cannot fill the memory.
       if (blocks.length > found.blocks) break;
     }
-    if (blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest) {
+    if (blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest)
       throw new BadBlockError('has block digests that do not match the digest in its manifest');
-    }
     return { manifest: found, blocks };
   });
 }
@@ -171,9 +170,7 @@ export class MirrorSource implements Source {
   async look(): Promise<Extent> {
     const { manifest: found, blocks: listed } = await readListing(this.base, this.client);
     const [first, last] = [found.heights[0]?.[0], found.tip?.height];
-    if (first === undefined || last === undefined) {
-      throw new InputError(`${this.base} has no blocks`, ['Give another mirror with --from.']);
-    }
+    if (first === undefined || last === undefined) throw new InputError(`${this.base} has no blocks`, ['Give another mirror with --from.']);
     if (found.digest !== this.#manifest.digest) this.#mirror = this.#fresh();
     const blocks = new Map(listed.map((block) => [block.height, block]));
     this.#manifest = found;
@@ -240,9 +237,8 @@ export class MirrorSource implements Source {
       if (error instanceof CliError || error instanceof PassingError) throw error;
       // A file is damaged, or its upload has not finished. The retry must read the files again, not the cached copies.
       this.#mirror = this.#fresh();
-      if (error instanceof MissingFileError) {
+      if (error instanceof MissingFileError)
         throw new BadBlockError("cannot be read from the mirror's files, which are incomplete or being replaced");
-      }
       throw new BadBlockError(
         `cannot be read from the mirror's files: ${error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error)}`,
       );

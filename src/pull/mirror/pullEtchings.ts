@@ -181,11 +181,10 @@ async function readNew(
     const page = await source.read(step, offset);
     if (page === undefined) return undefined;
     step = Math.min(step, page.limit);
-    if (page.total > MOST_RUNES) {
+    if (page.total > MOST_RUNES)
       throw new InputError(`the source says that it has ${page.total} etchings, more than ${MOST_RUNES}`, [
         'No chain has that many. Check that --from is a source to be trusted.',
       ]);
-    }
     if (page.runes.length > step) throw new BadBlockError(`has a page of ${page.runes.length} etchings, expected ${step} at most`);
     if (total !== undefined && page.total !== total)
       throw new BadBlockError(`changed between two pages, from ${total} to ${page.total} etchings`);

@@ -52,10 +52,9 @@ export const lost = (what: string, folder: string): InputError =>
 /** Converts errors of the ledger's files, and system errors, to errors with advice. Returns other errors unchanged. */
 export function withAdvice(error: unknown, folder: string): unknown {
   if (error instanceof DamagedStateError) return lost(error.message, folder);
-  if (error instanceof OtherFormatError) {
+  if (error instanceof OtherFormatError)
     return new InputError(error.message, [
       `Remove ${folder} and pull again: the pull reads all blocks anew. Or use the version of this program that wrote it.`,
     ]);
-  }
   return explained(folder, error);
 }

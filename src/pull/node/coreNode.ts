@@ -113,9 +113,8 @@ export class BitcoinNode {
     }
     const node = new BitcoinNode(options);
     try {
-      if (url.protocol === 'http:' && !isLoopback(url)) {
+      if (url.protocol === 'http:' && !isLoopback(url))
         options.onNotice(`${node.name} is asked over plain HTTP: others in the network could read credentials and change blocks`);
-      }
       await node.#look(options);
     } catch (error) {
       node.close();
@@ -131,11 +130,10 @@ export class BitcoinNode {
         : this.#calls.rpc('getblockchaininfo', [], chainInfo),
     );
     const { chain } = info;
-    if (!isNetwork(chain)) {
+    if (!isNetwork(chain))
       throw new InputError(`${this.name} follows the network ${JSON.stringify(chain.slice(0, 50))}, which is not supported`, [
         `Start it for one of these networks: ${Object.keys(NETWORKS).join(', ')}.`,
       ]);
-    }
     return {
       network: chain,
       blocks: info.blocks,
@@ -193,9 +191,8 @@ export class BitcoinNode {
   /** Reads the headers of the node's chain between two heights. The chain may change meanwhile. */
   async headers(first: number, last: number): Promise<Header[]> {
     const heights = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    if (!this.#hasRest) {
+    if (!this.#hasRest)
       return Promise.all(heights.map((height) => this.#calls.persist(`the header of block ${height}`, () => this.#rpcHeader(height))));
-    }
     const headers: Header[] = [];
     for (let next = first; next <= last; next += HEADERS_AT_ONCE) {
       const some = await this.#calls.persist(`the headers from block ${next} on`, () => this.#restHeaders(next, last));

@@ -159,11 +159,10 @@ export class Calls {
     if (answer.status === 401 && header !== undefined && credentials?.refresh(header)) answer = await ask(credentials.header);
     const { status } = answer;
     const hide = (text: string) => credentials?.hide(text) ?? text;
-    if (status === 401) {
+    if (status === 401)
       throw new CredentialsError(`${this.name} does not accept ${credentials ? credentials.source : 'requests without credentials'}`, [
         'Give the cookie file of the node with --cookie FILE, or its user and password in the environment variables CORE_RPC_USER and CORE_RPC_PASSWORD.',
       ]);
-    }
     if (status === 403) throw this.#forbidden(status);
     // The node also answers the errors of a method with JSON, and with a status such as 500.
     const isJson = /^application\/json\b/.test(answer.headers['content-type'] ?? '');
@@ -190,11 +189,10 @@ export class Calls {
     const text = hide(textOf(body));
     if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);
     if (isPassing(status)) throw statusError(status, text);
-    if (status >= 300 && status < 400) {
+    if (status >= 300 && status < 400)
       throw new InputError(`${this.name} redirects to ${quoted(hide(headers['location'] ?? ''))}`, [
         'Bitcoin Core never does, and redirects are not followed, because they could send credentials to another host. Check the URL.',
       ]);
-    }
     if (status === 200 && /^text\/html\b/.test(headers['content-type'] ?? '')) throw this.wrongServer('answers with a web page');
   }
 
@@ -215,11 +213,10 @@ export class Calls {
    * texts.
    */
   #unavailable(text: string): CliError | undefined {
-    if (text.includes('not fully downloaded')) {
+    if (text.includes('not fully downloaded'))
       return new NotDownloadedError(`${this.name} has not downloaded a block yet that is needed (${quoted(text)})`, [
         'It was started from a snapshot (assumeutxo) and still downloads older blocks. Wait for it, then run the same command again.',
       ]);
-    }
     if (!text.includes('pruned data')) return undefined;
     return new PrunedError(`${this.name} has pruned a block that is needed (${quoted(text)})`, [
       'Give a server that has it with --block-source: it need not be trusted.',

@@ -43,12 +43,11 @@ export class NodeFolder {
     const runes = join(this.#path, RUNES_FILE);
     if (this.#ledger.hash !== undefined && !existsSync(runes)) throw lost(`${runes} is missing`, this.#path);
     let next = rowsFrom;
-    for (const { path, first, last } of this.#files()) {
+    for (const { path, first, last } of this.#files())
       if (first <= next && last <= height) {
         if (!isParquet(join(this.#path, path))) throw lost(`${join(this.#path, path)} is damaged`, this.#path);
         next = Math.max(next, last + 1);
       }
-    }
     if (next <= height) throw lost(`${this.#path} has no file of block ${next}, which was pulled before`, this.#path);
     if (this.#files().some(({ last }) => last > height)) {
       this.list(height);
@@ -91,7 +90,7 @@ export class NodeFolder {
     // A file with blocks on both sides of the fork is removed, so all its blocks are read again.
     const to = fork === undefined ? undefined : this.#wholeUpTo(fork);
     if (to === top) return 0;
-    if (to === undefined || to < base || top - to > confirmations) {
+    if (to === undefined || to < base || top - to > confirmations)
       throw new InputError(
         `${node.name} has another chain: it replaced more than the last ${confirmations} of the blocks that were read, up to ${top}`,
         [
@@ -100,7 +99,6 @@ export class NodeFolder {
             : `Check --from. If the node is right, remove ${this.#path} and start again from a newer height with --start-from.`,
         ],
       );
-    }
     this.list(to);
     this.#ledger.rewind(to);
     this.#rows.hasOldRunes = true;
@@ -122,10 +120,9 @@ export class NodeFolder {
       this.list(height);
     }
     this.#remove(this.#files().filter(({ last }) => last < this.#ledger.rowsFrom));
-    for (const [last, files] of groupBy(this.#files(), ({ first }) => hundredOf(first).last)) {
+    for (const [last, files] of groupBy(this.#files(), ({ first }) => hundredOf(first).last))
       if (last <= settled && files.length > 1)
         await this.#join(files, { first: Math.max(hundredOf(last).first, this.#ledger.rowsFrom), last });
-    }
   }
 
   /** Joins files into one file of these blocks, or finishes the join of a killed pull. */

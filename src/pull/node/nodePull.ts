@@ -191,13 +191,12 @@ export class NodePull {
           await this.#tidy();
           return { ...this.#totals, heights: this.#folder.list(height, ends) };
         }
-        if (chain.firstStored > height + 1) {
+        if (chain.firstStored > height + 1)
           throw new InputError(`${this.node.name} has pruned block ${height + 1}: its first block is ${chain.firstStored}`, [
             ...(this.ledger.start === undefined ? [] : [`Remove ${this.options.folder} and start again from a newer height.`]),
             'Give a server that has it with --block-source: it need not be trusted.',
             'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
           ]);
-        }
         try {
           await this.#read(chain, last, progress);
         } catch (error) {

@@ -100,8 +100,7 @@ function readCookie(path: string): string {
       'Bitcoin Core makes this file in its data folder while it runs, readable for its own user. Check --cookie and the rights of the file.',
     ]);
   }
-  if (!/^[^:\s]+:\S+$/.test(text) || text.length > 1000) {
+  if (!/^[^:\s]+:\S+$/.test(text) || text.length > 1000)
     throw new InputError(`${path} is not a cookie file of Bitcoin Core: it should have one line of user, colon and password`);
-  }
   return headerOf(text);
 }

@@ -77,11 +77,10 @@ export class DatabaseSource implements Source {
     return this.#explained(async () => {
       await this.#begin();
       const [row] = await this.#ask('SELECT min(block_height)::text AS first, max(block_height)::text AS last FROM ledger');
-      if (row?.['first'] === null || row === undefined) {
+      if (row?.['first'] === null || row === undefined)
         throw new InputError(`the table ledger of ${this.name} is empty`, [
           'Check that --from is the right database, and that its indexer has started.',
         ]);
-      }
       const [first = 0, last = 0] = ['first', 'last'].map((end) => {
         const height = Number(row[end]);
         if (Number.isInteger(height) && height >= 0 && height <= HIGHEST) return height;
@@ -160,11 +159,10 @@ export class DatabaseSource implements Source {
       await Promise.all(this.#connections.map((connection) => connection.connect()));
       this.#isConnected = true;
       for (const connection of this.#connections) await connection.query(WITHOUT_TIMEOUTS);
-      if ((await this.#ask(LEDGER_WITHOUT_INDEX)).length > 0) {
+      if ((await this.#ask(LEDGER_WITHOUT_INDEX)).length > 0)
         this.options.onNotice(
           `the table ledger of ${this.name} has no index on block_height, so PostgreSQL reads the whole table for every ${HEIGHTS_PER_FILE} blocks. Create an index with: CREATE INDEX ON ledger (block_height);`,
         );
-      }
       await this.#findRuneFields();
     }
     let snapshot: unknown;
@@ -240,14 +238,12 @@ export class DatabaseSource implements Source {
     if (isDiskFull(error)) throw writeError(folder, error);
     const first = firstLineOf(error);
     if (error instanceof CliError) throw error;
-    if (kept !== undefined && first.includes(kept)) {
+    if (kept !== undefined && first.includes(kept))
       throw new InputError(`${kept} cannot be read: ${first}`, ['The file is damaged. Remove it and pull again.']);
-    }
-    if (isWrongValue(first)) {
+    if (isWrongValue(first))
       throw new InputError(`the table ${table} of ${this.name} has a value of the wrong type: ${first}`, [
         "Check that its columns are the same as in bitcoin-indexer's database, and its encoding is UTF-8.",
       ]);
-    }
     throw error;
   }
 
@@ -259,29 +255,24 @@ export class DatabaseSource implements Source {
       if (error instanceof CliError || this.options.signal.aborted) throw error;
       const code = codeOf(error) ?? '';
       const message = messageOf(error);
-      if (/client password must be/.test(message)) {
+      if (/client password must be/.test(message))
         throw new InputError(`${this.name} requires a password, and none was given`, [CREDENTIALS]);
-      }
       const advice = ADVICE.find(([codes]) => codes.test(code))?.[1] ?? (message.startsWith('SASL') ? CREDENTIALS : undefined);
       if (advice !== undefined) throw new InputError(`${this.name}: ${message}`, [advice]);
-      if (/certificate|SSL|TLS/.test(`${code} ${message}`)) {
+      if (/certificate|SSL|TLS/.test(`${code} ${message}`))
         throw new InputError(`${this.name}: ${message}`, [
           'Choose with ?sslmode=disable, require, verify-ca (and sslrootcert=FILE) or verify-full.',
         ]);
-      }
-      if (code.startsWith('53')) {
+      if (code.startsWith('53'))
         throw new BuildError(`${this.name}: ${message}`, ['Lower --concurrency, which is the number of connections.']);
-      }
       // Codes of network errors and of server failures, and the client's messages about a lost connection.
-      if (/^(?:E[A-Z_]+$|08|25P0|40|55|57|58|XX)/.test(code) || /onnection|timeout|not queryable/.test(message)) {
+      if (/^(?:E[A-Z_]+$|08|25P0|40|55|57|58|XX)/.test(code) || /onnection|timeout|not queryable/.test(message))
         throw new BuildError(`${this.name}: ${message}`, [
           'Check that the database is running and reachable, then run the same command again: it continues from here.',
         ]);
-      }
       // These queries work in bitcoin-indexer's database, so a database that rejects one is another database.
-      if (error instanceof pg.DatabaseError) {
+      if (error instanceof pg.DatabaseError)
         throw new InputError(`${this.name}: ${message}`, ['Check that --from is the runes database of bitcoin-indexer.']);
-      }
       throw error;
     }
   }

@@ -65,9 +65,7 @@ function groupsOf(parts: readonly WantedPart[]): Group[] {
     ) {
       last.end = Math.max(end, last.end);
       last.parts.push(part);
-    } else {
-      groups.push({ begin: part.offset, end, parts: [part] });
-    }
+    } else groups.push({ begin: part.offset, end, parts: [part] });
   }
   return groups;
 }

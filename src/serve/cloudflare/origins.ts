@@ -56,11 +56,10 @@ export function originOf(settings: Settings): FetchFile {
   if (BUCKET !== undefined) return bucketOrigin(BUCKET, withSlash(PREFIX ?? ''));
   if (isSet(PREFIX)) throw new SettingsError('PREFIX is only for an R2 bucket; add it to ORIGIN or to the folder of ASSETS instead');
   if (ASSETS !== undefined) return deployedOrigin(ASSETS);
-  if (!isSet(ORIGIN)) {
+  if (!isSet(ORIGIN))
     throw new SettingsError(
       'this worker has no source of files: deploy a folder of files as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN',
     );
-  }
   if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
   const urlOf = (path: string) => withSlash(ORIGIN) + path;
   const fetchFile = signer(settings) ?? ((url, init) => fetch(url, init));
@@ -145,9 +144,8 @@ async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Pro
   const found = await bucket.head(key);
   if (found === null) return new Response(null, { status: 404 });
   const part = satisfy(wanted, found.size);
-  if (part === undefined) {
+  if (part === undefined)
     return new Response(null, { status: 416, headers: { etag: found.httpEtag, 'content-range': contentRange(found.size) } });
-  }
   const length = part.end - part.start + 1;
   const object = await bucket.get(key, { range: { offset: part.start, length } });
   if (object === null) return new Response(null, { status: 404 });
@@ -159,9 +157,8 @@ async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Pro
 function signer(settings: Settings): ((url: string, init: RequestInit) => Promise<Response>) | undefined {
   const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey, S3_REGION: region } = settings;
   if (!isSet(accessKeyId) && !isSet(secretAccessKey)) return undefined;
-  if (!isSet(accessKeyId) || !isSet(secretAccessKey)) {
+  if (!isSet(accessKeyId) || !isSet(secretAccessKey))
     throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must both be set; one is missing');
-  }
   const client = new AwsClient({ accessKeyId, secretAccessKey, service: 's3', retries: S3_RETRIES, ...(isSet(region) ? { region } : {}) });
   return (url, init) => client.fetch(url, init);
 }

@@ -134,20 +134,14 @@ function refuse(error: Error, socket: Duplex): void {
   if (codeOf(error) === HEADER_OVERFLOW) countCrossing('headerBytes');
   const [answer] = waiting.get(socket) ?? [];
   // An answer is being sent: the client would take an error for a part of this answer.
-  if (answer?.headersSent === true) {
-    socket.destroy();
-    return;
-  }
+  if (answer?.headersSent === true) return void socket.destroy();
   const [status, message] = REFUSALS[codeOf(error) ?? ''] ?? [400, 'the request is not valid HTTP'];
   refuseWith(status, message, socket);
 }
 
 /** Writes an error to the socket, because node:http has no response for it. Closes the connection. */
 function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: Readonly<Record<string, string>> = {}): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
+  if (!socket.writable) return void socket.destroy();
   const { body } = errorBody(status, message);
   const length = String(Buffer.byteLength(body));
   const headers = { ...ERROR_HEADERS, ...more, connection: 'close', 'content-length': length };

@@ -81,10 +81,7 @@ export class Exchange {
     // The compressed size is unknown until the end, so there is no content-length.
     const form = isZipped ? ZIPPED : ['content-length', String(size)];
     this.#writeHead(200, [...headers, ...this.#validators(isZipped ? compressedEtag(etag) : etag), ...form]);
-    if (this.method === 'HEAD') {
-      this.response.end();
-      return;
-    }
+    if (this.method === 'HEAD') return void this.response.end();
     const content = createReadStream('', { fd, start: 0, end: size - 1 });
     if (isZipped) await pipeline(content, createGzip({ level: GZIP_LEVEL }), this.response);
     else await pipeline(content, this.response);
@@ -104,9 +101,8 @@ export class Exchange {
     const all = [...headers, 'accept-ranges', 'bytes', 'etag', etag];
     if (this.method === 'HEAD' || known !== undefined || part === undefined || size === 0) closeSync(fd);
     if (known !== undefined) return this.sendNothing(304, all);
-    if (part === undefined) {
+    if (part === undefined)
       return this.sendError(errorBody(416, `the file has ${size} bytes`), ['accept-ranges', 'bytes', 'content-range', contentRange(size)]);
-    }
     const place = wanted === undefined ? [] : ['content-range', contentRange(size, part)];
     this.#writeHead(wanted === undefined ? 200 : 206, [...all, ...place, 'content-length', String(part.end - part.start + 1)]);
     // A stream cannot read an empty range.

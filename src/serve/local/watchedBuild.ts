@@ -51,9 +51,8 @@ export class WatchedBuild {
   #stampNow(): string {
     const stats = statSync(this.#path, { throwIfNoEntry: false });
     // Reading a pipe would block until another process writes to it.
-    if (stats !== undefined && !stats.isFile()) {
+    if (stats !== undefined && !stats.isFile())
       throw new InputError(`${this.#path} is not a file`, [`Remove it and run ${plainCall('build')} again.`]);
-    }
     return `${stats?.dev}:${stats?.ino}:${stats?.size}:${stats?.mtimeMs}`;
   }
 }

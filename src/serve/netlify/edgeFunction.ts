@@ -22,7 +22,7 @@ let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 
 export default async function activity(request: Request): Promise<Response> {
   const { origin } = new URL(request.url);
-  if (last?.origin !== origin) {
+  if (last?.origin !== origin)
     last = {
       origin,
       mirror: new FetchMirror(
@@ -30,7 +30,6 @@ export default async function activity(request: Request): Promise<Response> {
         Number.POSITIVE_INFINITY,
       ),
     };
-  }
   // Answers 404 here, because the redirect rules would treat a path with a stray slash as an API request.
   return (await last.mirror.answer(request)) ?? jsonNotFound(request);
 }

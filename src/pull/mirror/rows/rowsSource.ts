@@ -186,11 +186,10 @@ export class RowsSource extends MirrorSource {
     for (const height of heights) {
       const [ours, theirs] = [found.get(height), listed.get(height)];
       const [hash, records, digest] = [ours?.hash ?? '', ours?.records ?? 0, ours?.digest];
-      if (theirs?.hash !== hash || theirs.records !== records || theirs.digest !== digest) {
+      if (theirs?.hash !== hash || theirs.records !== records || theirs.digest !== digest)
         throw new BadBlockError(
           `differ from the mirror's pages, first in block ${height}: ${records} records with digest ${digest ?? '-'}, but the mirror lists ${theirs?.records} with ${theirs?.digest ?? '-'}`,
         );
-      }
     }
   }
 }
