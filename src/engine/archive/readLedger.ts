@@ -100,8 +100,11 @@ export async function digestOf(
   return hash.digest();
 }
 
-/** Minimum number of outputs that `outputsUpTo` yields together, because each step of a generator takes time. */
-const OUTPUTS_AT_ONCE = 1024;
+/**
+ * Number of runes in the outputs that `outputsUpTo` yields together, because each step of a generator takes time. Only a
+ * single output can have more.
+ */
+const RUNES_AT_ONCE = 1024;
 
 /**
  * Maximum number of outputs of a transaction: a block has at most 4 million weight units, and an output at least 36 (8
@@ -119,16 +122,23 @@ function voutOf(outpoint: string): number {
 }
 
 /**
- * Yields the unspent outputs after a block, at which a level must end, in the order of the ledger, in batches of whole
- * transactions. Throws a ChangedArchiveError, a SyntaxError or a TypeError for a document that no build writes.
+ * Yields the unspent outputs after a block, at which a level must end, in the order of the ledger, in batches. Throws a
+ * ChangedArchiveError, a SyntaxError or a TypeError for a document that no build writes.
  */
 export async function* outputsUpTo(height: number, lists: LedgerLists, files: Files): AsyncGenerator<readonly LedgerOutput[]> {
   // Keys are sorted as text: the outputs of a transaction are adjacent, but output 10 precedes output 2. The ledger
   // needs them in the order of their numbers, so each group is sorted again.
-  let [batch, txId, group]: [LedgerOutput[], string, { readonly vout: number; readonly output: LedgerOutput }[]] = [[], '', []];
+  let [txId, group]: [string, { readonly vout: number; readonly output: LedgerOutput }[]] = ['', []];
+  let [batch, runes, full]: [LedgerOutput[], number, LedgerOutput[][]] = [[], 0, []];
   const endGroup = () => {
     if (group.length > 1) group.sort((a, b) => a.vout - b.vout);
-    for (const { output } of group) batch.push(output);
+    for (const { output } of group) {
+      batch.push(output);
+      runes += Math.max(output.runes.length, 1);
+      if (runes < RUNES_AT_ONCE) continue;
+      full.push(batch);
+      [batch, runes] = [[], 0];
+    }
     group = [];
   };
   for await (const line of newestOf(levelsUpTo(height, lists).outputs, files)) {
@@ -138,16 +148,14 @@ export async function* outputsUpTo(height: number, lists: LedgerLists, files: Fi
     if (!key.startsWith(txId) || txId === '') {
       endGroup();
       txId = key.slice(0, key.indexOf(':') + 1);
-      if (batch.length >= OUTPUTS_AT_ONCE) {
-        yield batch;
-        batch = [];
-      }
+      if (full.length > 0) yield* full;
+      full = [];
     }
     // The check of the vout also limits the size of the group, because no two documents have the same key.
     group.push({ vout: voutOf(key), output });
   }
   endGroup();
-  yield batch;
+  yield* [...full, batch];
 }
 
 /** Yields the newest document of each key in `levels`, which ascend by height. */

@@ -36,9 +36,9 @@ export function followMirror(refresh: () => Promise<boolean>): void {
 }
 
 /** Updates the totals, and announces a new highest block. */
-function updateFigures(figures: Element | null, { records, transactions, blocks, tip, heights }: MirrorManifest): void {
+function updateFigures(figures: Element | null, { records, transactions, blocks, tip }: MirrorManifest): void {
   const numbers = figures?.querySelectorAll('dd') ?? [];
-  const highest = groupDigits(tip?.height ?? heights.at(-1)?.[1] ?? 0);
+  const highest = groupDigits(tip?.height ?? 0);
   const isNew = numbers[3]?.textContent !== highest;
   for (const [i, text] of [groupDigits(records), groupDigits(transactions), groupDigits(blocks), highest].entries())
     if (numbers[i] !== undefined) numbers[i].textContent = text;

@@ -156,7 +156,7 @@ export function unknownPage(view: ListView, { heights, tip }: MirrorManifest): N
   const height = kind === 'block' && isHeight(id) ? Number(id) : undefined;
   const near = height === undefined ? undefined : neighboursOf(height, heights);
   const blocks = [near?.previous, near?.next].flatMap((each) => (each === undefined ? [] : [' ', blockLink(each)]));
-  const last = tip?.height ?? heights.at(-1)?.[1];
+  const last = tip?.height;
   const isAbove = height !== undefined && last !== undefined && height > last;
   return [
     el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Nothing here')),

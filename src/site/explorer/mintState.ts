@@ -55,15 +55,12 @@ export interface MintNow extends Mint {
 }
 
 /** Returns the mint of a rune and its state. Undefined if the rune was etched without terms. */
-export function mintNow(
-  etching: Etching,
-  { dialect, tip, heights }: Pick<MirrorManifest, 'dialect' | 'tip' | 'heights'>,
-): MintNow | undefined {
+export function mintNow(etching: Etching, { dialect, tip }: Pick<MirrorManifest, 'dialect' | 'tip'>): MintNow | undefined {
   const mint = mintOf(etching, dialect);
   if (mint === undefined) return undefined;
   const { total_mints } = etching.supply;
   const mints = total_mints === undefined ? undefined : BigInt(total_mints);
-  const highest = tip?.height ?? heights.at(-1)?.[1] ?? 0;
+  const highest = tip?.height ?? 0;
   const left = mints === undefined || mint.cap === undefined || mint.cap < mints ? undefined : mint.cap - mints;
   const state = {
     ...stateOfMint(mint, mints, highest),

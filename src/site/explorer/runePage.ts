@@ -205,12 +205,12 @@ interface SupplyEntry {
   readonly hue?: string;
 }
 
-function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip, heights }: Source['manifest']): HTMLElement {
+function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip }: Source['manifest']): HTMLElement {
   const section = (...children: readonly Child[]) =>
     el('section', { 'aria-labelledby': 'mint-title' }, el('h2', { id: 'mint-title' }, 'Mint'), ...children);
   if (mint === undefined) return section(el('p', {}, 'Nobody can mint this rune: it was etched without terms of mints.'));
   const { amount, cap, start, end, mints, left, share, isOpen, text } = mint;
-  const highest = tip?.height ?? heights.at(-1)?.[1] ?? 0;
+  const highest = tip?.height ?? 0;
   return section(
     el('p', { class: 'state', 'data-open': String(isOpen) }, text),
     share === undefined ? undefined : progressOf(share),
