@@ -80,7 +80,7 @@ export async function* readOutputs(claimed: ClaimedLedger): AsyncGenerator<Claim
   const packed = new ByteWriter();
   try {
     for await (const batch of outputsUpTo(point.height, lists, { read: (file) => readStored(folder, file) })) {
-      let [ledger, csv, rows] = ['', '', 0];
+      const [ledger, csv]: [string[], string[]] = [[], []];
       packed.clear();
       for (const output of batch) {
         const { output: name, place, address, runes } = output;
@@ -89,15 +89,14 @@ export async function* readOutputs(claimed: ClaimedLedger): AsyncGenerator<Claim
         const hasPlace = isNatural(height) && isNatural(txIndex) && isNatural(timestamp) && height <= point.height && HASH.test(blockHash);
         if (!hasPlace || !OUTPOINT.test(name) || script === undefined)
           throw new ChangedArchiveError(`the output ${name.slice(0, 100)} is not valid`);
-        ledger += outputLine(output);
+        ledger.push(outputLine(output));
         const balances = runes.map(([id, units]) => ({ rune: idOf(id), amount: unitsOf(units) })).sort((a, b) => a.rune - b.rune);
         for (const { rune, amount } of balances) left.set(rune, (left.get(rune) ?? 0n) - amount);
-        if (needsRows) for (const [id, units] of runes) csv += `${name},${place.join()},${address ?? ''},${id},${units}\n`;
-        rows += runes.length;
+        if (needsRows) for (const [id, units] of runes) csv.push(`${name},${place.join()},${address ?? ''},${id},${units}\n`);
         packOutput(packed, outpointBytes(name), { script, balances });
         chosen.add({ name, height, address: address ?? '-' });
       }
-      yield { ledger: bytesOf(ledger), csv: bytesOf(csv), rows, outputs: new Uint8Array(packed.view()) };
+      yield { ledger: bytesOf(ledger.join('')), csv: bytesOf(csv.join('')), rows: csv.length, outputs: new Uint8Array(packed.view()) };
     }
     chosen.end();
   } finally {
@@ -105,8 +104,8 @@ export async function* readOutputs(claimed: ClaimedLedger): AsyncGenerator<Claim
   }
   syncFile(claimed.chosen);
   syncFolder(dirname(claimed.chosen));
-  const none = new Uint8Array();
-  for (const [rune, units] of left) if (units !== 0n) yield { ledger: none, csv: none, rows: 0, outputs: none, lacking: [rune, units] };
+  const lacking = [...left].find(([, units]) => units !== 0n);
+  if (lacking !== undefined) yield { ledger: bytesOf(''), csv: bytesOf(''), rows: 0, outputs: bytesOf(''), lacking };
 }
 
 /** Returns the bytes of a text of ASCII characters in a buffer of their own. */
