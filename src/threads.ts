@@ -32,7 +32,7 @@ export async function* itemsOfThread<Item>(
   const worker = new Worker(script, { argv: [...argv], workerData: data });
   try {
     for (let i = 0; i < AHEAD; i++) worker.postMessage('next');
-    for await (const [reply] of on(worker, 'message', { signal }) as AsyncIterable<[Reply<Item>]>) {
+    for await (const [reply] of on(worker, 'message', { signal, close: ['exit'] }) as AsyncIterable<[Reply<Item>]>) {
       if (reply.kind === 'end') return;
       if (reply.kind === 'failed') {
         const Known = errors.find(({ name }) => name === reply.name) ?? Error;
@@ -41,6 +41,7 @@ export async function* itemsOfThread<Item>(
       worker.postMessage('next');
       yield reply.item;
     }
+    throw new Error('a thread ended before its work was done');
   } finally {
     await worker.terminate();
   }
