@@ -23,8 +23,14 @@ function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest):
   return JSON.stringify(site).replaceAll('<', '\\u003c');
 }
 
-/** Returns the name of the network. Only mirrors with outputs know it, and the others are of mainnet. */
-const networkOf = ({ ledger }: Manifest): string => Object.keys(NETWORKS).find((name) => name === ledger?.network) ?? 'main';
+/**
+ * Returns the name of the network; undefined if it is unknown. Only mirrors with digests of a ledger say it. The others
+ * can be of mainnet if they have no lower block than the first with runes there: test networks have blocks below it.
+ */
+function networkOf({ ledger, heights: [lowest] }: Manifest): string | undefined {
+  if (ledger === undefined) return lowest !== undefined && lowest[0] >= NETWORKS.main.firstHeight ? 'main' : undefined;
+  return Object.keys(NETWORKS).find((name) => name === ledger.network);
+}
 
 /** Note on the page of a mirror of the sample. */
 const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';
@@ -33,6 +39,7 @@ const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Block
 export function explorerPage(manifest: Manifest): string {
   const tip = manifest.heights.at(-1)?.[1] ?? 0;
   const [smallest = 20] = manifest.page_sizes;
+  const network = networkOf(manifest);
   const example = `runes/v1/blocks/${tip}/activity?limit=${smallest}`;
   const figure = (label: string, value: number) => `<div><dt>${label}</dt><dd>${groupDigits(value)}</dd></div>`;
   return `${HTML_START}
@@ -107,7 +114,7 @@ ${manifest.rows === undefined ? '' : `<li><a href="${manifest.rows.index}">Parqu
 </div>
 </main>
 <footer><p>rune-activity-mirror ${manifest.version}, layout ${manifest.layout}, dialect ${manifest.dialect}. Digest of the data: <code title="${manifest.digest}">${shorten(manifest.digest)}</code></p></footer>
-<script type="application/json" id="settings" data-network="${networkOf(manifest)}">${settingsOf(manifest)}</script>
+<script type="application/json" id="settings"${network === undefined ? '' : ` data-network="${network}"`}>${settingsOf(manifest)}</script>
 </body>
 </html>
 `;

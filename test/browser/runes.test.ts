@@ -328,6 +328,7 @@ describe('the page of a rune', () => {
     await page.keyboard.press('Enter');
     const again = page.locator('text=The other entries cannot be read: try again');
     await again.waitFor();
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('The other entries cannot be read: try again');
     await page.unrouteAll();
     const last = page.locator('.activity-list tbody tr').last().locator('.copy').last();
     const row = await page.locator('.activity-list tbody tr').count();
@@ -342,6 +343,12 @@ describe('the page of a rune', () => {
     await page.goBack();
     await settled(page);
     expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
+    // With the keyboard, the focus goes from the button to the first new row.
+    const { page: other } = await openAt('?rune=840000:3&limit=60', mirrorOf('full'), { viewport: { width: 1280, height: 500 } });
+    await other.locator('text=Show 40 more').focus({ timeout: 5000 });
+    await other.keyboard.press('Enter');
+    await other.waitForFunction((text) => document.querySelector('.range')?.textContent === text, `1–60 of ${total}`);
+    expect(await other.evaluate(() => document.activeElement?.closest('tr')?.rowIndex)).toBe(row + 1);
   });
 
   it('has a bar of its supply: what was premined and minted, what is left, and what was burned', async () => {
@@ -717,10 +724,15 @@ it('every page links to the same id at other explorers of its network', async ()
   for (const [network, expected] of [
     ['signet', [`https://mempool.space/signet/tx/${tx}`, `https://signet.ordinals.com/tx/${tx}`]],
     ['regtest', []],
+    // A mirror that does not know its network.
+    [undefined, []],
   ] as const) {
     await page.route('**/?tx=*', async (route) => {
       const response = await route.fetch();
-      await route.fulfill({ response, body: (await response.text()).replace('data-network="main"', `data-network="${network}"`) });
+      await route.fulfill({
+        response,
+        body: (await response.text()).replace(' data-network="main"', network === undefined ? '' : ` data-network="${network}"`),
+      });
     });
     await page.goto(`http://127.0.0.1:${at.port}/?tx=${tx}`);
     await page.waitForSelector('#view h1');

@@ -38,19 +38,25 @@ export function growingPage(view: SubjectView, first: Shown, table: (shown: Show
   const links = () => [...place.querySelectorAll<HTMLElement>('a, button')];
   const load = async () => {
     near.disconnect();
+    // A button that is disabled loses the focus.
+    const hadFocus = button.matches(':focus');
     button.disabled = true;
     try {
       const rest = await fetch({ offset: offset + results.length, limit: missing });
       // The list has changed if it has another total.
       const all = rest.total === total ? { ...first, results: [...results, ...rest.results] } : await fetch({ offset, limit });
+      // Another page, or the same page with new data, was shown meanwhile.
+      if (!place.isConnected) return;
       const focused = links().findIndex((link) => link.matches(':focus'));
+      const next = hadFocus ? links().indexOf(button) : -1;
       show(all);
-      links()[focused]?.focus({ preventScroll: true });
+      links()[focused < 0 ? next : focused]?.focus({ preventScroll: true });
       completed.add(searchOf(view));
-      announce(`Entries ${rangeOf(all)}`);
+      if (all.results.length > 0) announce(`Entries ${rangeOf(all)}`);
     } catch {
       button.disabled = false;
       button.textContent = 'The other entries cannot be read: try again';
+      if (hadFocus) button.focus();
     }
   };
   const near = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && void load(), {

@@ -77,8 +77,11 @@ async function refresh(): Promise<boolean> {
   if (view.kind === 'overview') await refreshNewest();
   else {
     const { signal } = waiting;
+    const links = () => stage.querySelectorAll('a').length;
+    const before = links();
     const nodes = await nodesOf(view, signal);
-    if (signal.aborted) return false;
+    // A long page may have loaded more entries meanwhile, or be loading them.
+    if (signal.aborted || stage.querySelector(':disabled') !== null || links() !== before) return false;
     put(nodes, undefined);
     if (focused !== null)
       stage.querySelector<HTMLElement>(step === undefined ? 'h1' : `[data-step="${CSS.escape(step)}"]`)?.focus({ preventScroll: true });

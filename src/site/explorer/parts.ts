@@ -13,9 +13,9 @@ export const linkTo = (view: FoundView, text: string | readonly Child[], more: A
 /** Returns the kind of a view, to begin a name: `Rune`, `Address`. */
 export const kindName = ({ kind }: FoundView): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
 
-/** Returns links to the same id at explorers of all of Bitcoin, unless they do not have the network. */
+/** Returns links to the same id at explorers of all of Bitcoin, if they have the network. */
 export function elsewhere({ kind, id }: FoundView): HTMLElement[] {
-  if (NETWORK === 'regtest') return [];
+  if (NETWORK === undefined || NETWORK === 'regtest') return [];
   const bare = encodeURIComponent(id.replace(/^0x/, '')).replace('%3A', ':');
   const path = `${kind === 'transaction' ? 'tx' : kind}/${bare}`;
   const link = (host: string, to: string) => el('a', { href: `https://${to}`, rel: 'noreferrer' }, host);
