@@ -1,3 +1,5 @@
+import { countCrossing, type LimitName } from './limits.ts';
+
 /** Limits how many tasks run at the same time. Further tasks wait. */
 export class AtOnce {
   #running = 0;
@@ -7,9 +9,12 @@ export class AtOnce {
   constructor(
     /** Maximum number of tasks at the same time. A lower value does not stop running tasks. */
     public most: number,
+    /** Name of the limit that `most` is. */
+    private readonly limit?: LimitName,
   ) {}
 
   async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.limit !== undefined && this.#running >= this.most) countCrossing(this.limit);
     while (this.#running >= this.most) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#running += 1;
     try {

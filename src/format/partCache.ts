@@ -1,8 +1,9 @@
 /**
  * Caches parts of an archive in memory: the root, parsed directories, blocks of tables, small files. Files of an
- * archive never change, so the cache drops a part only to make room, or because the part is damaged.
+ * archive never change, so the cache drops a part only to make room, or because the part is damaged. The server also
+ * caches files of a build, and forgets them itself when they may have changed.
  */
-import { exceeds, READER_LIMITS } from '../limits.ts';
+import { countCrossing, type LimitName, READER_LIMITS } from '../limits.ts';
 
 export class PartCache {
   readonly #mostBytes: number;
@@ -16,9 +17,13 @@ export class PartCache {
 
   /**
    * `mostBytes` is the maximum total size of all parts except the root. A single part may be larger. Otherwise each
-   * answer would parse such a part again.
+   * answer would parse such a part again. `limit` is the name of the limit that `mostBytes` is.
    */
-  constructor(mostBytes = READER_LIMITS.cachedBytes, pages?: PartCache) {
+  constructor(
+    mostBytes = READER_LIMITS.cachedBytes,
+    pages?: PartCache,
+    private readonly limit: LimitName = 'cachedBytes',
+  ) {
     this.#mostBytes = mostBytes;
     this.pages = pages;
   }
@@ -60,7 +65,8 @@ export class PartCache {
     this.#parts.set(name, part);
     this.#bytes += part.bytes;
     for (const [oldest] of this.#parts) {
-      if (oldest === name || !exceeds({ cachedBytes: this.#mostBytes }, 'cachedBytes', this.#bytes)) return;
+      if (oldest === name || this.#bytes <= this.#mostBytes) return;
+      countCrossing(this.limit);
       this.forget(oldest);
     }
   }

@@ -45,7 +45,7 @@ it('near parts of a file are one read, up to a size, and few reads run at once',
   // Five parts and the gaps between them are 92 bytes, six would be 112.
   expect(reads).toEqual(Array.from({ length: 10 }, (_, i) => [i * 100, 92]));
   expect(most).toBe(3);
-  expect(crossings.has('groupBytes')).toBe(true);
+  expect([crossings.has('groupBytes'), crossings.has('concurrentReads')]).toEqual([true, true]);
 });
 
 it('distant parts, and a part that is larger than a group, are reads of their own', async () => {

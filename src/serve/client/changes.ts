@@ -5,7 +5,9 @@ import { CHANGES_INDEX_PATH, changesPath } from '../../pages/filePaths.ts';
 import { parseAddress } from '../../pages/optionalEndpoints.ts';
 import type { BlockChange, Change, ChangesQuery, MirrorManifest } from './client.d.ts';
 
-/** Mirror that is followed. Both functions may reject with a MissingFileError while the host replaces files. */
+/**
+ * Mirror that is followed. `manifest` and `file` may reject with a MissingFileError while the host replaces files.
+ */
 export interface FollowedMirror {
   manifest(): Promise<MirrorManifest>;
   /** Reads a file. `sha256` is the digest that it must have, if the client has keys. */

@@ -22,7 +22,7 @@ interface Group {
 /** Wraps `files` for one request. If code asks for several parts of a file at the same time, reads them together. */
 export function groupedReads(files: MirrorFiles): MirrorFiles {
   const wanted = new Map<string, WantedPart[]>();
-  const turns = new AtOnce(READER_LIMITS.concurrentReads);
+  const turns = new AtOnce(READER_LIMITS.concurrentReads, 'concurrentReads');
   const readWanted = (path: string) => {
     const parts = wanted.get(path) ?? [];
     wanted.delete(path);

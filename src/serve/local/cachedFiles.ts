@@ -181,7 +181,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     private readonly dir: string,
     private readonly limits: ServerLimits = SERVER_LIMITS,
   ) {
-    this.#cached = new PartCache(limits.fileBytes);
+    this.#cached = new PartCache(limits.fileBytes, undefined, 'fileBytes');
     this.#opened = new OpenFiles(limits);
   }
 
