@@ -1,4 +1,4 @@
-/** Bundles the program: one file for each command, with all packages but DuckDB, whose library is native. */
+/** Bundles the program: one file for each command and each kind of thread, with all packages but DuckDB, whose library is native. */
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 

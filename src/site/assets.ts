@@ -70,42 +70,56 @@ function filesIn(folder: string): OwnFile[] {
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const inSource = (path: string): string => join(PROJECT, 'src', path);
 
-/** Files besides those that esbuild reports on which the bundles depend: the options, the bundler and its settings. */
-const OTHER_SOURCES = ['src/site/assets.ts', 'src/site/bundle.cjs', 'node_modules/esbuild/package.json', 'tsconfig.json'];
+/** Files besides those that esbuild reports on which the bundles depend: options, the bundler, and versions of packages. */
+const OTHER_SOURCES = ['src/site/assets.ts', 'src/site/bundle.cjs', 'tsconfig.json', 'package-lock.json'];
 
-/** Bundles, and the files that they were made from, with their SHA-256. Paths of sources are relative to the project. */
 interface Bundled {
-  readonly sources: readonly (readonly [path: string, sha256: string])[];
   readonly files: readonly (readonly [path: string, text: string])[];
+  /** Paths of the files that they were made from, relative to the project. */
+  readonly inputs: readonly string[];
+}
+
+/** Content of the cache: bundles, and the SHA-256 of each file on which they depend. */
+interface Cached extends Pick<Bundled, 'files'> {
+  readonly sources: readonly (readonly [path: string, sha256: string])[];
 }
 
 /** Returns all bundled scripts and styles: those in the file `cache`, if no source has changed since. */
 export function bundles(cache: string): OwnFile[] {
-  let bundled = readCache(cache);
-  if (bundled === undefined) {
-    bundled = bundle();
-    writeCache(cache, bundled);
+  let files = readCache(cache);
+  if (files === undefined) {
+    const begin = Date.now();
+    const bundled = bundle();
+    writeCache(cache, bundled, begin);
+    files = bundled.files;
   }
-  return bundled.files.map(([path, text]) => [path, Buffer.from(text)]);
+  return files.map(([path, text]) => [path, Buffer.from(text)]);
 }
 
 /** Reads the cache. Returns undefined if there is none, if it is damaged, or if a source has changed. */
-function readCache(path: string): Bundled | undefined {
+function readCache(path: string): Bundled['files'] | undefined {
   try {
-    const bundled = JSON.parse(readFileSync(path, 'utf8')) as Bundled;
-    return bundled.sources.every(([source, sha256]) => sha256Of(source) === sha256) ? bundled : undefined;
+    const { sources, files } = JSON.parse(readFileSync(path, 'utf8')) as Cached;
+    return sources.every(([source, sha256]) => sha256Of(source) === sha256) ? files : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Writes the cache. Without it, each process bundles for itself, so an error does no harm. */
-function writeCache(path: string, bundled: Bundled): void {
+/**
+ * Writes the cache, unless a source has changed since `begin`, when the bundler was started. Without the cache, each
+ * process bundles for itself, so an error does no harm.
+ */
+function writeCache(path: string, { files, inputs }: Bundled, begin: number): void {
   try {
+    const paths = [...inputs, ...OTHER_SOURCES];
+    if (paths.some((source) => statSync(join(PROJECT, source)).mtimeMs >= begin)) return;
+    const sources = paths.map((source) => [source, sha256Of(source)] as const);
+    const cached: Cached = { sources, files };
     mkdirSync(dirname(path), { recursive: true });
-    replaceFile(path, (temporary) => writeNew(temporary, Buffer.from(JSON.stringify(bundled))), `${path}.${process.pid}`);
+    replaceFile(path, (temporary) => writeNew(temporary, Buffer.from(JSON.stringify(cached))), `${path}.${process.pid}`);
   } catch {
-    // A folder of packages can be read-only.
+    // A folder of packages can be read-only, and a copy of the project may lack one of the other sources.
   }
 }
 
@@ -141,9 +155,6 @@ function bundle(): Bundled {
   });
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(/^.*(?:Error|error).*$/m.exec(stderr)?.[0] ?? `the bundler ended with exit code ${status}`);
-  const { files, inputs } = JSON.parse(stdout) as { files: Bundled['files']; inputs: readonly string[] };
-  return {
-    sources: [...inputs, ...OTHER_SOURCES].map((source) => [source, sha256Of(source)]),
-    files: files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), text]),
-  };
+  const { files, inputs } = JSON.parse(stdout) as Bundled;
+  return { files: files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), text]), inputs };
 }
