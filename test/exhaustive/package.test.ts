@@ -130,8 +130,6 @@ describe.sequential('the package of the program', () => {
     await whileServed(['--dir', 'user/dist'], async (port) => {
       for (const args of second) {
         const given = args.map((arg) => arg.replace('https://host', `http://127.0.0.1:${port}`));
-        // The usual ten requests per second would take a minute.
-        if (args[0] === 'pull') given.push('--rate', '0');
         expect(await mirror(given, other)).toMatchObject({ code: 0, stderr: '' });
       }
     });
