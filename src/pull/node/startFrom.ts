@@ -314,13 +314,13 @@ const HASH = /^[0-9a-f]{64}$/;
 /**
  * Yields the unspent outputs for the ledger, and adds them to `files`. After the last output, checks the digest and the
  * sums, and then calls `onChecked`. Throws an InputError if the digest differs, or if the outputs of a rune have more or
- * fewer units than its supply.
+ * fewer units than its supply. Throws the reason of `signal` when it aborts.
  */
 async function* outputsOf(
   { from, lists, point, network }: Ledger,
   files: StartFiles | undefined,
   { supply, hash }: RuneSums,
-  { folder, check, limits }: StartOptions,
+  { folder, check, limits, signal }: StartOptions,
   onChecked: () => void,
 ): AsyncGenerator<Uint8Array> {
   const { etchings, outputs } = lists;
@@ -328,6 +328,7 @@ async function* outputsOf(
   const chosen = { check, chosen: outputsFile(folder), needsRows: files !== undefined };
   let wrongRune: readonly [RuneId, bigint] | undefined;
   for await (const { ledger, csv, rows, outputs, lacking } of claimedOutputs({ ...task, ...chosen }, limits)) {
+    signal.throwIfAborted();
     hash.addLines(ledger);
     files?.addOutputs(csv, rows);
     yield outputs;
