@@ -40,7 +40,7 @@ export const readFiles = (out: string): Files => new Map(filesBelow(out).map((pa
  */
 export function forged(file: Buffer, draw: (below: number) => number): Buffer {
   const copy = Buffer.from(file);
-  if (copy.readUInt32BE(4092 % Math.max(copy.length - 3, 1)) === crc32(copy, 0, 4092)) {
+  if (copy.length >= 4096 && copy.readUInt32BE(4092) === crc32(copy, 0, 4092)) {
     const at = draw(4080);
     copy[at] = (copy[at] ?? 0) ^ (1 << draw(8));
     copy.writeUInt32BE(crc32(copy, 0, 4092), 4092);
