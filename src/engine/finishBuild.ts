@@ -36,7 +36,7 @@ interface Updated {
   readonly etchings: EtchingChange;
 }
 
-/** Begins the transaction of the state, and updates the tables of the state. */
+/** Updates the tables of the state, which change in memory only. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
   // If the files of the start have not changed, the last build had the same start.
