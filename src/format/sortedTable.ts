@@ -11,6 +11,7 @@
  * lookups only need more reads.
  */
 import { ArchiveError } from './archiveError.ts';
+import { countBefore } from './binarySearch.ts';
 import { crc32 } from './crc32.ts';
 import type { LevelRange } from './levels.ts';
 
@@ -127,9 +128,8 @@ export async function findEntries(level: Level, key: number, readBlocks: ReadBlo
     } else if (stop < high && read.keyAt(stop - 1) < key) {
       [low, lowKey] = [stop, read.keyAt(stop - 1)];
     } else {
-      let at = begin;
-      while (at < stop && read.keyAt(at) < key) at += 1;
-      return entriesFrom(level, at, end, key, read, readBlocks);
+      const before = countBefore(stop - begin, (i) => read.keyAt(begin + i) < key);
+      return entriesFrom(level, begin + before, end, key, read, readBlocks);
     }
   }
   return entriesFrom(level, high, end, key, undefined, readBlocks);

@@ -1,3 +1,4 @@
+/** Writes the files of what the newest blocks changed (changes.ts), and their index. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LastRead } from '../contract/sources.ts';
