@@ -7,7 +7,10 @@ import { z } from 'zod';
 import { messageOf, UsageError } from '../errors.ts';
 import { LAYOUTS } from '../pages/mirrorOptions.ts';
 
-/** True for a URL without a password, and for text that is not a URL: the command that uses the setting rejects it. */
+/**
+ * True for a URL without a password. Also true for text that is not a URL, because the command that uses the setting
+ * rejects such text.
+ */
 const hasNoPassword = (text: string): boolean =>
   !/^[a-z+]+:[^/?#]*\/\/[^/?#]*:[^/?#]*@/i.test(text) && !/[?&](?:password|sslpassword)=/i.test(text);
 

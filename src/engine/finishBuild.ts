@@ -80,7 +80,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
       const outdatedChanges = await changesOf(build, loaded, blocks, sink);
       const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
-      // The manifest counts the archive's files, so the result does not count them among the other written files.
+      // Counts the written files of the archive separately, because the result has them among the files of the manifest.
       const othersBefore = totals.files - totals.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
       const archiveWritten = totals.files - totals.kept - othersBefore;

@@ -148,8 +148,8 @@ interface Removal {
 }
 
 /**
- * Removes `others` and the pages that only the last build had. `transactions` has all transactions that this build
- * read. Returns the number of removed files.
+ * Removes the pages that the last build had and this build does not have, and the files with the paths `others`.
+ * `transactions` has all transactions that this build read. Returns the number of removed files.
  */
 export async function removeOutdated(
   { root, site, limits, removed, store }: Removal,

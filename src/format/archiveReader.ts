@@ -265,7 +265,7 @@ export class ArchivedBlock {
     return sum(this.#segments.map((segment) => this.#countIn(segment, operation)));
   }
 
-  /** Returns the block's number of records of an operation in one of its segments. */
+  /** Counts the block's records with one operation in one of the block's segments. */
   #countIn({ part }: Segment, operation: string): number {
     return this.#segments.length === 1 ? sum(this.#block.operations[operation] ?? []) : (part?.operations[operation] ?? 0);
   }

@@ -22,10 +22,15 @@ import { readStart, type StartFile, type StartRows } from './readStart.ts';
 import { isLedger, isStart, recognise } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 
-/** Columns of the blocks of input files. `records` is 0 if the rune of every row of the block is unknown. */
+/**
+ * Columns of the table with the blocks of each input file. `records` is the block's number of records in the file: 0 if
+ * the runes of all its rows are unknown.
+ */
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
 
-/** Columns of counts of ledger rows that builds omit because their rune is unknown, by file, block and rune. */
+/**
+ * Columns of the table that counts the ledger rows with an unknown rune, by file, block and rune. Builds omit these rows.
+ */
 export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
 export class InputReader {

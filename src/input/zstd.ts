@@ -78,7 +78,7 @@ async function readBlock(input: ByteReader): Promise<{ readonly bytes: readonly 
   const head = await input.take(3);
   const [kind, size] = [((head[0] ?? 0) >> 1) & 3, head.readUIntLE(0, 3) >> 3];
   const isRepeatedByte = kind === 1;
-  if (size > LARGEST_BLOCK) throw new Error(`a block has ${size} bytes, more than 128 KiB`);
+  if (size > LARGEST_BLOCK) throw new Error(`a zstd block has ${size} bytes, more than 128 KiB`);
   return { bytes: [head, await input.take(isRepeatedByte ? 1 : size)], isLast: ((head[0] ?? 0) & 1) !== 0 };
 }
 

@@ -106,8 +106,8 @@ export class AddressOutputs {
   }
 
   /**
-   * Writes a level that joins the `reused` levels. A kind without documents has an undefined result. Throws a
-   * ChangedArchiveError when documents of the last build contradict each other.
+   * Writes a level that joins the `reused` levels. Returns the level of each kind of document, or undefined for a kind
+   * without documents. Throws a ChangedArchiveError when documents of the last build contradict each other.
    */
   async write(
     range: LevelRange,

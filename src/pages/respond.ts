@@ -157,8 +157,8 @@ async function transactionInArchive(txId: string, site: BuiltSite, archive: Arch
 }
 
 /**
- * Reads a transaction's records from pages. `archive` has the lists of the same mirror: a page is of another build if
- * its block has another hash in the archive.
+ * Reads a transaction's records from pages. Rejects with a MissingFileError if a page belongs to another build than
+ * `archive`, which has the mirror's lists. The hash of the transaction's block in the archive shows that.
  */
 async function transactionInFiles<File extends OpenFile>(
   txId: string,

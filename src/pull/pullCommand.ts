@@ -129,8 +129,8 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
 }
 
 /**
- * Returns a function that builds the pulled blocks. `args` are the arguments for the builds. Throws a UsageError if
- * they are wrong now, because the first build begins only after the first pull, which takes hours.
+ * Returns a function that builds the pulled blocks with the arguments `args`. Throws a UsageError for wrong arguments
+ * before the pull, because the first build begins only after the first pull, which takes hours.
  */
 function buildsOf(args: readonly string[], settings: Settings, memoryLimit: string, limits: Limits, modules: PullModules): RunBuild {
   const options = (() => {

@@ -19,7 +19,7 @@ interface Place extends IndexedBlock {
 export class Journal {
   readonly #path: string;
   readonly #file: number;
-  /** Blocks with a record, ascending. */
+  /** Blocks that have a record in the journal, by ascending height. */
   readonly #places: Place[] = [];
   /** Records that are not in the file yet. */
   #pending: Buffer[] = [];

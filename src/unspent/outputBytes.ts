@@ -70,7 +70,7 @@ export class ByteWriter {
   }
 }
 
-/** Decodes the bytes of a ByteWriter. If the bytes are lent, so are the bytes that `take` returns. */
+/** Decodes the bytes of a ByteWriter. If it reads LentBytes, `take` also returns LentBytes. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
 

@@ -172,7 +172,7 @@ export class EtchingsVerification {
       for (const { key, values } of level === undefined ? [] : documentsOf(this.archive, level)) {
         keys.push(key);
         try {
-          if (values.length !== 1) throw new Error('has several values');
+          if (values.length !== 1) throw new Error(`has ${values.length} values instead of one`);
           this.#checkEtching(values[0] ?? '', last);
         } catch (error) {
           findings.add(`in the blocks ${first} to ${last}, the etching ${key}: ${messageOf(error)}`);

@@ -236,7 +236,7 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     ['a wrong supply', { lines: replaced('"current":"7.3"', '"current":"7.4"') }, '100:1 does not match its records'],
     ['a wrong flag', { lines: replaced('"mintable":true', '"mintable":false') }, '100:1 does not match its records'],
     ['text that is not an etching', { lines: replaced('{', '') }, 'the etching 00000000'],
-    ['two values', { lines: (all) => all.map(({ key, values }) => ({ key, values: [...values, '1'] })) }, 'has several values'],
+    ['two values', { lines: (all) => all.map(({ key, values }) => ({ key, values: [...values, '1'] })) }, 'has 2 values instead of one'],
     ['a missing etching', { lines: (all) => all.slice(1) }, 'has another number of etchings than the manifest'],
     ['another order', { lines: (all) => all.map(({ key }, i) => ({ key, values: all.at(-1 - i)?.values ?? [] })) }, 'is not in order'],
     [

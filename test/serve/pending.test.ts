@@ -395,7 +395,7 @@ describe('with an Esplora server', () => {
       expect(own.length).toBe([...scripts.values()].filter((each) => each.includes(address)).length);
       for (const transaction of own) {
         const expected = all.get(transaction.tx_id);
-        // What is possible depends on the place in the list, and the wallet's list has more transactions.
+        // `possible` depends on the position in the list, and the wallet's list has more transactions.
         if (expected?.possible.length === 0) expect(transaction).toEqual(expected);
         expect(transaction.unknown).toEqual([]);
         compared += 1;
@@ -461,7 +461,7 @@ describe('with an Esplora server', () => {
     ['without a list', LIST, '{}', 'is not a list'],
     ['with a list of something else', LIST, '[1]', 'has an entry without a transaction id'],
     ['with a path in place of an id', LIST, '[{"txid":"../../x"}]', 'has an entry without a transaction id'],
-    ['with another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `is transaction ${other.txid}`],
+    ['with another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the bytes of transaction ${other.txid}`],
     ['with bytes that are none', `/tx/${parent.txid}/hex`, 'abc', 'is not hex'],
     ['with too many bytes', LIST, 'x'.repeat(5000), 'is too large: all answers together may have 4000 bytes'],
   ])('a server %s rejects with an error that says why', async (_, path, lie, message) => {
@@ -477,7 +477,7 @@ describe('with an Esplora server', () => {
     ['fails', `/tx/${parent.txid}/status`, 500, 'has status 500'],
     ['is malformed', `/tx/${parent.txid}/status`, '[]', 'is malformed'],
     ['is no height', `/tx/${parent.txid}/status`, '{"confirmed":true,"block_height":"1"}', 'is malformed'],
-    ['is of another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `is transaction ${other.txid}`],
+    ['is of another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the bytes of transaction ${other.txid}`],
   ])('a transaction is unknown if the answer about its parent %s', async (_, path, lie, message) => {
     const { url } = await esplora([parent], (asked) => (asked === path ? lie : undefined));
     const { transactions } = await pendingRunes({ transactions: [{ hex: hexOf(child) }], esplora: { url }, network }, reads);

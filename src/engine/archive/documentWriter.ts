@@ -27,7 +27,7 @@ export class DocumentWriter {
   /** Number of UTF-16 characters in `#lines`. */
   #size = 0;
   #from = '';
-  /** Key of the last line. */
+  /** Key of the document that was added last. */
   #last: Uint8Array | undefined;
 
   constructor(

@@ -162,7 +162,7 @@ export class NodePull {
       ledger.setStart({ ...start, class: 'located' });
       this.log.info(
         'located',
-        `Located: ${this.node.name} has ${count(asked, 'output')} of the ledger after block ${start.height}, at the same height and address; ${spent} others were spent since. Nothing has checked amounts, mints and names.`,
+        `Located: ${this.node.name} has ${count(asked, 'output')} of the ledger after block ${start.height}, at the same height and address; ${spent} other outputs were spent since that block. Amounts, mints and names were not checked.`,
         { height: start.height, class: 'located', asked, spent },
       );
     } catch (error) {

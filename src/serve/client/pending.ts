@@ -121,7 +121,7 @@ class Pool {
     } catch (error) {
       throw new TypeError(`${name} is not a transaction: ${reasonOf(error)}`);
     }
-    if (txid !== undefined && txid !== read.txid) throw new TypeError(`${name} is transaction ${read.txid}`);
+    if (txid !== undefined && txid !== read.txid) throw new TypeError(`${name} has the bytes of transaction ${read.txid}`);
     const given = { ...read, spends: read.inputs.map((_, i) => spends[i] ?? {}) };
     this.transactions.set(given.txid, given);
     if (exceeds(limits, 'transactions', this.transactions.size))

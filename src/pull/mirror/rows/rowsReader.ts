@@ -20,9 +20,9 @@ import { type RowsReply, type RowsRequest, rowsReply } from './readStrangersRows
 const PULL = 250e6;
 
 /**
- * Memory of a process that reads, in bytes: its smallest limit, the memory from which the number of processes follows,
- * and its largest limit. With the smallest limit and with the default limit of a pull, a process takes up to 330 MB for a
- * file of 1.6 million rows.
+ * Memory of one reader process, in bytes: the smallest limit, the memory that is planned for each process when their
+ * number is computed, and the largest limit. With the smallest limit, and also with the limit that follows from a pull's
+ * default memory, a process takes up to 330 MB for a file of 1.6 million rows.
  */
 const [LEAST, EACH, MOST] = [250e6, 350e6, 500e6];
 
@@ -46,7 +46,7 @@ export class RowsReader {
   readonly #idle: Reader[] = [];
   readonly #all = new Set<Reader>();
 
-  /** `memory` is the memory of this process and of all processes that read, in bytes. */
+  /** `memory` is the memory of this process and of all reader processes, in bytes. */
   constructor(
     private readonly limits: RowsLimits,
     memory: number,

@@ -42,7 +42,7 @@ export class RowsSource extends MirrorSource {
   /** File with the runes of the current list, which the reader has checked and written. */
   #runes: { readonly sha256: string; readonly path: string } | undefined;
 
-  /** `memory` is the memory of the pull and of all processes that read its rows, in bytes. */
+  /** `memory` is the memory of the pull and of all its reader processes, in bytes. */
   constructor(
     base: string,
     manifest: Manifest,
