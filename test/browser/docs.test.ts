@@ -17,7 +17,7 @@ beforeAll(async () => {
   const out = join(temporaryFolder(), 'dist');
   await testBuild(out, { inputs: [SAMPLE_INPUT] });
   host = await startServer(out);
-  // What a proxy does that has a mirror below a path.
+  // Forwards requests as a proxy that serves a mirror below a path.
   proxy = createServer(({ method, url = '', headers }, response) => {
     if (!url.startsWith('/some/path/')) return void response.writeHead(404).end();
     const path = url.slice('/some/path'.length);
@@ -162,7 +162,7 @@ it('is light or dark as the system is', async () => {
   expect(colours).toEqual(['dark text', 'light text']);
 });
 
-/** What axe-core finds in the parts that Swagger UI makes, by its rule: they are its own, and are looked at again when it is brought up to date. */
+/** Rules of axe-core that parts of Swagger UI break. This project cannot fix them; check the list when Swagger UI is updated. */
 const OF_SWAGGER_UI = { light: ['color-contrast'], dark: [], both: ['heading-order', 'nested-interactive', 'region', 'select-name'] };
 
 it.each(['light', 'dark'] as const)('has no faults of accessibility but those of Swagger UI, %s', async (colorScheme) => {

@@ -1,4 +1,4 @@
-/** What the explorer shows, read back from the page, and the same from the API. */
+/** Reads the records that the explorer shows, and the same records from the API. */
 import { cpSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -53,7 +53,7 @@ export function rowOf({ rune, address, receiver_address, amount, operation, loca
   };
 }
 
-/** What rows say: each record but receives, in order, and what each output received. Equal for rows and for their records. */
+/** Splits rows into the records without receives, in order, and the amount that each output received. Also equal for records of the API. */
 export function told(rows: readonly Row[]) {
   const received: Record<string, string> = {};
   const records = rows.flatMap((row) => {

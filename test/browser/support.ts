@@ -1,6 +1,6 @@
 /**
- * A real browser on pages of a build. What a page says to the console, what its policy refuses and what it fails to load is kept, so that a test can
- * say that there was none of it.
+ * A real browser on pages of a build. Collects messages on the console, violations of the content security policy, and failed requests, so that a
+ * test can check that there are none.
  */
 import { existsSync } from 'node:fs';
 import axe from 'axe-core';
@@ -75,9 +75,9 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   return { page, context, problems, requested, close: () => context.close() };
 }
 
-/** What axe-core finds on the page as it is now: a line a violation, with the elements. Empty when there is none. */
+/** Runs axe-core on the page. Returns a line for each violation, with the elements. */
 export async function violations(page: Page): Promise<string[]> {
-  // As text of the debugger, which the page's policy does not concern.
+  // Runs the script through the debugger, because the page's policy does not apply there.
   await page.evaluate(axe.source);
   const { violations: found } = await page.evaluate<axe.AxeResults>(`axe.run(document, ${JSON.stringify({ runOnly: RULES })})`);
   return found.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);

@@ -66,7 +66,7 @@ describe('a build of a range', () => {
     expect(await build()).toMatchObject({ manifest: { blocks: 3 } });
     expect(await build({ from: 2, to: 3 })).toMatchObject({ wasFull: true, manifest: { blocks: 2 }, removed: 6 });
     writeFiles(work, { 'in/b.ndjson': ndjson([record(1, 2, { location: { tx_id: hex('x'), block_hash: hex('y') } }), record(4, 1)]) });
-    // What is outside is not compared either: block 1 has another hash now.
+    // Block 1 has another hash now, but blocks outside the range are not compared.
     expect(await build({ from: 2, to: 9 })).toMatchObject({ manifest: { blocks: 3 } });
   });
 

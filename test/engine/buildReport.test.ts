@@ -1,4 +1,4 @@
-/** What a build reports at its end. */
+/** The report at the end of a build. */
 import { expect, it } from 'vitest';
 import { Stopwatch } from '../../src/cli/stopwatch.ts';
 import type { Manifest } from '../../src/contract/schemas.ts';

@@ -63,7 +63,7 @@ describe('an answer', () => {
       expect([plain.headers['content-encoding'], zipped.headers['content-encoding']]).toEqual([undefined, 'gzip']);
       expect([plain.headers.vary, zipped.headers.vary]).toEqual(['accept-encoding', 'accept-encoding']);
       expect(zipped.headers.etag).toBe(String(plain.headers.etag).replace(/"$/, '-gz"'));
-      // What has no body has no form of transfer.
+      // An answer to HEAD has no body, so it has no transfer-encoding.
       const { date: _, 'transfer-encoding': chunked, ...own } = zipped.headers;
       expect(chunked).toBe(target === LARGE ? 'chunked' : undefined);
       const { date: __, ...ofHead } = (await host.send('HEAD', target, GZIP)).headers;

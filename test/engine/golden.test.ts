@@ -44,7 +44,7 @@ const read = (folder: string) =>
       .map((path) => [path, readFileSync(join(folder, path), 'utf8').replaceAll(VERSION, 'VERSION')]),
   );
 
-/** What an archive has, as JSON. */
+/** Contents of an archive, as JSON. */
 const ARCHIVE = 'archive.json';
 
 /** The files of a build, with the archive inflated: another version of zlib makes other bytes, other names and other sizes of the same pages. */

@@ -171,7 +171,7 @@ describe('an incremental build', () => {
     await build({ 'l1.csv': ledger(1, '1:1'), 'runes.csv': runes('1:1,0,AAA,AAA,2') });
     expect(await build({ 'l2.csv': ledger(2, '1:2'), 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
     expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,3', '1:2,1,BBB,BBB,0') })).toEqual([3, 1]);
-    // Rows of a rune that is gone are left out, and read again when it is back: only the ledger that has them.
+    // Omits the rows of a removed rune. When the rune is back, reads only the ledger that has its rows.
     expect(await build({ 'runes.csv': runes('1:2,1,BBB,BBB,0') })).toEqual([3, 0]);
     expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
   });
@@ -338,7 +338,7 @@ describe('an output that was changed behind the back of builds', () => {
     const { out, build, fresh } = await built([1, 2]);
     writeFiles(out, { 'explorer.js': 'of another commit', 'docs/index.html': '' });
     rmSync(join(out, 'openapi.json'));
-    // Whoever reads a pipe waits for ever.
+    // A program that reads a pipe waits forever.
     execFileSync('mkfifo', [join(out, 'openapi.json')]);
     expect(await build()).toMatchObject({ wasFull: false, blocks: { written: 0 } });
     expect(tree(out)).toEqual(await fresh());

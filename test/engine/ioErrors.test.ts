@@ -90,7 +90,7 @@ describe('a failing system call', () => {
       await testBuild(out, options(after, out));
       expect(pages(out), call).toEqual(pages(join(work, 'fresh')));
       expect(isFinished(out), call).toBe(true);
-      // What went is listed, whichever of the two builds removed it.
+      // Removed files are listed, whichever of the two builds removed them.
       const removed = readFileSync(join(`${out}.cache`, 'changes/removed.txt'), 'utf8').split('\n');
       expect(removed, call).toEqual(expect.arrayContaining(['runes/v1/blocks/7.json', 'runes/v1/blocks/5/20/20.json']));
     }

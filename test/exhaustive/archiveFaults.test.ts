@@ -148,7 +148,7 @@ describe('damage', () => {
   );
 
   it('that is a segment of another content is a 503, though its checksums are right', async () => {
-    // Two files that each are whole, in the place of one another.
+    // Swaps two intact files.
     const { root } = readArchive(at('small'));
     const [a, b] = root.segments.filter(({ part }) => part !== undefined).map(({ file }) => `${ARCHIVE_FOLDER}/${file}.bin`);
     const swap = (path: string) => (path === a ? (b ?? '') : path === b ? (a ?? '') : path);
@@ -268,7 +268,7 @@ describe('an archive that is replaced', () => {
     const old = await ask(mirror, TARGETS[1] ?? '');
     const fresh = await ask(new FetchMirror(fileServer(at('new')).fetchFile, 0), TARGETS[0] ?? '');
     folder = 'new';
-    // What is in memory needs no file.
+    // An answer from memory needs no file.
     expect(await ask(mirror, TARGETS[1] ?? '')).toBe(old);
     const other = new FetchMirror((path, range) => fileServer(at(folder)).fetchFile(path, range), 3_600_000);
     folder = 'old';

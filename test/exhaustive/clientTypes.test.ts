@@ -31,8 +31,8 @@ import { ROOT } from '../support/cli.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 /**
- * A type without what differs by intent: readonly, and whether a key that may be left out may also be there without a value. Every key is there: a type
- * that lacks one that may be left out would pass for the other.
+ * A type without its intended differences: `readonly`, and `undefined` as the value of an optional key. Makes all keys required, because TypeScript
+ * would accept a type that lacks an optional key.
  */
 type Plain<T> = T extends readonly (infer Each)[]
   ? Plain<Each>[]

@@ -45,7 +45,7 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     ]);
     const whole = join(temporaryFolder(), 'dist');
     await testBuild(whole, { inputs: [SAMPLE_INPUT], cache });
-    // All but the marker, which says that the build did not finish.
+    // Compares all files except the marker, which says that the build did not finish.
     const { '.rune-activity-mirror': marker, ...written } = tree(out);
     expect(marker).not.toBe(tree(whole)['.rune-activity-mirror']);
     expect(Object.keys(written).length).toBeGreaterThan(10);
@@ -99,10 +99,10 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     try {
       await testPull(`core:${node.url}`, fresh, options);
       const failures = new Set<string>();
-      // A whole pull needs some 250 kB.
+      // A complete pull needs about 250 kB.
       for (let left = 8192; left < 400_000; left += 24_576) {
         fill(left);
-        // A pull that the room is enough for is whole.
+        // A pull with enough space is complete.
         const error = await testPull(`core:${node.url}`, to, options).then(
           () => undefined,
           (failure: unknown) => failure,

@@ -81,8 +81,8 @@ describe('after any change of the input', () => {
           }
         },
       ),
-      // A history is some ten builds.
-      // What fails is printed with its seed; making it smaller would take hundreds of builds.
+      // A history has about ten builds. A failure prints its seed, but is not made smaller, because that would take
+      // hundreds of builds.
       { numRuns: HISTORIES, endOnFailure: true },
     );
     // A few histories need not have every kind.

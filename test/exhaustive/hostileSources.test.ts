@@ -25,7 +25,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** What a server answers to a target. A text is a 200; undefined a 404. */
+/** Returns the body of a 200 answer to a target. Undefined is a 404. */
 type Answers = (target: string) => string | Buffer | undefined;
 
 async function listen(answers: Answers): Promise<string> {

@@ -40,11 +40,11 @@ function write(name: string, heights: readonly number[], edition: (height: numbe
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** The trees that whole builds make of each input in each layout. */
+/** Files of a complete build of each input in each layout. */
 const whole: Record<string, Record<string, string>> = {};
 beforeAll(async () => {
   write('before', range(1, 24), () => 'a');
-  // Some blocks are replaced, some are gone, some are new.
+  // Replaces some blocks, removes some and adds some.
   write('after', [...range(1, 20), ...range(25, 30)], (height) => (height > 12 ? 'b' : 'a'));
   for (const layout of LAYOUTS) {
     for (const name of ['before', 'after']) {
@@ -66,7 +66,7 @@ interface Moments {
   readonly ended: number;
 }
 
-/** Runs a build of `after`, and kills it when `kill` resolves. Says when what happened, and whether it was still at work. */
+/** Runs a build of `after`, and kills it when `kill` resolves. Returns the times, and whether the build was still running. */
 async function runBuild(
   out: string,
   layout: Layout,

@@ -24,12 +24,12 @@ const report = (line: string) => {
   if (env['ENTRIES'] !== undefined) console.log(line);
 };
 
-/** What an answer takes, with nothing but manifest and root in memory. */
+/** Cost of an answer when only the manifest and the root are in memory. */
 interface Work {
   reads: number;
   /** Characters. */
   inflated: number;
-  /** Values that were parsed, those of directories included. */
+  /** Number of parsed values, including the values of directories. */
   parsed: number;
   /** Milliseconds. */
   cpu: number;

@@ -27,7 +27,7 @@ const CHAIN = grown([], [...empty(3), [ETCHING], ...empty(46)]);
 const BRANCH = grown(CHAIN.slice(0, 38), [[{ inputs: spending('cc'), outputs: [taproot(9)] }], ...empty(2)]);
 const LONGER = grown(BRANCH.slice(0, 39), [[MINT], ...empty(3)]);
 
-/** What a node shows, one after the other. */
+/** Chains of the node, one after the other. */
 const STEPS: readonly [what: string, chain: readonly FakeBlock[]][] = [
   ['the etching', CHAIN.slice(0, 4)],
   ['a block without runes', CHAIN.slice(0, 5)],

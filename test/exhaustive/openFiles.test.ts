@@ -13,7 +13,7 @@ describe('too many open files', () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson(Array.from({ length: 500 }, (_, i) => record(5, i))) });
     const command = [process.execPath, join(ROOT, 'scripts/run.cjs'), 'build', '--input', 'in', '--out', 'out', '--cache', 'cache'];
-    // What tsx has compiled it finds in its cache; compiling takes a process, which takes files.
+    // Fills the cache of tsx, because compiling starts a process, which opens files.
     expect((await runProcess('build', ['--input', 'in', '--out', 'warm', '--cache', 'warm-cache'], work)).code).toBe(0);
     let failures = 0;
     for (const limit of [24, 26, 28, 30, 32, 34, 36, 38, 42]) {

@@ -179,7 +179,7 @@ describe('a mirror with wrong files', () => {
     const statuses = { right: 0, 503: 0 };
     for (const { outpoint, height } of outputsMade([...old, ...newer.slice(27)])) {
       const response = await host.answer(new Request(`http://host/runes/v1/outputs/${outpoint}`));
-      // The pages of replaced blocks are gone, so what held runes only there is not known any more.
+      // The pages of replaced blocks no longer exist, so spent outputs of these blocks are unknown.
       const isGone = height >= 27 && model.output(outpoint)?.spent === true;
       if (response?.status === 503) statuses[503] += 1;
       else if (!isGone) expect(await response?.json(), outpoint).toMatchObject(answerAbout(outpoint, model));

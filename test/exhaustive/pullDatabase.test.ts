@@ -172,7 +172,7 @@ describe('a pull from PostgreSQL', () => {
 
   it('replaces one of the last blocks when a cell changed, though its hash and number of records did not', async () => {
     await chain(1000, 1105);
-    // What two programs could write in two ways.
+    // Values that two programs may write differently.
     await database.sql.query(
       `UPDATE ledger SET address = 'é"✓,''' || chr(10) || '\\ ', amount = 0 WHERE block_height IN (1099, 1104) AND tx_index = 0`,
     );

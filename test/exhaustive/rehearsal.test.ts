@@ -14,7 +14,7 @@ it('a pull, builds, reorganisations and kills with tiny limits leave what an ind
   expect([differences.count, differences.first]).toEqual([0, []]);
   expect(differences.compared).toBeGreaterThan(10_000);
   // Only some seeds draw a reorganisation below the blocks whose spent outputs are kept. A pull from a node writes
-  // no text files. Members of names of runes count as those of documents.
+  // no text files. Crossing runesMember counts as crossing documentMember.
   const others = ['spentBlocks', 'filesPerScan', 'runesMember'];
   expect(Object.keys(TINY).filter((name) => !others.includes(name) && !crossed.has(name))).toEqual([]);
 });

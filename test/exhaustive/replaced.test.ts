@@ -93,7 +93,7 @@ describe('an output that becomes another under the local server', () => {
     try {
       const { code, stderr } = await make(out, to);
       expect(code, stderr).toBe(0);
-      // What the server remembers must not last.
+      // Answers in the memory of the server must not outlive the replacement.
       for (const [i, target] of targets.entries()) if ((await ask(host, target)) !== fresh[i]) wrong.push(`${target} after it`);
     } finally {
       isDone = true;

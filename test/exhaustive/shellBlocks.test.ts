@@ -28,10 +28,10 @@ import { ProjectCopy } from '../support/shell.ts';
 /** A block that is not run. */
 interface Exemption {
   readonly page: string;
-  /** What it has that cannot run in a test. */
+  /** Text in the block that cannot run in a test. */
   readonly needs: string;
   readonly reason: string;
-  /** Where it is run instead: a file, and a text that this file has. */
+  /** The test that runs the block instead: a file, and a text in this file. */
   readonly ranBy?: readonly [path: string, text: string];
 }
 
@@ -194,7 +194,7 @@ const SHELL = BLOCKS.filter(({ label }) => label === 'sh');
 const exemptionsOf = ({ page, text }: { readonly page: string; readonly text: string }) =>
   EXEMPTIONS.filter((one) => one.page === page && text.includes(one.needs));
 
-/** What a line of a shell begins with, when it is one of the programs that documents call. */
+/** Matches a line that begins with a program that the documents call in a shell. */
 const BEGINS_AS_SHELL =
   /^(?:\$ |(?:sudo |exec )?(?:apt-get|bun|caddy|cat|cd|cp|curl|deno|docker|duckdb|git|hosting\/upload\.sh|mkdir|nginx|node|npm|npx|psql|rclone|rsync|rm|systemctl|wget|wrangler)(?: |$))/;
 

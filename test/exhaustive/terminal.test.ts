@@ -9,12 +9,12 @@ import { ndjson, record } from '../support/records.ts';
 
 const CLEAR = '\r\x1b[K';
 
-/** util-linux's script, which gives a program a terminal; that of other systems has other flags. */
+/** True if `script` is the program of util-linux, which runs a command in a terminal. Other versions have other flags. */
 const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
 if (!hasScript) console.warn('script of util-linux is missing: what commands do on a terminal is not tested');
 
 describe.skipIf(!hasScript)('on a terminal', () => {
-  /** What a command writes to a terminal of so many columns that standard output and standard error both are. */
+  /** Runs a command in a terminal of so many columns, which is both standard output and standard error. Returns the output. */
   function onTerminal(command: string, cwd: string, { columns = 80, env = {} }: { columns?: number; env?: Record<string, string> } = {}) {
     const line = `stty cols ${columns}; ${process.execPath} ${join(ROOT, 'scripts/run.cjs')} ${command}`;
     const { NO_COLOR: _, ...inherited } = process.env;
@@ -26,7 +26,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     }).replaceAll('\r\n', '\n');
   }
 
-  /** What is to be seen in the end: of each line what came after it was cleared, without colours. */
+  /** Returns the text that remains on the terminal: for each line, the text after it was last cleared, without colours. */
   const seen = (written: string) =>
     written
       .split('\n')

@@ -125,7 +125,7 @@ function* changedValues(value: unknown, place = ''): Generator<[place: string, c
         ];
 }
 
-/** What verification says of an output. */
+/** Returns the findings of verification. */
 const findingsOf = (out: string): Promise<readonly string[]> =>
   check(out).then(
     () => [],

@@ -29,7 +29,7 @@ interface Miniflare {
 type MiniflareClass = new (options: object) => Miniflare;
 
 export interface Logged {
-  /** What the worker wrote to its console so far. */
+  /** Output of the worker's console so far. */
   log(): string;
 }
 
@@ -39,7 +39,7 @@ export interface CloudflareHost extends LocalHost, Logged {
   remove(keys: readonly string[]): Promise<void>;
 }
 
-/** What is used of a wrangler.jsonc. */
+/** The settings of wrangler.jsonc that the tests use. */
 interface Configuration {
   readonly compatibility_date: string;
   readonly assets?: {
@@ -112,9 +112,9 @@ async function run(script: string, options: object): Promise<CloudflareHost> {
   const miniflare = new Miniflare({
     modules: true,
     scriptPath: script,
-    // The script's name within it: one that leads out of the working directory ends workerd.
+    // The folder of the script, because workerd ends if a module's name leads out of the modules' root.
     modulesRoot: dirname(script),
-    // Not what Cloudflare says about this machine, which would be asked for.
+    // Otherwise Miniflare would ask Cloudflare for facts about this machine.
     cf: false,
     host: '127.0.0.1',
     handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {

@@ -16,7 +16,7 @@ const work = folderOnDisk();
 const dist = join(work, 'dist');
 const NATIVE = join(ROOT, 'node_modules/@duckdb/node-bindings-linux-x64');
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
-/** What packages and builds call. */
+/** Programs that packages and builds call. */
 const SHELL = ['/bin/sh', '/bin/sync', '/usr/bin/env'];
 const STORAGE = ['--storage-driver', 'vfs', '--root', join(work, 'images'), '--runroot', join(work, 'runs')];
 let program: string;

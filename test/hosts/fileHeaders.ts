@@ -1,9 +1,9 @@
-/** What files of a build are sent with, by every host whose code sends them. */
+/** Checks the headers of files of a build, for every host that sends files with our code. */
 import { expect } from 'vitest';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import type { Host } from '../support/server.ts';
 
-/** Files have the headers of the API and their own type, and are not sent to those who have them. */
+/** Checks that files have the headers of the API and their own type, and that a client with the right ETag gets a 304. */
 export async function checkFileHeaders(host: Host): Promise<void> {
   for (const [target, expected] of [
     ['/', SECURITY_HEADERS.page],

@@ -1,6 +1,6 @@
 /**
- * The Netlify deployment, run by Netlify's own engines: with the edge function, without it, and with one that fails. What the page map
- * says over the same build is what must come back.
+ * The Netlify deployment, run by Netlify's own engines: with the edge function, without it, and with one that fails. The answers must equal the
+ * answers of the page map for the same build.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ interface Case {
   readonly expected: { readonly status: number; readonly body: string };
 }
 
-/** What the recording does not try: ways out of a list's folder, and queries that rules may read otherwise. */
+/** Requests that were not recorded: paths that leave a list's folder, and queries that rules may parse differently. */
 const MORE_TARGETS = [
   '/runes/v1/blocks/840001/activity?operation_type=20%2F20',
   '/runes/v1/blocks/840001/activity?operation_type=..%2F840002',
@@ -45,7 +45,7 @@ const MORE_TARGETS = [
 let cases: Case[] = [];
 const mirror = new FetchMirror(readDist, Number.POSITIVE_INFINITY);
 
-/** What the page map answers; a file of the build or a 404 for what is none of the API's. */
+/** Returns a case with the answer of the page map. For a request outside the API, the answer is a file of the build or a 404. */
 async function toCase(target: string, headers: Readonly<Record<string, string>> = {}): Promise<Case> {
   const request = new Request(`http://127.0.0.1${target}`, { headers });
   const path = new URL(request.url).pathname.slice(1);
@@ -190,8 +190,8 @@ const CANONICAL: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * What the rules answer with a page though the API would not: the engine reads paths with a stray slash as the plain path, and does not
- * see a parameter without `=`, with an encoded name, or before a final `&`. No rule can tell these apart. The page says its own window.
+ * Requests that the rules answer with a page, although the API would refuse them. The engine ignores a stray slash in a path, and does not see a
+ * parameter without `=`, with an encoded name, or before a final `&`. No rule can tell these requests apart. The page names its own window.
  */
 const FORGIVEN = [
   '/runes/v1/blocks/840014/activity/',

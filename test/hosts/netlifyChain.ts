@@ -27,7 +27,7 @@ export interface NetlifyOptions {
 }
 
 export interface NetlifyHost extends LocalHost {
-  /** What the edge function's process wrote so far. */
+  /** Output of the edge function's process so far. */
   edgeLog(): string;
 }
 
@@ -189,7 +189,7 @@ function startEdgeFunctions({ EdgeFunctionsHandler }: Engines): { handler: EdgeH
   return { handler, log };
 }
 
-/** What Netlify's CDN adds and the engine of files does not have: a strong ETag by content, and 304. */
+/** Adds what Netlify's CDN adds to files: a strong ETag of the content, and 304. */
 async function asServed(request: Request, file: Response, status: number): Promise<Response> {
   const body = Buffer.from(await file.arrayBuffer());
   const etag = `"${createHash('md5').update(body).digest('hex')}-ssl"`;

@@ -1,6 +1,6 @@
 /**
- * What a host without our code may answer: exactly what `npm start` answers to the same request, or an error that says so. Anything else is a wrong
- * page, which a client would take for data.
+ * Checks the answers of hosts without our code. An answer must equal the answer of `npm start` to the same request, or be an error. Any other answer
+ * is a wrong page, which a client would read as data.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,12 +18,12 @@ export type Verdict = string;
 /** The problem with an answer that is not exact, none when it is an honest error. */
 export type JudgeError = (answer: Answer, method: string, expected: Answer | undefined) => string | undefined;
 
-/** What a client may read as an empty list: nothing else may be refused with a 404. */
+/** True for the body of an empty list. Only such an answer may be a 404, because a client reads a 404 as an empty list. */
 const isEmptyList = (body: string): boolean => (JSON.parse(body) as { total?: unknown }).total === 0;
 
 /**
- * An error of the API: JSON that names its status, for every origin, never kept. Where the API has an answer it is a 501, or a 404 when that
- * answer is an empty list.
+ * Checks an error of the API: JSON with its status, CORS for every origin, and no caching. If the API has an answer, the error must be a 501, or a 404
+ * for an empty list.
  */
 const problemOfApiError: JudgeError = ({ status, headers, body }, method, expected) => {
   if (status < 400) return 'is no error';

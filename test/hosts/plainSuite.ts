@@ -1,4 +1,4 @@
-/** What every host without our code is tested for: nginx and Caddy, each with its shipped configuration. */
+/** Tests of every host without our code: nginx and Caddy, each with its shipped configuration. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ interface Plain {
   readonly wordsAllErrors: boolean;
 }
 
-/** The recorded requests: most of them try windows that are no pages. */
+/** Number of recorded requests by verdict. Most requests ask for windows that are not pages. */
 const VECTORS: Readonly<Record<Verdict, number>> = { exact: 275, 'refused 404': 27, 'refused 501': 418 };
 
 const API_HEADERS = { ...SECURITY_HEADERS.json, 'access-control-expose-headers': 'etag' };

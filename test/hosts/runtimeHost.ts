@@ -20,7 +20,7 @@ const PROGRAMS: Readonly<Record<Runtime, string>> = {
 };
 
 export interface RuntimeHost extends LocalHost {
-  /** What the process wrote to its standard error so far. */
+  /** Standard error of the process so far. */
   errors(): string;
   /** Sends SIGTERM and waits for the end; resolves to the exit code. */
   stop(): Promise<number | null>;

@@ -21,12 +21,12 @@ export interface S3Server {
   readonly objects: Map<string, StoredObject>;
   /** Method and key of the requests so far, or method, `?` and the query of a listing. */
   readonly requests: string[];
-  /** What to answer instead, as a status; undefined lets the request pass. May take its time. */
+  /** Returns the status of an error to answer with. Undefined lets the request pass. May wait first. */
   intercept: (method: string, key: string) => Promise<number | undefined>;
   close(): Promise<void>;
 }
 
-/** How many keys a listing has, so that those of the tests have several pages. */
+/** Keys in each page of a listing: few, so that the listings of the tests have several pages. */
 const KEYS_PER_LISTING = 100;
 
 export async function startS3({ isPublic = false }: { readonly isPublic?: boolean } = {}): Promise<S3Server> {
@@ -160,7 +160,7 @@ function listing(objects: ReadonlyMap<string, StoredObject>, query: URLSearchPar
 const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([0-9]{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
 
-/** What is wrong with a request's signature, by the rules of Signature Version 4. */
+/** Describes a wrong signature of a request, by the rules of Signature Version 4. Undefined if it is right. */
 function checkSignature(request: IncomingMessage, body: Buffer): string | undefined {
   const [, id, day = '', region = '', signed = '', signature] = AUTHORIZATION.exec(request.headers.authorization ?? '') ?? [];
   if (signature === undefined) return 'the request is not signed';

@@ -52,7 +52,7 @@ beforeEach(() => {
   s3.intercept = () => Promise.resolve(undefined);
 });
 
-/** Heights and forks of the blocks of each input: in `after` two are replaced, two are gone and two are new. */
+/** Heights and forks of the blocks of each input. `after` replaces two blocks, removes two and adds two. */
 const INPUTS: Readonly<Record<string, readonly string[]>> = {
   before: ['1a', '2a', '3a', '4a', '5a', '6a'],
   after: ['1a', '2a', '3b', '4b', '7a', '8a'],
@@ -81,7 +81,7 @@ function writeInputs(): void {
   }
 }
 
-/** What is asked while an upload is at work. */
+/** Requests while an upload is running. */
 const TARGETS = [...new Set(Object.values(INPUTS).flat())].flatMap((block) => [
   ...[Number.parseInt(block, 10), blockHash(block)].flatMap((id) =>
     ['', '?limit=60', '?limit=7&offset=33', '?operation_type=send'].map((query) => `/runes/v1/blocks/${id}/activity${query}`),
@@ -169,7 +169,7 @@ async function upload(dist: string, more?: Readonly<Record<string, string>>): Pr
   return stdout;
 }
 
-/** Uploads after a killed upload. A killed rclone holds the lock until it is gone, a moment after the signal. */
+/** Uploads after a killed upload. A killed rclone keeps the lock until the process has ended, a moment after the signal. */
 async function uploadAfterKill(dist: string): Promise<void> {
   for (;;) {
     const { code, stderr } = await finished(start(dist));
@@ -308,7 +308,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
       s3.objects.set(gone, stray);
       await buildRows(false);
       await upload(dist, env);
-      // What no build put there is found only when the bucket is compared.
+      // Only a comparison with the bucket finds files that no build uploaded.
       expectSame(dist, 'UPLOAD' in env ? others : [...others, gone]);
     }
   });
@@ -363,7 +363,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
       if (method !== 'GET') await wait(2);
       return undefined;
     };
-    // What a whole upload takes, so that the kills come before its end.
+    // Measures a complete upload, so that the kills come before its end.
     await build(dist, 'after', layout);
     let began = Date.now();
     await upload(dist, env);
@@ -385,7 +385,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
         if ((await end).code !== 0) killed += 1;
       }
       if (i % 4 === 3) {
-        // What was interrupted is not finished: the data turns back first.
+        // Goes back to the old data, instead of finishing the interrupted upload.
         const answers = await polling.stop();
         for (const [which, count] of Object.entries(answers)) totals[which] = (totals[which] ?? 0) + count;
         await build(dist, from, layout);

@@ -51,7 +51,7 @@ const work = temporaryFolder();
 /** The same path in every run, as on GitHub's machines. */
 const workspace = join(work, 'workspace');
 const dist = join(workspace, 'dist');
-/** What goes to GitHub Pages. */
+/** Files for GitHub Pages. */
 const pagesArtifact = join(work, 'pages');
 let s3: S3Server;
 let source: Source;
@@ -64,7 +64,7 @@ interface Contexts {
 }
 const TOKEN = /\s*(?:('(?:[^']|'')*')|(\d+)|([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)|(\|\||&&|==|!=|[()]))/y;
 
-/** The part of GitHub's expressions that the workflow uses. What is not there is null, as it is for them. */
+/** Evaluates the part of GitHub's expressions that the workflow uses. A missing value is null, as for GitHub. */
 function evaluate(expression: string, contexts: Contexts): Value {
   const tokens: string[] = [];
   TOKEN.lastIndex = 0;
@@ -138,7 +138,7 @@ interface RunOptions {
   readonly inputs?: Contexts;
   readonly vars?: Contexts;
   readonly attempt?: number;
-  /** The machine is gone after the step with this part in its script: what comes later does not happen, saving included. */
+  /** Text in the script of the step after which the machine dies. No later step runs, including those that save caches. */
   readonly diesAfter?: string;
 }
 
@@ -193,7 +193,7 @@ async function runWorkflow({ inputs = {}, vars = {}, attempt = 1, diesAfter }: R
   return { isGood, scripts, output };
 }
 
-/** What GitHub's actions do. Returns their outputs. */
+/** Does the work of GitHub's actions. Returns their outputs. */
 function act(step: Step, contexts: Contexts): Contexts {
   const given = (name: string) => fill(step.with?.[name], contexts);
   const key = given('key');
@@ -240,8 +240,8 @@ function pack(key: string, paths: readonly string[]): void {
 }
 
 /**
- * What a clone has, and what is to be committed, without the tests, which no step reads: files only, as a folder or a link to one is never part
- * of the project.
+ * Files of a clone, and files that are not committed yet, without the tests, which no step reads. Omits folders and links to folders, which are never
+ * part of the project.
  */
 const projectFiles = (): string[] =>
   execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
@@ -310,7 +310,7 @@ class Source {
     this.#server?.closeAllConnections();
   }
 
-  /** Sets blocks by height and fork, as in `107b`, and builds. Blocks above the last are gone. */
+  /** Sets blocks by height and fork, as in `107b`, and builds. Removes the blocks above the last one. */
   async set(...blocks: readonly string[]): Promise<void> {
     for (const block of blocks) this.chain.set(Number.parseInt(block, 10), block);
     const last = Number.parseInt(blocks.at(-1) ?? '', 10);
@@ -319,7 +319,7 @@ class Source {
     this.requests.length = 0;
   }
 
-  /** What a build of the last blocks of the chain makes. */
+  /** Builds the last blocks of the chain. Returns the output folder. */
   async expected(): Promise<string> {
     const out = join(work, `expected-${runNumber}-${[...this.chain.values()].at(-1)}`);
     const last = Math.max(...this.chain.keys());
@@ -371,7 +371,7 @@ beforeEach(() => {
   source.requests.length = 0;
 });
 
-/** The bucket holds the build, and the build is that of the source's last blocks: each byte for byte, and nothing else. */
+/** Checks that the bucket has exactly the files of the build, and that the build has exactly the source's last blocks. */
 async function expectMirror(): Promise<void> {
   const expected = await source.expected();
   const published = (folder: string) => filesBelow(folder).filter((path) => !path.startsWith('.'));
@@ -393,12 +393,12 @@ async function runWell(options?: RunOptions): Promise<Run> {
   return run;
 }
 
-/** What an upload leaves in the bucket before it sends the build's files. */
+/** File that an upload writes to the bucket before the files of the build. */
 const NUMBER = '.rune-activity-mirror.upload';
 const sent = () => s3.requests.filter((line) => line.startsWith('PUT ') && !line.endsWith(NUMBER)).map((line) => line.slice(4));
 const removed = () => s3.requests.filter((line) => line.startsWith('DELETE ')).map((line) => line.slice(7));
 const bytesInBucket = () => new Map([...s3.objects].filter(([key]) => !key.endsWith(NUMBER)).map(([key, { bytes }]) => [key, bytes]));
-/** What was sent and removed is what differs from before, and each once. */
+/** Checks that exactly the changed files were sent and removed, each once. */
 function expectOnlyChanges(before: ReadonlyMap<string, Buffer>): void {
   const now = bytesInBucket();
   const differing = [...now].filter(([key, bytes]) => before.get(key)?.equals(bytes) !== true).map(([key]) => key);

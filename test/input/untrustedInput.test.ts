@@ -87,7 +87,7 @@ describe('a file', () => {
     }, 20);
     const code = await new Promise((resolve) => child.on('close', resolve));
     clearInterval(watch);
-    // What was unpacked is gone again.
+    // The unpacked files are removed.
     expect([code, filesBelow(work)]).toEqual([2, ['in/a.ndjson', 'in/b.ndjson.gz']]);
     expect(peak).toBeGreaterThan(0);
     expect(peak).toBeLessThan(500);

@@ -23,7 +23,7 @@ const END = '0123456789ab';
 const work = temporaryFolder();
 const out = join(work, 'out');
 
-/** The id of a transaction. All ids have the same key, and so have the hashes of blocks. */
+/** Id of a transaction, or hash of a block. All ids and hashes have the same end, so all have the same key. */
 const idOf = (height: number, tx: number) => hex(`${height} ${tx}`).slice(0, -END.length) + END;
 const blockOf = (height: number, ids: readonly string[]) =>
   ndjson(

@@ -118,7 +118,7 @@ describe('a second full build', () => {
     });
     const paths = inputs.map((path) => join(path.startsWith('/') ? '/' : work, path));
     await testBuild(join(work, 'out'), { inputs: [join(work, 'a')] });
-    // What a killed build may leave behind goes too.
+    // Files of a killed build are removed, too.
     writeFiles(join(work, 'out/runes/v1'), {
       'blocks/5.json.tmp': '{',
       'transactions/0xab.json.tmp': '{',
@@ -192,7 +192,7 @@ describe('an output folder', () => {
     for (const full of [false, true]) {
       const outside = join(work, `outside-${full}`);
       const changes = `${out}.cache/changes`;
-      // What each link leads to has the names that a build would write or remove.
+      // The targets of the links have files with names that a build would write or remove.
       const folders = ['runes/v1/blocks/5', `runes/v1/transactions/${id}`, `runes/v1/blocks/${hash}`, 'runes/v1/blocks/7'];
       for (const [i, folder] of folders.entries()) {
         renameSync(join(out, folder), join(work, `outside-${full}-${i}`));

@@ -260,7 +260,7 @@ describe('the entries of charts', () => {
     const heights = fc.oneof(
       near.map(([first, offsets]) => offsets.map((offset) => first + offset)),
       far,
-      // Two times of history, far from each other.
+      // Blocks near each other, and blocks far from them.
       fc.tuple(near, far).map(([[first, offsets], others]) => [...new Set([...offsets.map((offset) => first + offset), ...others])]),
     );
     fc.assert(

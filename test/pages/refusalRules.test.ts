@@ -32,7 +32,7 @@ function rulesOf(recipe: string): (readonly [RegExp, string])[] {
   ]);
 }
 
-/** What a recipe says to a request: the rules of its id come first, then those of the offset, the limit and the operation. */
+/** Returns a recipe's refusal of a request. Rules for the id come first, then rules for offset, limit and operation. */
 function refusalBy(rules: readonly (readonly [RegExp, string])[], kind: string, id: string, query: string): string {
   const subjects = [
     [`${kind} ${id}`, /^\^(?!block &)/],

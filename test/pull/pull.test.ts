@@ -250,7 +250,7 @@ describe('a chain that changes', () => {
     server.requests.length = 0;
     const { message, details } = await failedPull(base, to);
     expect(message).toMatch(new RegExp(`^block ${fork} differs`));
-    // It looks at few blocks to find that out.
+    // The pull needs few requests to find the fork.
     expect(server.requests.length).toBeLessThan(35);
     const [, confirmations] = /--confirmations ([0-9]+) or more/.exec(details[0] ?? '') ?? [];
     expect(Number(confirmations)).toBe(1010 - fork + 1);

@@ -15,7 +15,7 @@ import { addressScript, edictsOf, messageScript, type Rune, SPAM, scriptWithoutA
 /** Mainnet from the first block with runes to November 2026. */
 export const MAINNET = { blocks: 137_000, rowsPerBlock: 1500 } as const;
 
-/** Rows of a block, about: those of the rates below, and the part of them that etchings and events make, which does not grow. */
+/** Approximate rows of a block: the rows that the rates below give, including a fixed part for etchings and events. */
 export const ROWS_PER_BLOCK = 12;
 const FIXED_ROWS = 6;
 
@@ -117,7 +117,7 @@ export interface MadeBlock {
   readonly commitments: readonly CommittedOutput[];
 }
 
-/** What a block changes besides coins. Copied before each block that may be replaced. */
+/** State that a block changes, except coins. Copied before each block that may be replaced. */
 interface State {
   height: number;
   previous: Uint8Array;
@@ -148,7 +148,7 @@ export class ChainMaker {
     planned: new Map(),
     treasury: { collect: undefined, airdrop: undefined },
   };
-  /** What undoes each of the last blocks, the newest at the end. */
+  /** Data to undo each of the last blocks, the newest at the end. */
   readonly #undo: { readonly state: State; readonly coins: (() => void)[] }[] = [];
   #salt = 0;
   /** Height from which on a branch has other transactions, not only other headers. */

@@ -79,7 +79,7 @@ export class Differences {
   }
 }
 
-/** What a comparison needs. */
+/** Inputs and results of a comparison. */
 export interface Compared {
   readonly model: Model;
   readonly rows: RowStore;
@@ -246,18 +246,18 @@ export async function compareAll(compared: Compared, spent: boolean): Promise<vo
   }
 }
 
-/** What random requests ask for. */
+/** Subjects of random requests. */
 export interface Candidates {
   readonly addresses: readonly string[];
   readonly runes: readonly Rune[];
   readonly outpoints: readonly string[];
   /** Indexes of transactions with rows: from the first on. */
   readonly transactions: readonly [first: number, end: number];
-  /** The longest lists, which are asked for more often than their number says. */
+  /** The longest lists. A random request asks for one of them more often than for any other list. */
   readonly longest: { readonly addresses: readonly string[]; readonly runes: readonly Rune[] };
 }
 
-/** Lists of each kind among the longest. */
+/** Number of the longest lists of each kind. */
 const LONGEST = 10;
 
 /** Returns all that a mirror has. */
@@ -274,7 +274,7 @@ export function allCandidates(model: Model, rows: RowStore): Candidates {
   return { addresses, runes: model.runes, outpoints, transactions: [0, rows.transactions], longest: { addresses: longest, runes } };
 }
 
-/** Returns what the last transactions changed, with more outpoints: those of blocks that were replaced, and so are gone. */
+/** Returns the subjects that the last transactions changed, and the outpoints of replaced blocks, `gone`. */
 export function newCandidates(model: Model, rows: RowStore, count: number, gone: readonly string[], { longest }: Candidates): Candidates {
   const first = Math.max(0, rows.transactions - count);
   const addresses = new Set<string>();

@@ -147,7 +147,7 @@ interface Stage extends Partial<Measured> {
   readonly what?: string;
 }
 
-/** What a rehearsal found. `crossed` has the limits that commands crossed, if they have other than the default ones. */
+/** Findings of a rehearsal. If the limits are not the default limits, `crossed` has the limits that commands crossed. */
 interface Rehearsed {
   readonly differences: Differences;
   readonly answers: AnswerSum;
@@ -333,7 +333,7 @@ class Rehearsal {
       await this.#command('verify', height, ['--dir', this.#paths.out]);
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      // The list of differences shows a part of each. What a command printed is needed whole.
+      // Logs the complete output of the command, because the list of differences shows only a part.
       this.#log.info('verify', `  ${[error.message, ...error.details].join('\n')}`);
       this.differences.add(height, 'npm run verify', 'exit code 0', error.message);
     }

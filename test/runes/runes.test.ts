@@ -22,7 +22,7 @@ describe('chains', () => {
   });
 });
 
-/** Runes as the fixtures tell them; burned amounts and mints are those of the rows. */
+/** Returns the runes in the format of the fixtures, with burned amounts and mints from the rows. */
 function runesOf({ ledger, rows }: MemoryChain) {
   return [...ledger.byId.values()].map(({ id, name, block, terms, mints, row }) => {
     const of = (operation: string) => rows.filter((other) => other.rune_id === row.id && other.operation === operation);
@@ -71,7 +71,7 @@ describe('messages', () => {
   });
 });
 
-/** A message as the fixtures tell it: without what is none, 0 or false; integers as numbers where they are exact. */
+/** Converts a message to the format of the fixtures: without undefined, empty lists and a false `turbo`; bigints become numbers, or text if too large. */
 function plain(message: Message): object {
   const { kind, ...fields } = message;
   if (fields && 'edicts' in fields && fields.etching) {

@@ -281,7 +281,7 @@ describe('rows', () => {
       2,
     );
     expect(mintable.rows.map(told)).toEqual([['etching', null, null, null, null]]);
-    // Tag 126 is the one that stands for a cenotaph. Without a name it etches nothing.
+    // Tag 126 makes the message a cenotaph. The message has no name, so it etches nothing.
     const inputs = [{ outpoint: from.alice }, { outpoint: from.nobody }];
     const { rows } = chain.add(blockBytes(3, [{ inputs, outputs: [messageScript([2, 1, 20, 2, 20, 1, 126, 0]), bob] }]), 3);
     expect(rows.map((row) => [row.rune_id, ...told(row)])).toEqual([

@@ -38,7 +38,7 @@ function writeChain(chain: readonly FakeBlock[], folder: string, hasEnds = true)
 
 const sorted = (all: Iterable<string | null>) => [...new Set(all)].filter((one) => one !== null).sort();
 
-/** What blocks of a chain touch, from its rows. A mirror has files only for the blocks in `seen`. */
+/** Computes the lists that each block changes, from the rows of the chain. A mirror has files only for the blocks in `seen`. */
 function touchedBy(chain: readonly FakeBlock[], seen = chain) {
   const { rows } = memoryOf(chain);
   return seen.map(({ height, hash }, i) => {

@@ -55,7 +55,7 @@ const send = (response: ServerResponse, status: number, type: string, body: stri
 const S3_ABSENCE =
   '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message><RequestId>A1</RequestId></Error>';
 
-/** What was thrown, which has to be a MirrorError of status 503. */
+/** Returns the error that `work` throws. It must be a MirrorError with status 503. */
 async function failure(work: Promise<unknown>): Promise<source.MirrorError> {
   const error = await work.then(
     (value) => new Error(`was answered with ${JSON.stringify(value).slice(0, 100)}`),

@@ -32,7 +32,7 @@ async function checkCommand([program = '', ...args]: readonly string[], cwd: str
   expect(basename(program)).toBe('node');
   expect(args).toContain('3000');
   const own = args.map((arg) => ({ 3000: '0', dist, '0.0.0.0': '127.0.0.1' })[arg] ?? arg);
-  // Nothing of the environment but what a service gets.
+  // Sets only the environment variables that a service gets.
   const child = spawn(process.execPath, own, { cwd, env: { PATH: '/usr/bin:/bin' }, stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const answer = await sendTo(await portOf(child))('GET', '/runes/v1/blocks/2000007/activity?limit=60&offset=30');

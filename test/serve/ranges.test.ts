@@ -124,7 +124,7 @@ describe('docs/bulk.md', () => {
     const ranges: string[] = [];
     // In the project's folder, so that it finds the packages.
     const file = join(ROOT, `node_modules/.bulk-example-${process.pid}.mjs`);
-    // What the reader asks for, on its way to the server.
+    // Records the requests of the reader, and forwards them to the server.
     const watcher = createServer((incoming, response) => {
       if (incoming.url?.endsWith('.parquet') === true) ranges.push(`${incoming.method} ${incoming.headers.range ?? ''}`);
       const onward = request(

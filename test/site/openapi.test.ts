@@ -106,14 +106,14 @@ class Checks {
     });
   }
 
-  /** Whether these texts are what the parameter's schema allows. A parameter that is there twice is a list. */
+  /** True if the parameter's schema allows these values. A parameter that is given twice is a list. */
   accepts({ schema, required }: Parameter, texts: readonly string[]): boolean {
     if (texts.length === 0) return !required;
     const values = texts.map((text) => (schema['type'] === 'integer' && /^-?(?:0|[1-9][0-9]*)$/.test(text) ? JSON.parse(text) : text));
     return this.#ajv.validate(schema, values.length === 1 ? values[0] : values);
   }
 
-  /** The operation's path and its parameters' texts; undefined for a target that no path stands for. */
+  /** Returns the path of the operation and the values of its parameters. Undefined if no path matches the target. */
   read(target: string): { path: string; values: Map<Parameter, string[]> } | undefined {
     // The names that the description has for paths without `v1`, and for the status.
     const named = target.replace(/^\/runes(?!\/v1(?:\/|$))/, '/runes/v1').replace(/^\/runes\/v1$/, '/runes/v1/');

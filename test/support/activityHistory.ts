@@ -7,7 +7,7 @@ import { hex } from './records.ts';
 
 /** Gives the lists one to four levels, which end at 4,032 and at multiples of 144 and 16, some blocks below the tip. */
 const FIRST = 3995;
-/** The last three look like parts of other lists' texts, or are not ASCII. */
+/** `1:0` and `840000:1:bc1pa` look like parts of the keys of other lists. The last address is not ASCII. */
 export const ADDRESSES = ['bc1pa', 'bc1pb', 'tb1q', '1:0', '840000:1:bc1pa', 'ümlaut 🜏'];
 const OPERATIONS = ['mint', 'burn', 'send', 'receive'] as const;
 
@@ -85,7 +85,7 @@ export class ActivityHistory {
     this.#fill(this.#pick(this.#heights), this.#upTo(1000));
   }
 
-  /** The newest block is gone. */
+  /** Removes the newest block. */
   shorten(): void {
     const last = this.#heights.at(-1);
     if (this.#blocks.size < 3 || last === undefined) return;
@@ -93,7 +93,7 @@ export class ActivityHistory {
     this.#hidden.delete(last);
   }
 
-  /** The window moves: its oldest blocks are gone. */
+  /** Moves the window: removes its oldest blocks. */
   slide(): void {
     for (const height of this.#heights.slice(0, Math.min(1 + this.#upTo(3), this.#blocks.size - 3))) {
       this.#blocks.delete(height);

@@ -121,7 +121,7 @@ export class BalanceHistory {
     return [...this.blocks.keys()].sort((a, b) => a - b);
   }
 
-  /** Blocks are replaced, and what they etched is gone. */
+  /** Replaces blocks. Runes that they etched no longer exist. */
   #replace(heights: readonly number[]): void {
     const [lowest] = heights;
     if (lowest === undefined) return;
@@ -154,7 +154,7 @@ export class BalanceHistory {
     this.hidden = undefined;
   }
 
-  /** The newest blocks are gone. */
+  /** Removes the newest blocks. */
   shorten(): void {
     this.show();
     for (let i = this.#upTo(3); i >= 0 && this.blocks.size > 3; i -= 1) {

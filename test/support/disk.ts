@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 
 /**
- * Creates the folder and mounts an empty tmpfs there. Returns false if this user may not mount: it takes root on Linux.
+ * Creates the folder and mounts an empty tmpfs there. Returns false if this user may not mount, because only root on Linux can.
  */
 export function mountDisk(path: string, size: string): boolean {
   mkdirSync(path);

@@ -120,7 +120,7 @@ export class EtchingHistory {
     this.blocks.set(this.#tip, { fork: 0, events: this.#fill(this.#tip) });
   }
 
-  /** The newest blocks are replaced; what they etched is gone. */
+  /** Replaces the newest blocks. Runes that they etched no longer exist. */
   reorg(): void {
     const heights = [...this.blocks.keys()]
       .sort((a, b) => a - b)
@@ -135,7 +135,7 @@ export class EtchingHistory {
     }
   }
 
-  /** The newest blocks are gone. */
+  /** Removes the newest blocks. */
   shorten(): void {
     const heights = [...this.blocks.keys()].sort((a, b) => a - b);
     const last = heights.at(-1);

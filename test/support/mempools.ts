@@ -159,7 +159,7 @@ export class MempoolChain {
     }));
   }
 
-  /** What the pull of a node writes for a block of these transactions, by transaction. */
+  /** Moves that a pull from a node writes for a block of these transactions, by transaction. */
   pulled(transactions: readonly RawPending[], height = this.tip + 1): Map<string, Move[]> {
     const bytes = blockOf([this.#coinbase(), ...transactions.map((one) => one.bytes)], this.hash);
     const block = readBlock(bytes, hash256);
@@ -187,7 +187,7 @@ export class MempoolChain {
     return moves;
   }
 
-  /** What the independent model says of a block of these transactions, by transaction. */
+  /** Moves that the independent model gives for a block of these transactions, by transaction. */
   modelled(transactions: readonly RawPending[]): Map<string, Move[]> {
     this.#rows = [];
     const height = this.tip + 1;
@@ -345,7 +345,7 @@ function heldBy(chain: MempoolChain, answer: PendingAnswer, outpoint: string): [
   return output === null || output.spent ? [] : output.held.map(({ rune, amount }) => [outpoint, rune.id, amount]);
 }
 
-/** Gives the client double spends, in any order. What it calls certain must be so in a later block of some of them. */
+/** Gives the client double spends, in any order. Its certain results must be right in a later block with some of the transactions. */
 async function checkCertain(
   chain: MempoolChain,
   mirror: MirrorReads,

@@ -15,7 +15,7 @@ interface Expected {
   readonly location: { readonly block_height: number; readonly tx_id: string };
 }
 
-/** What the API must say about all unspent outputs, by outpoint, in dialect hiro. */
+/** Expected answers for all unspent outputs, by outpoint, in dialect `hiro`. */
 function unspentOf({ ledger, rows }: MemoryChain): Map<string, Expected> {
   const made = new Map(rows.filter(({ operation }) => operation === 'receive').map((row) => [`${row.tx_id}:${row.output}`, row]));
   return new Map(

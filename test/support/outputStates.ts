@@ -84,7 +84,7 @@ const runesOf = ({ held }: OutputAnswer) =>
     balance: decimal(amount, divisibility),
   }));
 
-/** What the API must say about an output in dialect hiro, without the block that the answer is of. */
+/** Expected answer for an output in dialect `hiro`, without the block of the answer. */
 export function answerAbout(outpoint: string, model: Model): object {
   const known = model.output(outpoint);
   if (known === null) return { output: outpoint, runes: [], spent: null };
@@ -99,7 +99,7 @@ export function answerAbout(outpoint: string, model: Model): object {
   };
 }
 
-/** What a client must say about an output. `hasRows` tells whether a block has records; otherwise its hash is not known. */
+/** Expected classification of an output by a client. `hasRows` is true for a block with records; the hashes of other blocks are unknown. */
 export function classAbout(
   { outpoint, height, blockHash }: OutputToClassify,
   model: Model,

@@ -38,5 +38,5 @@ export const codeBlocksOf = (page: string): CodeBlock[] =>
 /** A page without its blocks. */
 export const withoutBlocks = (page: string): string => readPage(page).replace(BLOCK, '');
 
-/** A page without its code, where what looks like a link or a heading is none. */
+/** A page without its code, because code may have text that looks like a link or a heading. */
 export const proseOf = (page: string): string => withoutBlocks(page).replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]#]/g, ''));

@@ -36,7 +36,7 @@ interface SiteHost {
   readonly hasOwnTypes?: boolean;
 }
 
-/** All of them are there, to the byte, with their headers; `/docs` leads to the page of the API; parts of Parquet files can be had. */
+/** Checks the bytes and headers of all files of the site, the redirect from `/docs`, and range requests for Parquet files. */
 export async function checkSiteFiles({ port, hasOwnTypes = false }: SiteHost, dist: string): Promise<void> {
   const origin = `http://127.0.0.1:${port}`;
   const paths = sitePaths(dist);

@@ -70,7 +70,7 @@ export async function expectSame(out: string, start: number, all: string, comple
   for (const [path, answer] of expected) {
     const isOld = Number.parseInt(path.slice('etchings/'.length), 10) <= start;
     const height = found.outputs.get(path.slice('outputs/'.length)) ?? Number.POSITIVE_INFINITY;
-    // What an output of an older block held is unknown, if it holds nothing now.
+    // The runes that an output of an older block held are unknown, unless the output is unspent.
     if (height <= start && !answer.endsWith('"spent":false}')) expect([path, answers.get(path)]).toEqual([path, '501 ']);
     else if (answers.get(path) === '501 ' && isOld && pairs.includes(path)) {
       unknown += 1;

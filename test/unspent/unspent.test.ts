@@ -20,7 +20,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const open = (folder: string, limits = LIMITS) =>
   DiskLedger.open({ folder, network: 'main', firstHeight: FIRST, rowsFrom: FIRST, runes: [], limits });
 
-/** What a ledger must hold after each block. */
+/** Expected content of a ledger after a block. */
 interface Model {
   readonly outputs: ReadonlyMap<string, RuneOutput>;
   readonly mints: ReadonlyMap<number, number>;

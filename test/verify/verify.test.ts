@@ -21,7 +21,7 @@ import { hex, ndjson, record } from '../support/records.ts';
 
 const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
 
-/** What verification says of an output. */
+/** Returns the findings of verification. */
 async function findings(out: string): Promise<readonly string[]> {
   try {
     await check(out);

@@ -132,7 +132,7 @@ interface Account {
   readonly unspent: Set<Output>;
 }
 
-/** What a block changed. `holdings` and `counts` have the values before it; a holding that it made has null. */
+/** Changes of a block. `holdings` and `counts` have the values before the block. A holding that the block created has null. */
 interface Undo {
   readonly steps: (() => void)[];
   readonly holdings: Map<Holding, bigint | null>;

@@ -34,7 +34,7 @@ const MOST_ROWS = 10_000;
 export class TransactionLedger {
   readonly #queues = new Map<Rune, { entries: Entry[]; next: number }>();
   #rows: Row[] = [];
-  /** Sums by key, once there are more rows than a transaction may have. */
+  /** Sums of amounts by key. Null until the transaction has more than MOST_ROWS rows. */
   #sums: { receives: Map<string, Row>; others: Map<string, Row> } | null = null;
 
   get folded(): boolean {
@@ -56,7 +56,7 @@ export class TransactionLedger {
     this.#add({ operation: 'mint', rune: rune.id, amount });
   }
 
-  /** Tells a move of a positive amount to an output, or to nowhere (null). */
+  /** Adds the rows of a move of a positive amount to an output. Null burns the amount. */
   move(rune: Rune, amount: bigint, target: Target | null): void {
     const burns = target === null || target.burns;
     const output = target?.index ?? null;

@@ -1,6 +1,6 @@
 import type { Terms } from './runestone.ts';
 
-/** What transactions changed of a rune since its etching. Replaced as a whole at each change. */
+/** Counts of a rune since its etching. Each change replaces the complete object. */
 export interface Counts {
   /** Number of valid mints, which is the number of `mint` rows. */
   readonly mints: number;
