@@ -3,7 +3,6 @@ import { countCrossing, type LimitName } from './limits.ts';
 /** Limits how many tasks run at the same time. Further tasks wait. */
 export class AtOnce {
   #running = 0;
-  /** Resolve functions of waiting tasks. */
   readonly #waiting: (() => void)[] = [];
 
   constructor(

@@ -58,7 +58,6 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
-/** True if the error means that a path does not exist. */
 export const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
 
 /** Calls `list`, which lists a folder. Returns an empty list if the folder does not exist. */

@@ -9,7 +9,6 @@ export interface Program {
   readonly runner: string;
   /** Programs of threads: for pages, for digests of the ledger, and for the outputs of a start. */
   readonly threads: Readonly<Record<'writer' | 'digest' | 'start', ThreadProgram>>;
-  /** Script that uploads a build. */
   readonly upload: string;
   /** Path or URL of the JSON schema of settings files, as their field `$schema` has it. */
   readonly settingsSchema: string;

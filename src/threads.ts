@@ -3,7 +3,6 @@ import { on } from 'node:events';
 import { parentPort, Worker } from 'node:worker_threads';
 import { codeOf, messageOf } from './errors.ts';
 
-/** A script that a thread runs, and its command-line arguments. */
 export interface ThreadProgram {
   readonly script: URL;
   readonly argv: readonly string[];

@@ -7,7 +7,6 @@ import { parseArgs } from 'node:util';
 import { type Exit, UsageError } from '../errors.ts';
 import { didYouMean } from './nearestWord.ts';
 
-/** Row of a command's table of flags. */
 export interface Flag {
   readonly name: string;
   /** Name of the flag's value in the help. A flag without this name is a switch. */
@@ -41,7 +40,6 @@ export function flag(spelled: string, about: string, more: Pick<Flag, 'heading' 
   return { name, ...(value === undefined ? {} : { value }), about, ...more };
 }
 
-/** Flags shared by several commands. */
 export const LOG: Flag = flag('log FORMAT', 'text, or json for one JSON object per line.', { byDefault: 'text' });
 /** Settings file in the working directory. Commands read it if it exists and `--config` names no other file. */
 export const SETTINGS_FILE = 'rune-mirror.json';

@@ -15,7 +15,6 @@ const holder = objectOf('Balance of an address that has a rune. A request for on
   address,
 });
 
-/** Schemas by name in the OpenAPI document. */
 export const BALANCE_SCHEMAS = {
   Balance: runeBalance,
   BalanceList: objectOf(

@@ -7,7 +7,6 @@ export const count = z.int().min(0);
 /** An object with exactly these keys. */
 export const objectOf = <Shape extends z.core.$ZodLooseShape>(about: string, shape: Shape) => z.strictObject(shape).describe(about);
 
-/** A key that may be left out. */
 export const optional = <Schema extends z.ZodType>(schema: Schema, about: string) => schema.optional().describe(about);
 
 /** Decimal number in units of a rune. */

@@ -1,7 +1,6 @@
 /** Parses the public URL of a mirror, to which all of its paths are relative. */
 import { isPlainHttp } from './plainUrl.ts';
 
-/** Rule for site URLs, for error messages. */
 export const SITE_URL_RULE = 'must be an http or https URL without user, query and fragment, such as https://example.org/mirror/';
 
 /** Normalises a site URL for the manifest: the result ends with a slash. Undefined for an invalid URL. */

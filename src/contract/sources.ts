@@ -100,13 +100,11 @@ export function joinRuns(runs: readonly Run[]): [number, number][] {
   return joined;
 }
 
-/** Names of the rules for messages. */
 const NAMES: Readonly<Record<Rules, string>> = {
   ord: "Bitcoin Core by ord's rules",
   'bitcoin-indexer': 'a database of bitcoin-indexer',
   server: 'a mirror or server that does not name its rules',
 };
 
-/** Describes sources in one line, for messages. */
 export const describeSources = (list: Sources): string =>
   list.map(({ rules, blocks }) => `${NAMES[rules]} (blocks ${blocks.map(([first, last]) => `${first}..${last}`).join(', ')})`).join('; ');

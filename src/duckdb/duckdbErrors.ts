@@ -17,16 +17,13 @@ export const isOutOfMemory = (message: string): boolean => /^Out of Memory Error
 
 export const hasTooManyFiles = (message: string): boolean => /Too many open files/.test(message);
 
-/** True for an error about a full disk, from DuckDB or from Node.js. */
 export const isDiskFull = (error: unknown): boolean => codeOf(error) === 'ENOSPC' || /No space left|ould not write/.test(messageOf(error));
 
-/** True if another process has locked a database file. */
 export const isLocked = (message: string): boolean => /could not set lock|conflicting lock|used by another process/i.test(message);
 
 /** Returns the id of the process that has locked a database file; undefined if the message does not name it. */
 export const lockOwner = (message: string): string | undefined => /PID (\d+)/.exec(message)?.[1];
 
-/** True if a database file cannot be opened or written. */
 export const isUnwritable = (message: string): boolean =>
   !hasTooManyFiles(message) &&
   /Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message);
@@ -41,7 +38,6 @@ export const isDamage = (message: string): boolean =>
 /** True if a file cannot be read or written. Such a message contains the file's path. */
 export const isFileError = (message: string): boolean => /^IO Error: /.test(message);
 
-/** True if a value cannot be converted to the type of its column. */
 export const isWrongValue = (message: string): boolean => /^(?:Conversion|Invalid Input) Error/.test(message);
 
 /** True for DuckDB's errors about the content of an input file. Any other error may be a bug of this program. */

@@ -7,11 +7,9 @@ import { literal, type Store } from './store.ts';
 
 export interface DatabaseFile {
   readonly path: string;
-  /** Name of the database in SQL. */
   readonly name: string;
   /** Folder as named in messages, such as `the cache folder .cache`. */
   readonly what: string;
-  /** The flag that selects another folder. */
   readonly flag: string;
   /** Word for the other process that may be using the folder, for messages. Default: `build`. */
   readonly worker?: string;

@@ -4,7 +4,6 @@ import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { literal, type Store, text } from './store.ts';
 
 export interface UnsortedRows {
-  /** Query for the rows. */
   readonly rows: string;
   /** SQL expression of an upper bound of the number of rows. Without it, the query runs once more to count them. */
   readonly most?: string;

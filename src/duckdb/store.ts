@@ -70,7 +70,6 @@ export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...c
 const FREED = { small: '128MB', large: '1MB', shared: '32MB' };
 
 export class Store {
-  /** Number of names that `nameOf` has returned. */
   #named = 0;
 
   private constructor(
@@ -213,7 +212,6 @@ export class Store {
     return view;
   }
 
-  /** Creates a temporary table and appends these rows. */
   async append<C extends Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>>(
     label: string,
     columns: C,
@@ -287,10 +285,8 @@ function explainResources(error: unknown): never {
   throw error;
 }
 
-/** Quotes a string as an SQL literal. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** Quotes a name as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**

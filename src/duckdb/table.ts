@@ -6,7 +6,6 @@
 import type { Field } from '../contract/fields.ts';
 
 export type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN';
-/** Types by column name, in the order of the columns. */
 export type ColumnTypes = Readonly<Record<string, ColumnType>>;
 
 /** A table or view. TypeScript accepts a table with additional columns as an argument. */
@@ -22,7 +21,6 @@ export class Table<Names extends ColumnTypes = ColumnTypes> {
   }
 }
 
-/** A table that has at least these columns. */
 export type TableWith<Names extends string> = Table<Readonly<Record<Names, ColumnType>>>;
 
 /** Type of `columns(sql)`. `Sql` is the literal type of columns that are written as in CREATE TABLE. */
@@ -42,7 +40,6 @@ export const columnsOf = <Name extends string>(fields: readonly Field<Name>[]): 
     fields.map(({ column, kind }) => [column, kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR']),
   ) as Record<Name, ColumnType>;
 
-/** Formats columns for CREATE TABLE. */
 export const definitionOf = (columns: ColumnTypes): string =>
   Object.entries(columns)
     .map(([name, type]) => `"${name}" ${type}`)

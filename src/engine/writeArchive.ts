@@ -37,7 +37,6 @@ export interface WrittenArchive {
   readonly lists: ListTables | undefined;
 }
 
-/** Receives the files of an archive by their paths. */
 export type ArchiveSink = (path: string, content: Uint8Array) => void;
 
 /** Throws an InputError when a block, a transaction or a rune id does not fit into the tables of an archive. */

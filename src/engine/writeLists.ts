@@ -22,7 +22,6 @@ export interface ListForm {
   readonly site: Site;
   /** False for an archive with etchings and names only. */
   readonly hasActivity: boolean;
-  /** Folder for temporary files. */
   readonly scratch: string;
   /** Output folder, in which new files of the archive can be read. Undefined in a dry run. */
   readonly out: string | undefined;

@@ -133,7 +133,6 @@ async function explained<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Returns a `fetch` that reads the files of a folder. */
 const fetchIn =
   (folder: string): typeof globalThis.fetch =>
   async (input, init) => {

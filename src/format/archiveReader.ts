@@ -36,7 +36,6 @@ export interface ArchiveFiles {
 /** Name and size of the root's file, as in the manifest. */
 export interface RootName {
   readonly root: string;
-  /** Size of the file's content in bytes. */
   readonly bytes: number;
 }
 

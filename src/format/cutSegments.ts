@@ -18,7 +18,6 @@ export interface Piece {
   readonly bytes: number;
 }
 
-/** Limits of a segment. */
 export interface CutForm {
   /** Maximum size of the pages in bytes. A single block may be larger. */
   readonly objectSize: number;

@@ -27,7 +27,6 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
  */
 const MOST_STEPS = 8;
 
-/** True when a value from a root has valid steps. */
 export function areLevelSteps(value: unknown): value is LevelSteps {
   const { steps, unsettled } = Object(value) as Readonly<Record<string, unknown>>;
   if (!isCount(unsettled) || !Array.isArray(steps) || steps.length === 0 || steps.length > MOST_STEPS || !steps.every(isCount))

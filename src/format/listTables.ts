@@ -28,7 +28,6 @@ export interface Unbalanced {
   readonly more: number;
 }
 
-/** A level of holders. */
 export interface HolderLevel extends DocumentLevel {
   /** Changes of the number of balances below zero in the level, by rune. Omitted without such changes. */
   readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];

@@ -27,7 +27,6 @@ export interface Segment {
   readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
 }
 
-/** A line of a directory. */
 export interface DirectoryEntry {
   readonly height: number;
   /** 64 hex digits, no prefix. */

@@ -51,7 +51,6 @@ function compress(state: Uint32Array, words: Uint32Array): void {
   for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) state[i] = (state[i] ?? 0) + word;
 }
 
-/** Returns bytes as lower-case hex digits. */
 export const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** Encodes a text as UTF-8. A lone surrogate becomes U+FFFD. */

@@ -10,7 +10,6 @@
  */
 export const PIECE_BYTES = 16 * 1024;
 
-/** Number of bytes in a SHA-256. */
 export const DIGEST_BYTES = 32;
 
 /** Returns the size of a file with `bytes` bytes of content: content and tail. */

@@ -19,13 +19,10 @@ const TRANSACTIONS = {
 /** Records of the affected blocks. Each block comes from one file. */
 export interface KeptBlocks {
   readonly kept: Records;
-  /** Blocks of `kept`. */
   readonly blocks: Table<Columns<'block_height BIGINT, block_hash VARCHAR, records BIGINT'>>;
   /** Transactions of `kept`. Valid input has one row per transaction. */
   readonly transactions: Table<typeof TRANSACTIONS>;
-  /** Blocks of every input file. */
   readonly allHolds: Table<typeof HELD>;
-  /** Totals of `kept`. */
   readonly counts: Readonly<Record<'records' | 'blocks' | 'transactions', number>>;
   /** Number of blocks that several files have with the same records. One copy of each is used. */
   readonly copiedBlocks: number;

@@ -35,7 +35,6 @@ export interface Loaded
     BlocksRead {
   readonly files: number;
   readonly filesRead: number;
-  /** True when a block may have changed. */
   readonly hasChanges: boolean;
   /** True if the state's list of files must be updated, even if only names or times have changed. */
   readonly isListStale: boolean;

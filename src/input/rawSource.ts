@@ -32,7 +32,6 @@ export interface Reading {
   /** Blocks of the build. Undefined for all blocks. */
   readonly range: BlockRange | undefined;
   readonly limits: Pick<WorkLimits, 'filesPerScan' | 'keptInput' | 'unsortedRecords'>;
-  /** Folder for unpacked files. */
   readonly scratch: string;
   readonly store: Store;
   readonly progress: ReadProgress;

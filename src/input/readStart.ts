@@ -23,7 +23,6 @@ export interface StartRows extends LedgerPoint {
   readonly isNew: boolean;
 }
 
-/** A file of a start, and its form. */
 export interface StartFile {
   readonly file: InputFile;
   readonly form: StartForm;

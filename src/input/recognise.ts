@@ -51,7 +51,6 @@ interface Common {
   readonly file: InputFile;
   /** Path of the file that DuckDB reads, which is the input itself or its unpacked copy. */
   readonly path: string;
-  /** Size of the file at `path`. */
   readonly bytes: number;
 }
 

@@ -40,7 +40,6 @@ export const digitsOf = (upper: string, lower: string): string =>
 /** Columns of records that change balances. `amount` is a decimal string in units of the rune. */
 export const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
 
-/** Records that change balances, and the runes of these records. */
 export interface Changes {
   readonly records: TableWith<keyof typeof CHANGING>;
   readonly runes: TableWith<'id' | 'block_height' | 'divisibility'>;

@@ -43,7 +43,6 @@ export const writeEtchings = (
     return level;
   });
 
-/** SQL expression of a line with the columns `key` and `row`. */
 const LINE = `key || chr(9) || row || chr(10)`;
 
 const CHANGED = columns('ordinal BIGINT, id VARCHAR');
@@ -77,7 +76,6 @@ function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: E
   return `SELECT ordinal, id FROM ${etchings} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
 }
 
-/** Tables and settings for rendering etchings. */
 export interface EtchingForm {
   readonly etchings: EtchingTable;
   readonly state: Pick<StateTables, 'runes' | 'blockRunes' | 'runeCounts'>;

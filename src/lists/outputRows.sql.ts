@@ -76,7 +76,6 @@ export class ListRows {
   }
 }
 
-/** Rows of a chunk, in columns. */
 interface ListChunk extends Record<'kinds' | 'firsts' | 'pages', Float64Array> {
   readonly keys: JoinedBlobs;
   readonly values: JoinedBlobs;

@@ -24,7 +24,6 @@ export interface OutputState {
   readonly manifest: string | undefined;
   /** True if the folder has the manifest of a mirror with data other than the sample. */
   readonly hasData: boolean;
-  /** Dialect in the manifest. */
   readonly dialect?: unknown;
 }
 

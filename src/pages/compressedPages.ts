@@ -12,7 +12,6 @@ export const encodingsOf = (page: Window, total: number, site: Site): readonly E
 /** Returns the path of a compressed file, e.g. `runes/v1/blocks/840000.json.gz`. */
 export const sidecarPath = (path: string, encoding: Encoding): string => `${path}.${encoding}`;
 
-/** Returns the file of a page and its compressed files. */
 export const withSidecars = (path: string, page: Window, total: number, site: Site): string[] => [
   path,
   ...encodingsOf(page, total, site).map((encoding) => sidecarPath(path, encoding)),

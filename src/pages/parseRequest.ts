@@ -27,7 +27,6 @@ const BLOCK_RULE =
 const NO_OPERATIONS = 'querystring/operation_type is not available: this mirror was built without lists by operation';
 const refusal = (message: string) => ({ kind: 'refusal', message }) as const;
 
-/** A route before its query is parsed. */
 type Path =
   | Exclude<Route, { readonly kind: 'list' | 'further' | 'absent' }>
   | { readonly kind: 'list'; readonly list: ActivityList }

@@ -68,7 +68,6 @@ const REFUSAL_BYTES = 64 * 1024;
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = { gzip: createGunzip, br: createBrotliDecompress };
 
-/** Value of the header `accept-encoding`. */
 export const ENCODINGS = Object.keys(DECODERS).join(', ');
 
 export class Transport {

@@ -4,7 +4,6 @@ import { type Extent, MOST_BLOCKS } from './blockSource.ts';
 import { type Heights, heightsOf } from './heightRange.ts';
 import type { PulledFile } from './pulledFiles.ts';
 
-/** Range of blocks that the user wants. */
 export interface WantedBlocks {
   /**
    * First height, or a number of last blocks. If undefined, the pull begins at the first pulled block, or at the
@@ -88,5 +87,4 @@ function firstOf({ from }: WantedBlocks, source: Extent, perFile: number, files:
   return Math.max(first - (first % perFile), source.first);
 }
 
-/** True if a range contains the height of a stale block. */
 export const isStale = (range: Heights, stale: ReadonlySet<number>): boolean => heightsOf(range).some((height) => stale.has(height));

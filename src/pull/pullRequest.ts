@@ -12,7 +12,6 @@ export const CHECKS = ['sample', 'all'] as const satisfies readonly Check[];
 export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
   /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
-  /** Path of the node's cookie file. */
   readonly cookie: string | undefined;
   /** Server that has the blocks which the node has pruned. */
   readonly blockSource?: URL | undefined;

@@ -62,7 +62,6 @@ export const blockFile = (height: number, digest: string): string => `${folderOf
 export const joinedFile = (first: number, last: number, digest: string): string =>
   `${folderOf(first)}/${first}-${last}-${digest}.ndjson.gz`;
 
-/** True for a file with the records of several blocks. */
 export const isJoined = ({ digest, first, last }: PulledFile): boolean => digest !== undefined && first < last;
 
 /** First 16 digits of the digest of a block without records. */

@@ -15,7 +15,6 @@ import { JSON_TEXT, jsonOf } from '../engine/render/renderRecordSql.ts';
 import { isAbsence } from '../errors.ts';
 import { sha256Of } from '../input/checksums.ts';
 
-/** Columns of a kind of file, and the order of its rows. */
 export interface TableForm {
   readonly fields: readonly Field[];
   /** SQL expressions for ORDER BY. Together they differ for any two rows. */

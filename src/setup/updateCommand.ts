@@ -79,7 +79,6 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   log.summary(rows);
 }
 
-/** A command to run in its own process. */
 interface Step {
   readonly name: string;
   readonly line: readonly string[];

@@ -71,7 +71,6 @@ function openapiDocument(manifest: Manifest): Json {
   };
 }
 
-/** Returns the content of `openapi.json`. */
 export const openapiText = (manifest: Manifest): string => `${JSON.stringify(openapiDocument(manifest), null, 1)}\n`;
 
 const describeApi = (site: Site): string => `Rune activity of transactions and blocks, from static files.
@@ -144,7 +143,6 @@ function makeSchemas(site: Site): Json {
 /** Removes `$schema` and `$id`. The document sets the schema dialect, and a schema's path is its id. */
 const bare = ({ $schema: _dialect, $id: _id, ...schema }: z.core.JSONSchema.BaseSchema): Json => schema;
 
-/** Returns the parameters by name. Path parameters have examples. */
 function parameters({ site, tip }: Subject): Json {
   const schemas = parameterSchemas(site);
   const described: Readonly<Record<keyof typeof schemas, readonly [description: string, example?: string | number]>> = {

@@ -20,14 +20,12 @@ import { maximumLimit } from '../pages/mirrorOptions.ts';
 import { checkTable, type ExpectedEntries, Fingerprints } from './checkTables.ts';
 import type { Verification } from './verification.ts';
 
-/** A page of a block in a segment. */
 interface StoredPage {
   /** Path of the segment. */
   readonly path: string;
   readonly text: string;
 }
 
-/** The pages of a block in a segment. */
 interface BlockPart {
   /** Path of the segment. */
   readonly path: string;

@@ -51,7 +51,6 @@ function mixed(bits: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/** The entries that a level of a table must have. */
 export interface ExpectedEntries extends LevelRange {
   readonly entries: Fingerprints;
 }

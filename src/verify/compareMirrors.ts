@@ -40,7 +40,6 @@ export function parseAgainst(text: string): Other {
   throw new UsageError('--against must be a folder, or an http(s) URL without user, password, query and fragment');
 }
 
-/** A mirror to compare. */
 export interface Compared extends Listing, ListedMirror {
   /** Name in messages. */
   readonly name: string;

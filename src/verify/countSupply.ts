@@ -39,7 +39,6 @@ export class SupplyRecount {
     this.#runes.set(rune, { ...counts, decimals: undefined });
   }
 
-  /** Returns the runes with mints or burns since the last call. */
   takeTouched(): ReadonlySet<string> {
     const touched = this.#touched;
     this.#touched = new Set();
@@ -50,7 +49,6 @@ export class SupplyRecount {
     this.#runes.clear();
   }
 
-  /** Ids of all runes with records. */
   get ids(): Iterable<string> {
     return this.#runes.keys();
   }

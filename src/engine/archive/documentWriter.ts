@@ -82,7 +82,6 @@ const TAB = 9;
 /** Returns a document as a line: the key, each value after a tab, and a line feed. */
 export const lineOf = ({ key, values }: StoredDocument): Uint8Array => Buffer.from(`${key}\t${values.join('\t')}\n`);
 
-/** Parses a line. */
 export function documentIn(line: Uint8Array): StoredDocument {
   const [key = '', ...values] = textOf(line.subarray(0, -1)).split('\t');
   return { key, values };

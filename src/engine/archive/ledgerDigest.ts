@@ -17,7 +17,6 @@ import type { ArchiveSources } from './listedRecords.ts';
 import { bytesUpTo, type DigestTask, digestIn, levelsUpTo } from './readLedger.ts';
 import { ChangedArchiveError } from './storedArchive.ts';
 
-/** The digests of a build. */
 interface WantedDigests {
   readonly network: string;
   /** The start, if its digest must be computed to check the input. */

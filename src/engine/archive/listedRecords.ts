@@ -25,7 +25,6 @@ import type { StoredArchive } from './storedArchive.ts';
 
 /** Tables from which a build makes its archive. */
 export interface ArchiveSources {
-  /** The new state. */
   readonly state: StateTables;
   readonly input: Pick<Loaded, 'kept' | 'spent' | 'sources' | 'network' | 'ends'>;
   readonly changes: Pick<BlockChanges, 'written' | 'replaced' | 'transactions'>;

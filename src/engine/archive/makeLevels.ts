@@ -8,16 +8,12 @@ import { type Documents, type DocumentWriter, documentIn, lineOf, type StoredDoc
 import type { LevelPlan } from './listedRecords.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
-/** Receives the documents of a level. */
 export type LevelWriter = Pick<DocumentWriter, 'addLine' | 'finish'>;
 
-/** Parameters of functions that write levels of documents. */
 export interface LevelForm<Kind> {
   readonly old: StoredArchive | undefined;
-  /** Returns the writer of a new level. */
   readonly writer: (kind: Kind, range: LevelRange) => LevelWriter;
   readonly limits: Limits;
-  /** Folder for temporary files. */
   readonly scratch: string;
 }
 
@@ -130,7 +126,6 @@ export async function* documentsIn(batches: AsyncIterable<readonly Uint8Array[]>
   for await (const lines of batches) for (const line of lines) yield documentIn(line);
 }
 
-/** Writes a level from batches of lines. */
 export async function writeLevel(
   to: LevelWriter,
   range: LevelRange,

@@ -17,7 +17,6 @@ const CHUNK = 1 << 16;
 
 type Files = Pick<StoredArchive, 'read'>;
 
-/** The lists from which a ledger is read. */
 export type LedgerLists = Pick<ListTables, 'etchings' | 'outputs'>;
 
 /** Returns the levels of etchings and outputs up to a block, which must be the end of a level. */
@@ -50,7 +49,6 @@ export class LedgerHash {
     this.#add(outputLine(output));
   }
 
-  /** Adds lines of outputs. */
   addLines(lines: Uint8Array): void {
     this.#hash.update(this.#pending).update(lines);
     this.#pending = '';

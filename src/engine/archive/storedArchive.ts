@@ -37,7 +37,6 @@ interface OpenedSegment {
   readonly blocks: Map<number, PlacedBlock>;
 }
 
-/** An opened file of the archive. */
 export interface StoredFile {
   /**
    * Reads a part of the file. `check` must throw an ArchiveError if the part is damaged, which becomes a

@@ -56,7 +56,6 @@ export async function writeIds(
   return levels.sort((a, b) => totalOf(b) - totalOf(a) || a.first - b.first);
 }
 
-/** A sorted sequence of entries. */
 interface Source {
   /** The current entry; undefined after the last. */
   readonly current: TableEntry | undefined;

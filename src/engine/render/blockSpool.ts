@@ -85,7 +85,6 @@ export class BlockSpool {
   }
 }
 
-/** Reads parts of spools. Opens each file once. */
 export class SpoolReader {
   readonly #handles = new Map<string, number>();
 

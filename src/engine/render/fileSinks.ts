@@ -65,7 +65,6 @@ export class DiskSink implements FileSink {
     private readonly listKept: boolean = false,
   ) {}
 
-  /** Writes buffered paths to the list of added files. */
   flush(): void {
     this.added?.flush();
   }
@@ -175,7 +174,6 @@ function isNew(make: () => void): boolean {
   }
 }
 
-/** Creates a hard link, or a copy if the file system cannot link. */
 function linkOrCopy(from: string, to: string): void {
   if (tryLink(from, to) !== undefined) writeNew(to, readRegularFile(from));
 }

@@ -10,7 +10,6 @@ export interface RecordSlices {
   readonly offsets: Uint32Array;
 }
 
-/** RecordSlices that can grow. */
 export class RecordBytes implements RecordSlices {
   bytes: Uint8Array<ArrayBuffer>;
   offsets: Uint32Array<ArrayBuffer>;

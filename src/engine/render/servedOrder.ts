@@ -39,7 +39,6 @@ export interface Batch extends RecordSlices {
   readonly txRecords: Uint32Array;
 }
 
-/** Number of hex digits in a tx id. */
 export const TX_ID_LENGTH = 64;
 
 /** Columns of arriving records: row i of each column belongs to one record. */

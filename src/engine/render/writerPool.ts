@@ -19,7 +19,6 @@ interface Writer {
   busy: Promise<void> | undefined;
 }
 
-/** Result of a pool: written pages, by height of their block. */
 export interface Written {
   readonly blocks: Map<number, WrittenBlock>;
   /** Number of files that already had the same bytes. */

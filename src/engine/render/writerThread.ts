@@ -5,13 +5,11 @@ import type { Site } from '../../pages/mirrorOptions.ts';
 import { BatchWriter, type WriterTarget, type WrittenBatch } from './batchWriter.ts';
 import type { Batch } from './servedOrder.ts';
 
-/** Data that a writer thread gets when it starts. */
 export interface WriterData {
   readonly site: Site;
   readonly target: WriterTarget;
 }
 
-/** Reply of a writer thread to each batch. */
 export type WriterReply =
   | ({ readonly kind: 'done'; readonly spare: Uint8Array<ArrayBuffer> } & WrittenBatch)
   | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined };

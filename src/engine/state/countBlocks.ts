@@ -76,7 +76,6 @@ type Countable = TableWith<
   'block_height' | 'rune_id' | 'rune_number' | 'rune_name' | 'rune_spaced_name' | 'operation' | 'amount' | 'timestamp'
 >;
 
-/** Counts and times of written blocks. */
 export interface CountedBlocks {
   readonly counted: Table<typeof COUNTED>;
   /** Timestamp of each block: the lowest timestamp of its records, which differ only in wrong data. */

@@ -16,19 +16,16 @@ export interface NewBlock extends Pick<BatchBlock, 'hash' | 'records' | 'transac
   readonly spentDigest: string;
 }
 
-/** The blocks that changed in a build. */
 export interface BlockChanges {
   /** Heights of the blocks that were written or removed. */
   readonly heights: readonly number[];
   /** Number of written blocks, and of blocks that no longer exist. */
   readonly counts: { readonly written: number; readonly gone: number };
-  /** Blocks that this build wrote. */
   readonly written: Table<typeof WRITTEN>;
   /** Blocks whose rows in the state change, because they were written or removed. */
   readonly replaced: Table<Columns<'block_height BIGINT'>>;
   /** Rows of replaced blocks from the state of the last build. */
   readonly old: { readonly blocks: Table<typeof BLOCKS>; readonly transactions: Table<typeof TRANSACTIONS> };
-  /** The transactions of the blocks in `written`. */
   readonly transactions: Table<typeof TRANSACTIONS>;
 }
 

@@ -328,7 +328,6 @@ function csv(rows: readonly Row[]): string {
   return lines.map((line) => `${line.join(',')}\n`).join('');
 }
 
-/** Transaction with its position in a block. */
 interface Transfers extends Transaction {
   readonly tx_index: number;
   readonly tx_id: string;

@@ -7,7 +7,6 @@ import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists
 
 export type Counts = Record<Operation, number>;
 
-/** Stats of a build, from which the stats documents are made. */
 export interface BuildStats {
   /** Height of the lowest block; null without blocks. */
   readonly first: number | null;

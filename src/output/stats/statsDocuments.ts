@@ -19,7 +19,6 @@ export function statsDocuments(stats: BuildStats, siteUrl: string | undefined): 
   return documents.map(([path, document]) => [path, Buffer.from(`${JSON.stringify(document)}\n`)]);
 }
 
-/** Returns the content of `stats.json`. */
 function statsOf({ first, transactions, latest, activity, bucket, runes }: BuildStats): Stats {
   const operations = noCounts();
   let blocks = 0;

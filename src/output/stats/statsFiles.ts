@@ -73,7 +73,6 @@ const ID_ORDER = [1, 2]
   .join(', ');
 
 const FIRST = `block_height - block_height % ${STATS_PER_FILE}`;
-/** Tables of the state from which stats are computed. */
 interface StatsTables {
   readonly blocks: TableWith<'block_height' | 'block_hash' | 'timestamp' | 'transactions' | 'records' | 'operations'>;
   readonly blockRunes: Table<typeof BLOCK_RUNES>;

@@ -44,7 +44,6 @@ const KEEP_ALIVE_MS = 30_000;
  */
 const GOODBYE_MS = 1000;
 
-/** Rows of a table to copy, and their order. */
 interface RowsWanted {
   readonly where?: string | undefined;
   readonly order: readonly string[];

@@ -61,7 +61,6 @@ export class Esplora {
     return Number(block_height);
   }
 
-  /** Returns the hash of a block of the server's chain. */
   async hashAt(height: number): Promise<string> {
     return (await this.#get(`/block-height/${height}`)).trim();
   }

@@ -38,7 +38,6 @@ import { Esplora, EsploraError } from './esplora.ts';
 
 export { EsploraError };
 
-/** The functions of a `Mirror` that are used here. */
 export interface MirrorReads {
   manifest(): Promise<MirrorManifest>;
   classify(outputs: readonly OutputToClassify[], options: Cancellable): Promise<ClassifiedOutput[]>;
@@ -95,7 +94,6 @@ function bytesOf(hex: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** The transactions of a query, by id. */
 class Pool {
   readonly transactions = new Map<string, Given>();
   /** Heights of parents from the Esplora server, by transaction id. A string is the reason why a height is unknown. */
@@ -404,7 +402,6 @@ function render(ordered: readonly Unconfirmed[], outcomes: readonly Outcome[], s
     decimals.set(id, outcomes[i]?.etched?.row.divisibility ?? 0);
   }
   const runeOf = (id: RuneId): PendingRune => etched.get(id) ?? state.known.get(id)?.rune ?? { id: runeIdText(id) };
-  /** Outputs that these transactions make. */
   const made = new Map<string, Held>();
   return outcomes.map(({ rows, possible, conflicts, unknown }, i) => {
     const { txid, inputs } = ordered[i] ?? { txid: '', inputs: [] };

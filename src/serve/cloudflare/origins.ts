@@ -15,7 +15,6 @@ export interface Settings {
   readonly FRESH_SECONDS?: string;
 }
 
-/** The part of the assets binding that the worker uses. */
 interface Assets {
   fetch(request: Request): Promise<Response>;
 }
@@ -33,7 +32,6 @@ interface Bucket {
 interface BucketObject {
   readonly body: ReadableStream<Uint8Array>;
   readonly httpEtag: string;
-  /** Size of the complete object, in bytes. */
   readonly size: number;
 }
 

@@ -19,7 +19,6 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
-/** Headers of every error. */
 export const ERROR_HEADERS: Readonly<Record<string, string>> = { ...API_HEADERS, 'cache-control': 'no-store' };
 
 /** Clients revalidate every answer, because an unknown id may exist after the next block (docs/api.md, "Requests"). */

@@ -9,7 +9,6 @@ export type Reply<File extends OpenFile> =
   | Exclude<Answer<File>, { readonly kind: 'refusal' }>
   /** Error of the API. `allow` is the value of the Allow header. */
   | { readonly kind: 'error'; readonly status: number; readonly body: string; readonly allow?: string }
-  /** A CORS preflight. */
   | { readonly kind: 'preflight' };
 
 /** True if a browser opens a path outside the API: a 404 must then be an HTML page. `accept` is the Accept header. */

@@ -103,7 +103,6 @@ export class BuiltFile implements OpenFile {
 /** A large file that is being sent. */
 export interface LargeFile {
   readonly fd: number;
-  /** Size in bytes. */
   readonly size: number;
   readonly etag: string;
 }
@@ -171,7 +170,6 @@ async function follow(link: string, { lstat, realpath }: Reading): Promise<[real
 
 export class BuiltFiles implements Files<BuiltFile> {
   readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
-  /** Files by path. */
   readonly #cached: PartCache;
   readonly #opened: OpenFiles;
   #slowReads = 0;

@@ -24,10 +24,8 @@ import { Exchange, headerList, listHeaders, PAGE_ERROR } from './sendAnswer.ts';
 import { WatchedBuild } from './watchedBuild.ts';
 
 export interface ServerSettings {
-  /** Compresses answers for clients that accept it. */
   readonly compresses: boolean;
   readonly limits: ClientLimits;
-  /** Receives an entry for each request. */
   readonly accessLog: Log;
 }
 
@@ -63,7 +61,6 @@ export function createMirrorServer(
   return server;
 }
 
-/** The data for answering a request. */
 interface Source {
   readonly site: WatchedBuild;
   readonly files: BuiltFiles;

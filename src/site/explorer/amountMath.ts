@@ -10,7 +10,6 @@ export function unitsOf(amount: string, decimals: number): bigint {
   return BigInt(`${whole}${fraction.slice(0, decimals).padEnd(decimals, '0')}`);
 }
 
-/** Compares decimal strings for an ascending order. */
 export function compareAmounts(a: string, b: string): number {
   const decimals = decimalsOf([a, b]);
   const [first, second] = [unitsOf(a, decimals), unitsOf(b, decimals)];

@@ -3,7 +3,6 @@
 import type { ActivityEntry, Stats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
-/** Column of the activity chart. */
 export interface Column {
   /** Lowest and highest height of the column that the mirror covers. */
   readonly first: number;

@@ -12,7 +12,6 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** Creates an SVG element, like `el` for HTML. */
 export function svg<Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},

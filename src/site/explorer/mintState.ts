@@ -6,7 +6,6 @@ import { groupDigits } from '../formatValues.ts';
 import { shareOf, unitsOf } from './amountMath.ts';
 
 export interface Mint extends MintWindow {
-  /** Amount of each mint. */
   readonly amount: string;
   /** Maximum number of mints. Undefined if the terms have no cap; then ord allows no mints. */
   readonly cap: bigint | undefined;
@@ -46,7 +45,6 @@ export interface MintNow extends Mint {
   readonly isOpen: boolean;
   /** True if no mint can be valid any more. */
   readonly isOver: boolean;
-  /** The state of the mint as a short text. */
   readonly text: string;
   /** Mints so far, mints left of the cap, and share of the cap. Undefined if the mirror does not count mints. */
   readonly mints?: bigint;

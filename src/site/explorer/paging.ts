@@ -6,7 +6,6 @@ import { linkTo } from './parts.ts';
 import { settings } from './settings.ts';
 import { type FoundView, searchOf } from './views.ts';
 
-/** A window of any list. */
 export interface Shown {
   readonly limit: number;
   readonly offset: number;

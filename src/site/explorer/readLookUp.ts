@@ -99,7 +99,6 @@ function misreadOf(id: string): Misread {
   return { problem: `This is neither a rune, an address, a transaction nor a block. ${ids}, and names of runes at most 28 letters.` };
 }
 
-/** True for text that cannot be looked up. */
 export const isMisread = (read: FoundView | Misread): read is Misread => 'problem' in read;
 
 /** Parses a number of a query string. Returns NaN for other text, so that the API refuses it. */

@@ -60,7 +60,6 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
   return pageWithLists(view, 'Runes', parts, () => [el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Runes'))], mirror);
 }
 
-/** A rune with its mint. */
 type Listed = Etching & { readonly mint: MintNow | undefined };
 
 const RUNE: Column<Rune> = { name: 'Rune', width: '34%', cell: nameCell };

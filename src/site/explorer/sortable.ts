@@ -2,7 +2,6 @@
 import { el } from './dom.ts';
 import { announce } from './parts.ts';
 
-/** Compares two entries, for the ascending order of a column. */
 export type Compare<T> = (a: T, b: T) => number;
 
 /** The last sorting that a reader chose. It stays when new data or another page is shown. */

@@ -16,19 +16,16 @@ import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './v
 export interface Source {
   readonly mirror: Mirror;
   readonly manifest: MirrorManifest;
-  /** Finds runes by the first letters of their names. */
   readonly find: (letters: string) => Promise<readonly FoundRune[]>;
   /** The names of all runes: if they are known or few, and in any case. */
   readonly names: {
     readonly freeNames: () => Promise<readonly RuneName[] | undefined>;
     readonly readNames: () => Promise<readonly RuneName[]>;
   };
-  /** Fetches the statistics of all blocks. */
   readonly stats: () => Promise<Stats>;
   readonly signal: AbortSignal;
 }
 
-/** Page that is ready to be shown. */
 export interface DetailsPage {
   readonly title: string;
   /** Text for screen readers. */
@@ -36,7 +33,6 @@ export interface DetailsPage {
   readonly nodes: readonly Node[];
 }
 
-/** List of a rune, an address or all runes. */
 interface SubjectPart {
   /** Path of the list below `runes/v1`. */
   readonly path: string;

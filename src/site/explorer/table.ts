@@ -24,7 +24,6 @@ const transactionCell = ({ record }: Row): Child[] => [transactionLink(record.lo
 
 const operationOf = (kind: Row['kind'], text: string): HTMLElement => el('span', { class: 'operation', 'data-operation': kind }, text);
 
-/** Shows the block and the time of an entry. */
 export const blockCell = ({ location }: { readonly location: Pick<Activity['location'], 'block_height' | 'timestamp'> }): Child[] => [
   blockLink(location.block_height),
   ' ',

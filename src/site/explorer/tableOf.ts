@@ -15,7 +15,6 @@ export type Column<T> = { readonly name: string; readonly width?: string } & (
   | { readonly isNumber?: true; readonly cell: (entry: T, index: number) => readonly Child[] }
 );
 
-/** Returns a column of whole numbers. */
 export const numbersOf = <T>(name: string, numberIn: (entry: T) => number): Column<T> => ({
   name,
   isNumber: true,

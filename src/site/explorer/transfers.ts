@@ -13,7 +13,6 @@ import { runsOf } from './chartColumns.ts';
 /** Record of a list. In a rune's list, records have no rune. */
 export type ListedRecord = Omit<Activity, 'rune'> & { readonly rune?: Rune };
 
-/** Row of a list of activity. */
 export interface ActivityRow<T extends ListedRecord> {
   /** The record that has the row's rune and amount. */
   readonly record: T;

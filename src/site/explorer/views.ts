@@ -2,7 +2,6 @@
 import { lettersOf } from '../../lists/searchFiles.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 
-/** Window of a list. */
 export interface ListView {
   readonly kind: 'block' | 'transaction';
   /** Height, `latest`, or 64 hex digits with or without `0x`. */
@@ -26,7 +25,6 @@ export interface SubjectView {
 }
 
 export type SubjectList = 'activity' | 'holders' | 'balances' | 'outputs' | 'newest' | 'open' | 'active';
-/** Lists of each kind of page. */
 export const SUBJECT_LISTS: Readonly<Record<SubjectView['kind'], readonly SubjectList[]>> = {
   rune: ['activity', 'holders'],
   address: ['balances', 'outputs', 'activity'],
@@ -34,7 +32,6 @@ export const SUBJECT_LISTS: Readonly<Record<SubjectView['kind'], readonly Subjec
   runes: ['newest', 'open', 'active'],
 };
 
-/** View that has an id. */
 export type FoundView = ListView | SubjectView;
 
 /** Matches a transaction id or a block hash. */
@@ -49,7 +46,6 @@ export const outputView = (outpoint: string): SubjectView => ({ kind: 'output', 
 /** Returns the view of a search for runes: by the first letters of any word of their names, or by their symbol. */
 export const runesWith = (text: string): SubjectView => ({ kind: 'runes', id: text, offset: 0 });
 
-/** Returns the view of the transaction that made an output. */
 export const transactionOf = (outpoint: string): ListView => listOf('transaction', outpoint.split(':')[0] ?? '');
 
 /** Returns the view of a rune by its name, or by its id if requests cannot contain such a name. */
