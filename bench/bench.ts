@@ -60,7 +60,6 @@ const TMPFS = 0x01021994;
 
 /** Runs the benchmark and reports the results. */
 export async function bench(flags: Flags, log: Log): Promise<void> {
-  flags.choice('log', ['text', 'json']);
   const records = flags.integer('records', 100_000, 20_000, 1_000_000_000);
   const runs = flags.integer('runs', 5, 1, 100);
   const layout = flags.choice('layout', LAYOUTS);

@@ -50,7 +50,6 @@ const SETTINGS = ['shared_buffers=512MB', 'autovacuum=off'];
 
 /** Runs the benchmark and reports the results. */
 export async function benchHosts(flags: Flags, log: Log): Promise<void> {
-  flags.choice('log', ['text', 'json']);
   const records = flags.integer('records', 200_000, 20_000, 10_000_000);
   const count = flags.integer('targets', 10_000, 100, 1_000_000);
   const seconds = flags.integer('seconds', 4, 1, 3600);

@@ -65,7 +65,6 @@ const CREDENTIALS = { CORE_RPC_USER: 'bench', CORE_RPC_PASSWORD: 'bench' } as co
 
 /** Runs the benchmark and reports the results. */
 export async function benchNode(flags: Flags, log: Log): Promise<void> {
-  flags.choice('log', ['text', 'json']);
   const blocks = flags.integer('blocks', 20, 1, 100_000);
   const rows = flags.integer('rows', 1500, 0, 10_000);
   const runes = flags.integer('runes', 1000, 1000, 270_000);

@@ -43,7 +43,6 @@ interface Pulled {
 
 /** Runs the benchmark and reports the results. */
 export async function benchPull(flags: Flags, log: Log): Promise<void> {
-  flags.choice('log', ['text', 'json']);
   const records = flags.integer('records', 1_000_000, 20_000, 100_000_000);
   const blocks = flags.integer('blocks', 200, 1, 100_000);
   const concurrency = String(flags.integer('concurrency', 4, 1, 64));

@@ -40,7 +40,7 @@ export class Progress {
 
   /** Creates the progress of a command that has the flag `--log`. */
   static of(flags: Flags, log: Log): Progress {
-    return new Progress(log, flags.choice('log', ['text', 'json']) === 'text' && isTerminal(process.stderr));
+    return new Progress(log, flags.one('log') !== 'json' && isTerminal(process.stderr));
   }
 
   /** Begins a stage. Rates and times start here. */

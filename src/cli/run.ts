@@ -32,6 +32,7 @@ export async function runCommand(
     settings = file;
     if (flags.has('help')) process.stdout.write(helpOf(command, widthOf(process.stdout), paintFor(process.stdout)));
     else {
+      flags.choice('log', ['text', 'json']);
       if (command.flags.some(({ name }) => name === MEMORY_LIMIT.name)) stopWatching = watchMemory(memoryLimitOf(flags), log);
       await main(flags, log);
     }

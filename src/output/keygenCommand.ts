@@ -22,7 +22,6 @@ export const KEYGEN_COMMAND: Command = {
 
 /** Runs the command. Rejects with an InputError if the file exists, because nothing can restore a private key. */
 export async function runKeygen(flags: Flags, log: Log): Promise<void> {
-  flags.choice('log', ['text', 'json']);
   const [name, out] = [flags.one('name'), flags.one('out')];
   if (name === undefined || out === undefined) throw new UsageError(`--${name === undefined ? 'name' : 'out'} must be given`);
   if (!isKeyName(name)) throw new UsageError(`--name ${JSON.stringify(name)} must have no spaces, no plus sign and at most 200 characters`);

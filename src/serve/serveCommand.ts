@@ -40,7 +40,6 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
   const port = flags.integer('port', 3000, 0, 65_535);
   const dir = flags.one('dir') ?? 'dist';
   const workers = flags.integer('workers', 1, 1, 256);
-  flags.choice('log', ['text', 'json']);
   const announce = ({ port: actual }: { readonly port: number }) =>
     log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (press Ctrl-C to stop).`);
   if (workers > 1 && cluster.isPrimary) return serveInWorkers(workers, log, announce);

@@ -67,7 +67,6 @@ export const INIT_COMMAND: Command = {
  * Runs the command. If a flag is given, or without a terminal, takes all settings from flags. Never replaces a file.
  */
 export async function runInit(flags: Flags, log: Log): Promise<void> {
-  flags.choice('log', ['text', 'json']);
   const { parseSettings } = await settingsReader();
   const asks = QUESTIONS.every(({ name }) => !flags.has(name)) && process.stdin.isTTY && process.stdout.isTTY;
   const settings = asks ? await askOnTerminal(parseSettings) : fromFlags(flags, parseSettings);

@@ -30,7 +30,7 @@ const [PULLED, OUT] = ['input/pulled', 'dist'];
 
 /** Runs the command. Rejects with a CliError that has the exit code of the step that failed. Later steps do not run. */
 export async function runUpdate(flags: Flags, log: Log): Promise<void> {
-  const format = flags.choice('log', ['text', 'json']);
+  const format = flags.one('log') ?? 'text';
   const file = settingsFileOf(flags);
   if (file === undefined) throw new UsageError(`there is no settings file; make one with ${plainCall('init')}`);
   const { source, upload } = (await settingsReader()).readSettings(file);

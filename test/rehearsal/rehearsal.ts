@@ -76,7 +76,6 @@ export interface RehearsalOptions {
 
 /** Parses the flags, runs a rehearsal, and throws a CliError when the mirror differs from the model. */
 export async function runRehearsal(flags: Flags, log: Log): Promise<void> {
-  flags.choice('log', ['text', 'json']);
   const isFull = flags.has('full');
   const blocks = flags.integer('blocks', MAINNET.blocks, 100, 1_000_000);
   const parent = flags.one('dir');

@@ -17,7 +17,6 @@ export const SAMPLE_COMMAND: Command = {
 
 /** Runs the command. Rejects with a BuildError if a file cannot be written. */
 export async function writeSample(flags: Flags, log: Log): Promise<void> {
-  flags.choice('log', ['text', 'json']);
   const to = flags.one('to') ?? 'sample';
   for (const [name, text] of Object.entries(sampleTables())) {
     const path = join(to, `${name}.csv`);
