@@ -71,8 +71,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
   const removedList = changes.removedList();
   const addedList = new PathList(changes.addedPart(Number.MAX_SAFE_INTEGER));
   const sink = new DiskSink(out, addedList, wasUnfinished(output));
-  const { totals } = sink;
-  progress.watch('finish', () => (totals.files === 0 ? 'updating the state' : { done: totals.files, what: 'other files' }));
+  progress.watch('finish', () => (sink.files === 0 ? 'updating the state' : { done: sink.files, what: 'other files' }));
   try {
     return await explainFiles(async () => {
       const updated = await updateState(build, loaded, rendered);
@@ -81,9 +80,9 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const outdatedChanges = await changesOf(build, loaded, blocks, sink);
       const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
       // Counts the written files of the archive separately, because the result has them among the files of the manifest.
-      const othersBefore = totals.files - totals.kept;
+      const othersBefore = sink.files - sink.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
-      const archiveWritten = totals.files - totals.kept - othersBefore;
+      const archiveWritten = sink.files - sink.kept - othersBefore;
       const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
       const manifest = withNote(unsigned, loaded.network ?? '-', options.keys);
       const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
@@ -115,7 +114,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       return {
         manifest,
         kept: manifest.files - written,
-        othersWritten: totals.files - totals.kept - archiveWritten,
+        othersWritten: sink.files - sink.kept - archiveWritten,
         removed,
         blocks: blocks.counts,
         wasFull,

@@ -24,10 +24,10 @@ export class ComparingSink implements FileSink {
     private readonly findings: Findings,
   ) {}
 
-  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number {
+  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): void {
     const length = head.length + records.length + ENVELOPE_TAIL.length;
     const present = this.#read(path);
-    if (present === undefined) return length;
+    if (present === undefined) return;
     const isSame =
       present.length === length &&
       present.toString('latin1', 0, head.length) === head &&
@@ -35,7 +35,6 @@ export class ComparingSink implements FileSink {
       present.toString('latin1', length - ENVELOPE_TAIL.length) === ENVELOPE_TAIL;
     if (!isSame) this.findings.add(`${path} is not the page that a build makes of its block's records`);
     for (const encoding of encodings) this.#compareSidecar(sidecarPath(path, encoding), encoding, present);
-    return length;
   }
 
   /** Compares decompressed content, because the compressed bytes depend on the version of zlib. */
@@ -52,7 +51,7 @@ export class ComparingSink implements FileSink {
     if (!isSame) this.findings.add(`${path} is not the compressed content of its page`);
   }
 
-  link(path: string, target: string, _length: number, encodings: readonly Encoding[]): void {
+  link(path: string, target: string, encodings: readonly Encoding[]): void {
     this.#compareLink(path, target);
     const { files, bytes } = this;
     for (const encoding of encodings) this.#compareLink(sidecarPath(path, encoding), sidecarPath(target, encoding));

@@ -37,12 +37,11 @@ function pagesOf(verification: Verification): Set<string> {
   const add = (path: string, encodings: readonly Encoding[]) => {
     paths.add(path);
     for (const encoding of encodings) paths.add(sidecarPath(path, encoding));
-    return 0;
   };
   const sink: FileSink = {
     page: (path, _head, _records, encodings) => add(path, encodings),
     file: (path) => add(path, []),
-    link: (path, _target, _length, encodings) => add(path, encodings),
+    link: (path, _target, encodings) => add(path, encodings),
   };
   for (const block of site.layout === 'archive' ? [] : blocks) {
     const read = readBlock({ ...verification, findings: new Findings() }, undefined, block);

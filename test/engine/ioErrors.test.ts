@@ -103,7 +103,7 @@ describe('a failing system call', () => {
       const sink = new DiskSink(root, list);
       try {
         sink.page('a/b/1.json', '{"results":[', Buffer.from('1'), ['gz']);
-        sink.link('a/c/1.json', 'a/b/1.json', 15, ['gz']);
+        sink.link('a/c/1.json', 'a/b/1.json', ['gz']);
         sink.file('d.json', Buffer.from('{}'));
         writeFiles(folder, { made: 'made' });
         sink.take('e/made', join(folder, 'made'));

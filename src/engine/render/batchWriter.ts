@@ -2,7 +2,7 @@
 import { PathList } from '../../disk/pathList.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { BlockSpool, type SpooledBlock } from './blockSpool.ts';
-import { CountingSink, DiskSink } from './fileSinks.ts';
+import { DiskSink } from './fileSinks.ts';
 import { emitFiles } from './pageFiles.ts';
 import type { Batch } from './servedOrder.ts';
 
@@ -36,7 +36,7 @@ export interface WrittenBatch {
 /** Writes batches one after another, and counts their files per block. */
 export class BatchWriter {
   readonly #list: PathList | undefined;
-  readonly #sink: DiskSink | CountingSink;
+  readonly #sink: DiskSink | undefined;
   readonly #spool: BlockSpool | undefined;
 
   constructor(
@@ -44,23 +44,20 @@ export class BatchWriter {
     { root, added, listKept, spool }: WriterTarget,
   ) {
     this.#list = root === undefined ? undefined : new PathList(added);
-    this.#sink = root === undefined ? new CountingSink() : new DiskSink(root, this.#list, listKept);
+    this.#sink = root === undefined ? undefined : new DiskSink(root, this.#list, listKept);
     this.#spool = spool === undefined ? undefined : new BlockSpool(spool);
   }
 
   /** Writes the files of a batch, and appends the paths of new and changed files to `added`. Throws system errors. */
   write(batch: Batch): WrittenBatch {
-    const { totals } = this.#sink;
-    const blocks: WrittenBlock[] = [];
-    const keptBefore = totals.kept;
-    for (const block of batch.blocks) {
-      const { files, bytes } = totals;
+    const keptBefore = this.#sink?.kept ?? 0;
+    const blocks = batch.blocks.map((block) => {
       const spooled = this.#spool?.add(batch, block, this.site);
-      if (this.site.layout === 'files') emitFiles(batch, block, this.site, this.#sink);
-      blocks.push({ height: block.height, files: totals.files - files, bytes: totals.bytes - bytes, spooled });
-    }
-    this.#sink.flush();
-    return { blocks, kept: totals.kept - keptBefore };
+      const totals = this.site.layout === 'files' ? emitFiles(batch, block, this.site, this.#sink) : { files: 0, bytes: 0 };
+      return { height: block.height, ...totals, spooled };
+    });
+    this.#sink?.flush();
+    return { blocks, kept: (this.#sink?.kept ?? 0) - keptBefore };
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-/** The two implementations of FileSink. One writes files, the other only counts them. */
+/** Writes the files of a build into its output folder. */
 import { rmSync } from 'node:fs';
 import { makeFolder } from '../../disk/makeFolder.ts';
 import type { PathList } from '../../disk/pathList.ts';
@@ -6,45 +6,10 @@ import { readRegularFile } from '../../disk/regularFile.ts';
 import { hasBytes, isSameFile, moveFile, replaceFile, tryLink, writeNew } from '../../disk/replaceFile.ts';
 import { codeOf } from '../../errors.ts';
 import { sidecarPath } from '../../pages/compressedPages.ts';
-import { ENVELOPE_TAIL } from '../../pages/envelope.ts';
 import type { Encoding } from '../../pages/mirrorOptions.ts';
 import { compress } from './compress.ts';
 import { PageBuffer } from './pageBuffer.ts';
 import type { FileSink } from './pageFiles.ts';
-
-/** Totals of files, without their compressed copies. A hard link counts as another file, because clients see two. */
-export interface SinkTotals {
-  files: number;
-  bytes: number;
-  /** Number of files that already had the same bytes and were not touched. */
-  kept: number;
-}
-
-/** Counts files without writing them, for dry runs. */
-export class CountingSink implements FileSink {
-  readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
-
-  page(_path: string, head: string, records: Uint8Array): number {
-    const length = head.length + records.length + ENVELOPE_TAIL.length;
-    this.#add(length);
-    return length;
-  }
-
-  file(_path: string, bytes: Uint8Array): void {
-    this.#add(bytes.length);
-  }
-
-  link(_path: string, _target: string, length: number): void {
-    this.#add(length);
-  }
-
-  flush(): void {}
-
-  #add(bytes: number): void {
-    this.totals.files += 1;
-    this.totals.bytes += bytes;
-  }
-}
 
 /**
  * Writes files below a folder. Calls are synchronous, because that is several times faster than promises.
@@ -53,7 +18,9 @@ export class CountingSink implements FileSink {
  * that readers see either the old or the new bytes, never a partial file.
  */
 export class DiskSink implements FileSink {
-  readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
+  /** Number of files without compressed copies, and of those that already had the same bytes and were not touched. */
+  files = 0;
+  kept = 0;
   readonly #folders = new Set<string>();
   #folder = '.';
   readonly #page = new PageBuffer();
@@ -69,11 +36,10 @@ export class DiskSink implements FileSink {
     this.added?.flush();
   }
 
-  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number {
+  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): void {
     const bytes = this.#page.join(head, records);
-    this.#count(bytes, this.#put(path, bytes, true));
+    this.#count(this.#put(path, bytes, true));
     for (const encoding of encodings) this.#put(sidecarPath(path, encoding), compress(bytes, encoding), true);
-    return bytes.length;
   }
 
   /**
@@ -81,16 +47,15 @@ export class DiskSink implements FileSink {
    * place, because readers could not detect a partial file.
    */
   file(path: string, bytes: Uint8Array): void {
-    this.#count(bytes, this.#put(path, bytes, false));
+    this.#count(this.#put(path, bytes, false));
   }
 
-  #count(bytes: Uint8Array, isWritten: boolean): void {
-    this.totals.files += 1;
-    this.totals.bytes += bytes.length;
-    if (!isWritten) this.totals.kept += 1;
+  #count(isWritten: boolean): void {
+    this.files += 1;
+    if (!isWritten) this.kept += 1;
   }
 
-  /** Moves a finished file to `path`, unless `path` already has the same bytes. The totals do not count it. */
+  /** Moves a finished file to `path`, unless `path` already has the same bytes. Not counted. */
   take(path: string, from: string): void {
     const isPlaced = this.#place(
       path,
@@ -101,10 +66,8 @@ export class DiskSink implements FileSink {
     if (!isPlaced) rmSync(from);
   }
 
-  link(path: string, target: string, length: number, encodings: readonly Encoding[]): void {
-    this.totals.files += 1;
-    this.totals.bytes += length;
-    if (!this.#link(path, target)) this.totals.kept += 1;
+  link(path: string, target: string, encodings: readonly Encoding[]): void {
+    this.#count(this.#link(path, target));
     for (const encoding of encodings) this.#link(sidecarPath(path, encoding), sidecarPath(target, encoding));
   }
 

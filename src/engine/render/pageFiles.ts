@@ -4,27 +4,34 @@
  */
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { encodingsOf } from '../../pages/compressedPages.ts';
-import { envelopeHead } from '../../pages/envelope.ts';
+import { ENVELOPE_TAIL, envelopeHead } from '../../pages/envelope.ts';
 import { blockStem, idName, pagePath, pagesOf, stemOf } from '../../pages/filePaths.ts';
 import type { Encoding, Site } from '../../pages/mirrorOptions.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from './servedOrder.ts';
 
-/** Receives files, to write or only to count them. Paths are relative to the output folder (pages/filePaths.ts). */
+/** Receives files. Paths are relative to the output folder (pages/filePaths.ts). */
 export interface FileSink {
   /**
    * Receives a page and creates its compressed files. The page is `head`, `records` (joined by commas) and the
-   * envelope's tail. Returns its length in bytes.
+   * envelope's tail.
    */
-  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number;
+  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): void;
   /** Receives a file that is not a page. */
   file(path: string, bytes: Uint8Array): void;
-  /** Receives a second path for the page at `target`, which has `length` bytes, and for its compressed files. */
-  link(path: string, target: string, length: number, encodings: readonly Encoding[]): void;
+  /** Receives a second path for the page at `target` and for its compressed files. */
+  link(path: string, target: string, encodings: readonly Encoding[]): void;
 }
 
-/** Passes all files of a block and of its transactions to the sink. */
-export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: FileSink): void {
+/** Totals of files, without their compressed copies. A hard link counts as another file, because clients see two. */
+interface FileTotals {
+  files: number;
+  bytes: number;
+}
+
+/** Passes all files of a block and of its transactions to the sink, if there is one. Returns their totals. */
+export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: FileSink | undefined): FileTotals {
+  const totals = { files: 0, bytes: 0 };
   let first = block.first;
   const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
   for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
@@ -32,13 +39,14 @@ export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: Fil
     const records = batch.txRecords[i] ?? 0;
     const txId = ids.toString('latin1', i * TX_ID_LENGTH, (i + 1) * TX_ID_LENGTH);
     const stem = stemOf({ kind: 'transaction', txId }, site);
-    emitList(stem, { total: records, slice: (from, to) => sliceRecords(batch, start + from, start + to) }, site, sink);
+    emitList(stem, { total: records, slice: (from, to) => sliceRecords(batch, start + from, start + to) }, site, sink, totals);
     first += records;
   }
   const [byHeight, byHash] = [String(block.height), idName(block.hash, site.dialect)];
   for (const [operation, list] of listsOf(batch, block, site)) {
-    emitList(blockStem(byHeight, operation), list, site, sink, blockStem(byHash, operation));
+    emitList(blockStem(byHeight, operation), list, site, sink, totals, blockStem(byHash, operation));
   }
+  return totals;
 }
 
 interface List {
@@ -60,14 +68,25 @@ function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Opera
   }
 }
 
-/** Passes all pages of a list to the sink. With `secondStem`, also passes a link to each page. */
-function emitList(stem: string, { total, slice }: List, site: Site, sink: FileSink, secondStem?: string): void {
+/** Passes all pages of a list to the sink, and adds them to `totals`. With `secondStem`, also passes a link to each. */
+function emitList(
+  stem: string,
+  { total, slice }: List,
+  site: Site,
+  sink: FileSink | undefined,
+  totals: FileTotals,
+  secondStem?: string,
+): void {
   for (const page of pagesOf(total, site)) {
     const path = pagePath(stem, page, site);
     const encodings = encodingsOf(page, total, site);
     const records = slice(page.offset, Math.min(page.offset + page.limit, total));
-    const length = sink.page(path, envelopeHead(page, total), records, encodings);
-    if (secondStem !== undefined) sink.link(pagePath(secondStem, page, site), path, length, encodings);
+    const head = envelopeHead(page, total);
+    sink?.page(path, head, records, encodings);
+    if (secondStem !== undefined) sink?.link(pagePath(secondStem, page, site), path, encodings);
+    const copies = secondStem === undefined ? 1 : 2;
+    totals.files += copies;
+    totals.bytes += copies * (head.length + records.length + ENVELOPE_TAIL.length);
   }
 }
 
