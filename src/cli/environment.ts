@@ -1,4 +1,6 @@
 /** Environment variables with passwords and keys. Only pulls need them. */
+import { attempt } from '../attempt.ts';
+
 export const SECRETS = {
   rpcUser: 'CORE_RPC_USER',
   rpcPassword: 'CORE_RPC_PASSWORD',
@@ -11,10 +13,4 @@ export const withoutSecrets = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !Object.values<string>(SECRETS).includes(name)));
 
 /** Returns an environment variable. Undefined if the runtime may not read it, such as Deno without `--allow-env`. */
-export function variableOf(name: string, env: NodeJS.ProcessEnv): string | undefined {
-  try {
-    return env[name];
-  } catch {
-    return undefined;
-  }
-}
+export const variableOf = (name: string, env: NodeJS.ProcessEnv): string | undefined => attempt(() => env[name]);

@@ -4,6 +4,7 @@
  * SIGTERM only to its shell, which does not forward it, so a server would keep running and keep its port.
  */
 import { readFileSync } from 'node:fs';
+import { attempt } from '../attempt.ts';
 import { UsageError } from '../errors.ts';
 import { variableOf } from './environment.ts';
 import { type Command, type Flag, HELP } from './flags.ts';
@@ -63,10 +64,6 @@ const ancestors = (): string => `${process.ppid} ${parentOf(process.ppid)}`;
 
 /** Returns the parent of a process. Undefined on systems without /proc. */
 function parentOf(pid: number): string | undefined {
-  try {
-    // The format is "pid (name) state ppid". Searches from the last bracket, because the name may have brackets too.
-    return /^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
-  } catch {
-    return undefined;
-  }
+  // The format is "pid (name) state ppid". Searches from the last bracket, because the name may have brackets too.
+  return attempt(() => /^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
 }

@@ -1,6 +1,7 @@
 /** Reports the state of the output after Ctrl-C. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { attempt } from '../attempt.ts';
 import type { Log } from '../cli/log.ts';
 import { EXIT } from '../errors.ts';
 import { FINISHED, MARKER_PATH } from '../pages/filePaths.ts';
@@ -20,11 +21,5 @@ export function explainInterruption(out: string, log: Log): void {
   process.once('SIGINT', stop).once('SIGTERM', stop);
 }
 
-function isUnfinished(out: string): boolean {
-  try {
-    return readFileSync(join(out, MARKER_PATH), 'utf8') !== FINISHED;
-  } catch {
-    // A build writes the marker before any other file. So without a marker, no build has changed the output.
-    return false;
-  }
-}
+/** A build writes the marker before any other file. So without a marker, no build has changed the output. */
+const isUnfinished = (out: string): boolean => attempt(() => readFileSync(join(out, MARKER_PATH), 'utf8') !== FINISHED) === true;

@@ -3,6 +3,7 @@
  * record again, because they give reasons.
  */
 import type { z } from 'zod';
+import { attempt } from '../attempt.ts';
 import { RULES } from '../contract/fields.ts';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';
 import { identifier, int, nullable, type Store, text } from '../duckdb/store.ts';
@@ -82,24 +83,14 @@ function checkCells(source: RawSource, row: Cells): Checked {
   return { value, issues: textRow(source.columns.map((c) => c.field)).safeParse(value).error?.issues ?? [] };
 }
 
-const NOT_JSON = Symbol('not JSON');
-
-/** Parses strictly, because DuckDB also accepts NaN, Infinity, and commas before a closing bracket. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return NOT_JSON;
-  }
-}
-
 function checkJson(source: RawSource, row: Cells): Checked {
   const value: Record<string, unknown> = { rune: {}, location: {} };
   const issues: Checked['issues'][number][] = [];
   for (const { field } of source.columns) {
     const cell = row[field.column];
-    const parsed = typeof cell === 'string' ? parseJson(cell) : undefined;
-    if (parsed === NOT_JSON)
+    // Parses strictly, because DuckDB also accepts NaN, Infinity, and commas before a closing bracket.
+    const parsed: unknown = typeof cell === 'string' ? attempt(() => JSON.parse(cell)) : undefined;
+    if (typeof cell === 'string' && parsed === undefined)
       return { value: row, issues: [{ path: [field.column], message: 'is not valid JSON (NaN and Infinity are not allowed)' }] };
     const [head = '', tail] = field.path.split('.');
     if (tail === undefined) value[head] = parsed;

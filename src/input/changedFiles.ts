@@ -5,6 +5,7 @@
  * SHA-256 of its content, because a fresh checkout or a restored copy gives every file new times.
  */
 import { type BigIntStats, statSync } from 'node:fs';
+import { attempt } from '../attempt.ts';
 import { int, type Store, text, type Values } from '../duckdb/store.ts';
 import { columns, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
@@ -142,13 +143,7 @@ function stampOf(file: InputFile): Stamp {
   return stampFrom(stats);
 }
 
-function stampIfThere(path: string): Stamp | undefined {
-  try {
-    return stampFrom(statSync(path, { bigint: true }));
-  } catch {
-    return undefined;
-  }
-}
+const stampIfThere = (path: string): Stamp | undefined => attempt(() => stampFrom(statSync(path, { bigint: true })));
 
 const stampFrom = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): Stamp => ({
   size: Number(size),
@@ -166,10 +161,7 @@ function kindOf(stats: BigIntStats): string {
   return stats.isDirectory() ? 'a folder' : 'a device';
 }
 
-async function digestOf(file: InputFile): Promise<string> {
-  try {
-    return await sha256Of(file.path);
-  } catch (error) {
+const digestOf = (file: InputFile): Promise<string> =>
+  sha256Of(file.path).catch((error: unknown) => {
     throw unreadable(file.name, error);
-  }
-}
+  });

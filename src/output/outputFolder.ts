@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { attempt } from '../attempt.ts';
 import { explainFiles } from '../disk/fileErrors.ts';
 import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
@@ -73,14 +74,10 @@ function readIfThere(path: string): Buffer | undefined {
  * Returns the dialect of a manifest, and whether it is of the sample. Undefined unless this program made the manifest.
  */
 function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean; readonly dialect: unknown } | undefined {
-  try {
-    const manifest: unknown = JSON.parse(bytes?.toString() ?? '');
-    if (typeof manifest !== 'object' || manifest === null) return undefined;
-    if (!('generator' in manifest) || manifest.generator !== 'rune-activity-mirror') return undefined;
-    return { isSample: 'sample' in manifest && manifest.sample === true, dialect: 'dialect' in manifest ? manifest.dialect : undefined };
-  } catch {
-    return undefined;
-  }
+  const manifest: unknown = attempt(() => JSON.parse(bytes?.toString() ?? ''));
+  if (typeof manifest !== 'object' || manifest === null) return undefined;
+  if (!('generator' in manifest) || manifest.generator !== 'rune-activity-mirror') return undefined;
+  return { isSample: 'sample' in manifest && manifest.sample === true, dialect: 'dialect' in manifest ? manifest.dialect : undefined };
 }
 
 /**

@@ -6,6 +6,7 @@ import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerRes
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { attempt } from '../../attempt.ts';
 import { codeOf } from '../../errors.ts';
 import { countCrossing, exceeds, SERVER_LIMITS } from '../../limits.ts';
 import { type ErrorStatus, errorBody } from '../http/errorBodies.ts';
@@ -120,13 +121,11 @@ function connectionsOf({ connections }: ClientLimits): number {
 
 /** Returns the system's limit on open files of this process, which include connections. */
 function reportedLimit(): unknown {
-  try {
-    const report = process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } };
-    return report.userLimits?.open_files?.soft;
-  } catch {
-    // Deno and Bun do not report this limit, or need a permission.
-    return undefined;
-  }
+  // Deno and Bun do not report this limit, or need a permission.
+  const report = attempt(
+    () => process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } },
+  );
+  return report?.userLimits?.open_files?.soft;
 }
 
 /** Answers malformed or too slow HTTP with an error and closes the connection. */

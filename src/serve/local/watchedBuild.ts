@@ -1,6 +1,7 @@
 /** Watches the manifest of a build for the local server. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { attempt } from '../../attempt.ts';
 import { InputError, messageOf } from '../../errors.ts';
 import { FormatError } from '../../format/formatVersion.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/filePaths.ts';
@@ -58,12 +59,9 @@ export class WatchedBuild {
 }
 
 function readSite(path: string): BuiltSite {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch {
+  const text = attempt(() => readFileSync(path, 'utf8'));
+  if (text === undefined)
     throw new InputError(`build not found: ${path} is missing`, [`Run ${plainCall('build')} first, or name the folder with --dir.`]);
-  }
   try {
     return siteOf(JSON.parse(text));
   } catch (error) {

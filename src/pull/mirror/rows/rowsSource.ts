@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { attempt } from '../../../attempt.ts';
 import { type RowFile, type RowsIndex, rowsIndex } from '../../../contract/rowsSchemas.ts';
 import type { Manifest } from '../../../contract/schemas.ts';
 import type { BlocksFile } from '../../../contract/sources.ts';
@@ -194,13 +195,7 @@ export class RowsSource extends MirrorSource {
   }
 }
 
-function jsonOf(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(body));
-  } catch {
-    return undefined;
-  }
-}
+const jsonOf = (body: Uint8Array): unknown => attempt(() => JSON.parse(new TextDecoder().decode(body)));
 
 /** Describes the first numbers in a list that no chain can have. Returns undefined if all are plausible. */
 function impossible({ files, runes }: RowsIndex, tip: number, limits: RowsLimits): string | undefined {
