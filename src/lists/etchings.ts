@@ -16,6 +16,7 @@ import { spellHex } from '../pages/ids.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import type { FurtherRequest } from '../pages/optionalEndpoints.ts';
 import { isMintOpen, mintWindow } from '../runes/mintTerms.ts';
+import type { RuneNames } from '../runes/name.ts';
 import { lookUpName } from './nameTable.ts';
 
 /**
@@ -68,11 +69,7 @@ export interface Counts {
 /** A term of minting: an integer of up to 128 bits in decimal digits; null if the rune does not have the term. */
 export type Term = string | null;
 
-export interface Etching {
-  readonly id: string;
-  readonly name: string;
-  readonly spaced_name: string;
-  readonly number: number;
+export interface Etching extends RuneNames {
   readonly divisibility: number;
   readonly symbol: string;
   readonly turbo: boolean;

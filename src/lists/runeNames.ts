@@ -5,12 +5,9 @@
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
 import { orDamaged, parseMembers } from '../format/documents.ts';
+import type { RuneNames } from '../runes/name.ts';
 
-export interface RuneName {
-  readonly id: string;
-  readonly number: number;
-  readonly name: string;
-  readonly spaced_name: string;
+export interface RuneName extends RuneNames {
   readonly divisibility: number;
   readonly symbol: string;
 }

@@ -9,6 +9,7 @@
 import { utf8Of } from '../format/sha256.ts';
 import { groupBy } from '../groupBy.ts';
 import { searchPath } from '../pages/filePaths.ts';
+import type { RuneNames } from '../runes/name.ts';
 
 /** A rune in a search file. `symbol` is omitted if it is unknown or the default symbol. */
 export type FoundRune = readonly [spacedName: string, id: string, number: number, symbol?: string];
@@ -19,11 +20,7 @@ export interface SearchFile {
   readonly more: string;
 }
 
-export interface NamedRune {
-  readonly id: string;
-  readonly number: number;
-  readonly name: string;
-  readonly spaced_name: string;
+export interface NamedRune extends RuneNames {
   readonly symbol?: string | undefined;
 }
 

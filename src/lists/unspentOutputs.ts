@@ -37,6 +37,7 @@ import { spellHex } from '../pages/ids.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import type { FurtherRequest, ReadTransaction, Unanswerable } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
+import type { RuneNames } from '../runes/name.ts';
 
 /** The only value in the document of a spent output. */
 export const SPENT = '"spent"';
@@ -218,7 +219,7 @@ const tooMany = (txId: string, total: number): OutputState => ({
 
 /** A record of a transaction, as the API has it. */
 interface ParsedRecord {
-  readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
+  readonly rune: RuneNames;
   readonly operation: string;
   readonly address?: string;
   readonly amount?: string;
@@ -371,7 +372,7 @@ const renderRunes = (runes: readonly OutputRune[]): string => JSON.stringify(hel
 
 /** A rune in an output, in the form of the API. */
 export interface HeldRune {
-  readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
+  readonly rune: RuneNames;
   /** Decimal string in units of the rune. */
   readonly balance: string;
 }

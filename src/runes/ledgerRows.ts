@@ -4,6 +4,7 @@
  */
 import { groupBy } from '../groupBy.ts';
 import { type Allocation, NOWHERE, type Piece } from './allocation.ts';
+import type { RuneNames } from './name.ts';
 import type { RuneId } from './runeId.ts';
 
 /** Row of the table `ledger`. Hashes are lower-case hex as Bitcoin displays them. Amounts are in smallest units. */
@@ -30,11 +31,7 @@ export interface LedgerRow {
 }
 
 /** Row of the table `runes`. */
-export interface RuneRow {
-  readonly id: string;
-  readonly number: number;
-  readonly name: string;
-  readonly spaced_name: string;
+export interface RuneRow extends RuneNames {
   readonly block_hash: string;
   readonly block_height: number;
   readonly tx_index: number;

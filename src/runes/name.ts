@@ -1,6 +1,14 @@
 /** Converts names of runes to numbers in base 26 (A = 0, AA = 26), and back. Computes which names a height allows. */
 import type { Network } from './networks.ts';
 
+/** The four names of a rune, which answers and rows have. */
+export interface RuneNames {
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+  readonly spaced_name: string;
+}
+
 /** First reserved name. Etchings without a name get reserved names, which have 27 letters or more. */
 export const FIRST_RESERVED = 6402364363415443603228541259936211926n;
 
