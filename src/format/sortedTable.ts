@@ -57,8 +57,6 @@ export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
 /** Returns the number of blocks in a file of a table. `objectSize` is the size of the file in bytes. */
 export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1);
 
-export const entriesPerFile = (objectSize: number): number => blocksPerFile(objectSize) * ENTRIES_PER_BLOCK;
-
 /**
  * Number of first bits of the key by which writers count entries. When the total is known, they sum these finest counts
  * to as many counts as the level needs.

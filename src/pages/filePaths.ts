@@ -47,8 +47,6 @@ export const STATS_FOLDER = `${API_ROOT}/stats`;
 export const STATS_PATH = `${API_ROOT}/stats.json`;
 export const LATEST_PATH = `${API_ROOT}/blocks.json`;
 export const FEED_PATH = `${API_ROOT}/feed.json`;
-/** The files that are made of the stats of all blocks. */
-export const STATS_PATHS: readonly string[] = [STATS_PATH, LATEST_PATH, FEED_PATH];
 export const SEARCH_FOLDER = `${API_ROOT}/search`;
 export const CHANGES_FOLDER = `${API_ROOT}/changes`;
 export const CHANGES_INDEX_PATH = `${CHANGES_FOLDER}/index.json`;

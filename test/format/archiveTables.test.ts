@@ -10,12 +10,12 @@ import { PartCache } from '../../src/format/partCache.ts';
 import { renderRoot } from '../../src/format/root.ts';
 import {
   BLOCK_BYTES,
+  blocksPerFile,
   checkBlocks,
   countsFor,
   ENTRIES_PER_BLOCK,
   ENTRY_BYTES,
   Entries,
-  entriesPerFile,
   fileBytes,
   findEntries,
   keyOf,
@@ -144,7 +144,7 @@ describe('looking a key up', () => {
           return name;
         };
         const made = tables.map((keys) => levelOf(keys, Math.log2(countsFor(keys.length, LIMITS.entriesPerCount))));
-        const each = entriesPerFile(objectSize);
+        const each = blocksPerFile(objectSize) * ENTRIES_PER_BLOCK;
         const ids = made.map(({ level, entries }) => {
           const parts = Array.from({ length: Math.ceil(entries.length / each) }, (_, i) =>
             blocksOf(entries.slice(i * each, (i + 1) * each)),

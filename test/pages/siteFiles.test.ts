@@ -5,7 +5,16 @@ import { describe, expect, it } from 'vitest';
 import { manifest as manifestSchema } from '../../src/contract/schemas.ts';
 import { ownFiles } from '../../src/output/filesOfManifest.ts';
 import { BUILD_FILES, type FileKind, isBuiltFile, isOfKind, pageOfFolder } from '../../src/pages/fileKinds.ts';
-import { isArchivePath, isRowsFile, LIST_FOLDERS, MARKER_PATH, STATS_PATHS, STATUS_PATH } from '../../src/pages/filePaths.ts';
+import {
+  FEED_PATH,
+  isArchivePath,
+  isRowsFile,
+  LATEST_PATH,
+  LIST_FOLDERS,
+  MARKER_PATH,
+  STATS_PATH,
+  STATUS_PATH,
+} from '../../src/pages/filePaths.ts';
 import { cachingHeaders, FILE_HEADERS, fileHeaders } from '../../src/serve/http/headers.ts';
 import { siteAssets } from '../../src/site/assets.ts';
 import { openapiText } from '../../src/site/openapi.ts';
@@ -42,7 +51,7 @@ describe('every kind of file of a build', () => {
   });
 
   it('is verified by its path or by its folder', () => {
-    const verified = [...ownFiles(MANIFEST, siteAssets()).map(([path]) => path), ...STATS_PATHS, MARKER_PATH];
+    const verified = [...ownFiles(MANIFEST, siteAssets()).map(([path]) => path), STATS_PATH, LATEST_PATH, FEED_PATH, MARKER_PATH];
     expect(pathsOf(BUILD_FILES.filter(({ pattern, when }) => pattern === undefined && when === undefined)).sort()).toEqual(verified.sort());
     const isSwept = (path: string) =>
       isRowsFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
