@@ -4,7 +4,7 @@
 const { existsSync, readdirSync } = require('node:fs');
 const [command = ''] = process.argv.splice(2, 1);
 const file = `${__dirname}/${command}.ts`;
-require('tsx/cjs/api').register();
+require('../src/loadTypeScript.cjs');
 if (/^[A-Za-z]+$/.test(command) && existsSync(file)) {
   require(file);
 } else {

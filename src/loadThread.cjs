@@ -2,7 +2,7 @@
 // require() hooks run in this thread; the import hooks would start one more thread each. The argument is the program's
 // path, relative to this folder.
 try {
-  require('tsx/cjs/api').register();
+  require('./loadTypeScript.cjs');
   require(process.argv[2]);
 } catch (error) {
   // At the limit of open files the loader reports a missing module. Opening a file here reports the true error
