@@ -6,7 +6,7 @@
  * each message.
  */
 import { ROUNDS, START } from '../../format/sha256.ts';
-import { moveWords, type Parts } from '../../runes/bytes.ts';
+import { copyOf, moveWords, type Parts } from '../../runes/bytes.ts';
 
 /** Bytes of code. A nested list is one instruction after its operands. */
 type Code = readonly (number | Code)[];
@@ -36,25 +36,26 @@ const mix = (value: Code, a: number, b: number, last: Code): Code => xor(xor(rot
 
 const SWAP = [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12];
 const LANES = [0, 1, 2, 3];
+const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7];
 /** Locals: the address of the state, the address of each message, then vectors. */
 const [STATE, MESSAGES, WORDS, LETTERS, SPARE] = [0, 1, 5, 21, 31];
 
-/** Returns the function that adds 64 bytes of each message to the state, which has 8 vectors. */
-function compress(): Code {
+/** Turns the rows of `SPARE`, four words of each message, into columns from the local `at` on, or columns into rows. */
+function transpose(at: number): Code[] {
+  return [0, 2].flatMap((half) => {
+    const pair = words(half, 4 + half, half + 1, 5 + half);
+    return [
+      set(LETTERS, shuffle(get(SPARE), get(SPARE + 1), pair)),
+      set(LETTERS + 1, shuffle(get(SPARE + 2), get(SPARE + 3), pair)),
+      set(at + half, shuffle(get(LETTERS), get(LETTERS + 1), words(0, 1, 4, 5))),
+      set(at + half + 1, shuffle(get(LETTERS), get(LETTERS + 1), words(2, 3, 6, 7))),
+    ];
+  });
+}
+
+/** Returns the 64 rounds, which change the letters and the words. */
+function rounds(): Code[] {
   const code: Code[] = [];
-  // Reads 16 bytes of each message at a time, and turns rows into columns.
-  for (let quad = 0; quad < 4; quad++) {
-    const rows = LANES.map((lane) => shuffle(load(get(MESSAGES + lane), 16 * quad), load(get(MESSAGES + lane), 16 * quad), SWAP));
-    for (const lane of LANES) code.push(set(SPARE + lane, rows[lane] ?? []));
-    for (const half of [0, 2]) {
-      const pair = words(half, 4 + half, half + 1, 5 + half);
-      code.push(set(LETTERS, shuffle(get(SPARE), get(SPARE + 1), pair)), set(LETTERS + 1, shuffle(get(SPARE + 2), get(SPARE + 3), pair)));
-      const at = WORDS + 4 * quad + half;
-      code.push(set(at, shuffle(get(LETTERS), get(LETTERS + 1), words(0, 1, 4, 5))));
-      code.push(set(at + 1, shuffle(get(LETTERS), get(LETTERS + 1), words(2, 3, 6, 7))));
-    }
-  }
-  for (let i = 0; i < 8; i++) code.push(set(LETTERS + i, load(get(STATE), 16 * i)));
   for (let round = 0; round < 64; round++) {
     // Each round of the standard moves the letters on by one. Instead, each round here gives them other names.
     const letter = (i: number) => LETTERS + ((i - round + 64) % 8);
@@ -71,9 +72,42 @@ function compress(): Code {
     code.push(set(letter(3), add(d, get(SPARE))));
     code.push(set(letter(7), add(get(SPARE), mix(a, 2, 13, rotate(a, 22)), select(xor(a, b), c, a))));
   }
-  for (let i = 0; i < 8; i++) code.push(store(get(STATE), 16 * i, add(load(get(STATE), 16 * i), get(LETTERS + i))));
   return code;
 }
+
+const swappedBytes = (value: Code): Code => shuffle(value, value, SWAP);
+
+/** Returns the function that adds 64 bytes of each message to the state, which has 8 vectors. */
+const compress = (): Code => [
+  [0, 1, 2, 3].flatMap((quad) => [
+    ...LANES.map((lane) => set(SPARE + lane, swappedBytes(load(get(MESSAGES + lane), 16 * quad)))),
+    ...transpose(WORDS + 4 * quad),
+  ]),
+  EIGHT.map((i) => set(LETTERS + i, load(get(STATE), 16 * i))),
+  rounds(),
+  EIGHT.map((i) => store(get(STATE), 16 * i, add(load(get(STATE), 16 * i), get(LETTERS + i)))),
+];
+
+/**
+ * Returns the function that replaces four states, of 8 words each and one after another, by the hashes of the hashes
+ * that they are.
+ */
+const hashAgain = (): Code => [
+  [0, 1].flatMap((quad) => [
+    ...LANES.map((lane) => set(SPARE + lane, load(get(STATE), 32 * lane + 16 * quad))),
+    ...transpose(WORDS + 4 * quad),
+  ]),
+  // The rest of the message is its padding: a bit, and the length in bits.
+  EIGHT.map((i) => set(WORDS + 8 + i, splat([0x80000000, 0, 0, 0, 0, 0, 0, 256][i] ?? 0))),
+  EIGHT.map((i) => set(LETTERS + i, splat(START[i] ?? 0))),
+  rounds(),
+  EIGHT.map((i) => set(WORDS + i, add(get(LETTERS + i), splat(START[i] ?? 0)))),
+  [0, 1].flatMap((quad) => [
+    ...LANES.map((i) => set(SPARE + i, get(WORDS + 4 * quad + i))),
+    ...transpose(WORDS + 8),
+    ...LANES.map((lane) => store(get(STATE), 32 * lane + 16 * quad, swappedBytes(get(WORDS + 8 + lane)))),
+  ]),
+];
 
 /** Appends the bytes of code to a list. Much faster than `flat(Infinity)`. */
 function append(code: Code, list: number[]): number[] {
@@ -90,18 +124,18 @@ function sized(content: Code): Code {
   return [leb(bytes.length), bytes];
 }
 
-/** Returns the module: type, import of the memory, export and code of its function. */
+/** Returns the module: type, import of the memory, exports and code of its functions. */
 function moduleBytes(): Uint8Array {
   const text = (letters: string) => sized(Array.from(letters, (letter) => letter.charCodeAt(0)));
   const types = [1, 0x60, 5, new Array(5).fill(0x7f), 0];
   const vectors = SPARE + LANES.length - WORDS;
-  const functions = [1, sized([1, leb(vectors), 0x7b, compress(), 0x0b])];
+  const codeOf = (code: Code) => sized([1, leb(vectors), 0x7b, code, 0x0b]);
   const sections: Code = [
     [1, sized(types)],
     [2, sized([1, text('js'), text('memory'), 2, 0, 1])],
-    [3, sized([1, 0])],
-    [7, sized([1, text('compress'), 0, 0])],
-    [10, sized(functions)],
+    [3, sized([2, 0, 0])],
+    [7, sized([2, text('compress'), 0, 0, text('hashAgain'), 0, 1])],
+    [10, sized([2, codeOf(compress()), codeOf(hashAgain())])],
   ];
   return Uint8Array.from(append(sections, [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]));
 }
@@ -113,15 +147,20 @@ interface Wasm {
   readonly Instance: new (
     module: object,
     imports: object,
-  ) => { readonly exports: { readonly compress: (state: number, ...messages: readonly [number, number, number, number]) => void } };
+  ) => {
+    readonly exports: Readonly<
+      Record<'compress' | 'hashAgain', (state: number, ...messages: readonly [number, number, number, number]) => void>
+    >;
+  };
 }
 const { Memory, Module, Instance } = (globalThis as unknown as { readonly WebAssembly: Wasm }).WebAssembly;
 
 const memory = new Memory({ initial: 1 });
-const { compress: step } = new Instance(new Module(moduleBytes()), { js: { memory } }).exports;
+const { compress: step, hashAgain: again } = new Instance(new Module(moduleBytes()), { js: { memory } }).exports;
 
-/** Bytes of a block of SHA-256. */
+/** Bytes of a block of SHA-256, and of a hash. */
 const BLOCK = 64;
+const HASH_BYTES = 32;
 /** The memory has the state, two blocks for each lane, which are the padded end of its message, then the messages. */
 const ENDS_AT = 4 * 8 * 4;
 const BYTES_AT = ENDS_AT + 4 * 2 * BLOCK;
@@ -129,25 +168,28 @@ const BYTES_AT = ENDS_AT + 4 * 2 * BLOCK;
 /** Computes the double SHA-256 of each part. Returns the hashes one after another. */
 export function hashParts(bytes: Uint8Array, parts: Parts): Uint8Array {
   const { starts, ends } = parts;
-  const missing = BYTES_AT + bytes.length - memory.buffer.byteLength;
+  const count = starts.length;
+  // The hashes follow the messages, in groups of four.
+  const hashesAt = BYTES_AT + Math.ceil(bytes.length / 16) * 16;
+  const missing = hashesAt + 4 * HASH_BYTES * Math.ceil(count / 4) - memory.buffer.byteLength;
   if (missing > 0) memory.grow(Math.ceil(missing / 2 ** 16));
   const all = new Uint8Array(memory.buffer);
   all.set(bytes, BYTES_AT);
   moveWords(all.subarray(BYTES_AT), parts);
-  const lanes = LANES.map((lane) => new Lane(lane, all));
-  const [a, b, c, d] = lanes as [Lane, Lane, Lane, Lane];
-  const hashes = new Uint32Array(8 * starts.length);
+  const [a, b, c, d] = LANES.map((lane) => new Lane(lane, all, hashesAt)) as [Lane, Lane, Lane, Lane];
+  const lanes = [a, b, c, d];
   let next = 0;
-  for (let open = starts.length; open > 0; ) {
+  for (let open = count; open > 0; ) {
     for (const lane of lanes) {
-      if (lane.left > 0 || next === starts.length) continue;
+      if (lane.left > 0 || next === count) continue;
       lane.take(next, starts[next] ?? 0, ends[next] ?? 0);
       next++;
     }
     step(0, a.at, b.at, c.at, d.at);
-    for (const lane of lanes) if (lane.left > 0 && lane.advance(hashes)) open--;
+    for (const lane of lanes) if (lane.left > 0 && lane.advance()) open--;
   }
-  return new Uint8Array(hashes.buffer);
+  for (let i = 0; i < count; i += 4) again(hashesAt + HASH_BYTES * i, 0, 0, 0, 0);
+  return copyOf(all, hashesAt, hashesAt + HASH_BYTES * count);
 }
 
 /** One of the four messages that are being hashed. If it has no message, the bytes at 0 are hashed, and not used. */
@@ -157,66 +199,50 @@ class Lane {
   /** Number of blocks that are left. */
   left = 0;
   #message = 0;
-  /** True if the message is the hash of the message. */
-  #isSecond = false;
   /** Number of blocks in the padded end. */
   #padded = 0;
   readonly #end: number;
   readonly #all: Uint8Array;
-  /** The padded end, and the state from this lane's first word on. */
+  /** The padded end, the state from this lane's first word on, and the states of all messages at their ends. */
   readonly #words: Uint32Array;
   readonly #state: Uint32Array;
+  readonly #states: Uint32Array;
 
-  constructor(lane: number, all: Uint8Array) {
+  constructor(lane: number, all: Uint8Array, statesAt: number) {
     this.#end = ENDS_AT + 2 * BLOCK * lane;
     this.#all = all;
     this.#words = new Uint32Array(all.buffer, this.#end, (2 * BLOCK) / 4);
     this.#state = new Uint32Array(all.buffer, 4 * lane, 4 * 7 + 1);
+    this.#states = new Uint32Array(all.buffer, statesAt);
   }
 
   /** Begins to hash a message. */
   take(message: number, start: number, end: number): void {
-    const all = this.#all;
+    const [all, words, state] = [this.#all, this.#words, this.#state];
     const length = end - start;
     const over = length % BLOCK;
-    this.#message = message;
-    this.#isSecond = false;
-    this.#pad(over, length);
+    const padded = over + 9 > BLOCK ? 2 : 1;
+    for (let i = over >> 2; i < 16 * padded; i++) words[i] = 0;
     const [from, to] = [BYTES_AT + end - over, this.#end];
     for (let i = 0; i < over; i++) all[to + i] = all[from + i] ?? 0;
-    this.left += (length - over) / BLOCK;
-    if (length >= BLOCK) this.at = BYTES_AT + start;
+    all[to + over] = 0x80;
+    // The last eight bytes are the length in bits, first byte first. No message has 2^29 bytes.
+    const bits = 8 * length;
+    words[16 * padded - 1] = (bits << 24) | ((bits & 0xff00) << 8) | ((bits >>> 8) & 0xff00) | (bits >>> 24);
+    for (let i = 0; i < 8; i++) state[4 * i] = START[i] ?? 0;
+    this.#message = message;
+    this.#padded = padded;
+    this.left = padded + (length - over) / BLOCK;
+    this.at = length >= BLOCK ? BYTES_AT + start : to;
   }
 
-  /** Goes to the next block. After the last one, writes the hash to its place and returns true. */
-  advance(hashes: Uint32Array): boolean {
+  /** Goes to the next block. After the last one, copies the state to its place and returns true. */
+  advance(): boolean {
     this.left--;
     this.at = this.left === this.#padded ? this.#end : this.at + BLOCK;
     if (this.left > 0) return false;
-    const isSecond = this.#isSecond;
-    const to = isSecond ? hashes : this.#words;
-    const place = isSecond ? 8 * this.#message : 0;
-    for (let i = 0; i < 8; i++) to[place + i] = swapped(this.#state[4 * i] ?? 0);
-    if (isSecond) this.at = 0;
-    else this.#pad(32, 32);
-    this.#isSecond = !isSecond;
-    return isSecond;
-  }
-
-  /** Sets the state to its first value, and pads an end of `over` bytes of a message of `length` bytes. */
-  #pad(over: number, length: number): void {
-    const [words, state] = [this.#words, this.#state];
-    const padded = over + 9 > BLOCK ? 2 : 1;
-    for (let i = over >> 2; i < 16 * padded; i++) words[i] = 0;
-    this.#all[this.#end + over] = 0x80;
-    // The last eight bytes are the length in bits. No message has 2^29 bytes.
-    words[16 * padded - 1] = swapped(8 * length);
-    for (let i = 0; i < 8; i++) state[4 * i] = START[i] ?? 0;
-    this.#padded = padded;
-    this.left = padded;
-    this.at = this.#end;
+    for (let i = 0; i < 8; i++) this.#states[8 * this.#message + i] = this.#state[4 * i] ?? 0;
+    this.at = 0;
+    return true;
   }
 }
-
-/** Reverses the bytes of a word. All platforms of DuckDB are little-endian, SHA-256 is big-endian. */
-const swapped = (word: number): number => (word << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24);
