@@ -2,14 +2,18 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { workFile } from './writePulled.ts';
 
-/** Characters that are collected before they are written. */
-const CHUNK = 1 << 20;
+/** Bytes that are collected before they are written. */
+const CHUNK = 1 << 18;
+
+/** Maximum number of bytes of a character (UTF-16 unit) in UTF-8. */
+const CHARACTER_BYTES = 3;
 
 export type Cell = string | number | bigint | boolean | null;
 
 export class CsvFile<Column extends string> {
   readonly #path: string;
-  #pending = '';
+  readonly #pending = Buffer.allocUnsafe(CHUNK);
+  #length = 0;
   rows = 0;
 
   /** `folder` is the path of the folder `pulled`. */
@@ -27,9 +31,12 @@ export class CsvFile<Column extends string> {
 
   /** Adds a row whose cells the caller has joined. Throws system errors. */
   addLine(line: string): void {
-    this.#pending += `${line}\n`;
+    const text = `${line}\n`;
+    const most = CHARACTER_BYTES * text.length;
+    if (this.#length + most > CHUNK) this.#flush();
+    if (most > CHUNK) appendFileSync(this.#path, text);
+    else this.#length += this.#pending.write(text, this.#length);
     this.rows++;
-    if (this.#pending.length > CHUNK) this.#flush();
   }
 
   /** Adds rows that the caller has rendered as UTF-8, each with a line feed at its end. Throws system errors. */
@@ -50,9 +57,9 @@ export class CsvFile<Column extends string> {
   }
 
   #flush(): void {
-    if (this.#pending === '') return;
-    appendFileSync(this.#path, this.#pending);
-    this.#pending = '';
+    if (this.#length === 0) return;
+    appendFileSync(this.#path, this.#pending.subarray(0, this.#length));
+    this.#length = 0;
   }
 }
 

@@ -149,22 +149,7 @@ export class RowFiles {
 
 /**
  * Returns the cells of a row in the order of NODE_LEDGER. Written out, because a loop over the columns takes several
- * times as long. Only the cell `spent` has characters that need quotes. join() makes a flat string, which the garbage
- * collector copies faster than the tree that `+` makes.
+ * times as long. Only the cell `spent` has characters that need quotes.
  */
 const lineOf = (row: LedgerRow): string =>
-  [
-    row.rune_id,
-    row.block_hash,
-    row.block_height,
-    row.tx_index,
-    row.event_index,
-    row.tx_id,
-    row.output,
-    row.address,
-    row.receiver_address,
-    row.amount,
-    row.operation,
-    row.timestamp,
-    row.spent === null ? null : `"${row.spent}"`,
-  ].join(',');
+  `${row.rune_id},${row.block_hash},${row.block_height},${row.tx_index},${row.event_index},${row.tx_id},${row.output ?? ''},${row.address ?? ''},${row.receiver_address ?? ''},${row.amount ?? ''},${row.operation},${row.timestamp},${row.spent === null ? '' : `"${row.spent}"`}`;
