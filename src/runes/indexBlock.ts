@@ -51,11 +51,11 @@ export interface Indexing {
 export function commitmentsOf(block: Block, { height, network, ledger }: Pick<Indexing, 'height' | 'network' | 'ledger'>): Commitment[] {
   const minimum = minimumName(height, network);
   const found: Commitment[] = [];
-  for (const [index, transaction] of block.transactions.entries()) {
+  block.transactions.forEach((transaction, index) => {
     const name = transaction.message && etchedName(transaction.message);
-    if (name === undefined || !mayBeEtched(name, minimum, ledger)) continue;
+    if (name === undefined || !mayBeEtched(name, minimum, ledger)) return;
     for (const input of committingInputs(block, transaction, name)) found.push({ transaction: index, input });
-  }
+  });
   return found;
 }
 
@@ -96,6 +96,8 @@ const bucketOf = (bytes: Uint8Array, at: number): number => uint32At(bytes, at) 
 /** Output of this block that has runes. */
 interface OwnOutput extends NewOutput {
   spent: boolean;
+  /** An earlier output with the same `bucketOf`. */
+  readonly before: OwnOutput | undefined;
 }
 
 /** Output that a transaction spends, and the offset of its outpoint in the block. */
@@ -113,8 +115,10 @@ interface MintedRune extends Mintable {
 export class BlockIndexer {
   readonly #minimum: bigint;
   readonly #spent: Uint8Array[] = [];
-  /** Outputs with runes, by the `bucketOf` of their outpoints. */
-  readonly #created = new Map<number, OwnOutput[]>();
+  /** Outputs with runes, in order. */
+  readonly #created: OwnOutput[] = [];
+  /** The last output with each `bucketOf` of its outpoint. */
+  readonly #buckets = new Map<number, OwnOutput>();
   readonly #runes: NewRune[] = [];
   readonly #names = new Set<bigint>();
   /** Runes that were minted or etched in this block. */
@@ -133,7 +137,7 @@ export class BlockIndexer {
     const own = new Set(this.#runes.map(({ id }) => id));
     return {
       spent: this.#spent,
-      created: [...this.#created.values()].flat().filter(({ spent }) => !spent),
+      created: this.#created.filter(({ spent }) => !spent),
       runes: this.#runes.map((rune) => ({ ...rune, mints: this.#minted.get(rune.id)?.mints ?? 0 })),
       mints: new Map(
         [...this.#minted]
@@ -152,8 +156,12 @@ export class BlockIndexer {
   /** Indexes the next transaction. `index` is its index in the block. Returns the rune that it etches. */
   index(transaction: TransactionPlace, index: number): NewRune | undefined {
     const spent = this.#spend(transaction);
+    return spent || transaction.message ? this.#move(transaction, index, spent) : undefined;
+  }
+
+  /** Moves the runes of a transaction. Returns the rune that it etches. */
+  #move(transaction: TransactionPlace, index: number, spent: readonly SpentOutput[] | undefined): NewRune | undefined {
     const { message } = transaction;
-    if (!spent && !message) return undefined;
     const outpoints = spent?.map((one) => this.#spentText(one)).join();
 
     const allocation = new Allocation(burnedOutputs(this.block, transaction));
@@ -198,21 +206,27 @@ export class BlockIndexer {
     let spent: SpentOutput[] | undefined;
     for (let i = firstInput; i < firstInput + inputs; i++) {
       const at = outpoints[i] ?? 0;
-      let found: RuneOutput | undefined;
-      const own = this.#created.get(bucketOf(bytes, at))?.find((output) => sameBytes(output.outpoint, 0, bytes, at, OUTPOINT_BYTES));
-      if (own) {
-        own.spent = true;
-        found = own;
-      } else {
-        found = this.indexing.ledger.output(bytes, at);
-        if (found) this.#spent.push(copyOf(bytes, at, at + OUTPOINT_BYTES));
-      }
-      if (found) {
-        spent ??= [];
-        spent.push({ at, output: found });
-      }
+      const output = this.#spendOwn(bytes, at) ?? this.#spendOld(bytes, at);
+      if (!output) continue;
+      spent ??= [];
+      spent.push({ at, output });
     }
     return spent;
+  }
+
+  /** Spends an output of this block. */
+  #spendOwn(bytes: Uint8Array, at: number): RuneOutput | undefined {
+    let own = this.#buckets.get(bucketOf(bytes, at));
+    while (own && !sameBytes(own.outpoint, 0, bytes, at, OUTPOINT_BYTES)) own = own.before;
+    if (own) own.spent = true;
+    return own;
+  }
+
+  /** Spends an output of the ledger. */
+  #spendOld(bytes: Uint8Array, at: number): RuneOutput | undefined {
+    const output = this.indexing.ledger.output(bytes, at);
+    if (output) this.#spent.push(copyOf(bytes, at, at + OUTPOINT_BYTES));
+    return output;
   }
 
   #spentText({ at, output }: SpentOutput): string {
@@ -309,12 +323,12 @@ export class BlockIndexer {
     for (const [output, runes] of balances) {
       const outpoint = new Uint8Array(OUTPOINT_BYTES);
       outpoint.set(txid);
-      outpoint.set([output & 0xff, (output >> 8) & 0xff, (output >> 16) & 0xff, output >> 24], 32);
+      for (let i = 0; i < 4; i++) outpoint[32 + i] = output >> (8 * i);
       const script = scriptOf(this.block, transaction, output);
-      const created = { outpoint, script: hasAddress(script) ? copyOf(script) : NO_SCRIPT, balances: runes, spent: false };
-      const bucket = this.#created.get(bucketOf(outpoint, 0));
-      if (bucket) bucket.push(created);
-      else this.#created.set(bucketOf(outpoint, 0), [created]);
+      const [bucket, kept] = [bucketOf(outpoint, 0), hasAddress(script) ? copyOf(script) : NO_SCRIPT];
+      const created = { outpoint, script: kept, balances: runes, spent: false, before: this.#buckets.get(bucket) };
+      this.#created.push(created);
+      this.#buckets.set(bucket, created);
     }
   }
 

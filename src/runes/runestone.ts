@@ -186,7 +186,7 @@ function integersOf(payload: Uint8Array): bigint[] | undefined {
       else large |= BigInt(byte & 0x7f) << BigInt(7 * i);
       if (byte < 0x80) break;
     }
-    integers.push(BigInt(plain) | large);
+    integers.push(large === 0n ? BigInt(plain) : BigInt(plain) | large);
   }
   return integers;
 }
