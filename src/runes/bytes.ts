@@ -3,11 +3,13 @@
 /** Size of a hash. */
 const HASH_BYTES = 32;
 
+type Integers = readonly number[] | Uint32Array;
+
 /** Parts of bytes. Each part is hashed. */
 export interface Parts {
   /** Offset of the first byte of each part, and of the byte after its last one. */
-  readonly starts: readonly number[];
-  readonly ends: readonly number[];
+  readonly starts: Integers;
+  readonly ends: Integers;
   /**
    * Pairs of offsets, to and from. Before parts are hashed, 4 bytes are copied from the one to the other, in a copy of
    * the bytes.

@@ -60,11 +60,36 @@ export interface Block extends Header, BlockLink {
   readonly bytes: Uint8Array;
   readonly transactions: readonly TransactionPlace[];
   /** Offset of each input's outpoint. */
-  readonly inputs: readonly number[];
+  readonly inputs: Uint32Array;
   /** Offset of each output's script. Its length is in `scriptLengths`. */
-  readonly scripts: readonly number[];
-  readonly scriptLengths: readonly number[];
+  readonly scripts: Uint32Array;
+  readonly scriptLengths: Uint32Array;
 }
+
+/** A growing list of integers. The garbage collector need not copy it, unlike an array. */
+class IntegerList {
+  #all = new Uint32Array(1 << 12);
+  length = 0;
+
+  push(value: number): void {
+    if (this.length === this.#all.length) {
+      const all = this.#all;
+      this.#all = new Uint32Array(2 * all.length);
+      this.#all.set(all);
+    }
+    this.#all[this.length++] = value;
+  }
+
+  /** Removes all integers and returns them. */
+  take(): Uint32Array {
+    const taken = new Uint32Array(this.#all.subarray(0, this.length));
+    this.length = 0;
+    return taken;
+  }
+}
+
+/** Lists of the block that is being read. */
+const lists = { inputs: new IntegerList(), scripts: new IntegerList(), scriptLengths: new IntegerList() };
 
 /** Reads the bytes of a block or of transactions in order. Throws a BlockError at the end of the bytes. */
 class Reader {
@@ -131,10 +156,14 @@ export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash2
 /** Reads `count` transactions from the position of `reader` on. */
 function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit<Block, keyof Header | 'bytes'> {
   const { bytes } = reader;
-  const [transactions, inputs, scripts, scriptLengths]: [TransactionPlace[], number[], number[], number[]] = [[], [], [], []];
+  const transactions: TransactionPlace[] = [];
+  const { inputs, scripts, scriptLengths } = lists;
+  // A block that was damaged may have left integers behind.
+  for (const list of Object.values(lists)) list.length = 0;
   // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are moved next
   // to the rest.
-  const [starts, ends, moves]: [number[], number[], number[]] = [[], [], []];
+  const [starts, ends] = [new Uint32Array(count), new Uint32Array(count)];
+  const moves: number[] = [];
 
   for (let index = 0; index < count; index++) {
     const start = reader.skip(4, 'a transaction');
@@ -150,12 +179,12 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
     }
     const firstOutput = scripts.length;
     const outputCount = reader.count('the number of outputs');
-    let message = -1;
+    let message: Uint8Array | undefined;
     for (let i = 0; i < outputCount; i++) {
       reader.skip(8, 'an output');
       const length = reader.count('the length of an output script');
       const script = reader.skip(length, 'an output script');
-      if (message < 0 && isMessage(bytes, script, length)) message = scripts.length;
+      if (message === undefined && isMessage(bytes, script, length)) message = bytes.subarray(script, script + length);
       scripts.push(script);
       scriptLengths.push(length);
     }
@@ -167,22 +196,20 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
     const bodyEnd = segwit ? witness : lock;
 
     if (segwit) moves.push(body - 4, start, bodyEnd, lock);
-    starts.push(segwit ? body - 4 : start);
-    ends.push(bodyEnd + 4);
+    starts[index] = segwit ? body - 4 : start;
+    ends[index] = bodyEnd + 4;
     transactions.push({
       start,
       firstInput,
       inputs: inputCount,
       firstOutput,
       outputs: outputCount,
-      message:
-        message < 0
-          ? undefined
-          : decodeMessage(bytes.subarray(scripts[message], (scripts[message] ?? 0) + (scriptLengths[message] ?? 0)), outputCount),
+      message: message && decodeMessage(message, outputCount),
       witness,
     });
   }
-  return { txids: hashParts(bytes, { starts, ends, moves }, hash256), transactions, inputs, scripts, scriptLengths };
+  const txids = hashParts(bytes, { starts, ends, moves }, hash256);
+  return { txids, transactions, inputs: inputs.take(), scripts: scripts.take(), scriptLengths: scriptLengths.take() };
 }
 
 /**
@@ -193,11 +220,12 @@ export function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   let level = txids;
   for (let count = txids.length / 32; count > 1; count = level.length / 32) {
     for (let i = 0; i + 1 < count; i += 2) if (sameBytes(level, 32 * i, level, 32 * i + 32, 32)) return new Uint8Array(32);
-    const starts = Array.from({ length: Math.ceil(count / 2) }, (_, pair) => 64 * pair);
     // On a level with an odd number of hashes, the last hash is paired with itself.
-    const pairs = new Uint8Array(64 * starts.length);
+    const pairs = new Uint8Array(64 * Math.ceil(count / 2));
     pairs.set(level);
     pairs.copyWithin(32 * count, 32 * (count - 1), 32 * count);
+    const starts = new Uint32Array(pairs.length / 64);
+    for (let pair = 0; pair < starts.length; pair++) starts[pair] = 64 * pair;
     const ends = starts.map((start) => start + 64);
     level = hashParts(pairs, { starts, ends }, hash256);
   }

@@ -35,7 +35,7 @@ export function readTransaction(bytes: Uint8Array, hash256: Hash256): Unconfirme
   const { outputs = 0, message } = transactions[0] ?? {};
   const first = scripts.findIndex((at, i) => !isOpReturn(bytes, at, scriptLengths[i] ?? 0));
   const rest = message?.kind === 'runestone' ? (message.pointer ?? first) : first;
-  return { bytes, txid: hashText(txids), inputs: inputs.map((at) => outpointText(bytes, at)), outputs, message, rest };
+  return { bytes, txid: hashText(txids), inputs: Array.from(inputs, (at) => outpointText(bytes, at)), outputs, message, rest };
 }
 
 /** Returns the transaction id of an outpoint, `txid:vout`. */
