@@ -14,25 +14,25 @@ export const VALUE_BYTES = 8;
 
 export class FormatError extends Error {}
 
-/** Returns a number for an input. A block has fewer than 2^20 inputs. */
-const keyOf = (transaction: number, input: number): number => transaction * 2 ** 20 + input;
-
 export class SpentOutputs {
   /** Expected counts: the number of transactions, then the number of inputs of each. */
   readonly #counts: readonly number[];
   readonly #scripts: (Uint8Array | undefined)[];
-  /** Indexes of the wanted outputs, by `keyOf` of transaction and input. */
+  /** Indexes of the wanted outputs, by their place among all outputs. */
   readonly #wanted: ReadonlyMap<number, number>;
   #rest: Uint8Array = new Uint8Array();
   /** Number of counts that were read. */
   #read = 0;
-  #input = 0;
+  /** Number of outputs that were read. */
+  #place = 0;
   #left = 0;
 
   constructor(block: Block, wanted: readonly Commitment[]) {
     // The first transaction of a block (coinbase) spends nothing.
     this.#counts = [block.transactions.length, ...block.transactions.map(({ inputs }, i) => (i === 0 ? 0 : inputs))];
-    this.#wanted = new Map(wanted.map(({ transaction, input }, i) => [keyOf(transaction, input), i]));
+    const [coinbase] = block.transactions;
+    const firstOf = (transaction: number) => (block.transactions[transaction]?.firstInput ?? 0) - (coinbase?.inputs ?? 0);
+    this.#wanted = new Map(wanted.map(({ transaction, input }, i) => [firstOf(transaction) + input, i]));
     this.#scripts = wanted.map(() => undefined);
   }
 
@@ -62,7 +62,6 @@ export class SpentOutputs {
       const expected = this.#counts[this.#read];
       if (count.value !== expected) throw new FormatError(`has ${count.value} instead of ${expected}`);
       this.#left = this.#read === 0 ? 0 : count.value;
-      this.#input = 0;
       this.#read += 1;
       return count.end;
     }
@@ -71,9 +70,9 @@ export class SpentOutputs {
     if (length.value > LONGEST_SCRIPT) throw new FormatError(`a script has ${length.value} bytes`);
     const end = length.end + length.value;
     if (end > bytes.length) return undefined;
-    const wanted = this.#wanted.get(keyOf(this.#read - 2, this.#input));
+    const wanted = this.#wanted.get(this.#place);
     if (wanted !== undefined) this.#scripts[wanted] = Uint8Array.from(bytes.subarray(length.end, end));
-    this.#input += 1;
+    this.#place += 1;
     this.#left -= 1;
     return end;
   }
