@@ -66,6 +66,9 @@ const LONGEST_ANSWER = 20;
 /** Maximum number of bytes read of a body whose status is not 200. Enough for any error message. */
 const REFUSAL_BYTES = 64 * 1024;
 
+/** Reason for the abort of a request whose answer was read. Without one, each abort makes an error with a stack. */
+const ENDED = new Error('the request has ended');
+
 const DECODERS: Readonly<Record<string, () => Duplex>> = { gzip: createGunzip, br: createBrotliDecompress };
 
 export const ENCODINGS = Object.keys(DECODERS).join(', ');
@@ -142,7 +145,7 @@ export class Transport {
     } finally {
       clearTimeout(longest);
       signal.removeEventListener('abort', stop);
-      request.abort();
+      request.abort(ENDED);
       // undici frees or closes the connection only in the next turn of the event loop. Wait, so the next request can
       // use it.
       await setImmediate();
