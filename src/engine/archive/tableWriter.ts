@@ -156,7 +156,8 @@ export class TableWriter {
   }
 
   add(entry: TableEntry): void {
-    writeEntry(this.#blocks.view, this.#blocks.next(), entry);
+    const at = this.#blocks.next();
+    writeEntry(this.#blocks.view, at, entry);
     const finest = Math.floor(entry.key / KEYS_PER_FINEST);
     this.#counts[finest] = (this.#counts[finest] ?? 0) + 1;
   }
@@ -184,7 +185,8 @@ export class PointerWriter {
 
   /** Throws a BuildError when a level has more than MOST_POINTERS pointers. */
   add(position: number, length: number, record: number): void {
-    writePointer(this.#blocks.view, this.#blocks.next(), position, length, record);
+    const at = this.#blocks.next();
+    writePointer(this.#blocks.view, at, position, length, record);
     if (this.total > MOST_POINTERS) {
       throw new BuildError('the lists by rune and address are too long', ['Build without them: with --no-lists, or without --lists.']);
     }
