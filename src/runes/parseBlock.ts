@@ -80,16 +80,11 @@ class IntegerList {
     this.#all[this.length++] = value;
   }
 
-  /** Removes all integers and returns them. */
+  /** Returns all integers. */
   take(): Uint32Array {
-    const taken = new Uint32Array(this.#all.subarray(0, this.length));
-    this.length = 0;
-    return taken;
+    return new Uint32Array(this.#all.subarray(0, this.length));
   }
 }
-
-/** Lists of the block that is being read. */
-const lists = { inputs: new IntegerList(), scripts: new IntegerList(), scriptLengths: new IntegerList() };
 
 /** Reads the bytes of a block or of transactions in order. Throws a BlockError at the end of the bytes. */
 class Reader {
@@ -157,9 +152,7 @@ export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash2
 function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit<Block, keyof Header | 'bytes'> {
   const { bytes } = reader;
   const transactions: TransactionPlace[] = [];
-  const { inputs, scripts, scriptLengths } = lists;
-  // A block that was damaged may have left integers behind.
-  for (const list of Object.values(lists)) list.length = 0;
+  const [inputs, scripts, scriptLengths] = [new IntegerList(), new IntegerList(), new IntegerList()];
   // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are moved next
   // to the rest.
   const [starts, ends] = [new Uint32Array(count), new Uint32Array(count)];
