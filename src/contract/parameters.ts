@@ -5,8 +5,8 @@
 import { z } from 'zod';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/filePaths.ts';
-import { RUNE } from '../pages/ids.ts';
 import { defaultLimit, maximumLimit, type Site } from '../pages/mirrorOptions.ts';
+import { RUNE } from '../pages/parseIds.ts';
 import { MAX_INTEGER, RULES } from './fields.ts';
 
 const HASH = RULES.hash.pattern;

@@ -4,7 +4,7 @@
  * 1. Attach the state of the last build, and load and check the input that has changed since.
  * 2. Stop here when the output already matches.
  * 3. Lock the output and mark it as unfinished.
- * 4. Render the loaded blocks, and write the pages of those that differ from the state (writePages.ts).
+ * 4. Render the loaded blocks, and write the pages of those that differ from the state (writeChangedPages.ts).
  * 5. Write the other files and the manifest, remove outdated files, commit the state, and mark the output as finished
  *    (finishBuild.ts).
  */
@@ -39,7 +39,7 @@ import { listEtchings } from './state/knownEtchings.ts';
 import { damageOf, State, setAside } from './state/state.ts';
 import { updateInputs } from './state/updateState.ts';
 import { checkFits, describe } from './writeArchive.ts';
-import { openWriters, writePages } from './writePages.ts';
+import { openWriters, writePages } from './writeChangedPages.ts';
 
 /**
  * Runs a build. Repeats it as a full build when the cache is damaged, or when the archive or a published file of rows

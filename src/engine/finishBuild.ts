@@ -28,7 +28,7 @@ import type { FileSink } from './render/pageFiles.ts';
 import { listEtchings } from './state/knownEtchings.ts';
 import { type BlockChanges, updateBlocks, updateInputs, updateRunes } from './state/updateState.ts';
 import { type ArchiveSink, outdatedFiles, type WrittenArchive, writeArchive } from './writeArchive.ts';
-import type { Rendered } from './writePages.ts';
+import type { Rendered } from './writeChangedPages.ts';
 
 /** Changes from the state of the last build to the new state. */
 interface Updated {

@@ -30,8 +30,8 @@ import {
   TRANSACTIONS_FOLDER,
   withoutEnding,
 } from '../pages/filePaths.ts';
-import { spellHex } from '../pages/ids.ts';
 import { defaultLimit, type Site } from '../pages/mirrorOptions.ts';
+import { spellHex } from '../pages/parseIds.ts';
 import { readIndex } from '../rows/publishRows.ts';
 import { pathsOf } from '../rows/rowsIndex.ts';
 import { yieldNow } from '../yieldNow.ts';

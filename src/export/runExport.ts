@@ -16,7 +16,7 @@ import type { Store } from '../duckdb/store.ts';
 import { BuildError, EXIT, InputError, UsageError } from '../errors.ts';
 import { type CsvList, csvColumns, csvLine, csvLines } from '../lists/csv.ts';
 import { findRunes, lettersOf, readSearchFile } from '../lists/searchFiles.ts';
-import { parseRune } from '../pages/ids.ts';
+import { parseRune } from '../pages/parseIds.ts';
 import { copyRows, stampOf } from '../rows/rowsForm.ts';
 import type { ActivityPage, Etching, HolderPage, MirrorManifest, Rune } from '../serve/client/client.d.ts';
 import { withScratchStore } from '../verify/verification.ts';

@@ -7,7 +7,7 @@ export interface EtchingTables {
   readonly total: number;
   /** Ascending by height. */
   readonly levels: readonly DocumentLevel[];
-  /** Names of the runes that were etched in the blocks of a level (lists/runeNames.ts), ascending by height. */
+  /** Names of the runes that were etched in the blocks of a level (lists/allRuneNames.ts), ascending by height. */
   readonly runes: readonly DocumentLevel[];
 }
 

@@ -13,7 +13,7 @@ import { exceeds, type Limits } from '../limits.ts';
 import { CHANGES_FOLDER, CHANGES_INDEX_PATH } from '../pages/filePaths.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { changesFile, changesIndex, type ListedChanges, type Point } from './changes.ts';
-import { digestOf, readLists, updateTouched } from './touchedLists.sql.ts';
+import { digestOf, readLists, updateTouched } from './changesOfBlocks.sql.ts';
 import { knowsSpent } from './unspentOutputs.sql.ts';
 
 /** The output folder, the sink for its files, and the settings of the build. */

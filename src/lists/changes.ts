@@ -4,8 +4,8 @@
  * blocks. So the client notices new blocks and reorganisations, and the host needs no code.
  */
 import { changesPath } from '../pages/filePaths.ts';
-import { spellHex } from '../pages/ids.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
+import { spellHex } from '../pages/parseIds.ts';
 
 /** Lists of a file: ids of runes, addresses, outpoints of outputs with runes that the block made, and that it spent. */
 export const TOUCHED = ['runes', 'addresses', 'made', 'spent'] as const;

@@ -3,8 +3,8 @@
  * if the mirror knows that an output holds no runes. If the mirror does not know, answers `unknown`.
  */
 import type { Archive } from '../format/archiveReader.ts';
-import { parseHexId } from '../pages/ids.ts';
 import { parseOutput, type ReadTransaction } from '../pages/optionalEndpoints.ts';
+import { parseHexId } from '../pages/parseIds.ts';
 import { findOutputs, type HeldRune, heldRunes, type OutputState } from './unspentOutputs.ts';
 
 /** An output as a caller gives it: outpoint, and height and hash of its block. The values are not checked yet. */

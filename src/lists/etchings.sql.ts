@@ -17,8 +17,8 @@ import type { DocumentLevel } from '../format/levels.ts';
 import type { StartRows } from '../input/readStart.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
+import { type RuneName, runeNameText } from './allRuneNames.ts';
 import { type Etching, renderEtching } from './etchings.ts';
-import { type RuneName, runeNameText } from './runeNames.ts';
 import { startCounts } from './startRows.sql.ts';
 
 /** Etchings of the last build (`before`) and of this build (`now`). A mirror without etchings has undefined. */
@@ -47,7 +47,7 @@ const LINE = `key || chr(9) || row || chr(10)`;
 
 const CHANGED = columns('ordinal BIGINT, id VARCHAR');
 
-/** Writes the levels of names that the last build does not have (runeNames.ts). */
+/** Writes the levels of names that the last build does not have (allRuneNames.ts). */
 export const writeRuneNames = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],

@@ -33,9 +33,9 @@ import type { OutputTables } from '../format/listTables.ts';
 import { overlapping } from '../format/overlap.ts';
 import { groupBy } from '../groupBy.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
-import { spellHex } from '../pages/ids.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import type { FurtherRequest, ReadTransaction, Unanswerable } from '../pages/optionalEndpoints.ts';
+import { spellHex } from '../pages/parseIds.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import type { RuneNames } from '../runes/name.ts';
 

@@ -29,8 +29,8 @@
  */
 import { FILE_NAME } from '../format/fileName.ts';
 import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
-import { isHeight, spellHex } from './ids.ts';
 import { type Dialect, defaultLimit, ENCODINGS, type Site } from './mirrorOptions.ts';
+import { isHeight, spellHex } from './parseIds.ts';
 import type { Window } from './parseQuery.ts';
 
 /** The marker file of an output folder. A build writes it first, so that even an unfinished output is recognised. */

@@ -4,8 +4,8 @@
  * parameters, because an empty list or a 404 would wrongly mean that the chain has no such data.
  */
 import type { Archive } from '../format/archiveReader.ts';
-import { parseRune, withoutZeros } from './ids.ts';
 import type { BuiltSite, Dialect } from './mirrorOptions.ts';
+import { parseRune, withoutZeros } from './parseIds.ts';
 import { decode, decodeStrictly, parseQuery, type Window, windowIn } from './parseQuery.ts';
 
 const LISTS = 'layout archive or --lists';

@@ -3,9 +3,9 @@
  * because existing clients read them.
  */
 import { type ActivityList, OPERATIONS } from './blockAndTransactionLists.ts';
-import { parseBlockId, parseHexId } from './ids.ts';
 import type { BuiltSite } from './mirrorOptions.ts';
 import { type FurtherPath, type FurtherRequest, parseFurther, parseFurtherPath } from './optionalEndpoints.ts';
+import { parseBlockId, parseHexId } from './parseIds.ts';
 import { decode, parseQuery, type Window, windowIn } from './parseQuery.ts';
 
 type Route =

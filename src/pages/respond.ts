@@ -19,7 +19,6 @@ import {
 } from './envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
 import { ARCHIVE_FOLDER, archivePath, pagePath, STATUS_PATH, stemOf } from './filePaths.ts';
-import { spellHex } from './ids.ts';
 import { type BuiltSite, isSettled, maximumLimit } from './mirrorOptions.ts';
 import {
   type AnswerFromLists,
@@ -28,6 +27,7 @@ import {
   type ReadTransaction,
   type TransactionRecords,
 } from './optionalEndpoints.ts';
+import { spellHex } from './parseIds.ts';
 import type { Window } from './parseQuery.ts';
 import { parseTarget } from './parseRequest.ts';
 import { windowOf } from './windowFromArchive.ts';

@@ -3,8 +3,8 @@ import type { Archive, ArchivedBlock, StoredPage } from '../format/archiveReader
 import type { TableEntry } from '../format/sortedTable.ts';
 import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
 import { cutRecords, readPage, renderEnvelope, txIdOf } from './envelope.ts';
-import { isHeight, spellHex } from './ids.ts';
 import { type BuiltSite, isSettled } from './mirrorOptions.ts';
+import { isHeight, spellHex } from './parseIds.ts';
 import type { Window } from './parseQuery.ts';
 
 /** Body of an answer. `gzip` is the compressed body, if the window is a page of the archive. */

@@ -3,7 +3,7 @@
  */
 import { digestOfRecords, RecordsDigest } from '../contract/blockDigest.ts';
 import type { ActivityRecord } from '../contract/contractJson.ts';
-import { parseHexId } from '../pages/ids.ts';
+import { parseHexId } from '../pages/parseIds.ts';
 import { PassingError } from './httpConnections.ts';
 
 /** Values that differ between two blocks of the same height. */

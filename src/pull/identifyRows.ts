@@ -3,7 +3,7 @@
  * DuckDB on a pulled file.
  */
 import { LEDGER_FIELDS } from '../contract/fields.ts';
-import { parseHexId } from '../pages/ids.ts';
+import { parseHexId } from '../pages/parseIds.ts';
 import type { BlockIdentity } from './blockIdentity.ts';
 
 /**

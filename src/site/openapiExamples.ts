@@ -4,8 +4,8 @@
  */
 
 import type { ActivityRecord } from '../contract/contractJson.ts';
-import { spellHex } from '../pages/ids.ts';
 import type { BuiltSite, Dialect, Site } from '../pages/mirrorOptions.ts';
+import { spellHex } from '../pages/parseIds.ts';
 import { parseTarget } from '../pages/parseRequest.ts';
 import { type ErrorStatus, errorBody } from '../serve/http/errorBodies.ts';
 

@@ -12,7 +12,7 @@ import { LineFile } from '../disk/lineFile.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import { type ChangesBounds, changesFile, changesIndex, type ListedChanges, type Point } from '../lists/changes.ts';
-import { digestOf } from '../lists/touchedLists.sql.ts';
+import { digestOf } from '../lists/changesOfBlocks.sql.ts';
 import { CHANGES_INDEX_PATH, changesPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import type { Activity } from './checkBlock.ts';
 import { type Received, verifySpent } from './checkUnspentOutputs.ts';

@@ -23,7 +23,7 @@ const asText = ({ from, to }: { readonly from: string; readonly to: string }) =>
 
 describe('imports', () => {
   it('include known imports', () => {
-    expect(IMPORTS.map(asText)).toContain('src/engine/writePages.ts imports src/engine/render/writerPool.ts');
+    expect(IMPORTS.map(asText)).toContain('src/engine/writeChangedPages.ts imports src/engine/render/writerPool.ts');
     expect([...(GRAPH.get('src/contract') ?? [])].sort()).toEqual(['src/format', 'src/pages']);
     expect(GRAPH.get('scripts')?.has('src/engine')).toBe(true);
   });

@@ -30,7 +30,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'changed spent outputs that a build overlooks',
-    file: 'src/engine/writePages.ts',
+    file: 'src/engine/writeChangedPages.ts',
     from: 'row?.digest !== digest || row.known_spent !== row.spent_digest',
     to: 'row?.digest !== digest',
   },

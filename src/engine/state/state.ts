@@ -93,7 +93,7 @@ export class StateTables extends Place {
   readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));
   /**
    * Files in the cache folder with the runes, addresses and outputs that each of the newest blocks touched
-   * (lists/touchedLists.sql.ts). `cut` has the names of the lists that were cut, separated by commas.
+   * (lists/changesOfBlocks.sql.ts). `cut` has the names of the lists that were cut, separated by commas.
    */
   readonly touched = this.table('touched', columns('block_height BIGINT, digest VARCHAR, cut VARCHAR'));
   /** Published files of changes: what a file was made from, as JSON, and its SHA-256. */

@@ -12,8 +12,8 @@ import { JSON_TEXT, jsonOf } from '../../engine/render/renderRecordSql.ts';
 import type { BLOCK_RUNES, RUNE_COUNTS } from '../../engine/state/countBlocks.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../../pages/filePaths.ts';
-import { spellHex } from '../../pages/ids.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
+import { spellHex } from '../../pages/parseIds.ts';
 import { type BuildStats, ID_FORM, LATEST_BLOCKS, MOST_ACTIVE, MOST_ENTRIES, mostActive } from './blockStats.ts';
 
 const BETWEEN = ',\n';

@@ -6,8 +6,8 @@
 import { AtOnce } from '../../atOnce.ts';
 import { InputError } from '../../errors.ts';
 import { hashText } from '../../runes/bytes.ts';
+import { checkWitnesses } from '../../runes/checkWitnesses.ts';
 import { type Block, BlockError, readBlock, readUnconfirmed } from '../../runes/parseBlock.ts';
-import { checkWitnesses } from '../../runes/witnesses.ts';
 import type { Client } from '../httpClient.ts';
 import { hash256 } from './hash256.ts';
 import { LARGEST_BLOCK } from './nodeAnswers.ts';

@@ -9,7 +9,7 @@ import type { Block } from '../../runes/parseBlock.ts';
 import { type DifficultyRules, PERIOD, WorkChecker, WorkError } from '../../runes/proofOfWork.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
 import type { BitcoinNode } from './coreNode.ts';
-import { RecentBlocks } from './recentBlocks.ts';
+import { RecentTxids } from './recentTxids.ts';
 import { ahead } from './workAhead.ts';
 
 /** Thrown if the node's chain changes while blocks are read. */
@@ -23,7 +23,7 @@ export interface CheckedBlock {
 }
 
 export class CheckedBlocks {
-  readonly #recent: RecentBlocks;
+  readonly #recent: RecentTxids;
   /** Knows the headers up to the ledger's last block, unless the ledger was rewound. */
   #work: WorkChecker | undefined;
 
@@ -33,7 +33,7 @@ export class CheckedBlocks {
     readonly ledger: DiskLedger,
     readonly difficulty: DifficultyRules,
   ) {
-    this.#recent = new RecentBlocks((hash) => node.readBlock(hash));
+    this.#recent = new RecentTxids((hash) => node.readBlock(hash));
   }
 
   /**

@@ -2,9 +2,10 @@
  * A separate bundle, lists.js, with the parts of the client that most programs do not need when they start. Most of
  * these parts answer requests from the lists of an archive.
  */
+
+export { openRuneNames } from '../../lists/allRuneNames.ts';
 export { answerFromLists } from '../../lists/answers.ts';
 export { classifyOutputs } from '../../lists/classifyOutputs.ts';
-export { openRuneNames } from '../../lists/runeNames.ts';
 export { allEntries } from './allEntries.ts';
 export { followChanges } from './changes.ts';
 export { groupedReads } from './groupedReads.ts';

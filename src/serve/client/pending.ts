@@ -9,7 +9,7 @@ import { inParallel } from '../../atOnce.ts';
 import { sha256 } from '../../format/sha256.ts';
 import { exceeds, PENDING_LIMITS, type PendingLimits } from '../../limits.ts';
 import { shiftDecimals } from '../../pages/decimalAmounts.ts';
-import { parseHexId } from '../../pages/ids.ts';
+import { parseHexId } from '../../pages/parseIds.ts';
 import { scriptOfAddress } from '../../runes/address.ts';
 import { outpointText } from '../../runes/bytes.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';

@@ -2,8 +2,8 @@
 
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { pagePath, stemOf } from '../../pages/filePaths.ts';
-import { isHeight, parseHexId } from '../../pages/ids.ts';
 import { defaultLimit } from '../../pages/mirrorOptions.ts';
+import { isHeight, parseHexId } from '../../pages/parseIds.ts';
 import { isPage } from '../../pages/windowToPages.ts';
 import type { Activity, ActivityPage, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { count, formatHeights, groupDigits, shorten } from '../formatValues.ts';

@@ -2,7 +2,7 @@
 import { sha256 } from '../../format/sha256.ts';
 import { lettersOf } from '../../lists/searchFiles.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
-import { withoutZeros } from '../../pages/ids.ts';
+import { withoutZeros } from '../../pages/parseIds.ts';
 import { hasRightChecksum } from '../../runes/address.ts';
 import { idInUrl } from './otherSites.ts';
 import {

@@ -17,7 +17,7 @@ const NO_BLOCK = '0'.repeat(64);
  */
 const KEPT = 100;
 
-export class RecentBlocks {
+export class RecentTxids {
   readonly #blocks = new Map<number, Promise<BlockLink>>();
   readonly #read: (hash: string) => Promise<Block>;
 
