@@ -11,7 +11,8 @@ import { readFiles, readParquetFooter, readParquetGroups } from '../../../duckdb
 import { identifier, int, nullable, Store } from '../../../duckdb/store.ts';
 import { messageOf } from '../../../errors.ts';
 import type { WorkLimits } from '../../../limits.ts';
-import { blocksOfRows, firstUnbalanced, runesOfRows } from '../../../rows/blocksOfRows.ts';
+import { blocksOfRows, runesOfRows } from '../../../rows/blocksOfRows.ts';
+import { firstUnbalanced } from '../../../rows/firstUnbalanced.ts';
 import { copyRows, copyTable, formFault, hasFullGroups, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
 
 const height = z.int().min(0);
