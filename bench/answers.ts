@@ -15,13 +15,15 @@ export interface AnswerCost {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  /** Median and maximum of an answer: reads, rounds of reads that wait for each other, and bytes read. */
+  /** Per answer, median and maximum of: reads, rounds of reads that wait for each other, and bytes read. */
   readonly reads: readonly [number, number];
   readonly rounds: readonly [number, number];
   readonly bytes: readonly [number, number];
 }
 
-/** Answers whose rounds are counted, and how long each of their reads takes. */
+/**
+ * Number of requests per kind that run with slow reads to count rounds, and the milliseconds that each slow read takes.
+ */
 const [SLOW_ANSWERS, SLOW_READ_MS] = [5, 100];
 
 /** Yields `count` integers, evenly spread from 0 to `below` - 1 and the same in every run. */
@@ -73,7 +75,7 @@ interface Manifest {
   readonly heights: readonly (readonly [number, number])[];
 }
 
-/** Returns a file, or the part that a Range header names. */
+/** Returns a file, or the part of the file that a Range header selects. */
 function partOfFile(path: string, range: string | undefined): Response {
   const [, start, end] = /^bytes=([0-9]+)-([0-9]+)$/.exec(range ?? '') ?? [];
   try {
@@ -91,7 +93,7 @@ function partOfFile(path: string, range: string | undefined): Response {
   }
 }
 
-/** Measures requests for targets. With `isWarm`, manifest and root are in memory. */
+/** Measures the requests for `targets`. If `isWarm` is true, the manifest and the root are already in memory. */
 export async function measure(root: string, kind: string, targets: readonly string[], isWarm: boolean): Promise<AnswerCost> {
   let [reads, bytes, delay] = [0, 0, 0];
   const fetchFile = async (path: string, range?: string): Promise<Response> => {
@@ -106,7 +108,7 @@ export async function measure(root: string, kind: string, targets: readonly stri
   const found = { reads: [] as number[], rounds: [] as number[], bytes: [] as number[] };
   const ask = async (target: string): Promise<number> => {
     const mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
-    // An unknown height reads the manifest and the root.
+    // A request for an unknown height makes the mirror read the manifest and the root.
     if (isWarm) await mirror.answer(new Request('http://127.0.0.1/runes/v1/blocks/16777210/activity'));
     [reads, bytes] = [0, 0];
     const [start, begin] = [performance.now(), process.cpuUsage()];
@@ -119,11 +121,11 @@ export async function measure(root: string, kind: string, targets: readonly stri
     found.bytes.push(bytes);
     return performance.now() - start;
   };
-  // When reads are slow, an answer takes as long as the reads that wait for each other.
+  // With slow reads, the duration of an answer shows how many rounds of reads wait for each other.
   delay = SLOW_READ_MS;
   for (const target of targets.slice(0, SLOW_ANSWERS)) found.rounds.push(Math.floor((await ask(target)) / SLOW_READ_MS));
   delay = 0;
-  // Warm up: a worker also keeps compiled code.
+  // Warms up the compiler, because the code of a long-running worker is compiled too.
   for (const target of targets.slice(0, 300)) await ask(target);
   for (const list of [times, found.reads, found.bytes]) list.length = 0;
   for (const target of targets) await ask(target);

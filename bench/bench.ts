@@ -1,7 +1,8 @@
 /**
- * The build benchmark: full builds, builds after a new block and after a reorg, and the floor (bench/floor.cjs). Each
- * runs in its own process, one after another, and each full build gets a new folder. Folders stay until the end,
- * because file systems are slow after removals; only those in memory are removed at once.
+ * The build benchmark: measures full builds, builds after a new block and after a reorg, and the floor
+ * (bench/floor.cjs). Each build runs in its own process, one after another, and each full build gets a new folder.
+ * Folders stay until the end, because file systems are slow after removals. Only folders in memory are removed
+ * immediately.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,7 +39,7 @@ export const BENCH_COMMAND: Command = {
   exits: ['done', 'usage', 'buildFailed'],
 };
 
-/** One run of a build. */
+/** Results of one run of a build. */
 interface Run {
   /** Seconds from the start of the process to its end. */
   readonly wall: number;
@@ -99,14 +100,15 @@ function formsOf(list: string): Form[] {
 }
 
 interface Results {
-  /** Runs by input format and step. */
+  /** Runs, grouped by input format and step. */
   readonly builds: Map<string, Run[]>;
   readonly floors: Floor[];
   readonly answers: AnswerCost[];
 }
 
 /**
- * Runs a full build (and its floor), then one with a new block, then one after a reorg of the three blocks below it.
+ * Runs a full build and its floor, then a build with a new block, then a build after a reorg of the last three blocks
+ * before that one.
  */
 async function buildAll(
   data: Generated,
@@ -139,7 +141,7 @@ async function buildAll(
   await build('reorg of 3 blocks');
 }
 
-/** Runs a Node program. Returns its standard output and its wall seconds. */
+/** Runs a Node program. Returns its standard output and the seconds it took. */
 async function run(args: readonly string[]): Promise<{ stdout: string; wall: number }> {
   const start = performance.now();
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -187,7 +189,10 @@ const count = (n: number): string => Math.round(n).toLocaleString('en-US');
 const show = ({ median, min, max }: Spread, digits: number): string =>
   [median, min, max].map((n) => (digits === 0 ? count(n) : n.toFixed(digits))).join(' / ');
 
-/** Prints median / min / max of all results. Ratios are computed run by run, because the load of the machine varies. */
+/**
+ * Prints median / min / max of all results. Ratios are computed within each run, because the load of the machine
+ * varies.
+ */
 function report({ builds, floors, answers }: Results, log: Log): void {
   if (floors.length > 0) reportFloors(floors, log);
   for (const [name, runs] of builds) reportBuilds(name, runs, floors, log);

@@ -21,7 +21,7 @@ const random = randomFor('outputs to classify');
 const manifest = readFileSync(join(out, MANIFEST));
 const { tip } = JSON.parse(String(manifest)) as { tip: { height: number } };
 
-/** Some entries of a long sequence, evenly at random. */
+/** Returns `size` entries of a long sequence, chosen evenly at random. */
 function sample<Entry>(entries: Iterable<Entry>, size: number): Entry[] {
   const chosen: Entry[] = [];
   let seen = 0;
@@ -34,7 +34,7 @@ function sample<Entry>(entries: Iterable<Entry>, size: number): Entry[] {
   return chosen;
 }
 
-/** Requests, the largest number of them at the same time, bytes, and rounds of requests. */
+/** Counts requests, the largest number of parallel requests (`most`), bytes, and rounds of requests. */
 const cost = { requests: 0, most: 0, bytes: 0, files: new Set<string>() };
 let running = 0;
 
@@ -57,7 +57,7 @@ const fetchFile: typeof fetch = async (input, init) => {
   cost.bytes += bytes.length;
   return new Response(bytes, { status: bytes.length === size ? 200 : 206, headers: { 'content-range': `bytes ${from}-${to}/${size}` } });
 };
-/** Time until a host answers. */
+/** Simulated latency of the host per request. */
 const DELAY_MS = 30;
 const signed = signedFiles(new Map([[MANIFEST, manifest]]), new Date().toISOString()).get(MANIFEST) ?? manifest;
 
@@ -86,7 +86,7 @@ const unspent = sample(
   const found = parseOutput(key, values);
   return found === undefined ? [] : [{ outpoint: key, height: found.place[0], blockHash: found.place[1] }];
 });
-/** Outputs of transactions with records, in random blocks: most are spent, or never held runes. */
+/** Outputs of transactions with records, in random blocks. Most of these outputs are spent or never had runes. */
 const mirror = new Mirror('http://mirror/', { fetch: fetchFile });
 const others: OutputToClassify[] = [];
 while (others.length < 2 * third) {

@@ -1,5 +1,6 @@
 /**
- * The floor: the least time to create the files of a folder, on all cores, when every byte is already in memory.
+ * Measures the floor: the least time to create the files of a folder on all cores, when all content is already in
+ * memory.
  *
  *     node bench/floor.cjs FROM TO [THREADS]
  *
@@ -54,7 +55,7 @@ async function main() {
   process.exit(0);
 }
 
-/** Lists all folders, parents first, and all files. A file has several paths when it has hard links. */
+/** Lists all folders, parents first, and all files. Groups the paths of a file that has hard links. */
 function list(root) {
   const folders = [''];
   const byInode = new Map();

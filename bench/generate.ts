@@ -9,15 +9,15 @@ import { DuckDBInstance } from '@duckdb/node-api';
 
 const FIRST_HEIGHT = 840_000;
 const RECORDS_PER_BLOCK = 3_500;
-/** Number of last blocks with a file each, as a source that follows the chain writes them. */
+/** Number of newest blocks that get a file each, as a source that follows the chain writes them. */
 const SINGLE_BLOCKS = 4;
 
 export const FORMS = ['parquet', 'ndjson'] as const;
 export type Form = (typeof FORMS)[number];
 
 /**
- * `real`: most transactions mint, a block has few runes and many records of the same addresses, as on mainnet, so pages
- * compress well. `random`: every address and amount is another, which is the worst case.
+ * `real`: as on mainnet, most transactions mint, and a block has few runes and many records of the same addresses, so
+ * pages compress well. `random`: every address and amount is different, which is the worst case.
  */
 export const SHAPES = ['random', 'real'] as const;
 export type Shape = (typeof SHAPES)[number];
@@ -31,7 +31,7 @@ export interface Generated {
   readonly oldest: string;
   /** File with all other blocks before the recent ones. */
   readonly history: string;
-  /** Files of the last blocks before the newest, one each. */
+  /** Files of the blocks before the newest, one block each. */
   readonly recent: readonly string[];
   /** File of the block to add on top. */
   readonly newest: string;
@@ -39,14 +39,17 @@ export interface Generated {
   readonly replaced: readonly string[];
 }
 
-/** SQL that turns 8 hex digits of a hash into a number from 0 to 1. */
+/** Returns SQL that converts 8 hex digits of a hash to a number from 0 to 1. */
 const fraction = (hash: string, from: number): string => `(('0x' || substr(${hash}, ${from}, 8))::BIGINT / 4294967296.0)`;
 
 /** SQL of a random number of records per transaction: mostly 1 to 3, sometimes dozens or hundreds, 2.7 on average. */
 const SIZE = `CASE WHEN u < 0.45 THEN 1 WHEN u < 0.75 THEN 2 WHEN u < 0.88 THEN 3 WHEN u < 0.95 THEN 4 WHEN u < 0.985 THEN 5 + (v * 4)::INTEGER
   WHEN u < 0.9985 THEN 10 + (v * 20)::INTEGER ELSE 100 + (v * 400)::INTEGER END`;
 
-/** SQL of values by shape. `u`, `v` and `w` are fractions of the event, `k` of the transaction, `h` is the event's hash. */
+/**
+ * SQL expressions of values, by shape. `u`, `v` and `w` are random fractions of the event, `k` is a random fraction of
+ * the transaction, `h` is the event's hash.
+ */
 const SHAPED: Readonly<Record<Shape, Readonly<Record<'size' | 'rune' | 'address' | 'receiver' | 'amount' | 'operation', string>>>> = {
   random: {
     size: SIZE,
@@ -57,7 +60,7 @@ const SHAPED: Readonly<Record<Shape, Readonly<Record<'size' | 'rune' | 'address'
     operation: `CASE WHEN u < 0.02 THEN 'burn' WHEN u < 0.1 THEN 'mint' WHEN u < 0.1005 THEN 'etching' WHEN u < 0.6 THEN 'receive' ELSE 'send' END`,
   },
   real: {
-    // Four of five transactions mint: a mint and a receive. The others send to two outputs.
+    // Four of five transactions have a mint and a receive. The others send to two outputs.
     size: 'CASE WHEN k < 0.8 THEN 2 WHEN k < 0.99 THEN 4 ELSE 20 + (v * 100)::INTEGER END',
     rune: '((height * 7 + (pow(k, 3) * 12)::INTEGER) % 2000)::INTEGER',
     address: `'bc1p' || substr(sha256('holder ' || CASE WHEN k < 0.8 THEN height || ' ' || (k * 150)::INTEGER ELSE (pow(v, 2) * 5000)::INTEGER || '' END), 1, 58)`,
@@ -67,7 +70,10 @@ const SHAPED: Readonly<Record<Shape, Readonly<Record<'size' | 'rune' | 'address'
   },
 };
 
-/** SQL of at least `records` flat records. In another `fork`, block hashes and every second transaction differ. */
+/**
+ * Returns SQL of at least `records` flat records. Each `fork` has other block hashes, and every second transaction
+ * differs.
+ */
 const recordsSql = (records: number, perBlock: number, fork: string, shape: Shape): string => `
   WITH sized AS (
     SELECT t, h, k, ${SHAPED[shape].size} AS size FROM (
@@ -121,14 +127,15 @@ export async function generate(
     );
     await connection.run(`CREATE TABLE fork AS SELECT * FROM (${recordsSql(extra, perBlock, ' fork', shape)})
       WHERE block_height > (SELECT max(block_height) FROM main) - 6 ORDER BY block_height, tx_index DESC, event_index DESC`);
-    // The tip is the last full block within `records`. The block above it is the new block.
+    // The tip is the last full block within `records`. The block above the tip is the new block, which builds add
+    // later.
     const tip = FIRST_HEIGHT + Math.max(Math.round(records / perBlock), SINGLE_BLOCKS + 1) - 1;
     const write = async (name: string, table: string, low: number, high: number) => {
       const rows = `FROM ${table} WHERE block_height BETWEEN ${low} AND ${high} ORDER BY block_height, tx_index DESC, event_index DESC`;
       const path = (form: Form) => `${join(folder, form, name)}.${form}`;
       if (forms.includes('parquet'))
         await connection.run(`COPY (SELECT * ${rows}) TO '${path('parquet')}' (FORMAT parquet, COMPRESSION zstd)`);
-      // NDJSON is CSV with one column and without quotes.
+      // Writes NDJSON as a CSV file with one column and without quotes.
       const lines = "FORMAT csv, QUOTE '', ESCAPE '', DELIMITER '\x01', HEADER false";
       if (forms.includes('ndjson'))
         await connection.run(`COPY (SELECT to_json(${ACTIVITY})::VARCHAR ${rows}) TO '${path('ndjson')}' (${lines})`);

@@ -40,12 +40,12 @@ interface Host {
   readonly name: string;
   readonly port: number;
   readonly isPeer: boolean;
-  /** Process ids that answer a mix. Their child processes count too. */
+  /** Returns the ids of the processes that answer requests of a mix. Their child processes count too. */
   readonly pids: (mix: Mix) => readonly number[];
 }
 
 const SERVICE = join(ROOT, 'bench/peers/service.mjs');
-/** PostgreSQL settings: answer from memory, without background work. */
+/** PostgreSQL settings: keep all data in memory, and do no background work. */
 const SETTINGS = ['shared_buffers=512MB', 'autovacuum=off'];
 
 /** Runs the benchmark and reports the results. */
@@ -59,7 +59,7 @@ export async function benchHosts(flags: Flags, log: Log): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'mirror-bench-'));
   process.env['MIRROR_TEST_FOLDER'] = folder;
   const running: Running = { started: [], database: undefined };
-  // Remove processes and files at every kind of exit.
+  // Removes processes and files, however this program exits.
   process.once('exit', () => {
     for (const pid of [...running.started.map((one) => one.pid), ...(running.database ? [running.database.pid] : [])]) endNow(pid);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
@@ -97,7 +97,7 @@ function requirePrograms(): void {
   throw new CliError('the packages of bench/peers are not installed', EXIT.usage, ['Run npm ci --prefix bench/peers first.']);
 }
 
-/** Everything to stop at the end. */
+/** Processes and servers to stop at the end. */
 interface Running {
   readonly started: Started[];
   database: Database | undefined;
@@ -109,16 +109,16 @@ async function end(running: Running): Promise<void> {
   running.database = undefined;
 }
 
-/** Stops a process at once: on SIGQUIT, PostgreSQL and the other hosts exit without waiting for clients. */
+/** Stops a process immediately: on SIGQUIT, PostgreSQL and the other hosts exit without waiting for clients. */
 function endNow(pid: number): void {
   try {
     process.kill(pid, 'SIGQUIT');
   } catch {
-    // It has already ended.
+    // The process has already ended.
   }
 }
 
-/** Host with which the others are compared. */
+/** Name of the host that all others are compared with. */
 const PEER = 'Fastify + PostgreSQL';
 
 async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: string, running: Running): Promise<Host[]> {
@@ -147,7 +147,7 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
     { ...peer, name: 'the same with ETags', port: withEtags },
     files,
     archive,
-    // Behind nginx, only windows that are not pages and unknown ids reach npm start.
+    // Behind nginx, `npm start` answers only windows that are not pages, and unknown ids.
     { name: 'nginx', port: nginx.port, isPeer: false, pids: (mix) => [nginx.started.pid, ...(mix === 'full' ? files.pids() : [])] },
   ];
 }
@@ -164,7 +164,7 @@ async function startDatabase(): Promise<Database> {
   }
 }
 
-/** Loads a host with a mix for some seconds, and measures it. */
+/** Loads a host with a mix for some seconds. Returns the measurements. */
 async function measure(
   host: Host,
   mix: Mix,

@@ -1,7 +1,7 @@
 /**
- * Measures lists by rune and by address: builds with and without them, what a new block writes, and answers:
- * `npx tsx bench/lists.ts <folder> [records] [layout] [records of a block]`. The folder is used for data and removed. In
- * layout `files` the oldest block leaves when the new one comes.
+ * Measures lists by rune and by address: builds with and without these lists, the bytes that a new block writes, and
+ * answers. Usage: `npx tsx bench/lists.ts <folder> [records] [layout] [records of a block]`. Data is written to the
+ * folder, which is removed at the end. In layout `files`, the oldest block is removed when a new block is added.
  */
 
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -36,7 +36,7 @@ function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions
   return { inputs: [join(folder, 'input')], out, cache: `${out}.cache`, site, ...sizes, ...flags };
 }
 
-/** Builds, and prints seconds and what was written. */
+/** Builds, and prints the seconds and the written files. */
 async function timed(name: string, options: BuildOptions): Promise<void> {
   const begin = performance.now();
   const { manifest } = await build(options, quiet);
@@ -52,7 +52,9 @@ async function timed(name: string, options: BuildOptions): Promise<void> {
   );
 }
 
-/** Writes the runes table of generated records into `folder`: with it, a build has etchings, balances and holders too. */
+/**
+ * Writes the runes table of generated records into `folder`, so that a build has etchings, balances and holders too.
+ */
 async function writeRunes(generated: string, folder: string): Promise<void> {
   const connection = await (await DuckDBInstance.create()).connect();
   const terms = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'].map((one) => `NULL::VARCHAR AS terms_${one}`);
@@ -76,7 +78,7 @@ interface Found {
   readonly address?: string;
 }
 
-/** Returns requests for lists of records that are spread over all blocks, and of the rune with most of these. */
+/** Returns requests for the lists of sample records from all blocks, and for the rune with most of these records. */
 async function targetsIn(out: string): Promise<[kind: string, targets: string[]][]> {
   const mirror = new FetchMirror(async (path) => new Response(readFileSync(join(out, path)), { headers: { etag: '"x"' } }), 1e9);
   const { heights, blocks, records, lists } = JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')) as Manifest;

@@ -1,7 +1,7 @@
 /**
- * Measures the check of a start by the node: `npx tsx bench/located.ts OUTPUTS CHECK DISK_MS`. Invents a ledger with so
- * many outputs, and asks a simulated node for a sample of them (CHECK is `sample`) or for `all`. Each output takes the
- * node DISK_MS milliseconds, one after the other.
+ * Measures how long the node takes to check the start of a pull: `npx tsx bench/located.ts OUTPUTS CHECK DISK_MS`.
+ * Invents a ledger with OUTPUTS outputs. Asks a simulated node for a sample of them if CHECK is `sample`, or for all if
+ * CHECK is `all`. The node takes DISK_MS milliseconds for each output, one after the other.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -30,7 +30,7 @@ const [count = 1_000_000, check, diskMs = 0] = [
   Number(argv[4] ?? 0),
 ] as const;
 
-/** Yields the outputs for a ledger, and chooses some. */
+/** Yields the outputs of a ledger, and adds some of them to the sample. */
 async function* outputs(path: string): AsyncGenerator<Uint8Array> {
   const chosen = new ChosenOutputs(path, check, LIMITS);
   const packed = new ByteWriter();

@@ -1,7 +1,7 @@
 /**
- * The benchmark of pulls from a Bitcoin Core node. Invents a chain and the state before it, serves the chain from another
- * process, and measures the pull of all history, then new blocks and reorganisations while it follows the node. The node
- * runs on this machine and shares its cores.
+ * The benchmark of pulls from a Bitcoin Core node. Invents a chain and the state before it, and serves the chain from
+ * another process. Measures the pull of all history. Then measures new blocks and reorganisations while the pull
+ * follows the node. The node runs on this machine and shares its cores.
  */
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -49,13 +49,13 @@ export const BENCH_NODE_COMMAND: Command = {
   exits: ['done', 'usage', 'buildFailed'],
 };
 
-/** Mainnet from the first block with runes to November 2026. */
+/** Number and size of mainnet blocks, from the first block with runes to November 2026. */
 const HISTORY = { blocks: 137_000, megabytes: 225_000 };
 
-/** New blocks, one by one, before the reorganisations. */
+/** Number of new blocks, added one by one before the reorganisations. */
 const NEW_BLOCKS = 3;
 
-/** Milliseconds between two looks at the answer of a new block. */
+/** Milliseconds between two requests for a new block. */
 const LOOK_MS = 5;
 
 /** Longest wait for a new block, in milliseconds. */
@@ -117,7 +117,7 @@ function list(flags: Flags, name: string, byDefault: string): number[] {
   return text.split(',').map(Number);
 }
 
-/** Copies the folder of a pull, whose files a pull replaces. */
+/** Copies the folder of a pull, because a pull replaces files in it. */
 function copyOf(state: string, input: string): string {
   cpSync(state, input, { recursive: true, filter: (path) => path !== join(state, 'done') });
   return input;
@@ -153,7 +153,7 @@ interface HistoryRun {
   readonly outputs: number;
 }
 
-/** Measures a pull of all blocks, and a second one, which finds nothing to do. */
+/** Measures a pull of all blocks, and a second pull, which finds nothing new. */
 async function measureHistory({ input, node, blocks, outputs }: HistoryRun, log: Log): Promise<void> {
   const last = BASE + blocks;
   const before = bytesOf(input);
@@ -187,7 +187,7 @@ async function measureHistory({ input, node, blocks, outputs }: HistoryRun, log:
   );
 }
 
-/** Size of a block of the chain. */
+/** Size of a block of the invented chain, in megabytes. */
 const BLOCK_MEGABYTES = 1.59;
 
 function bytesOf(input: string): { readonly state: number; readonly pulled: number } {
@@ -228,7 +228,10 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
   };
   for (; !existsSync(join(out, 'runes/v1/manifest.json')); await sleep(LOOK_MS)) check();
   const server = await startServer(out);
-  /** Waits until the server names the tip, which a build writes last, and answers with its block. */
+  /**
+   * Waits until the server's status names the tip, which a build writes last, and the server answers requests for that
+   * block.
+   */
   const served = async (): Promise<void> => {
     for (const begin = performance.now(); performance.now() - begin < LONGEST_MS; await sleep(LOOK_MS)) {
       check();
@@ -245,14 +248,14 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
       .slice(0, -1)
       .filter((text) => text.includes('"followed"'));
   const measure = async (name: string, line: string) => {
-    // The pull looks once a second: so each begins at another moment.
+    // The pull polls once a second, so a random delay lets each measurement begin at another moment of that second.
     await sleep(1000 + 1000 * Math.random());
     const before = reports().length;
     const begin = performance.now();
     node.tell(line);
     await served();
     const seconds = (performance.now() - begin) / 1000;
-    // The pull reports a moment later.
+    // The report of the pull arrives a moment later.
     for (; reports().length === before; await sleep(LOOK_MS)) check();
     const parts = (JSON.parse(reports().at(-1) ?? '') as { readonly seconds: { readonly pull: number; readonly build: number } }).seconds;
     log.info('tip', `${name}: served after ${seconds.toFixed(2)} s; pulled in ${parts.pull} s, built in ${parts.build} s`, {

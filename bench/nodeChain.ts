@@ -1,7 +1,8 @@
 /**
- * Invents a chain of blocks for bench/node.ts. A block is as large as real ones, and has as many transactions, inputs
- * and outputs as blocks 849236 and 866342. Its transactions of runes spend outputs of this chain, mostly young ones,
- * and outputs that nodeState.ts puts into the ledger. All follows from fixed seeds, so every machine makes the same chain.
+ * Invents a chain of blocks for bench/node.ts. Blocks are as large as real ones, and have as many transactions, inputs
+ * and outputs as blocks 849236 and 866342. Transactions with runes spend mostly young outputs of this chain, and
+ * outputs that nodeState.ts puts into the ledger. All values follow from fixed seeds, so every machine makes the same
+ * chain.
  */
 import { createCipheriv, hash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,25 +15,25 @@ import { hash256, sealed } from '../test/support/memoryLedger.ts';
 import { messageScript } from '../test/support/runeBlocks.ts';
 import { randomNumbers } from './random.ts';
 
-/** Height of the block that the state ends with. Its own transactions have no runes. */
+/** Height of the last block of the state. Transactions of this block have no runes. */
 export const BASE = 909_999;
 const BLOCK_BYTES = 1_590_000;
 
-/** Runes that the chain moves and mints. There may be more that rest. */
+/** Number of runes that the chain moves and mints. The state may have more runes, which do not move. */
 const MOVED_RUNES = 1000;
 
-/** Runes that are etched in each block, with a commitment. */
+/** Number of runes etched in each block, with a commitment. */
 const ETCHINGS = 2;
 
-/** Transactions of runes by kind for each 1,000 rows, which the comments count. */
+/** Number of rune transactions of each kind per 1,000 rows. The comments give the rows of one transaction. */
 const PER_1000_ROWS = {
-  /** A mint to one output: 2 rows. */
+  /** A mint to one output makes 2 rows. */
   mint: 210,
-  /** An edict for one output, the rest to another: 4 rows. */
+  /** An edict for one output, with the rest to another, makes 4 rows. */
   edict: 70,
-  /** One input without a message: 2 rows. */
+  /** A transaction with one rune input and no message makes 2 rows. */
   plain: 100,
-  /** Eight edicts: 18 rows. */
+  /** Eight edicts make 18 rows. */
   split: 5,
 } as const;
 type Kind = keyof typeof PER_1000_ROWS | 'etching';
@@ -40,13 +41,13 @@ type Kind = keyof typeof PER_1000_ROWS | 'etching';
 /** Share of spent rune outputs that are older than the chain. */
 const OLD_SHARE = 0.25;
 
-/** Mean age of the others, in outputs with runes; and the greatest. */
+/** Age of the other spent outputs, counted in outputs with runes: the mean and the maximum. */
 const YOUNG = { mean: 3000, most: 20_000 };
 
-/** Id of the rune with a number, counted from 0. */
+/** Returns the id of the rune with this index, counted from 0. */
 export const oldRune = (number: number): RuneId => runeId(840_001 + Math.floor(number / 4), 1 + (number % 4));
 
-/** Returns an output of the ledger before the chain. */
+/** Returns an output that the ledger has before the chain begins. */
 export function oldOutput(number: number): RuneOutput & { readonly outpoint: Uint8Array } {
   const id = hash('sha256', `output ${number}`, 'buffer');
   const outpoint = Buffer.concat([id, Uint8Array.of(number % 4, 0, 0, 0)]);
@@ -55,7 +56,7 @@ export function oldOutput(number: number): RuneOutput & { readonly outpoint: Uin
 
 const taproot = (key: Uint8Array): Uint8Array => Buffer.concat([Uint8Array.of(0x51, 32), key]);
 
-/** An output with a rune that the chain may spend. */
+/** An output with runes that the chain may spend. */
 interface Coin {
   readonly outpoint: Uint8Array;
   readonly rune: { readonly block: number; readonly tx: number };
@@ -63,10 +64,10 @@ interface Coin {
 
 const runeOf = (id: RuneId): Coin['rune'] => ({ block: Math.floor(id / 2 ** 20), tx: id % 2 ** 20 });
 
-/** An output script, or the length of a random one that pays to a witness program: 22 or 34. */
+/** An output script, or the length of a random script that pays to a witness program: 22 or 34. */
 type Script = Uint8Array | 22 | 34;
 
-/** Writes transactions over random bytes. What it does not write, such as signatures, stays random. */
+/** Writes transactions over random bytes. Fields that are not written, such as signatures, stay random. */
 class BlockWriter {
   readonly bytes: Buffer;
   at = 83;
@@ -91,7 +92,10 @@ class BlockWriter {
     this.put(value < 0xfd ? Uint8Array.of(value) : Uint8Array.of(0xfd, value & 255, value >> 8));
   }
 
-  /** Writes a transaction, and returns its id. Inputs without an outpoint get a random one. A tapscript is for the first input. */
+  /**
+   * Writes a transaction, and returns its id. An input without an outpoint gets a random one. The first input gets the
+   * tapscript.
+   */
   transaction(inputs: readonly (Uint8Array | undefined)[], scripts: readonly Script[], tapscript?: Uint8Array): Uint8Array {
     const start = this.at;
     this.put(Uint8Array.of(2, 0, 0, 0, 0, 1));
@@ -125,21 +129,21 @@ class BlockWriter {
     return hash256(Buffer.concat([this.bytes.subarray(start, start + 4), this.bytes.subarray(start + 6, end), lock]));
   }
 
-  /** Returns the block. `previous` is the hash of the block before, in the order of hashing. */
+  /** Returns the block. `previous` is the hash of the previous block, in the byte order of hashing. */
   end(previous: Uint8Array): Uint8Array {
     this.bytes.set([0xfd, this.transactions & 255, this.transactions >> 8], 80);
     return sealed(this.bytes.subarray(0, this.at), previous);
   }
 }
 
-/** Makes the blocks of the chain one after the other. */
+/** Makes the blocks of the chain in order. */
 class ChainMaker {
   readonly #random = randomNumbers(1);
   readonly #coins: Coin[] = [];
   #old = 0;
   #etched = 0;
 
-  /** Returns the transactions of runes for about `rows` rows, in random order. */
+  /** Returns the kinds of rune transactions that make about `rows` rows, in random order. */
   #kinds(rows: number): Kind[] {
     const kinds: Kind[] = rows === 0 ? [] : new Array<Kind>(ETCHINGS).fill('etching');
     for (const [kind, count] of Object.entries(PER_1000_ROWS)) {
@@ -157,7 +161,7 @@ class ChainMaker {
     const kinds = this.#kinds(rows);
     kinds.forEach((kind, index) => {
       this.#write(writer, kind);
-      // Other transactions stand between those of runes.
+      // Places other transactions between the rune transactions.
       while (writer.at < (BLOCK_BYTES * (index + 1)) / kinds.length) this.#other(writer);
     });
     while (writer.at < BLOCK_BYTES) this.#other(writer);
@@ -208,7 +212,7 @@ class ChainMaker {
     }
   }
 
-  /** Takes an output with a rune. */
+  /** Removes an output with runes from the pool, and returns it. */
   #take(): Coin {
     const coins = this.#coins;
     if (coins.length > 2 * YOUNG.most) coins.splice(0, YOUNG.most);
@@ -220,7 +224,7 @@ class ChainMaker {
   }
 }
 
-/** Writes block `BASE` and `count` more to a folder, unless it has them. Returns the hash of block `BASE`. */
+/** Writes block `BASE` and the next `count` blocks to a folder, unless they exist. Returns the hash of block `BASE`. */
 export function makeChain(folder: string, count: number, rows: number): string {
   const done = join(folder, 'blocks.txt');
   const path = (height: number) => join(folder, `${height}.bin`);

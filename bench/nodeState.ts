@@ -1,4 +1,4 @@
-/** Makes the folder of a pull that has read all blocks before the chain of nodeChain.ts. */
+/** Makes the folder of a pull that has read all blocks before those of nodeChain.ts. */
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,10 +12,13 @@ import { runeIdText } from '../src/runes/runeId.ts';
 import { DiskLedger } from '../src/unspent/diskLedger.ts';
 import { BASE, oldOutput, oldRune } from './nodeChain.ts';
 
-/** Outputs that are added as one block. */
+/** Number of outputs that are added as one block. */
 const PER_BLOCK = 50_000;
 
-/** Writes the state with so many unspent outputs and runes, unless it is there. Returns the seconds of each settling. */
+/**
+ * Writes a state with this many unspent outputs and runes, unless it exists. Returns the seconds of each merge of the
+ * sorted files.
+ */
 export async function makeState(folder: string, baseHash: string, outputs: number, runes: number): Promise<number[]> {
   const done = join(folder, 'done');
   if (existsSync(done)) return [];
@@ -55,7 +58,7 @@ export async function makeState(folder: string, baseHash: string, outputs: numbe
   return seconds;
 }
 
-/** Writes the table of runes. All can be minted. */
+/** Writes the table of runes. All runes can be minted. */
 async function makeRunes(pulled: string, runes: number): Promise<void> {
   const store = await Store.open({ memoryLimit: '700MB', threads: 2, scratch: join(pulled, WORK_FOLDER) });
   const files = new RowFiles(pulled, store);

@@ -1,6 +1,6 @@
 /**
- * The pull benchmark. It pulls invented rows from PostgreSQL, then four times as many. It also pulls over HTTP from a
- * mirror of these rows, with and without its manifest. The servers run on this machine and share its cores.
+ * The pull benchmark. Pulls invented rows from PostgreSQL, then four times as many. Also pulls over HTTP from a mirror
+ * of these rows, with and without its manifest. The servers run on this machine and share its cores.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -73,7 +73,7 @@ export async function benchPull(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** Fills the tables with rows as long as real ones, four per transaction. */
+/** Fills the tables with rows as long as real ones: four per transaction. */
 async function fill({ sql }: Database, records: number): Promise<void> {
   await sql.query('TRUNCATE runes, ledger');
   await sql.query(`INSERT INTO runes SELECT '1:' || i, i, 'RUNE' || i, 'RUNE•' || i, repeat('0', 64), 1, 0, repeat('0', 64), 2, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL,
@@ -92,7 +92,7 @@ async function pull(args: readonly string[]): Promise<Pulled> {
   return JSON.parse(last) as Pulled;
 }
 
-/** Serves a build on a free port. Without its manifest, a pull treats it like any server of the API. */
+/** Serves a build on a free port. Without the manifest, a pull treats the mirror like any other server of the API. */
 async function serve(dir: string, isMirror: boolean): Promise<{ readonly base: string; close(): void }> {
   const mirror = createMirrorServer(dir);
   const server = createServer((request, response) => {

@@ -1,4 +1,6 @@
-/** Returns a function that returns random numbers from 0 up to, not including, 1: always the same for a seed (mulberry32). */
+/**
+ * Returns a function that yields random numbers in [0, 1). The same seed always gives the same numbers (mulberry32).
+ */
 export function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {

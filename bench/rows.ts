@@ -1,7 +1,8 @@
 /**
  * Measures a pull of another mirror's published rows: `npx tsx bench/rows.ts BLOCKS RUNS FOLDER`. Invents a mirror with
- * so many blocks of 975 rows, serves it from this process, and pulls it RUNS times. Prints the time of each pull, and
- * the CPU time and the memory of its processes. FOLDER, by default a temporary one, keeps the mirror for the next run.
+ * BLOCKS blocks of 975 rows, serves it from this process, and pulls it RUNS times. Prints the time of each pull, and
+ * the CPU time and memory of its processes. FOLDER keeps the mirror for the next run. The default is a temporary
+ * folder.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,12 +22,12 @@ const FIRST = 840_000;
 /** Number of transactions in each block, by kind. */
 const [MOVES, ETCHINGS, MINTS] = [120, 25, 235];
 
-/** SQL of the owner after move number `n` of the moves with index i. */
+/** Returns SQL of the owner after move number `n`, for the moves with index i. */
 const owner = (n: string): string => `'bc1p' || left(sha256('owner ' || i || ' ' || (${n})), 58)`;
 
 /**
- * Returns SQL of the rows of blocks. Each move spends the second output of the move with its index in the block before.
- * The first block has premines instead of moves. Mints are of runes of the block before.
+ * Returns SQL of the rows of blocks. Each move spends the second output of the move with the same index in the previous
+ * block. The first block has premines instead of moves. Mints are of runes etched in the previous block.
  */
 const rowsOf = (from: number, to: number): string => `
   WITH blocks AS (SELECT b FROM range(${from}, ${to}) r(b)),
@@ -49,7 +50,7 @@ const rowsOf = (from: number, to: number): string => `
   SELECT rune_id, sha256('block ' || b) AS block_hash, ${FIRST} + b AS block_height, tx_index, e AS event_index, tx_id, "output"::BIGINT AS "output",
     address, receiver_address, amount::VARCHAR AS amount, operation, 1713571767 + 600 * b AS "timestamp", spent FROM events`;
 
-/** Returns SQL of the runes. `named` is a table of their names, by number. */
+/** Returns SQL of the runes. `named` is a table of rune names, by number. */
 const runesOf = (named: string): string => {
   const isMoved = `i < ${MOVES}`;
   const values: Readonly<Record<string, string>> = {
@@ -76,7 +77,7 @@ const runesOf = (named: string): string => {
       CASE WHEN ${isMoved} THEN 1 + i ELSE 200 + (i - ${MOVES}) % ${ETCHINGS} END AS tx_index FROM ${named})`;
 };
 
-/** Writes the folder of a pull from a node. */
+/** Writes the same folder as a pull from a node. */
 async function writeInput(pulled: string): Promise<void> {
   mkdirSync(join(pulled, `${FIRST}`), { recursive: true });
   const store = await Store.open({ memoryLimit: '2GB', threads: 2, scratch: join(folder, 'scratch') });
@@ -99,7 +100,7 @@ async function writeInput(pulled: string): Promise<void> {
   writeFileSync(join(pulled, 'blocks.json'), JSON.stringify(facts));
 }
 
-/** Builds the mirror to pull from, unless it is there. */
+/** Builds the mirror to pull from, unless it exists. */
 async function makeMirror(): Promise<string> {
   const [pulled, dist] = [join(folder, 'pulled'), join(folder, 'dist')];
   if (existsSync(join(dist, 'runes/v1/manifest.json'))) return dist;
@@ -122,7 +123,7 @@ async function makeMirror(): Promise<string> {
   return dist;
 }
 
-/** Pulls the mirror into a new folder and prints what it took. */
+/** Pulls the mirror into a new folder, and prints time, CPU time and memory. */
 async function measurePull(from: string): Promise<void> {
   const to = join(folder, 'input');
   rmSync(to, { recursive: true, force: true });
@@ -131,7 +132,7 @@ async function measurePull(from: string): Promise<void> {
   let [stdout, stderr, cpu, peak] = ['', '', 0, 0];
   child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  // The processes that read rows are killed at the end, so their CPU time is read while they run.
+  // The processes that read rows are killed at the end, so their CPU time is sampled while they run.
   const look = setInterval(() => {
     cpu = Math.max(cpu, cpuSecondsOf([child.pid ?? 0]) ?? 0);
     peak = Math.max(peak, residentOf([child.pid ?? 0]) ?? 0);

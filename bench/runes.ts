@@ -1,6 +1,7 @@
 /**
- * Measures reading and indexing of the real blocks in test/fixtures/indexing, on one core: `npx tsx bench/runes.ts [rounds]`.
- * The ledger holds runes for the outputs that the messages' transactions spend first, so that moves make rows.
+ * Measures the reading and indexing of the real blocks in test/fixtures/indexing, on one core: `npx tsx bench/runes.ts
+ * [rounds]`. The ledger has a rune in the first spent output of each transaction with a message, so that moves make
+ * rows.
  */
 import { readFileSync } from 'node:fs';
 import { decompress } from 'fzstd';
@@ -14,7 +15,7 @@ import type { Ledger, RuneOutput } from '../src/runes/unspentLedger.ts';
 
 const rounds = Number(process.argv[2] ?? 40);
 
-/** Seconds of CPU time that `work` takes, and its result. */
+/** Returns the CPU seconds that `work` takes, and its result. */
 function timed<T>(work: () => T): [number, T] {
   const start = process.cpuUsage();
   const result = work();
@@ -55,7 +56,7 @@ for (const height of [849_236, 866_342]) {
       const previousOutput = () => ({ script: new Uint8Array(), height });
       return indexBlock(block, { height, network: NETWORKS.main, ledger, hash256, previousOutput, emit: () => rows++ });
     });
-    // The first rounds warm the compiler up.
+    // Earlier rounds only warm up the compiler.
     if (round >= 0) {
       times.read.push(read);
       times.index.push(index);
@@ -63,7 +64,7 @@ for (const height of [849_236, 866_342]) {
     transactions = block.transactions.length;
     messages = block.transactions.filter(({ message }) => message).length;
   }
-  // Other programs on the machine only ever add time.
+  // Takes the minimum, because other programs on the machine can only add time.
   const [read, index] = [1000 * Math.min(...times.read), 1000 * Math.min(...times.index)];
   const megabytes = bytes.length / 1e6;
   console.log(

@@ -1,7 +1,7 @@
 /**
- * Measures the explorer's search on invented runes: number and sizes of its files, time to make them, bytes that are
- * fetched for each key of names that somebody types, and in a slowed Chromium, the time from a key to its
- * suggestions. `npx tsx bench/search.ts [RUNES] [HOW MUCH SLOWER]`
+ * Measures the explorer's search on invented runes: number and size of its files, time to make them, bytes fetched per
+ * typed key, and the time from a key to its suggestions in a slowed-down Chromium. `npx tsx bench/search.ts [RUNES]
+ * [SLOWDOWN]`
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -82,7 +82,7 @@ async function measureInBrowser(files: ReadonlyMap<string, string>, names: reado
     const { page, close } = await openPage(`http://127.0.0.1:${host.port}/`);
     const session = await page.context().newCDPSession(page);
     await session.send('Emulation.setCPUThrottlingRate', { rate: SLOWED });
-    // From the key to the frame after the list has changed.
+    // Measures from the key press to the frame after the list has changed.
     await page.evaluate(`
       globalThis.times = [];
       const list = document.getElementById('suggestions');

@@ -1,8 +1,9 @@
 /**
- * Measures how long a mirror takes that starts at another one: `npx tsx bench/start.ts OUTPUTS RUNES DISK_MS FOLDER`.
- * Invents a mirror with so many unspent outputs and runes, and runs the real commands beside a simulated node: a pull
- * that starts there, checks 15,000 outputs and reads the newest blocks, and a build. Each output takes the node DISK_MS
- * milliseconds, one after the other. FOLDER, by default a temporary one, keeps the mirror for the next run.
+ * Measures the start of a mirror from another mirror: `npx tsx bench/start.ts OUTPUTS RUNES DISK_MS FOLDER`. Invents a
+ * mirror with OUTPUTS unspent outputs and RUNES runes, and runs the real commands against a simulated node. The first
+ * command is a pull that starts at the mirror, checks 15,000 outputs and reads the newest blocks. The second is a
+ * build. The node takes DISK_MS milliseconds for each output, one after the other. FOLDER keeps the mirror for the next
+ * run. The default is a temporary folder.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +25,7 @@ const folder = argv[5] ?? mkdtempSync(join(tmpdir(), 'start-'));
 const chain = chainOf(0, new Array(TIP + 1).fill([]));
 const hashAt = (height: number): string => chain[height]?.hash ?? '';
 
-/** Runs a command to its end, and prints what it took. Returns its text. */
+/** Runs a command to its end, and prints its time and memory. Returns its output. */
 async function measure(what: string, command: string, args: readonly string[], mayFail = false): Promise<string> {
   const begin = performance.now();
   const child = start(command, args, folder);
@@ -42,17 +43,17 @@ async function measure(what: string, command: string, args: readonly string[], m
   return text;
 }
 
-/** Returns the largest memory of a process so far, in bytes; 0 if it has ended. */
+/** Returns the peak memory of a process in bytes, or 0 if the process has ended. */
 function rssOf(pid: number): number {
   try {
-    // A process that is ending has no such line.
+    // The file of a process that is ending lacks this line.
     return 1024 * Number(/^VmHWM:\s+([0-9]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
   } catch {
     return 0;
   }
 }
 
-/** Writes the folder of a pull that started at block MADE, with this digest of the ledger. */
+/** Writes the folder of a pull that started at block MADE. `digest` is the digest of its ledger. */
 async function writeInput(pulled: string, digest: string, store: Store): Promise<void> {
   const at = (name: string) => join(pulled, name);
   mkdirSync(at('start'), { recursive: true });
@@ -87,14 +88,14 @@ async function writeInput(pulled: string, digest: string, store: Store): Promise
   writeFileSync(at('blocks.json'), JSON.stringify(facts));
 }
 
-/** Builds the mirror to start at, unless it is there. */
+/** Builds the mirror to start from, unless it exists. */
 async function makeDonor(): Promise<string> {
   const [pulled, dist] = [join(folder, 'donor/pulled'), join(folder, 'donor/dist')];
   if (existsSync(join(dist, 'runes/v1/manifest.json'))) return dist;
   const store = await Store.open({ memoryLimit: '4GB', threads: 2, scratch: join(folder, 'scratch') });
   const args = ['--input', pulled, '--out', dist, '--cache', join(folder, 'donor/cache'), '--layout', 'archive', '--memory-limit', '2GB'];
   await writeInput(pulled, '0'.repeat(64), store);
-  // The build says which digest the ledger has.
+  // A build with a wrong digest fails, and its message names the right one.
   const text = await measure('find the digest', 'build', args, true);
   const digest = /[0-9a-f]{64}/.exec(text.replaceAll('0'.repeat(64), ''))?.[0];
   if (digest === undefined) throw new Error(text);

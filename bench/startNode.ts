@@ -1,14 +1,17 @@
-/** The chain of bench/start.ts for test/support/fakeNodeProcess.ts: empty blocks, and every output that is asked for. */
+/**
+ * The chain of bench/start.ts for test/support/fakeNodeProcess.ts: empty blocks, and every output that a client
+ * requests.
+ */
 import { createHash } from 'node:crypto';
 import { chainOf } from '../test/support/fakeNode.ts';
 import type { GeneratedChain } from '../test/support/fakeNodeProcess.ts';
 
-/** Height of the block that made all outputs, and of the tip. A level of lists ends between them. */
+/** Heights of the block that created all outputs, and of the tip. A level of lists ends between them. */
 export const [MADE, TIP] = [287, 440] as const;
 /** Number of addresses. */
 export const OWNERS = 2 ** 20;
 
-/** Script of an owner: a taproot one with a key of its own. */
+/** Returns the script of an owner: taproot, with a different key for each owner. */
 export const scriptOf = (owner: number): Uint8Array =>
   Buffer.concat([Uint8Array.of(0x51, 32), createHash('sha256').update(`${owner}`).digest()]);
 

@@ -1,13 +1,16 @@
-/** Bundles the program: one file for each command and each kind of thread, with all packages but DuckDB, whose library is native. */
+/**
+ * Bundles the program: one file for each command and each kind of thread. Includes all packages except DuckDB, whose
+ * library is native.
+ */
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Packages with native libraries: dependencies of the package, not part of its bundles. */
+/** Packages with native libraries: they are dependencies of the package, and not part of its bundles. */
 export const NATIVE = ['@duckdb/node-api', '@duckdb/node-bindings'];
 
-/** Bundles of the program, and their entry points. */
+/** Maps each bundle of the program to its entry point. */
 const BUNDLES: Readonly<Record<string, string>> = {
   'rune-mirror': 'packaging/main.ts',
   build: 'packaging/build.ts',
@@ -26,8 +29,8 @@ const BUNDLES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Bundles the program into `folder`, with the module at `program` in the place of src/program.ts. Returns the paths of
- * all sources, relative to the project.
+ * Bundles the program into `folder`, and replaces src/program.ts by the module at `program`. Returns the paths of all
+ * sources, relative to the project.
  */
 export async function bundleProgram(folder: string, program: string): Promise<string[]> {
   const ownProgram: Plugin = {
@@ -45,14 +48,14 @@ export async function bundleProgram(folder: string, program: string): Promise<st
     platform: 'node',
     target: 'node20',
     format: 'cjs',
-    // Names of functions and classes are part of messages and stacks.
+    // Keeps identifiers, because messages and stack traces contain names of functions and classes.
     minifySyntax: true,
     minifyWhitespace: true,
     charset: 'utf8',
     legalComments: 'none',
     external: [...NATIVE, 'pg-native'],
     plugins: [ownProgram],
-    // CommonJS has no import.meta.
+    // Defines a replacement for import.meta, which CommonJS lacks.
     banner: { js: "const bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
     define: { 'import.meta.url': 'bundleUrl' },
     metafile: true,

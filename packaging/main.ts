@@ -39,7 +39,7 @@ Flags of all commands
 Example: rune-mirror sample && rune-mirror build && rune-mirror serve
 `;
 
-/** Runs hosting/upload.sh, and ends with its exit code. */
+/** Runs hosting/upload.sh, and exits with the same code. */
 function upload(args: readonly string[]): void {
   if (args[0] === '--help') {
     process.stdout.write('Usage: rune-mirror upload REMOTE [DIST] [CACHE]\n\nUploads a build with rclone, such as to r2:my-bucket.\n');
@@ -54,7 +54,7 @@ function upload(args: readonly string[]): void {
   child.on('exit', (code) => {
     process.exitCode = code ?? EXIT.buildFailed;
   });
-  // The shell gets Ctrl-C too, and ends first.
+  // Ctrl-C also reaches the shell, which ends first.
   process.on('SIGINT', () => undefined).on('SIGTERM', () => child.kill('SIGTERM'));
 }
 
@@ -66,7 +66,7 @@ function main(): void {
     process.stderr.write(HELP_TEXT);
     process.exitCode = EXIT.usage;
   } else if (name === 'upload') upload(process.argv.slice(2));
-  // Pulls start `readRows`, which is not for people.
+  // `readRows` is not in the list of commands: only pulls start it.
   else if (Object.hasOwn(COMMANDS, name) || name === 'readRows') createRequire(import.meta.url)(`./${name}.cjs`);
   else {
     const near = nearest(name, Object.keys(COMMANDS));

@@ -1,8 +1,8 @@
 /**
- * Makes the packages of the program and of the client module, in `packages/` or the folder of the first argument.
+ * Makes the packages of the program and of the client module, in `packages/` or in the folder of the first argument.
  *
- * Each command of the program is one bundle with all packages but DuckDB, whose library is native. So an installation
- * has DuckDB and nothing else, and no command compiles TypeScript or bundles scripts.
+ * Each command of the program is one bundle with all packages except DuckDB, whose library is native. So an
+ * installation consists of this package and DuckDB, and no command has to compile TypeScript or bundle scripts.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const PROJECT = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as 
 };
 const { name, version, description, license, engines } = PROJECT;
 
-/** Returns the licences of all packages with a file among `sources`. Throws for a package without a licence. */
+/** Returns the licences of all packages that have a file among `sources`. Throws for a package without a licence. */
 function licencesOf(sources: readonly string[]): string {
   const folders = new Set(sources.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
   const texts = [...folders].sort().map((folder) => {
@@ -43,7 +43,7 @@ interface Named {
   readonly license?: string;
 }
 
-/** hosting/upload.sh with the names of this package's commands. */
+/** Returns hosting/upload.sh with the command names of this package. */
 function uploadScript(): string {
   const text = readFileSync(join(ROOT, 'hosting/upload.sh'), 'utf8');
   return text.replaceAll('hosting/upload.sh', 'rune-mirror upload').replaceAll('npm run build', 'rune-mirror build');

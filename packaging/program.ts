@@ -1,6 +1,4 @@
-/**
- * Takes the place of src/program.ts in a package.
- */
+/** Replaces src/program.ts in a package. */
 import { fileURLToPath } from 'node:url';
 import type { Program } from '../src/program.ts';
 import type { ThreadProgram } from '../src/threads.ts';

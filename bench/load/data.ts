@@ -1,6 +1,4 @@
-/**
- * Data for the load benchmark: invented records, as builds of both layouts and as tables of the indexer.
- */
+/** Makes data for the load benchmark: invented records, as builds of both layouts and as tables of the indexer. */
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -12,7 +10,7 @@ import { type Database, SCHEMA } from '../../test/support/postgres.ts';
 import { generate } from '../generate.ts';
 import { type DataFacts, FIRST_PAGE, PAGE_SIZES } from './mix.ts';
 
-/** The same records in all forms that hosts need. */
+/** Paths of the same records in every form that a host needs. */
 export interface Data {
   readonly facts: DataFacts;
   /** Folder of the build of each layout. */
@@ -43,7 +41,7 @@ export async function makeData(records: number, folder: string): Promise<Data> {
 /** Divisibility of every rune: the number of decimals in the amounts of generate.ts. */
 const DIVISIBILITY = 5;
 
-/** SQL of the rows of the indexer's tables, in which amounts are integers and an output is its index. */
+/** SQL of the rows of the indexer's tables. Amounts are integers, and an output is named by its index. */
 const TABLES = {
   runes: `SELECT rune_id, rune_number, any_value(rune_name), any_value(rune_spaced_name), repeat('0', 64), 1, 0, repeat('0', 64), ${DIVISIBILITY}, 0, 'x',
     NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0 FROM records GROUP BY rune_id, rune_number ORDER BY rune_number`,
@@ -51,10 +49,10 @@ const TABLES = {
     "timestamp" FROM records ORDER BY block_height, tx_index, event_index`,
 };
 
-/** Columns of the indexer's other indexes on the ledger; SCHEMA creates the first. */
+/** Columns of the indexer's other indexes on the ledger. SCHEMA creates the first index. */
 const INDEXES = ['(tx_id, output)', '(rune_id)', '(address, rune_id)'];
 
-/** Fills an empty database like the indexer: in chain order and with its indexes. */
+/** Fills an empty database as the indexer does: in chain order, with the indexes already in place. */
 export async function fill({ sql }: Database, { tables }: Data): Promise<void> {
   await sql.query(SCHEMA);
   for (const columns of INDEXES) await sql.query(`CREATE INDEX ON ledger ${columns}`);

@@ -1,6 +1,4 @@
-/**
- * Requests of the load benchmark: their kinds and shares. Every run draws the same requests.
- */
+/** Defines the requests of the load benchmark: their kinds and shares. Every run draws the same requests. */
 import { randomNumbers } from '../random.ts';
 
 interface Transaction {
@@ -8,7 +6,7 @@ interface Transaction {
   readonly total: number;
 }
 
-/** Lists to request. `total` is the number of records of a list. */
+/** Blocks and transactions whose lists the benchmark requests. `total` is the number of records of a list. */
 export interface DataFacts {
   readonly records: number;
   readonly blocks: readonly { readonly height: number; readonly total: number }[];
@@ -22,8 +20,8 @@ export const PAGE_SIZES = [20, 60] as const;
 const [DEFAULT_LIMIT, MAXIMUM_LIMIT] = PAGE_SIZES;
 
 /**
- * `transactions` and `canonical` have only windows that are pages, for any file server; `full` has all kinds of
- * requests.
+ * The mixes of requests. `transactions` and `canonical` request only windows that are pages, which any file server can
+ * answer. `full` has all kinds of requests.
  */
 export const MIXES = ['transactions', 'canonical', 'full'] as const;
 export type Mix = (typeof MIXES)[number];
@@ -38,8 +36,8 @@ const KINDS = [
 ] as const;
 
 /**
- * Draws the targets of each mix, in the order of requests. `full` has `count`; the other mixes have a part of the same
- * targets.
+ * Draws the targets of each mix, in the order of requests. `full` has `count` targets; each other mix has the subset
+ * that it allows.
  */
 export function drawTargets(facts: DataFacts, count: number): Readonly<Record<Mix, readonly string[]>> {
   const random = randomNumbers(840_000);
@@ -88,7 +86,7 @@ function firstOfBlock({ blocks }: DataFacts, random: Random): string {
   return block(oneOf(blocks, random).height);
 }
 
-/** Draws any page of a block, or of a transaction with several pages. */
+/** Draws a random page of a block, or of a transaction with several pages. */
 function anotherPage({ blocks, longTransactions }: DataFacts, random: Random): string {
   const limit = oneOf(PAGE_SIZES, random);
   const pageOf = (total: number): string => windowQuery(limit, limit * below(Math.ceil(total / limit), random));

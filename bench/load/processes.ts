@@ -9,13 +9,13 @@ import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CliError, codeOf, EXIT } from '../../src/errors.ts';
 
-/** Throws a CliError with `hint` when a program is not installed. */
+/** Throws a CliError with `hint` if a program is not installed. */
 export function requireProgram(name: string, hint: string): void {
   const { error } = spawnSync(name, ['-v'], { stdio: 'ignore' });
   if (codeOf(error) === 'ENOENT') throw new CliError(`the program ${name} is not installed`, EXIT.usage, [hint]);
 }
 
-/** A started process. The end of its standard error is kept for error messages. */
+/** A started process. Keeps the end of its standard error for error messages. */
 export class Started {
   readonly #child: ChildProcess;
   #errors = '';
@@ -76,20 +76,20 @@ function familyOf(pid: number): number[] {
   return [pid, ...children.flatMap(familyOf)];
 }
 
-/** Returns CPU seconds of a process and its ended children. The kernel counts in hundredths. */
+/** Returns the CPU seconds of a process and its ended children. The kernel counts in hundredths of a second. */
 function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0) / 100;
 }
 
 /**
- * Returns CPU seconds of processes and their descendants, also ended ones. Undefined where the system does not report
- * them.
+ * Returns the CPU seconds of processes and all their descendants, including ended ones. Undefined on systems that do
+ * not report CPU time.
  */
 export const cpuSecondsOf = (pids: readonly number[]): number | undefined =>
   orUndefined(() => pids.flatMap(familyOf).reduce((sum, pid) => sum + cpuOf(pid), 0));
 
-/** Returns CPU seconds of this process and its ended children. Undefined where the system does not report them. */
+/** Returns the CPU seconds of this process and its ended children. Undefined on systems that do not report CPU time. */
 export const ownCpuSeconds = (): number | undefined => orUndefined(() => cpuOf(process.pid));
 
 /** Returns the busy seconds of all cores since the machine started. */
@@ -97,7 +97,8 @@ export const machineCpuSeconds = (): number =>
   cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
 /**
- * Returns resident bytes of processes and descendants; shared memory counts once (PSS). Undefined where not reported.
+ * Returns the resident bytes of processes and their descendants. Shared memory counts once (PSS). Undefined on systems
+ * that do not report PSS.
  */
 export const memoryOf = (pids: readonly number[]): number | undefined =>
   orUndefined(() =>
@@ -106,18 +107,19 @@ export const memoryOf = (pids: readonly number[]): number | undefined =>
       .reduce((sum, pid) => sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024, 0),
   );
 
-/** Bytes of a page of memory on all systems that tell its use in pages. */
+/** Size of a memory page on all systems that report memory use in pages. */
 const PAGE_BYTES = 4096;
 
 /**
- * Returns resident bytes of processes and descendants; shared memory counts for each. It costs less than `memoryOf`, whose
- * walk through all pages takes milliseconds. Undefined where not reported.
+ * Returns the resident bytes of processes and their descendants. Shared memory counts for each process. Cheaper than
+ * `memoryOf`, which takes milliseconds because the kernel walks all pages. Undefined on systems that do not report
+ * memory.
  */
 export const residentOf = (pids: readonly number[]): number | undefined =>
   orUndefined(() => {
     const sizes = new Map<string, number>();
     for (const pid of pids.flatMap(familyOf)) {
-      // A child that has not become its command yet has the command line and the pages of its parent.
+      // A child that has forked but not yet executed its command has the command line and the pages of its parent.
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
       const bytes = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES;
       sizes.set(command, Math.max(sizes.get(command) ?? 0, bytes));

@@ -2,20 +2,20 @@
 import type { Log } from '../../src/cli/log.ts';
 import { MIXES, type Mix } from './mix.ts';
 
-/** Results of a host with a mix in one round. Values that the system does not report are NaN. */
+/** Results of one host under one mix of requests, in one round. Values that the system does not report are NaN. */
 export interface Measured {
   readonly host: string;
   readonly mix: Mix;
   /** Requests per second. */
   readonly rate: number;
-  /** Milliseconds. */
+  /** Median latency in milliseconds. */
   readonly p50: number;
   readonly p99: number;
   /** CPU seconds of the host per 1,000 requests. */
   readonly cpu: number;
   /** Memory of the host after the load, in MB. */
   readonly memory: number;
-  /** Number of cores busy with neither the host nor the load. */
+  /** Number of cores that other programs kept busy. */
   readonly others: number;
 }
 
@@ -35,7 +35,8 @@ const COLUMNS = [
 ];
 
 /**
- * Prints medians over all rounds. Ratios to the peer are computed per round, because the load of the machine varies.
+ * Prints medians over all rounds. Ratios to the compared host (`peer`) are computed within each round, because the load
+ * of the machine varies.
  */
 export function reportHosts(measured: readonly Measured[], peer: string, log: Log): void {
   log.info('columns', row(COLUMNS));

@@ -6,10 +6,10 @@ import { CliError, EXIT } from '../../src/errors.ts';
 
 const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url));
 
-/** Result of a load. */
+/** Result of a load test. */
 export interface Load {
   readonly requests: number;
-  /** Wall seconds. */
+  /** Seconds of wall-clock time. */
   readonly seconds: number;
   /** Latency in milliseconds: median and 99th percentile. */
   readonly p50: number;
@@ -18,7 +18,7 @@ export interface Load {
 
 export interface LoadOptions {
   readonly port: number;
-  /** File of targets, one per line. */
+  /** File with the targets, one per line. */
   readonly targets: string;
   readonly connections: number;
   readonly seconds: number;

@@ -1,11 +1,15 @@
 /**
- * Reads the input like a plain script. Eleventy and plain.mjs share it, and differ only in how they write the files.
+ * Reads the input with plain JavaScript. Eleventy and plain.mjs share this code, and differ only in how they write
+ * files.
  */
 import { open } from 'node:fs/promises';
 
 export const LIMIT = 20;
 
-/** Reads the transactions of an NDJSON file, in its order: id, number of records, and the records of the first page. */
+/**
+ * Reads the transactions of an NDJSON file, in the order of the file: id, number of records, and the records of the
+ * first page.
+ */
 export async function readTransactions(path) {
   const transactions = new Map();
   const file = await open(path);

@@ -24,7 +24,8 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 
 const require = createRequire(import.meta.url);
 require('tsx/cjs/api').register();
-// A transaction has 2.69 records on average. The last four blocks of 3,500 records are not in the history.
+// A transaction has 2.69 records on average. The generator does not write the last four blocks of 3,500 records into
+// the history file.
 await require('../generate.ts').generate(Math.ceil(wanted * 2.69) + 14_000, folder);
 const ndjson = join(folder, 'ndjson', 'history.ndjson');
 const parquet = join(folder, 'parquet', 'history.parquet');
@@ -49,7 +50,7 @@ function peakMemory(pid) {
     );
     return children.reduce((sum, child) => sum + peakMemory(child), own);
   } catch {
-    return 0; // It has just ended, or there is no /proc.
+    return 0; // The process has just ended, or the system has no /proc.
   }
 }
 
@@ -67,7 +68,8 @@ function childrenCpu() {
 const machineCpu = () => cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
 /**
- * Runs a program once. Returns wall and CPU seconds, cores busy with other work, peak memory, and the failure if any.
+ * Runs a program once. Returns wall and CPU seconds, cores that other programs kept busy, peak memory, and the failure,
+ * if any.
  */
 function measure(args) {
   return new Promise((resolve, reject) => {
@@ -100,7 +102,8 @@ const filesIn = (path, recursive) => readdirSync(path, { recursive, withFileType
 const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
 /**
- * Maps the transaction files of an output to their SHA-256. Skips subfolders: only this program writes further pages.
+ * Maps the transaction files of an output to their SHA-256. Skips subfolders: only this project writes pages after the
+ * first.
  */
 function hashesOf(out) {
   const path = join(out, 'runes', 'v1', 'transactions');
@@ -113,7 +116,7 @@ console.log(`${machine}; history.ndjson ${megabytes(statSync(ndjson).size)}, his
 for (let run = 1; run <= runs; run += 1) {
   for (const program of programs.filter(({ failure }) => failure === undefined)) {
     const out = join(folder, `${program.name.replace(/\W+/g, '-')}-${run}`);
-    spawnSync('sync', ['-f', folder]); // Otherwise this run would wait for writes of the previous one.
+    spawnSync('sync', ['-f', folder]); // Without this, the next run would wait for the disk writes of the previous run.
     const { seconds, cpu, others, peak, failure } = await measure(program.call(out));
     program.peak = Math.max(program.peak, peak);
     program.failure = failure;

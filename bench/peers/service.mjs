@@ -1,7 +1,7 @@
 /**
  * `node service.mjs <database URL> <port> <port with ETags>`: a fast version of the former service. It uses Fastify
- * with compiled schemas and a pool of connections with prepared statements. On the second port it also sends ETags like
- * that service, and queries the newest block for each request.
+ * with compiled schemas and a pool of connections with prepared statements. On the second port it also sends ETags as
+ * the former service did, and queries the newest block for each request.
  */
 import Fastify from 'fastify';
 import postgres from 'postgres';

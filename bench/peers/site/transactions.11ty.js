@@ -1,4 +1,4 @@
-/** Eleventy template: makes the first page of each transaction. */
+/** Eleventy template of the first page of each transaction. */
 import { bodyOf, pathOf } from '../records.mjs';
 
 export const data = {
