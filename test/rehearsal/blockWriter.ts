@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 
 /** An output that a transaction spends. */
 export interface Spend {
-  /** In the order of hashing, 32 bytes. */
+  /** Transaction id of 32 bytes, in the byte order of hashing. */
   readonly txid: Uint8Array;
   readonly vout: number;
   readonly witness?: readonly Uint8Array[];
@@ -16,18 +16,21 @@ const HEADER_BYTES = 80;
 /** Compact form of regtest's target, the easiest one. */
 const REGTEST_BITS = 0x207fffff;
 
-/** The highest byte of a mined hash is below this one. About two hashes are tried for each block. */
+/** The highest byte of a mined hash is below this value, so mining takes about two attempts per block. */
 const HIGHEST_BYTE = 0x7f;
 
 const COINBASE: Spend = { txid: new Uint8Array(32), vout: 0xffffffff };
 
-/** One block. `add` its transactions in order, then call `end`. */
+/** Writes one block. `add` its transactions in order, then call `end`. */
 export class BlockWriter {
   #bytes = Buffer.alloc(1 << 16);
   #at = 0;
   readonly #txids: Buffer[] = [];
 
-  /** Begins with the coinbase, whose input names the height, so that no two have the same id. */
+  /**
+   * Begins with the coinbase transaction. Its input contains the height, so that no two coinbase transactions have the
+   * same id.
+   */
   constructor(
     readonly height: number,
     coinbase: readonly Uint8Array[],
@@ -35,17 +38,20 @@ export class BlockWriter {
     this.#add([COINBASE], coinbase, Uint8Array.of(3, height & 255, (height >> 8) & 255, height >> 16));
   }
 
-  /** Number of transactions, which is the index of the next one. */
+  /** Number of transactions so far, which is the index of the next one. */
   get transactions(): number {
     return this.#txids.length;
   }
 
-  /** Adds a transaction. Returns its id in the order of hashing. */
+  /** Adds a transaction. Returns its id in the byte order of hashing. */
   add(inputs: readonly Spend[], scripts: readonly Uint8Array[]): Buffer {
     return this.#add(inputs, scripts, new Uint8Array());
   }
 
-  /** Returns the mined block. `previous` is the hash of the block before, in the order of hashing. `time` is in seconds. */
+  /**
+   * Returns the mined block. `previous` is the hash of the previous block, in the byte order of hashing. `time` is in
+   * seconds.
+   */
   end(previous: Uint8Array, time: number): { readonly bytes: Buffer; readonly hash: Buffer } {
     const header = Buffer.alloc(HEADER_BYTES);
     header.writeUInt32LE(0x20000000, 0);
@@ -124,7 +130,7 @@ export class BlockWriter {
   }
 }
 
-/** Returns an integer in Bitcoin's shortest form. */
+/** Encodes an integer in Bitcoin's shortest form. */
 function compact(value: number): Uint8Array {
   if (value < 0xfd) return Uint8Array.of(value);
   if (value < 2 ** 16) return Uint8Array.of(0xfd, value & 255, value >> 8);

@@ -1,10 +1,10 @@
 /**
- * Invents a chain of regtest that has the shape of mainnet since its first block with runes: runes etched in rushes, runs of
+ * Invents a regtest chain with the shape of mainnet since its first block with runes: bursts of etchings, runs of
  * mints, wide transfers, addresses with very many outputs, transactions that spend many old outputs, and spam. The same
  * options always make the same chain.
  *
- * Memory is bounded: the maker forgets outputs at random, which then stay unspent. It only guesses what an output holds, so
- * some messages move runes that are not there, as on mainnet.
+ * Memory is bounded: the maker forgets outputs at random, which then stay unspent. It only estimates the runes of an
+ * output, so some messages move runes that the output does not have, as on mainnet.
  */
 import { hash } from 'node:crypto';
 import { randomNumbers } from '../../bench/random.ts';
@@ -12,30 +12,30 @@ import { commitmentOf, nameNumber } from '../../src/runes/name.ts';
 import { BlockWriter, type Spend } from './blockWriter.ts';
 import { addressScript, edictsOf, messageScript, type Rune, SPAM, scriptWithoutAddress, tapscriptOf } from './scripts.ts';
 
-/** Mainnet from the first block with runes to November 2026. */
+/** Blocks and rows of mainnet, from the first block with runes to November 2026. */
 export const MAINNET = { blocks: 137_000, rowsPerBlock: 1500 } as const;
 
-/** Approximate rows of a block: the rows that the rates below give, including a fixed part for etchings and events. */
+/** Approximate rows of a block at the rates below, including a fixed part for etchings and events. */
 export const ROWS_PER_BLOCK = 12;
 const FIXED_ROWS = 6;
 
-/** Blocks of an epoch in a chain as long as mainnet. A shorter chain has shorter ones. */
+/** Number of blocks of an epoch, in a chain as long as mainnet. A shorter chain has shorter epochs. */
 const EPOCH_BLOCKS = 100;
 const EPOCHS = 20;
-/** Epochs of each kind among 20. All others are ordinary. */
+/** Positions of the epochs of each kind among 20 epochs. All others are ordinary. */
 const KINDS = {
-  /** Many etchings. */
+  /** Epochs with many etchings. */
   rush: [3],
-  /** Mints of one rune. */
+  /** Epochs with mints of one rune. */
   mints: [7, 13],
-  /** Most blocks have nothing. */
+  /** Epochs in which most blocks have no runes. */
   quiet: [1, 10, 16],
-  /** Many transfers. */
+  /** Epochs with many transfers. */
   busy: [5, 11],
 } as const;
 type Kind = keyof typeof KINDS | 'ordinary';
 
-/** Mean number of transactions of a block. */
+/** Mean number of transactions of each kind in a block, by kind of epoch. */
 const RATES: Readonly<Record<Kind, Readonly<Record<'etching' | 'mint' | 'edict' | 'plain' | 'split' | 'spam', number>>>> = {
   ordinary: { etching: 1.55, mint: 0.9, edict: 0.35, plain: 0.35, split: 0.04, spam: 0.4 },
   rush: { etching: 21, mint: 1, edict: 0.3, plain: 0.3, split: 0.02, spam: 1 },
@@ -44,46 +44,49 @@ const RATES: Readonly<Record<Kind, Readonly<Record<'etching' | 'mint' | 'edict' 
   busy: { etching: 0.3, mint: 0.5, edict: 1.5, plain: 1.5, split: 0.2, spam: 0.5 },
 };
 
-/** Blocks between two events of a kind, in a chain as long as mainnet, and outputs or inputs of each. */
+/**
+ * Special events: the number of blocks between two of them (`every`), in a chain as long as mainnet, and the outputs or
+ * inputs of each (`size`).
+ */
 const EVENTS = {
-  /** Outputs for an address that collects: six-digit numbers of outputs. */
+  /** Outputs for one collecting address, which gets hundreds of thousands of outputs. */
   collect: { every: 1000, size: 1000 },
-  /** A rune goes to addresses that have nothing else: 90,000 holders. */
+  /** Gives a rune to addresses that have nothing else: 90,000 holders. */
   airdrop: { every: 500, size: 340 },
-  /** A transaction with so many old inputs. */
+  /** A transaction with this many old inputs. */
   sweep: { every: 100, size: 40 },
-  /** A message of so many edicts. */
+  /** A message with this many edicts. */
   edicts: { every: 200, size: 60 },
 } as const;
 
-/** A transaction that asks for more than 10,000 rows: edicts to all outputs. */
+/** A transaction that would make more than 10,000 rows: edicts to all outputs. */
 const ROWS_SUMMED = { edicts: 101, outputs: 100, times: 3 } as const;
 
-/** Most blocks that a branch may replace. */
+/** Largest number of blocks that a branch may replace. */
 const MOST_UNDONE = 130;
 
-/** Outputs and runes that the maker remembers. */
+/** Number of outputs, and of runes, that the maker remembers. */
 const MOST_COINS = 200_000;
 const MOST_OPEN = 2000;
 
-/** Blocks from a commitment to its etching. Six are enough; an etching after four is not valid. */
+/** Blocks between a commitment and its etching. At least six are required, so an etching after four is invalid. */
 const COMMITTED = { early: 8, late: 4 } as const;
 
-/** Share of etchings that have a name, and so a commitment. The others get reserved names. */
+/** Share of etchings with a name, which needs a commitment. The others get reserved names. */
 const NAMED = 0.4;
 
-/** Mean age of a spent output, in outputs, unless any is taken. */
+/** Mean age of a spent output, counted in outputs, unless an output of any age is taken. */
 const MEAN_AGE = 150;
 const OLD_SHARE = 0.3;
 
-/** An output that may hold runes. */
+/** An output that may have runes. */
 interface Coin {
   readonly txid: Uint8Array;
   readonly vout: number;
   readonly runes: readonly Rune[];
 }
 
-/** A name that a later block etches, and the output that commits to it, once there is one. */
+/** A name that a later block etches, and the output that commits to it, once this output exists. */
 interface Planned {
   readonly name: bigint;
   /** Blocks from the commitment to the etching. */
@@ -94,15 +97,15 @@ interface Planned {
 
 export interface ChainOptions {
   readonly seed: number;
-  /** Length of the whole chain. Shorter chains have the same kinds of blocks, with smaller events. */
+  /** Number of blocks of the complete chain. Shorter chains have the same kinds of blocks, with smaller events. */
   readonly blocks: number;
-  /** Rows of a block, about. Etchings and holders are as many as mainnet has, whatever this is. */
+  /** Approximate rows of a block. The numbers of etchings and holders equal those of mainnet in any case. */
   readonly rows: number;
 }
 
-/** An output that commits to a name, which the simulated node has to know. */
+/** An output that commits to a name. The simulated node must be able to return it. */
 export interface CommittedOutput {
-  /** In the order of hashing. */
+  /** Transaction id, in the byte order of hashing. */
   readonly txid: Uint8Array;
   readonly vout: number;
   readonly height: number;
@@ -111,21 +114,21 @@ export interface CommittedOutput {
 
 export interface MadeBlock {
   readonly height: number;
-  /** In the order of hashing. */
+  /** Block hash, in the byte order of hashing. */
   readonly hash: Buffer;
   readonly bytes: Buffer;
   readonly commitments: readonly CommittedOutput[];
 }
 
-/** State that a block changes, except coins. Copied before each block that may be replaced. */
+/** State that a block changes, without the coins. Copied before each block that may be replaced. */
 interface State {
   height: number;
   previous: Uint8Array;
   named: number;
   addresses: number;
-  /** Runes that may be minted. */
+  /** Runes that can be minted. */
   open: readonly Rune[];
-  /** By height. */
+  /** Planned etchings, by height. */
   planned: ReadonlyMap<number, readonly Planned[]>;
   treasury: Readonly<Record<'collect' | 'airdrop', Coin | undefined>>;
 }
@@ -151,7 +154,7 @@ export class ChainMaker {
   /** Data to undo each of the last blocks, the newest at the end. */
   readonly #undo: { readonly state: State; readonly coins: (() => void)[] }[] = [];
   #salt = 0;
-  /** Height from which on a branch has other transactions, not only other headers. */
+  /** From this height on, a branch has other transactions. Below it, only the headers differ. */
   #changedFrom = Infinity;
   #writer = new BlockWriter(0, []);
   #committed: CommittedOutput[] = [];
@@ -186,8 +189,8 @@ export class ChainMaker {
   }
 
   /**
-   * Removes all blocks above a height, at most MOST_UNDONE, so that `next` makes another branch: other headers, and from
-   * `changedFrom` on other transactions. `salt` is different for each branch.
+   * Removes all blocks above a height, at most MOST_UNDONE, so that `next` makes another branch: it has other headers,
+   * and from `changedFrom` on other transactions. `salt` is different for each branch.
    */
   rewind(to: number, salt: number, changedFrom: number): void {
     while (this.#state.height > to) {
@@ -200,7 +203,7 @@ export class ChainMaker {
     this.#changedFrom = changedFrom;
   }
 
-  /** Adds the transactions of a block, in random order. */
+  /** Adds transactions to a block, in random order. */
   #fill(height: number): void {
     const kind = this.#kindOf(height);
     const rates = RATES[kind];
@@ -216,7 +219,7 @@ export class ChainMaker {
     add(rates.plain * this.#load, () => this.#plain());
     add(rates.split * this.#load, () => this.#edict(8));
     add(rates.spam * this.#load, () => this.#spam());
-    // Each event has a place of its own in its interval.
+    // Each event has a different position in its interval.
     Object.entries(EVENTS).forEach(([name, { every, size }], index) => {
       const interval = Math.max(20, Math.round(every * this.#scale));
       if (height < 20 || height % interval !== index * 3) return;
@@ -254,12 +257,15 @@ export class ChainMaker {
     return this.#random() < share;
   }
 
-  /** Returns an integer with this mean. */
+  /** Draws a random integer with this mean. */
   #draw(mean: number): number {
     return Math.floor(2 * mean * this.#random() + this.#random());
   }
 
-  /** Returns a script to receive runes: of one of many addresses, rarely a new one, or one without address. */
+  /**
+   * Returns a script to receive runes: mostly of one of many known addresses, rarely of a new address, or without an
+   * address.
+   */
   #script(): Uint8Array {
     const draw = this.#random();
     if (draw < 0.05) return scriptWithoutAddress(this.#below(1000));
@@ -290,7 +296,7 @@ export class ChainMaker {
     });
   }
 
-  /** Takes a coin: mostly a young one, or any. */
+  /** Takes a coin: a young one, or if `old` is true, one of any age. */
   #take(old = this.#chance(OLD_SHARE)): Coin | undefined {
     const coins = this.#coins;
     const age = old ? this.#below(coins.length) : Math.floor(-Math.log(1 - this.#random()) * MEAN_AGE * Math.max(1, this.#load));
@@ -307,7 +313,10 @@ export class ChainMaker {
     return coin;
   }
 
-  /** Returns an input of somebody else, without runes. No two blocks draw the same: equal transactions would have equal ids. */
+  /**
+   * Returns an input without runes, from outside of the chain. No two blocks draw the same input, because equal
+   * transactions would have equal ids.
+   */
   #otherInput(): Spend {
     return { txid: hash('sha256', `other ${this.#state.height} ${this.#random()}`, 'buffer'), vout: this.#below(3) };
   }
@@ -319,7 +328,7 @@ export class ChainMaker {
     return outputs;
   }
 
-  /** Plans the named etchings of a later block, and writes the outputs that commit to names. */
+  /** Plans the named etchings of a later block, and writes the outputs that commit to their names. */
   #commit(height: number): void {
     const planned = new Map(this.#state.planned);
     const target = height + COMMITTED.early;
@@ -352,7 +361,7 @@ export class ChainMaker {
   #plan(): Planned {
     const draw = this.#random();
     const index = this.#state.named++;
-    // A name may be taken already, or too short for its height.
+    // The name may be taken, or too short for its height.
     const name =
       draw < 0.03 && index > 0
         ? FIRST_NAME + BigInt(this.#below(index))
@@ -383,7 +392,7 @@ export class ChainMaker {
     }
     const pointer = this.#chance(0.3) ? this.#below(3) : undefined;
     if (pointer !== undefined) fields.push(22, pointer);
-    // A part of the premine goes to an output by an edict of the rune that is etched here.
+    // An edict of the newly etched rune sends a part of the premine to an output.
     if (this.#chance(0.2)) fields.push(0, 0, 0, this.#below(1000), this.#below(4));
     const outputs = [this.#script(), messageScript(fields, this.#below(4)), this.#script()];
     const inputs: Spend[] = [];
@@ -426,7 +435,7 @@ export class ChainMaker {
   #mint(rune: Rune): void {
     const pointer = this.#chance(0.05) ? [22, 0] : [];
     const txid = this.#writer.add([this.#otherInput()], [messageScript([...mintOf(rune), ...pointer], this.#below(4)), this.#script()]);
-    // A pointer to the message burns.
+    // If the pointer names the message, the runes burn.
     if (pointer.length === 0) this.#keep(txid, 1, [rune]);
   }
 
@@ -437,7 +446,7 @@ export class ChainMaker {
     const edicts = Array.from({ length: count }, (_, i) => ({
       rune: coin.runes[this.#below(coin.runes.length)] ?? NO_RUNE,
       amount: this.#chance(0.1) ? 0 : 1 + this.#below(count === 1 ? 100_000 : 100),
-      // Rarely to the message, which burns, or to all outputs.
+      // A few edicts send to the message output, which burns the runes, or to all outputs.
       output: this.#chance(0.03) ? 1 : this.#chance(0.03) ? 2 + count : i === 0 ? 0 : 1 + i,
     }));
     const pointer = this.#chance(0.05) ? [22, this.#chance(0.3) ? 1 : 0] : [];
@@ -454,13 +463,13 @@ export class ChainMaker {
     const coin = this.#take();
     if (!coin) return;
     const outputs = [this.#script(), this.#script()];
-    // Data without meaning stands before the first output, which gets the runes.
+    // Other data is placed before the first output, which gets the runes.
     const isMarked = this.#chance(0.1);
     if (isMarked) outputs.unshift(Uint8Array.of(0x6a, 4, 1, 2, 3, 4));
     this.#keep(this.#writer.add([coin, this.#otherInput()], outputs), isMarked ? 1 : 0, coin.runes);
   }
 
-  /** Malformed and empty messages, with and without runes at stake. */
+  /** Adds malformed and empty messages, with and without runes in the inputs. */
   #spam(): void {
     const inputs: Spend[] = [this.#otherInput()];
     const coin = this.#chance(0.15) ? this.#take() : undefined;
@@ -475,7 +484,7 @@ export class ChainMaker {
     else this.#manyEdicts(size);
   }
 
-  /** Etches a rune that later events give away. */
+  /** Etches a rune for later events to distribute. */
   #makeTreasury(name: 'collect' | 'airdrop'): void {
     const id = { block: this.#state.height, tx: this.#writer.transactions };
     const fields = [2, 1, 1, name === 'collect' ? 0 : 2, 5, 0x29c9, 6, 10n ** 15n];
@@ -483,7 +492,9 @@ export class ChainMaker {
     this.#state.treasury = { ...this.#state.treasury, [name]: { txid, vout: 0, runes: [id] } };
   }
 
-  /** Gives amounts from a treasury to all outputs of a transaction: to one address that collects, or to new ones. */
+  /**
+   * Distributes amounts of a treasury to all outputs of a transaction: to one collecting address, or to new addresses.
+   */
   #give(name: 'collect' | 'airdrop', outputs: number, edicts: number): void {
     const coin = this.#state.treasury[name];
     const [rune] = coin?.runes ?? [];
@@ -498,7 +509,7 @@ export class ChainMaker {
     this.#state.treasury = { ...this.#state.treasury, [name]: { txid, vout: 0, runes: [rune] } };
   }
 
-  /** Spends many old outputs at once. */
+  /** Spends many old outputs in one transaction. */
   #sweep(size: number): void {
     const coins = Array.from({ length: size }, () => this.#take(true)).filter((coin) => coin !== undefined);
     const runes = [...new Map(coins.flatMap((coin) => coin.runes.map((rune) => [`${rune.block}:${rune.tx}`, rune] as const))).values()];
@@ -511,7 +522,7 @@ export class ChainMaker {
     for (let vout = 0; vout < 3; vout++) this.#keep(txid, vout, runes);
   }
 
-  /** Spends an output with many runes in a message of many edicts. */
+  /** Spends an output with many runes, with a message of many edicts. */
   #manyEdicts(size: number): void {
     let best = this.#take(true);
     for (let tries = 0; tries < 8; tries++) {

@@ -1,6 +1,6 @@
 /**
- * An invented chain on disk. Blocks are only appended, also those of branches, so that the simulated node can read while the
- * rehearsal writes: a block replaces all earlier ones of its height and above.
+ * Stores an invented chain on disk. Blocks are only appended, including those of branches, so that the simulated node
+ * can read while the rehearsal writes. A block replaces all earlier blocks of the same or a greater height.
  *
  *     blocks.bin         blocks, one after the other
  *     index.bin          for each block: hash, offset, length, height
@@ -12,12 +12,12 @@ import type { MadeBlock } from './chain.ts';
 
 const RECORD_BYTES = 32 + 8 + 4 + 4;
 
-/** Bytes that are collected before they are written. */
+/** Number of bytes to buffer before a write. */
 const CHUNK_BYTES = 1 << 20;
 
-/** A block in the file. */
+/** Location of a block in the file. */
 export interface PlacedBlock {
-  /** As Bitcoin displays it. */
+  /** Block hash, as Bitcoin displays it. */
   readonly hash: string;
   readonly height: number;
   readonly offset: number;
@@ -65,7 +65,7 @@ export class ChainWriter {
   readonly #index: Appended;
   readonly #commitments: Appended;
   #offset: number;
-  /** Number of blocks in the file, those of branches included. */
+  /** Number of blocks in the file, including those of branches. */
   count: number;
 
   constructor(folder: string) {
@@ -92,7 +92,7 @@ export class ChainWriter {
     this.count++;
   }
 
-  /** Writes what was added, the index last: it names what others may read. */
+  /** Writes all buffered data. The index comes last, because readers read only the blocks that it names. */
   flush(): void {
     for (const file of [this.#blocks, this.#commitments, this.#index]) file.flush();
   }
@@ -115,7 +115,10 @@ export class ChainReader {
     this.#file = openSync(this.#paths.blocks, 'r');
   }
 
-  /** Returns the best chain after the first `count` blocks of the file, by height. `count` may only grow. */
+  /**
+   * Returns the best chain after the first `count` blocks of the file, by height. `count` may not decrease between
+   * calls.
+   */
   chainAfter(count: number): readonly PlacedBlock[] {
     const index = readFileSync(this.#paths.index);
     const chain = [...this.#chain];
@@ -144,7 +147,7 @@ export class ChainReader {
     return bytes;
   }
 
-  /** Returns the lines of all outputs that commit to names, by outpoint. */
+  /** Returns all outputs that commit to names, by outpoint. */
   commitments(): Map<string, { readonly height: number; readonly script: string }> {
     const lines = readFileSync(this.#paths.commitments, 'latin1').split('\n').slice(0, -1);
     return new Map(

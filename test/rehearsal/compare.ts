@@ -18,10 +18,10 @@ import type { Model, TransactionRows } from './model/model.ts';
 import type { Rune } from './model/runes.ts';
 import type { RowStore } from './rows.ts';
 
-/** The largest page of a build. */
+/** Largest page size of a build. */
 const PAGE = 60;
 
-/** Blocks by which a ranking of holders may be older than the tip, by docs/api.md. */
+/** Largest number of blocks by which a ranking of holders may lag behind the tip, according to docs/api.md. */
 const OLDEST_RANKING = 152;
 
 interface Answer {
@@ -29,16 +29,19 @@ interface Answer {
   readonly body: string;
 }
 
-/** Answers GETs of a mirror. */
+/** Answers GET requests like a mirror. */
 export interface Mirror {
   get(target: string): Promise<Answer>;
 }
 
-/** Adds up the hashes of answers, in any order: mirrors that answer the same requests with the same bytes have the same sum. */
+/**
+ * Sums the hashes of answers, in any order. Mirrors that answer the same requests with the same bytes have the same
+ * sum.
+ */
 export class AnswerSum {
   #sum = 0n;
 
-  /** Returns a mirror whose answers are added. */
+  /** Wraps a mirror, and adds its answers to the sum. */
   of(mirror: Mirror): Mirror {
     return {
       get: async (target) => {
@@ -54,10 +57,10 @@ export class AnswerSum {
   }
 }
 
-/** Differences that are kept of each kind of request, so that one fault does not hide another. */
+/** Number of differences to keep for each kind of request, so that one fault does not hide another. */
 const MOST_OF_KIND = 4;
 
-/** Counts what is compared, and keeps the first differences. */
+/** Counts the comparisons, and keeps the first differences. */
 export class Differences {
   readonly first: string[] = [];
   readonly #kinds = new Map<string, number>();
@@ -90,7 +93,7 @@ export interface Compared {
 const path = (...parts: readonly string[]): string => `/runes/v1/${parts.map(encodeURIComponent).join('/').replaceAll('%3A', ':')}`;
 const windowed = (target: string, { offset, limit }: Window): string => `${target}?offset=${offset}&limit=${limit}`;
 
-/** Which part of a list is compared, and the fields before the usual ones. */
+/** The part of a list to compare, and the fields that precede the usual ones in its answer. */
 interface ListForm {
   readonly window?: Window | undefined;
   readonly first?: Readonly<Record<string, string>> | undefined;
@@ -98,7 +101,7 @@ interface ListForm {
 
 const FIRST_PAGE: Window = { offset: 0, limit: PAGE };
 
-/** Returns the pages of a list. An empty one has one page. */
+/** Returns the pages of a list. An empty list has one page. */
 const pagesOf = (total: number): Window[] =>
   Array.from({ length: Math.max(1, Math.ceil(total / PAGE)) }, (_, i) => ({ offset: PAGE * i, limit: PAGE }));
 
@@ -117,13 +120,13 @@ class Comparison {
     return this.of.model.tip.height;
   }
 
-  /** Checks an answer. `expected` is its body, its total, or undefined for status 404. */
+  /** Checks an answer. `expected` is its body, or its total, or undefined for status 404. */
   async check(target: string, expected: string | { readonly total: number } | undefined): Promise<void> {
     this.judge(target, await this.ask(target), expected);
   }
 
   async ask(target: string): Promise<Answer> {
-    // Answers from files never wait, and nothing else would run: no timer, no signal.
+    // Answers from files never wait for I/O, so without a pause no timer or signal could run.
     if (this.#asked++ % 100 === 0) await setImmediate();
     return this.of.mirror.get(target).catch((error: unknown) => ({ status: 0, body: String(error) }));
   }
@@ -141,14 +144,19 @@ class Comparison {
     }
   }
 
-  /** Checks a window of a list, or all pages of it. `total` is the number of its entries, `entry` makes one. */
+  /**
+   * Checks a window of a list, or all of its pages. `total` is the number of entries, and `entry` returns one entry.
+   */
   async list(target: string, total: number, entry: (index: number) => string, { window, first }: ListForm = {}): Promise<void> {
     for (const one of window ? [window] : pagesOf(total)) {
       await this.check(windowed(target, one), listBody(one, total, entry, first));
     }
   }
 
-  /** Checks a window of the holders of a rune, or all: exact at the tip, or at an older block that the answer names. */
+  /**
+   * Checks a window of the holders of a rune, or all holders: exact at the tip, or at an older block that the answer
+   * names.
+   */
   async holders(rune: Rune, window?: Window, name = rune.id): Promise<void> {
     const { model, differences } = this.of;
     const target = path('etchings', name, 'holders');
@@ -180,7 +188,7 @@ class Comparison {
     await this.list(target, balances.length, entry, { window });
   }
 
-  /** Checks an output. A mirror need not tell what it held if its transaction has many records. */
+  /** Checks an output. A mirror may omit the runes of a spent output if its transaction has many records. */
   async output(outpoint: string, written = outpoint): Promise<void> {
     const { model } = this.of;
     const [target, found] = [path('outputs', written), model.output(outpoint)];
@@ -200,7 +208,7 @@ class Comparison {
   }
 }
 
-/** Compares all records of a transaction that is told in sums, in any order. */
+/** Compares all records of a transaction whose rows are summed, in any order. */
 async function compareFolded(comparison: Comparison, { model, rows }: Compared, index: number): Promise<void> {
   const transaction = rows.transaction(index);
   const target = path('transactions', transaction.txid, 'activity');
@@ -215,12 +223,12 @@ async function compareFolded(comparison: Comparison, { model, rows }: Compared, 
   comparison.judge(`${target}, in any order`, { status: 200, body: text(got) }, text(expected));
 }
 
-/** Records of the longest transaction that a mirror reads to tell what an output held: 25 pages of 60. */
+/** Largest number of records of a transaction that a mirror reads for the runes of an output: 25 pages of 60. */
 const MOST_READ = 1500;
 
 /**
- * Compares every unspent output, balance, holder and supply. With `spent`, it also asks for each output that ever was,
- * otherwise only for those that no list of an address has.
+ * Compares every unspent output, balance, holder and supply. With `spent`, it also requests each output that ever
+ * existed. Otherwise it requests only outputs that no list of an address contains.
  */
 export async function compareAll(compared: Compared, spent: boolean): Promise<void> {
   const comparison = new Comparison(compared);
@@ -231,7 +239,7 @@ export async function compareAll(compared: Compared, spent: boolean): Promise<vo
   for (const index of rows.folded) await compareFolded(comparison, compared, index);
   const etchings = model.etchings();
   await comparison.list(path('etchings'), etchings.length, (index) => (etchings[index] ? etchingBody(model, etchings[index]) : ''));
-  // Files are sorted by these texts, so neighbours are read once.
+  // Files are sorted by these texts, so this order reads neighbours together.
   const runes = [...model.runes].sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const rune of runes) await comparison.holders(rune);
   const addresses = [...model.addresses()].sort();
@@ -246,21 +254,21 @@ export async function compareAll(compared: Compared, spent: boolean): Promise<vo
   }
 }
 
-/** Subjects of random requests. */
+/** Transactions, outputs and lists that random requests may ask for. */
 export interface Candidates {
   readonly addresses: readonly string[];
   readonly runes: readonly Rune[];
   readonly outpoints: readonly string[];
-  /** Indexes of transactions with rows: from the first on. */
+  /** Range of indexes of transactions with rows: from `first` up to, not including, `end`. */
   readonly transactions: readonly [first: number, end: number];
-  /** The longest lists. A random request asks for one of them more often than for any other list. */
+  /** The longest lists. A random request chooses them more often than other lists. */
   readonly longest: { readonly addresses: readonly string[]; readonly runes: readonly Rune[] };
 }
 
 /** Number of the longest lists of each kind. */
 const LONGEST = 10;
 
-/** Returns all that a mirror has. */
+/** Returns all subjects that a mirror has. */
 export function allCandidates(model: Model, rows: RowStore): Candidates {
   const addresses = [...model.addresses()];
   const outpoints: string[] = [];
@@ -292,7 +300,7 @@ export function newCandidates(model: Model, rows: RowStore, count: number, gone:
   return { addresses: [...addresses], runes: [...runes], outpoints: [...outpoints], transactions: [first, rows.transactions], longest };
 }
 
-/** Returns the outputs that rows of a transaction name. */
+/** Returns the outpoints that rows of a transaction name. */
 export const outpointsOf = ({ txid, rows }: TransactionRows): string[] =>
   rows.flatMap(({ output }) => (output === null ? [] : [`${txid}:${output}`]));
 
@@ -312,7 +320,7 @@ export async function compareRandom(compared: Compared, candidates: Candidates, 
     offset: next() < 0.4 ? 0 : below(total + 3),
   });
   const rune = (): Rune | undefined => (next() < 0.2 ? any(longest.runes, undefined) : any(runes, undefined));
-  /** One of the names that requests may use for a rune. */
+  /** Returns a random one of the names that requests may use for a rune. */
   const nameOf = ({ id, number, letters, spacedName }: Rune): string =>
     any([id, String(number), letters, spacedName, letters.toLowerCase(), spacedName.replaceAll('•', '.')], id);
   const address = (): string => (next() < 0.2 ? any(longest.addresses, '') : any(addresses, '')) || 'nobody';
@@ -339,7 +347,7 @@ export async function compareRandom(compared: Compared, candidates: Candidates, 
     async () => {
       const window = windowOf(model.runes.length);
       const total = model.runes.length;
-      // Numbers ascend with height and index.
+      // Rune numbers ascend with height and index.
       const entry = (index: number) => {
         const found = model.runes[total - 1 - index];
         return found ? etchingBody(model, found) : '';

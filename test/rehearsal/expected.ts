@@ -1,4 +1,4 @@
-/** Bodies of answers, in dialect `contract`, as the model and docs/api.md say they are. Nothing of the program is used. */
+/** Computes bodies of answers in dialect `contract` from the model and docs/api.md. Uses no code of the program. */
 import { type Balance, decimal, type Model, type OutputAnswer, type TransactionRows } from './model/model.ts';
 import type { Row } from './model/rows.ts';
 import type { Rune } from './model/runes.ts';
@@ -6,7 +6,7 @@ import type { RowWindow } from './rows.ts';
 
 const json = JSON.stringify;
 
-/** Writes an object of texts that are JSON already. Fields without a value are left out. */
+/** Writes an object whose values are JSON texts. Fields without a value are left out. */
 const object = (fields: Readonly<Record<string, string | undefined>>): string =>
   `{${Object.entries(fields)
     .flatMap(([name, value]) => (value === undefined ? [] : [`${json(name)}:${value}`]))
@@ -17,7 +17,7 @@ const textOrNone = (value: string | null): string | undefined => (value === null
 const runeOf = ({ id, number, letters, spacedName }: Rune): string =>
   object({ id: json(id), number: String(number), name: json(letters), spaced_name: json(spacedName) });
 
-/** A window of a list. */
+/** A window of a list: offset and limit. */
 export interface Window {
   readonly offset: number;
   readonly limit: number;
@@ -30,7 +30,7 @@ export const listOf = (
   first: Readonly<Record<string, string>> = {},
 ) => object({ ...first, limit: String(limit), offset: String(offset), total: String(total), results: `[${results.join(',')}]` });
 
-/** Returns a record. Records of a rune's activity are without the rune. */
+/** Returns a record. In a rune's activity, records omit the rune. */
 export function activityOf(model: Model, row: Row, transaction: TransactionRows, withRune: boolean): string {
   const rune = model.rune(row.rune);
   if (rune === undefined) throw new Error(`the model has a row of ${row.rune}, which it does not have`);
@@ -54,7 +54,7 @@ export function activityOf(model: Model, row: Row, transaction: TransactionRows,
   });
 }
 
-/** Returns the body of a list of activity, or only its total where the order of its records is not defined. */
+/** Returns the body of a list of activity, or only its total if the order of its records is not defined. */
 export function activityBody(
   model: Model,
   window: Window,
@@ -81,7 +81,7 @@ export function etchingBody(model: Model, rune: Rune): string {
     spaced_name: json(rune.spacedName),
     number: String(rune.number),
     divisibility: String(divisibility),
-    // Databases of Hiro's indexer have no NUL in texts, and rows from a node follow them.
+    // Hiro's indexer stores texts without NUL, and rows from a node do the same.
     symbol: json((rune.symbol ?? '¤').replaceAll('\0', '')),
     turbo: String(rune.turbo),
     mint_terms: object({
@@ -125,7 +125,7 @@ export const tipOf = (model: Model): Readonly<Record<string, string>> => ({
   block_hash: json(`0x${model.tip.hash}`),
 });
 
-/** Returns an output as lists of an address have it. */
+/** Returns an output in the form of an address's list of outputs. */
 export function listedOutput({ outpoint, address, location, held: runes }: OutputAnswer): string {
   return object({
     output: json(`0x${outpoint}`),
@@ -141,7 +141,7 @@ export function listedOutput({ outpoint, address, location, held: runes }: Outpu
   });
 }
 
-/** Returns the answer for one output: what it holds now, or held if it is spent. */
+/** Returns the answer for one output, with the runes that it has, or had if it is spent. */
 export function outputBody(model: Model, outpoint: string, found: OutputAnswer | null): string {
   const tip = object(tipOf(model)).slice(0, -1);
   if (found?.spent === false) return `${tip},${listedOutput(found).slice(1, -1)},"spent":false}`;

@@ -1,6 +1,7 @@
 /**
- * Shows that a rehearsal finds faults that only mainnet would meet: changes one line of a copy of the program, and runs a
- * short rehearsal with tiny limits, which must fail. `npx tsx test/rehearsal/faults.ts [part of a name]`.
+ * Shows that a rehearsal detects faults that would otherwise appear only on mainnet. Changes one line of a copy of the
+ * program, and runs a short rehearsal with tiny limits, which must fail. `npx tsx test/rehearsal/faults.ts [part of a
+ * name]`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,10 +15,10 @@ import { ROOT } from '../support/cli.ts';
 interface Fault {
   readonly name: string;
   readonly file: string;
-  /** Text that the file has once. */
+  /** Text that occurs exactly once in the file. */
   readonly from: string;
   readonly to: string;
-  /** Number of builds, 1 by default. Only a build after another one joins levels. */
+  /** Number of builds, 1 by default. Only a build after another build joins levels. */
   readonly heights?: number;
 }
 
@@ -56,10 +57,10 @@ export function changed({ name, file, from, to }: Fault): string {
   return before + to + after;
 }
 
-/** A chain with enough old outputs that are spent together. */
+/** Flags of a rehearsal whose chain has enough old outputs that are spent together. */
 const REHEARSAL = ['--blocks', '300', '--tiny', '--follow', '0', '--requests', '200'];
 
-/** Runs a rehearsal of a copy of the program. Returns its exit code and the end of what it printed. */
+/** Runs a rehearsal with a copy of the program. Returns its exit code and the end of its output. */
 async function rehearse(fault: Fault | undefined): Promise<{ readonly code: unknown; readonly said: string }> {
   const work = mkdtempSync(join(tmpdir(), 'mirror-fault-'));
   try {

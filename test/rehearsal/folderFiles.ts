@@ -1,6 +1,6 @@
 /**
- * Answers requests from the files of a build, with the reader that hosts and browsers use. Keeps files open, and the last
- * texts in memory: a comparison asks for neighbours one after the other.
+ * Answers requests from the files of a build, with the reader that hosts and browsers use. Keeps files open, and caches
+ * the last texts, because a comparison requests neighbours one after the other.
  */
 import { hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
@@ -11,10 +11,10 @@ import type { Files, OpenFile } from '../../src/pages/fileAccess.ts';
 import { MirrorReader } from '../../src/pages/mirrorReader.ts';
 import { refusalBody } from '../../src/serve/http/errorBodies.ts';
 
-/** Texts that are kept. Some have 200 kB. */
+/** Number of texts in the cache. Some texts have 200 kB. */
 const MOST_TEXTS = 100;
 
-/** Keeps the last texts by name. */
+/** A cache of the last texts, by name. */
 class LastTexts {
   readonly #texts = new Map<string, string | undefined>();
 
@@ -47,7 +47,7 @@ export class FolderMirror {
         return this.#texts.get(name, () => gunzipSync(member, { maxOutputLength: most }).toString()) ?? '';
       },
     };
-    // A build is not replaced while it is compared.
+    // The manifest never expires, because a build is not replaced while it is compared.
     this.#reader = new MirrorReader(files, answerFromLists, Infinity);
   }
 

@@ -1,6 +1,7 @@
-// Runs a command with other limits, as scripts/run.cjs does with the default ones: `node limited.cjs build --help`. The
-// variable REHEARSAL_LIMITS has as JSON `changes`, limits other than the default ones, and `crossed`, a file that gets a line
-// with the limits that this process crossed. The processes that a command starts have the same limits.
+// Runs a command with other limits: `node limited.cjs build --help`. scripts/run.cjs does the same with the default
+// limits. The variable REHEARSAL_LIMITS is JSON with the fields `changes` (limits that differ from the default) and
+// `crossed` (a file that gets a line with the limits that this process crossed). Processes that a command starts have
+// the same limits.
 const { appendFileSync } = require('node:fs');
 const unregister = require('tsx/cjs/api').register();
 const { crossings, LIMITS } = require('../../src/limits.ts');

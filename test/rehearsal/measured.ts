@@ -1,4 +1,4 @@
-/** Runs commands as a user does, with their time, and the most memory that they and their children have at once. */
+/** Runs commands as a user does, and measures their time and the peak memory of the command and its child processes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -7,16 +7,19 @@ import { CliError, EXIT } from '../../src/errors.ts';
 import type { Limits } from '../../src/limits.ts';
 import { ROOT } from '../support/cli.ts';
 
-/** Milliseconds between two looks at the memory. */
+/** Milliseconds between two measurements of memory. */
 const LOOK_MS = 250;
 
-/** Limits of the commands, other than the default ones, and a file that gets a line with the limits that each process crossed. */
+/**
+ * Limits of the commands that differ from the default, and a file that gets a line with the limits that each process
+ * crossed.
+ */
 export interface Limited {
   readonly changes: Partial<Limits>;
   readonly crossed: string;
 }
 
-/** Starts a command in a folder. `more` is added to its environment. */
+/** Starts a command in a folder. `more` is added to its environment variables. */
 export function startCommand(
   args: readonly string[],
   cwd: string,
@@ -30,11 +33,11 @@ export function startCommand(
 
 export interface Measured {
   readonly seconds: number;
-  /** Most memory at once, in MB. Undefined where the system does not tell. */
+  /** Peak memory in MB. Undefined on systems that do not report memory. */
   readonly peakMb: number | undefined;
 }
 
-/** Watches the memory of processes until `end` is called. */
+/** Measures the memory of processes repeatedly until `end` is called. */
 export class MemoryWatch {
   #peak: number | undefined;
   readonly #timer: NodeJS.Timeout;
@@ -44,7 +47,7 @@ export class MemoryWatch {
     this.#timer.unref();
   }
 
-  /** Returns the most memory at once, in MB. */
+  /** Stops, and returns the peak memory in MB. */
   end(): number | undefined {
     clearInterval(this.#timer);
     return this.#peak === undefined ? undefined : Math.round(this.#peak / 1e6);
@@ -56,7 +59,7 @@ export class MemoryWatch {
   }
 }
 
-/** Waits for a command to end. Throws a CliError when it fails. */
+/** Waits for a command to end. Throws a CliError if it fails. */
 export async function measured(name: string, child: ChildProcess): Promise<Measured & { readonly said: string }> {
   const begin = performance.now();
   let said = '';

@@ -1,7 +1,7 @@
 /**
- * The simulated node of a rehearsal, in a process of its own: `nodeProcess.ts FOLDER OPTIONS`, the folder of a chain and the
- * node's options as JSON. Prints its URL. A line `show COUNT` on its standard input shows the best chain after so many blocks
- * of the file.
+ * The simulated node of a rehearsal, in its own process: `nodeProcess.ts FOLDER OPTIONS`. FOLDER has a chain, and
+ * OPTIONS are the node's options as JSON. Prints its URL. A line `show COUNT` on its standard input makes the node show
+ * the best chain after the first COUNT blocks of the file.
  */
 import { createInterface } from 'node:readline';
 import { type FakeBlock, FakeNode, type FakeNodeOptions } from '../support/fakeNode.ts';
@@ -30,7 +30,7 @@ async function main(folder = '', options = '{}'): Promise<void> {
     });
   const node = await FakeNode.start(chainAfter(0), { outputs, ...(JSON.parse(options) as FakeNodeOptions) });
   node.onCall = () => {
-    // The list of all calls would grow for as long as the node runs.
+    // Empties the list of all calls, which would grow as long as the node runs.
     node.calls.length = 0;
   };
   console.log(node.url);

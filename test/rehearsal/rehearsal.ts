@@ -1,7 +1,7 @@
 /**
- * A rehearsal of mainnet: invents a chain as long, serves it from a simulated node, and runs the real commands on it: pulls
- * and builds up to several heights, then follows the node through new blocks and reorganisations while it is killed at
- * random. An independent model (model/) says what every answer must be.
+ * A rehearsal of mainnet: invents a chain of the same length, and serves it from a simulated node. Runs the real
+ * commands on it: pulls and builds up to several heights, then follows the node through new blocks and reorganisations,
+ * with kills at random moments. An independent model (model/) gives the expected answers.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -70,11 +70,11 @@ export interface RehearsalOptions {
   readonly requests: number;
   readonly seed: number;
   readonly folder: string;
-  /** Limits of the commands, other than the default ones. */
+  /** Limits of the commands that differ from the default. */
   readonly limits?: Partial<Limits>;
 }
 
-/** Parses the flags, runs a rehearsal, and throws a CliError when the mirror differs from the model. */
+/** Parses the flags, and runs a rehearsal. Throws a CliError if the mirror differs from the model. */
 export async function runRehearsal(flags: Flags, log: Log): Promise<void> {
   const isFull = flags.has('full');
   const blocks = flags.integer('blocks', MAINNET.blocks, 100, 1_000_000);
@@ -109,51 +109,51 @@ export async function runRehearsal(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** The deepest reorganisation. */
+/** Depth of the deepest reorganisation. */
 const DEEPEST = 60;
 
-/** Each followed block of this many comes with a reorganisation. */
+/** One in this many followed blocks comes with a reorganisation. */
 const REORGANISED = 3;
 
 /** Share of followed blocks during which the pull is killed. */
 const KILLED = 1 / 2;
 
-/** A kill comes within so many milliseconds after a new block. A block is followed in about 3,000. */
+/** A kill comes within this many milliseconds after a new block. The pull takes about 3,000 ms to follow a block. */
 const KILLED_WITHIN_MS = 4000;
 
 /** Longest wait for a followed block, in milliseconds. */
 const LONGEST_MS = 600_000;
 const LOOK_MS = 50;
 
-/** Random requests after each followed block. */
+/** Number of random requests after each followed block. */
 const REQUESTS_PER_BLOCK = 100;
 
-/** They ask for what so many of the last transactions changed. */
+/** Number of recent transactions whose changes these requests ask for. */
 const NEW_TRANSACTIONS = 300;
 
-/** Blocks that the model can undo. */
+/** Number of blocks that the model can undo. */
 const UNDO_BLOCKS = 200;
 
 const CREDENTIALS = { CORE_RPC_USER: 'rehearsal', CORE_RPC_PASSWORD: 'rehearsal' } as const;
 
-/** One measured stage up to a height. */
+/** Measurements of one stage up to a height. */
 interface Stage extends Partial<Measured> {
   readonly name: string;
   readonly height: number;
   readonly seconds: number;
-  /** CPU time of the commands and this process. */
+  /** CPU seconds of the commands and this process. */
   readonly cpuSeconds?: number | undefined;
   readonly what?: string;
 }
 
-/** Findings of a rehearsal. If the limits are not the default limits, `crossed` has the limits that commands crossed. */
+/** Results of a rehearsal. With other limits than the default, `crossed` has the limits that commands crossed. */
 interface Rehearsed {
   readonly differences: Differences;
   readonly answers: AnswerSum;
   readonly crossed: ReadonlyMap<string, number>;
 }
 
-/** Runs a rehearsal in a folder. Throws a CliError when a command fails. */
+/** Runs a rehearsal in a folder. Throws a CliError if a command fails. */
 export async function rehearse(options: RehearsalOptions, log: Log): Promise<Rehearsed> {
   const rehearsal = new Rehearsal(options, log);
   try {
@@ -174,7 +174,7 @@ export async function rehearse(options: RehearsalOptions, log: Log): Promise<Reh
 class Rehearsal {
   readonly differences = new Differences();
   readonly answers = new AnswerSum();
-  /** Names of the limits that the commands crossed, and how often. */
+  /** Number of times that the commands crossed each limit, by name. */
   readonly crossed = new Map<string, number>();
   readonly #options: RehearsalOptions;
   readonly #log: Log;
@@ -184,7 +184,7 @@ class Rehearsal {
   readonly #model: Model;
   readonly #stages: Stage[] = [];
   readonly #limited: Limited | undefined;
-  /** The next height for the model. */
+  /** Height of the next block for the model. */
   #modelled = 0;
   readonly #paths: { readonly chain: string; readonly input: string; readonly out: string; readonly cache: string };
   #node: { readonly child: ChildProcess; readonly url: string } | undefined;
@@ -253,8 +253,9 @@ class Rehearsal {
   }
 
   /**
-   * Calls `work` while the pulled rows lack the outputs that one of the last blocks spends. A source may correct these
-   * outputs later, and the digest of the block's records does not change. Does not call it if no row spends outputs yet.
+   * Calls `work` while the pulled rows lack the outputs that one of the last blocks spends. This simulates a source
+   * that corrects these outputs later, which does not change the digest of the block's records. Does nothing if no row
+   * spends outputs yet.
    */
   async #withoutSpent(work: () => Promise<void>): Promise<void> {
     const pulled = join(this.#paths.input, 'pulled');
@@ -302,13 +303,13 @@ class Rehearsal {
     return this.#node;
   }
 
-  /** Makes the node show all blocks that were written. */
+  /** Makes the node show all blocks in the file. */
   #show(): void {
     this.#writer.flush();
     this.#node?.child.stdin?.write(`show ${this.#writer.count}\n`);
   }
 
-  /** Measures work of this process. */
+  /** Measures work that this process does. */
   async #here(name: string, height: number, work: () => Promise<void>): Promise<void> {
     const [begin, cpu] = [performance.now(), ownCpuSeconds() ?? 0];
     const watch = new MemoryWatch(() => [process.pid]);
@@ -325,7 +326,7 @@ class Rehearsal {
     this.#add({ name, height, seconds, cpuSeconds, peakMb, ...(name === 'pull' ? { what: `node ${nodeSeconds.toFixed(1)} s` } : {}) });
   }
 
-  /** What `verify` finds is a difference like others. */
+  /** Counts findings of `verify` as differences. */
   async #verify(): Promise<void> {
     const { height } = this.#model.tip;
     try {
@@ -345,7 +346,9 @@ class Rehearsal {
     this.#log.info('stage', text, { ...stage });
   }
 
-  /** Compares all of the build in the output folder with the model, `spent` outputs included or not. */
+  /**
+   * Compares the complete build in the output folder with the model. If `spent` is true, also compares spent outputs.
+   */
   async #compare(requests: number, seed: number, spent: boolean): Promise<void> {
     const { height } = this.#model.tip;
     await this.#withMirror(async (compared) => {
@@ -355,7 +358,7 @@ class Rehearsal {
     });
   }
 
-  /** Compares the digests of the ledger in the manifest with the model, as far back as it can go. */
+  /** Compares the digests of the ledger in the manifest with the model, as far back as the model can go. */
   #compareLedger(height: number): void {
     const { ledger } = JSON.parse(readFileSync(join(this.#paths.out, 'runes/v1/manifest.json'), 'utf8')) as {
       ledger?: { network: string; height: number; digest: string; lower?: { height: number; digest: string } };
@@ -426,7 +429,7 @@ class Rehearsal {
     let [kills, replaced] = [0, 0];
     const seconds: number[] = [];
     const all = allCandidates(this.#model, this.#rows);
-    /** Outputs of the blocks that were replaced last. */
+    /** Outpoints of the blocks that the last reorganisation replaced. */
     let gone: string[] = [];
     for (let turn = 1; turn <= follow; turn++) {
       const depth = turn % REORGANISED === 2 ? 1 + Math.floor(next() * DEEPEST) : 0;
@@ -448,7 +451,7 @@ class Rehearsal {
       const isKilled = next() < KILLED;
       if (isKilled) {
         await sleep(next() * KILLED_WITHIN_MS);
-        // A build that outlives its pull is a case of its own.
+        // In some kills, the build survives its pull, which the next pull must handle.
         await follower.kill(next() < 0.5);
         kills++;
         follower = restart();
@@ -542,7 +545,7 @@ class Follower {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Kills the pull. With `builds`, kills its build, too, as the end of a container does. */
+  /** Kills the pull. If `builds` is true, also kills its build, like the end of a container. */
   async kill(builds: boolean): Promise<void> {
     const children = builds ? childrenOf(this.pid) : [];
     this.#child.kill('SIGKILL');
@@ -550,7 +553,7 @@ class Follower {
     if (this.isRunning) await this.#ended;
   }
 
-  /** Asks the pull to end. Throws a CliError when it does not end well. One that has just been started ends without a word. */
+  /** Asks the pull to end. Throws a CliError if it fails. A pull that has just started may end without a message. */
   async stop(): Promise<void> {
     this.#child.kill('SIGTERM');
     if (this.isRunning) await this.#ended;
@@ -575,7 +578,7 @@ function killed(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It ended by itself.
+    // The process has already ended.
   }
 }
 
@@ -586,7 +589,7 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void>
   await exit;
 }
 
-/** Returns the last block that a build has read, undefined when there is no finished build. */
+/** Returns the last block that a build has read, or undefined if there is no finished build. */
 function builtHeight(out: string): number | undefined {
   try {
     if (readFileSync(join(out, '.rune-activity-mirror'), 'utf8').includes('did not finish')) return undefined;
@@ -599,7 +602,7 @@ function builtHeight(out: string): number | undefined {
   }
 }
 
-/** Time, CPU time and memory of a stage. */
+/** Formats the time, CPU time and memory of a stage. */
 function figures({ seconds, cpuSeconds, peakMb }: Stage): string {
   const cpu = cpuSeconds === undefined ? '' : `, CPU ${cpuSeconds.toFixed(1)} s`;
   return `${seconds.toFixed(1)} s${cpu}${peakMb === undefined ? '' : `, ${peakMb} MB`}`;

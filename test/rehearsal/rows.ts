@@ -1,9 +1,12 @@
-/** The rows of the model, on disk, and which of them are in which list. Memory grows with their number, but not with their text. */
+/**
+ * Stores the rows of the model on disk, and records which list has which rows. Memory grows with the number of rows,
+ * but not with their text.
+ */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import type { TransactionRows } from './model/model.ts';
 import type { Row } from './model/rows.ts';
 
-/** Bytes that are collected before they are written. */
+/** Number of bytes to buffer before a write. */
 const CHUNK_BYTES = 1 << 20;
 
 /** A row and its transaction. */
@@ -12,13 +15,13 @@ interface PlacedRow {
   readonly transaction: TransactionRows;
 }
 
-/** Rows of a list in served order, or undefined where the order of some is not defined. */
+/** Rows of a list in served order, or undefined if the order of some rows is not defined. */
 export interface RowWindow {
   readonly total: number;
   readonly rows: readonly PlacedRow[] | undefined;
 }
 
-/** Transactions with rows of a list, ascending. A transaction is there once for each row. */
+/** Indexes of the transactions with rows of a list, ascending. A transaction occurs once for each row. */
 type List = number[];
 
 interface Wanted {
@@ -38,7 +41,7 @@ const parse = (json: string): TransactionRows =>
 
 export class RowStore {
   readonly #file: number;
-  /** Where each transaction begins, and the end of the last one. */
+  /** Offset of each transaction in the file, and the end of the last one. */
   readonly #offsets: number[] = [0];
   readonly #heights: number[] = [];
   readonly #byRune = new Map<string, List>();
@@ -54,7 +57,7 @@ export class RowStore {
     this.#file = openSync(path, 'w+');
   }
 
-  /** Returns the indexes of transactions that are told in sums, whose rows have no order. */
+  /** Returns the indexes of transactions with summed rows, which have no order. */
   get folded(): readonly number[] {
     return this.#folded;
   }
@@ -76,7 +79,7 @@ export class RowStore {
     if (at + bytes.length - this.#written > CHUNK_BYTES) this.#flush();
   }
 
-  /** Removes the transactions of blocks above a height, and returns them from last to first. */
+  /** Removes the transactions of blocks above a height. Returns them from last to first. */
   rewind(height: number): TransactionRows[] {
     const removed: TransactionRows[] = [];
     while ((this.#heights.at(-1) ?? -1) > height) {
@@ -130,7 +133,7 @@ export class RowStore {
     closeSync(this.#file);
   }
 
-  /** Lists of a transaction, each once for each of its rows. */
+  /** Returns the lists that a transaction belongs to, each once for each of its rows. */
   #listsOf({ height, rows }: TransactionRows): List[] {
     return rows.flatMap(({ rune, address }) => [
       listOf(this.#byBlock, height),
@@ -140,8 +143,8 @@ export class RowStore {
   }
 
   /**
-   * Returns a window of a list: transactions from last to first, and in each rows from last to first. `isExact`: the list has
-   * each transaction once for each row that fits, so those outside the window need not be read.
+   * Returns a window of a list, from the last transaction and row to the first. If `isExact`, the list has a
+   * transaction exactly once for each matching row, so transactions outside of the window need not be read.
    */
   #window(list: List, { offset, limit, fits, isExact }: Wanted): RowWindow {
     const rows: PlacedRow[] = [];

@@ -6,7 +6,7 @@ export interface Rune {
   readonly tx: number;
 }
 
-/** Moves runes to an output. The number of outputs as `output` means all of them; amount 0 means the rest. */
+/** An edict. If `output` is the number of outputs, it goes to all of them. Amount 0 means the rest. */
 interface Edict {
   readonly rune: Rune;
   readonly amount: number;
@@ -21,10 +21,10 @@ function leb128(integer: bigint | number): number[] {
   return bytes;
 }
 
-/** Longest push with an opcode of its own, in bytes. */
+/** Longest push whose opcode is its length, in bytes. */
 const SHORT_PUSH = 75;
 
-/** Returns a script with a message of these integers. `form` chooses among the ways to push the payload. */
+/** Returns a script with a message of these integers. `form` selects one of the ways to push the payload. */
 export function messageScript(integers: readonly (bigint | number)[], form = 1): Uint8Array {
   const payload = Uint8Array.from(integers.flatMap(leb128));
   const { length } = payload;
@@ -40,7 +40,7 @@ export function messageScript(integers: readonly (bigint | number)[], form = 1):
   return Buffer.concat(pushes);
 }
 
-/** Returns the integers of edicts. In a message, edicts ascend by rune. */
+/** Returns the integers of edicts. In a message, edicts are sorted by rune. */
 export function edictsOf(edicts: readonly Edict[]): number[] {
   const integers = [0];
   let last: Rune = { block: 0, tx: 0 };
@@ -65,14 +65,14 @@ export function addressScript(seed: number, number: number): Uint8Array {
   if (kind < 16) return Buffer.concat([Uint8Array.of(0x76, 0xa9, 20), short, Uint8Array.of(0x88, 0xac)]);
   if (kind < 18) return Buffer.concat([Uint8Array.of(0xa9, 20), short, Uint8Array.of(0x87)]);
   if (kind < 19) return Buffer.concat([Uint8Array.of(0, 32), key]);
-  // A version of witness programs that has no rules yet.
+  // A witness program of a version that has no rules yet.
   return Buffer.concat([Uint8Array.of(0x50 + 2 + ((key[30] ?? 0) % 15), 2 + ((key[29] ?? 0) % 39)), key, key.subarray(0, 8)]).subarray(
     0,
     4 + ((key[29] ?? 0) % 39),
   );
 }
 
-/** Returns a script without an address: a bare key, multisignature, or what only miners write. */
+/** Returns a script without an address: a bare key, multisig, or a non-standard script that only miners can include. */
 export function scriptWithoutAddress(number: number): Uint8Array {
   const key = hash('sha256', `key ${number}`, 'buffer');
   const pushed = Buffer.concat([Uint8Array.of(33, 2), key]);
@@ -90,28 +90,28 @@ export function scriptWithoutAddress(number: number): Uint8Array {
   }
 }
 
-/** First outputs that are no valid message, for transactions of one more output. */
+/** First outputs without a valid message. Each transaction has one more output. */
 export const SPAM: readonly ((rune: Rune, height: number) => Uint8Array)[] = [
-  // Data without meaning, and a bare OP_RETURN.
+  // Other data, and an empty OP_RETURN.
   () => Uint8Array.of(0x6a, 5, 0x68, 0x65, 0x6c, 0x6c, 0x6f),
   () => Uint8Array.of(0x6a),
-  // An opcode, a push past the end, an integer without its end, one of 20 bytes.
+  // An opcode, a push past the end, a truncated integer, and an integer of 20 bytes.
   () => Uint8Array.of(0x6a, 0x5d, 0x51),
   () => Uint8Array.of(0x6a, 0x5d, 9, 1),
   () => Uint8Array.of(0x6a, 0x5d, 1, 0x80),
   () => Buffer.concat([Uint8Array.of(0x6a, 0x5d, 20), new Uint8Array(19).fill(0xff), Uint8Array.of(0)]),
-  // An unknown even tag, also with a mint or an etching; an unknown odd tag, which counts as nothing.
+  // An unknown even tag, also with a mint or an etching, and an unknown odd tag, which is ignored.
   () => messageScript([126, 0]),
   ({ block, tx }) => messageScript([20, block, 20, tx, 126, 0]),
   (_, height) => messageScript([2, 1, 4, BigInt(height) * 26n ** 13n, 126, 0]),
   () => messageScript([2, 1, 6, 1000, 126, 0]),
   () => messageScript([127, 0]),
-  // A tag without value, integers left over, an output that is not there, an id that cannot be.
+  // A tag without a value, left-over integers, a missing output, and an impossible id.
   () => messageScript([20]),
   () => messageScript([0, 1, 1, 1]),
   ({ block, tx }) => messageScript([0, block, tx, 1, 9]),
   () => messageScript([0, 0, 5, 1, 0]),
-  // A mint of no rune, an unknown flag, more supply than there may be, an empty message.
+  // A mint of an unknown rune, an unknown flag, too much supply, and an empty message.
   (_, height) => messageScript([20, height + 5, 20, 1]),
   () => messageScript([2, 8]),
   () => messageScript([2, 3, 6, 2n ** 128n - 1n, 8, 2, 10, 1]),

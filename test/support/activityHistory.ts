@@ -22,7 +22,7 @@ export const RUNES: readonly RuneRow[] = ['1:0', '840000:1', '840000:2', '3995:4
 export class ActivityHistory {
   readonly #random: Random;
   readonly #blocks = new Map<number, { fork: number; rows: LedgerRow[] }>();
-  /** Heights whose file is missing. */
+  /** Heights of blocks whose file is missing. */
   readonly #hidden = new Set<number>();
 
   constructor(random: Random) {
@@ -67,7 +67,7 @@ export class ActivityHistory {
     this.#blocks.set(height, { fork, rows });
   }
 
-  /** Some blocks are added: so many heights that levels of the last build are joined. */
+  /** Adds blocks, with enough heights that levels of the last build are joined. */
   append(): void {
     for (let i = 0; i < 3; i += 1) {
       const last = this.#heights.at(-1) ?? FIRST - 1;
@@ -75,12 +75,12 @@ export class ActivityHistory {
     }
   }
 
-  /** The newest blocks are replaced. */
+  /** Replaces the newest blocks. */
   reorg(): void {
     for (const height of this.#heights.slice(-1 - this.#upTo(3))) this.#fill(height, (this.#blocks.get(height)?.fork ?? 0) + 1);
   }
 
-  /** Any block is corrected, which moves the pages of all blocks above it. */
+  /** Corrects any block, which moves the pages of all blocks above it. */
   correct(): void {
     this.#fill(this.#pick(this.#heights), this.#upTo(1000));
   }
@@ -93,7 +93,7 @@ export class ActivityHistory {
     this.#hidden.delete(last);
   }
 
-  /** Moves the window: removes its oldest blocks. */
+  /** Removes the oldest blocks, like a build of the last blocks. */
   slide(): void {
     for (const height of this.#heights.slice(0, Math.min(1 + this.#upTo(3), this.#blocks.size - 3))) {
       this.#blocks.delete(height);
@@ -101,7 +101,7 @@ export class ActivityHistory {
     }
   }
 
-  /** The file of an older block is missing. */
+  /** Removes the file of an older block. */
   hide(): void {
     if (this.#blocks.size > 3) this.#hidden.add(this.#pick(this.#heights.slice(0, -1)));
   }

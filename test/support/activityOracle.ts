@@ -24,7 +24,7 @@ export interface RuneRow {
   readonly divisibility: number;
 }
 
-/** Parses a CSV file without quotes in the columns that are used. */
+/** Parses a CSV file. The columns that the oracle uses have no quotes. */
 function tableOf(csv: string): Record<string, string>[] {
   const [head = '', ...lines] = csv.trimEnd().split('\n');
   const names = head.split(',');
@@ -45,7 +45,7 @@ export interface Asked {
 
 export class ActivityOracle {
   readonly runes: ReadonlyMap<string, RuneRow>;
-  /** Newest first; without the rows of unknown runes. */
+  /** Rows from newest to oldest, without the rows of unknown runes. */
   readonly rows: readonly LedgerRow[];
 
   constructor(rows: readonly LedgerRow[], runes: readonly RuneRow[]) {
@@ -62,7 +62,7 @@ export class ActivityOracle {
     );
   }
 
-  /** The body in dialect hiro. */
+  /** Returns the body in dialect hiro. */
   answer({ rune, address, limit, offset }: Asked): string {
     const known = [...this.runes.values()].find(({ id, number, name }) => id === rune || String(number) === rune || name === rune);
     const all = this.rows.filter(

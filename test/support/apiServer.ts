@@ -1,17 +1,17 @@
 /**
  * A server that answers like the recorded server (test/fixtures): pages have at most 60 records, a window past the end
- * has the total 0, and the status has the tip. A test can add faults.
+ * has total 0, and the status names the tip. A test can add faults.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Activity } from './records.ts';
 
-/** Fault of a request. */
+/** Fault in the answer to a request. */
 export type Fault =
   | { readonly kind: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
-  /** The connection is cut before the answer, or in its middle. */
+  /** Cuts the connection before the answer, or in its middle. */
   | { readonly kind: 'cut'; readonly after: 'nothing' | 'half' }
-  /** Half of the body, and then silence. */
+  /** Sends half of the body, and then nothing. */
   | { readonly kind: 'silence' }
   | { readonly kind: 'body'; readonly body: string };
 
@@ -19,16 +19,16 @@ export class ApiServer {
   /** Blocks by height, records in served order. */
   readonly blocks = new Map<number, Activity[]>();
   limit = 60;
-  /** The highest block that the status tells; by default the highest there is. */
+  /** Height of the tip in the status. By default the highest block. */
   tip: number | undefined;
-  /** Asked before every answer. */
+  /** Called before every answer. Returns the fault to apply. */
   fault: (target: string, request: IncomingMessage) => Fault | undefined = () => undefined;
-  /** Told after every answer of the API that was given whole. */
+  /** Called after every complete answer of the API. */
   answered: (target: string) => void = () => undefined;
   readonly requests: string[] = [];
   readonly #server = createServer((request, response) => this.#answer(request, response));
 
-  /** Starts it. Returns its address. */
+  /** Starts the server. Returns its URL. */
   async start(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
@@ -84,7 +84,7 @@ export class ApiServer {
     }
     const records = this.blocks.get(Number(height)) ?? [];
     const results = records.slice(offset, offset + limit);
-    // As recorded: past the end the total is 0.
+    // As recorded, the total is 0 past the end.
     return { status: 200, body: JSON.stringify({ limit, offset, total: results.length === 0 ? 0 : records.length, results }) };
   }
 }

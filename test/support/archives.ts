@@ -1,4 +1,4 @@
-/** Files of archives, as the page map reads them, and an independent reader that follows docs/archive.md. */
+/** Reads files of archives for the page map, and has an independent reader that follows docs/archive.md. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -13,18 +13,18 @@ import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
 import type { FetchFile } from '../../src/serve/fetchHost.ts';
 import { filesBelow } from './build.ts';
 
-/** For files that no archive is read from. */
+/** For tests that read no archive. */
 export const NO_ARCHIVE: Pick<Files<OpenFile>, 'read' | 'inflate'> = {
   read: (path) => Promise.reject(new Error(`${path} is read as a part of an archive`)),
   inflate: () => Promise.reject(new Error('a page of an archive is inflated')),
 };
 
-/** For requests that no transaction is read for. */
+/** For requests that read no transaction. */
 export const noTransactions = (): Promise<never> => Promise.reject(new Error('a transaction is read'));
 
 export const MANIFEST = 'runes/v1/manifest.json';
 
-/** Paths of the archive's files in an output. */
+/** Returns the paths of the archive's files in an output. */
 export const archiveFiles = (out: string): string[] => filesBelow(out).filter((path) => path.startsWith(`${ARCHIVE_FOLDER}/`));
 
 /** Writes a file with this content into the archive of an output. Returns its name. */
@@ -34,7 +34,7 @@ export function putFile(out: string, content: Uint8Array): string {
   return name;
 }
 
-/** Returns a copy of the content of an archive's file: without the digests of 32 bytes at its end, one for each 16 KB. */
+/** Returns the content of an archive's file without its tail, which has a digest of 32 bytes for each 16 KB. */
 export function contentOf(out: string, name: string): Buffer {
   const file = readFileSync(join(out, ARCHIVE_FOLDER, `${name}.bin`));
   return file.subarray(0, file.length - 32 * Math.ceil(file.length / (16 * 1024 + 32)));
@@ -58,7 +58,7 @@ export function diskFiles(out: string): Files<OpenFile> {
   };
 }
 
-/** A file server over an output. `change` may replace the content of a file, or make it missing. */
+/** Serves the files of an output. `change` may replace the content of a file, or return a missing file. */
 export function fileServer(
   out: string,
   change: (path: string, content: Buffer) => Buffer | undefined = (_, content) => content,
@@ -79,28 +79,28 @@ export function fileServer(
   return { fetchFile, asked };
 }
 
-/** A block as it is in an archive. */
+/** A block as an archive stores it. */
 interface StoredBlock {
   readonly segment: Segment;
   readonly height: number;
   readonly hash: string;
   readonly records: number;
-  /** Number of the first page that is here. */
+  /** Number of the first page in this segment. */
   readonly page: number;
   readonly operations: Readonly<Record<string, readonly number[]>>;
-  /** Bodies of responses. */
+  /** Response bodies. */
   readonly pages: readonly string[];
 }
 
 interface StoredEntry {
-  /** 12 hex digits. */
+  /** Key of the entry, 12 hex digits. */
   readonly key: string;
   readonly height: number;
   readonly first: number;
   readonly count: number;
 }
 
-/** Reads a whole archive, with nothing of the program but the types. */
+/** Reads a complete archive, without code of the program except types. */
 export function readArchive(out: string): {
   readonly root: Root;
   readonly blocks: readonly StoredBlock[];
@@ -138,7 +138,7 @@ export function readArchive(out: string): {
     const entries: StoredEntry[] = [];
     for (const content of files.map(bytesOf)) {
       for (let at = 0; at < content.length; at += 16) {
-        // The last sixteen bytes of 4,096 have the checksum.
+        // Skips the last 16 bytes of each 4,096, which contain the checksum.
         if (at % 4096 === 4080 || content.readUIntBE(at + 6, 3) === 0xffffff) continue;
         entries.push({
           key: content.toString('hex', at, at + 6),

@@ -1,6 +1,6 @@
 /**
  * Generates a chain of invented receipts, sends and burns, as one ledger file per block and a runes table. An oracle
- * computes the API's answers about balances and holders. The oracle shares no code with the program.
+ * computes the API's answers about balances and holders, and shares no code with the program.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,10 +33,10 @@ interface Block {
 /** Levels of lists end at 4,032 and at multiples of 144 and 16. */
 const FIRST = 3990;
 const MOST = 2n ** 128n - 1n;
-/** Some need escapes in JSON, CSV or keys, and the last two are ordered by bytes otherwise than by UTF-16. */
+/** Some addresses need escapes in JSON, CSV or keys. The last two sort differently by bytes and by UTF-16. */
 const ADDRESSES = [...Array.from({ length: 9 }, (_, i) => `bc1q${i}`), '3"x', 'a%b*(1)', 'A b', 'Äé', '\ue000x', '😀'];
 
-/** The limits that change answers. */
+/** The limits that influence answers. */
 type ListLimits = Pick<Limits, 'listPage' | 'listLevels'>;
 
 export class BalanceHistory {
@@ -44,12 +44,12 @@ export class BalanceHistory {
   readonly #isWrong: boolean;
   readonly blocks = new Map<number, Block>();
   runes: Rune[] = [];
-  /** Height of an etching whose ledger file is missing, so that nobody can tell balances. */
+  /** Height of an etching whose ledger file is missing, so that balances cannot be known. */
   hidden: number | undefined;
   #serial = 0;
   #tip = FIRST;
 
-  /** With `isWrong`, addresses may send more than they have. */
+  /** If `isWrong` is true, addresses may send more than they have. */
   constructor(random: Random, isWrong: boolean) {
     this.#random = random;
     this.#isWrong = isWrong;
@@ -79,10 +79,10 @@ export class BalanceHistory {
 
   #fill(height: number): Event[] {
     const events: Event[] = [];
-    // Balances after the blocks below and these events.
+    // Returns the balances after the blocks below this one and after these events.
     const has = this.#sums(height - 1);
     for (let tx = 1; tx <= 2 + this.#upTo(9); tx += 1) {
-      // The first block etches, so that number 0 is in it.
+      // The first block contains an etching, so that it has the rune with number 0.
       if (this.runes.length === 0 || this.#upTo(12) === 0) {
         const rune = this.#etch(height, tx);
         this.runes.push(rune);
@@ -112,7 +112,7 @@ export class BalanceHistory {
     this.blocks.set(this.#tip, { fork: 0, events: this.#fill(this.#tip) });
   }
 
-  /** A month without blocks, so that the lowest level ends elsewhere. */
+  /** Skips a month of blocks, so that the lowest level ends at another height. */
   leap(): void {
     this.append(2000 + this.#upTo(2200));
   }
@@ -165,7 +165,7 @@ export class BalanceHistory {
     }
   }
 
-  /** Events of an older block are lost. */
+  /** Loses events of an older block. */
   correct(): void {
     const block = this.blocks.get(this.#pick(this.#heights()));
     if (block === undefined) return;
@@ -173,7 +173,7 @@ export class BalanceHistory {
     if (block.events[at]?.operation !== 'etching' && block.events.length > 1 && this.#isWrong) block.events.splice(at, 1);
   }
 
-  /** A row of the runes table is corrected. */
+  /** Corrects a row of the runes table. */
   rename(): void {
     const rune = this.#pick(this.runes);
     rune.spaced = rune.spaced === rune.name ? `${rune.name[0]}•${rune.name.slice(1)}` : rune.name;
@@ -220,7 +220,7 @@ export class BalanceHistory {
     for (const [name, text] of files) writeFileSync(join(folder, name), text);
   }
 
-  /** Sums by rune and address of all events up to a height. Address '' is of none. */
+  /** Returns sums by rune and address of all events up to a height. The address '' stands for no address. */
   #sums(last: number): Map<string, Map<string, bigint>> {
     const sums = new Map<string, Map<string, bigint>>();
     for (const [height, { events }] of this.blocks) {
@@ -235,7 +235,7 @@ export class BalanceHistory {
     return sums;
   }
 
-  /** Sums of addresses. */
+  /** Returns the sums of real addresses. */
   sums(last = this.tip): Map<string, Map<string, bigint>> {
     const all = this.#sums(last);
     for (const holders of all.values()) holders.delete('');
@@ -243,9 +243,9 @@ export class BalanceHistory {
   }
 
   /**
-   * The list of holders of a rune. `page` is the number of entries in a document. In the newest two levels, a rune with more changes than a
-   * page has no list, if its list was longer than a page before. In layout `files`, a short window has more such levels, which begin at a
-   * multiple of a step above its lowest block.
+   * Returns the list of holders of a rune. `page` is the number of entries in a document. In the newest two levels, a
+   * rune has no list if it has more changes than a page and its list was longer than a page before. In layout `files`,
+   * a short range of blocks has more such levels, which begin at a multiple of a step above the lowest block.
    */
   holders(
     rune: Rune,
@@ -272,7 +272,7 @@ export class BalanceHistory {
     return height === undefined ? { results } : { block_height: height, results };
   }
 
-  /** The list of balances of an address. */
+  /** Returns the list of balances of an address. */
   balances(address: string): object[] {
     const sums = this.sums();
     const all = this.runes.map((rune) => ({ rune, units: sums.get(rune.id)?.get(address) ?? 0n })).filter(({ units }) => units > 0n);
@@ -284,7 +284,7 @@ export class BalanceHistory {
     }));
   }
 
-  /** A holder; undefined if the address never had any of the rune. */
+  /** Returns a holder, or undefined if the address never had any of the rune. */
   holder(rune: Rune, address: string): object | undefined {
     const units = this.sums().get(rune.id)?.get(address);
     return units === undefined ? undefined : { balance: shown(units > 0n ? units : 0n, rune.decimals), address };
@@ -295,7 +295,7 @@ export class BalanceHistory {
   }
 }
 
-/** Writes units with exactly these decimals. */
+/** Formats units with exactly this number of decimals. */
 function shown(units: bigint, decimals: number): string {
   const text = String(units).padStart(decimals + 1, '0');
   return decimals === 0 ? text : `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;

@@ -14,7 +14,7 @@ export interface BalanceVector {
   readonly method: string;
   readonly path: string;
   readonly request_headers?: Readonly<Record<string, string>>;
-  /** The page has equal balances, whose recorded order is arbitrary. */
+  /** True if the page has equal balances, whose recorded order is arbitrary. */
   readonly ties?: true;
   readonly status: number;
   readonly body: unknown;
@@ -38,16 +38,19 @@ interface Rune {
 interface Holding {
   readonly rune: Rune;
   readonly address: string;
-  /** Received less sent. */
+  /** Units received minus units sent. */
   kept: bigint;
   burned: bigint;
-  /** Blocks with receipts or sends. The recorded totals count these. */
+  /** Blocks with receipts or sends. The recorded totals count these blocks. */
   readonly blocks: Set<string>;
 }
 
 const cells = (text: string) => text.trimEnd().split('\n').slice(1);
 
-/** All pairs of rune and address with a receipt, send or burn, by `rune address`. Reads the tables of the etchings' fixtures. */
+/**
+ * Returns all pairs of rune and address with a receipt, send or burn, by `rune address`. Reads the tables of the
+ * etchings' fixtures.
+ */
 function readHoldings() {
   const runes = cells(readFileSync(join(FOLDER, 'etchings/runes.csv'), 'utf8')).map((line): Rune => {
     const [id = '', number, name = '', spaced = '', , , , , decimals] = line.split(',');
@@ -81,8 +84,8 @@ function readHoldings() {
 const { runes, holdings, unaddressed } = readHoldings();
 
 /**
- * The smallest units of a rune on outputs without an address. Undefined if some were burned without an address: these may come from such an
- * output, or from a mint or premine that was never on an output.
+ * Returns the smallest units of a rune on outputs without an address. Undefined if units were burned without an
+ * address: they may come from such an output, or from a mint or premine that was never on an output.
  */
 export const withoutAddress = (rune: string): bigint | undefined => (unaddressed.has(rune) ? unaddressed.get(rune) : 0n);
 
@@ -91,7 +94,7 @@ function shown(units: bigint, decimals: number): string {
   return decimals === 0 ? text : `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;
 }
 
-/** How a list is made. The recorded server does none of these. */
+/** Corrections to apply to a list. The recorded server has none of them. */
 interface Rules {
   readonly deductsBurns: boolean;
   readonly omitsZeros: boolean;
@@ -122,11 +125,11 @@ function listOf(of: Holding[], rules: Rules, limit: number, offset: number, show
   });
   const results = listed.slice(offset, offset + limit).map(show);
   const counted = listed.reduce((sum, { blocks }) => sum + blocks.size, 0);
-  // The recorded query has no row to tell the total when the window is past the end.
+  // The query of the recorded server returns no row, and so no total, if the window is past the end.
   return { limit, offset, total: rules.countsEntries ? listed.length : results.length === 0 ? 0 : counted, results };
 }
 
-/** The model's answer by some rules: a page, an object, or undefined for a 404. */
+/** Returns the model's answer by some rules: a page, an object, or undefined for a 404. */
 function modelOf(path: string, rules: Rules): unknown {
   const url = new URL(path.replace(/[;#].*/, ''), 'http://host');
   const number = (name: string, absent: number) => Number(url.searchParams.get(name) ?? absent);
@@ -161,18 +164,18 @@ function modelOf(path: string, rules: Rules): unknown {
   return found && holder(found);
 }
 
-/** Bech32 in upper case is found as lower case. The recorded server finds nothing. */
+/** Finds bech32 in upper case like lower case. The recorded server finds nothing. */
 const known = (address: string) => (/^(?:BC|TB|BCRT)1[0-9A-Z]+$/.test(address) ? address.toLowerCase() : address);
 
 export interface Expected {
-  /** The rules that decided otherwise than the recording. */
+  /** Rules that override the recording. */
   readonly rules: readonly string[];
   readonly status: number;
-  /** The parsed body; undefined when any error of the status will do. */
+  /** The parsed body. Undefined if any error with this status is right. */
   readonly body?: unknown;
 }
 
-/** Answer of a mirror in dialect hiro. Throws if the model does not explain the recording. */
+/** Returns the answer of a mirror in dialect hiro. Throws if the model does not explain the recording. */
 export function expected({ method, path, status, body, ties, request_headers }: BalanceVector): Expected {
   const by = (rule: string, code: number, content?: unknown): Expected => ({ rules: [rule], status: code, body: content });
   if (method === 'HEAD') return { rules: [], status, body: '' };
@@ -216,7 +219,7 @@ export function expected({ method, path, status, body, ties, request_headers }: 
   return { ...answered, rules };
 }
 
-/** The balances of a page, without the parts that distinguish equal balances. */
+/** Returns the balances of a page without the parts that distinguish equal balances. */
 function withoutNames(body: unknown): unknown {
   const { results, ...page } = body as Page;
   return { ...page, results: results.map((one) => unitsOfShown((one as { balance: string }).balance)) };

@@ -1,4 +1,4 @@
-/** Chains of raw blocks in files. A block is read only when it is requested. */
+/** Chains of raw blocks in files. A block is read only on request. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hashText } from '../../src/runes/bytes.ts';
@@ -6,7 +6,7 @@ import { HEADER_BYTES } from '../../src/runes/parseBlock.ts';
 import type { FakeBlock } from './fakeNode.ts';
 import { hash256, mined } from './memoryLedger.ts';
 
-/** Lists the blocks of a folder, files `HEIGHT.bin`. */
+/** Lists the blocks of a folder with files named `HEIGHT.bin`. */
 export function blocksIn(folder: string): FakeBlock[] {
   return readdirSync(folder)
     .filter((name) => /^[0-9]+\.bin$/.test(name))
@@ -21,7 +21,7 @@ export function blocksIn(folder: string): FakeBlock[] {
     }));
 }
 
-/** Returns a chain that has other blocks from a height on, with the same transactions. */
+/** Returns a chain with other blocks from a height on, but the same transactions. */
 export function forkedAt(blocks: readonly FakeBlock[], fork: number): FakeBlock[] {
   let previous: string | undefined;
   return blocks.map((block) => {

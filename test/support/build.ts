@@ -17,13 +17,13 @@ import { TEST_LIMITS } from './limits.ts';
 export const CONFORMANCE = new URL('../fixtures/conformance/', import.meta.url).pathname;
 export const CONFORMANCE_INPUTS = [join(CONFORMANCE, 'ledger.csv'), join(CONFORMANCE, 'runes.csv')];
 
-/** A fresh folder, removed at the end of the run (see globalSetup.ts). */
+/** Returns a new folder, which is removed at the end of the run (see globalSetup.ts). */
 export const temporaryFolder = (): string => mkdtempSync(join(process.env['MIRROR_TEST_FOLDER'] ?? tmpdir(), 'test-'));
 
-/** The same on the disk, for programs that read nothing below /dev, and for images of a gigabyte. */
+/** Returns a new folder on the disk, for programs that do not read below /dev, and for images of a gigabyte. */
 export const folderOnDisk = (): string => mkdtempSync(join(process.env['MIRROR_TEST_DISK'] ?? tmpdir(), 'test-'));
 
-/** A log that keeps what is said. */
+/** A log that stores its messages. */
 export class RecordingLog implements Log {
   readonly notices: string[] = [];
   readonly summaryRows = new Map<string, string>();
@@ -51,7 +51,7 @@ export interface TestBuild extends Partial<Omit<BuildOptions, 'inputs' | 'site'>
   readonly log?: Log;
 }
 
-/** Builds into `out`, with the command's defaults. */
+/** Builds into `out`, with the defaults of the build command. */
 export async function testBuild(out: string, options: TestBuild): Promise<BuildResult> {
   const { inputs, layout = 'files', dialect = 'contract', pageSizes = [20, 60], operationPages = true, ...others } = options;
   const { compress = [], parquet = false, log = new RecordingLog(), ...rest } = others;
@@ -67,11 +67,11 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       threads: 1,
       full: false,
       dryRun: false,
-      // A disk that other work writes to takes seconds for it.
+      // Skips sync, which takes seconds on a busy disk.
       sync: false,
       changesDialect: true,
       objectSize: (layout === 'files' ? 0.125 : 8) * 1024 * 1024,
-      // Few tests need lists, which take a quarter of a build's time.
+      // Omits lists, which few tests need, and which take a quarter of a build's time.
       lists: false,
       limits: TEST_LIMITS,
       keys: [],
@@ -81,7 +81,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
   );
 }
 
-/** The error of a build that must fail. */
+/** Returns the error of a build that must fail. */
 export async function failedBuild(out: string, options: TestBuild): Promise<CliError> {
   try {
     await testBuild(out, options);
@@ -92,18 +92,21 @@ export async function failedBuild(out: string, options: TestBuild): Promise<CliE
   throw new Error('the build succeeded');
 }
 
-/** All rows of a query, in a test that compares whole rows. */
+/** Returns all rows of a query, for tests that compare complete rows. */
 export async function rowsOf(sql: string, store: Store): Promise<Record<string, unknown>[]> {
   const rows = await store.rows(`SELECT to_json(r)::VARCHAR AS row FROM (${sql}) AS r`, { row: text });
   return rows.map(({ row }) => JSON.parse(row) as Record<string, unknown>);
 }
 
-/** Every file below a folder: path to the hash of its bytes. */
+/** Maps the path of every file below a folder to the hash of its bytes. */
 export function tree(folder: string): Record<string, string> {
   return Object.fromEntries(filesBelow(folder).map((path) => [path, hashOf(path, readFileSync(join(folder, path)))]));
 }
 
-/** The tree of an output without its etchings, which only input with a runes table has, and without the search, which has their symbols. */
+/**
+ * Returns the tree of an output without etchings, which need a runes table, and without the search files, which contain
+ * symbols.
+ */
 export function treeOfRecords(out: string): Record<string, string> {
   const {
     lists: _,
@@ -116,7 +119,10 @@ export function treeOfRecords(out: string): Record<string, string> {
   return { ...Object.fromEntries(files), [MANIFEST_PATH]: JSON.stringify(manifest) };
 }
 
-/** The last file of each path, because trees are compared with trees like them, and to compare bytes is faster than to hash them. */
+/**
+ * Caches the last file of each path, because tests compare similar trees, and comparing bytes is faster than hashing
+ * them.
+ */
 const last = new Map<string, { readonly bytes: Buffer; readonly hash: string }>();
 const MOST_FILES = 20_000;
 
@@ -129,7 +135,7 @@ function hashOf(path: string, bytes: Buffer): string {
   return hash;
 }
 
-/** Paths of all files below a folder, sorted. */
+/** Returns the paths of all files below a folder, sorted. */
 export function filesBelow(folder: string): string[] {
   const root = resolve(folder);
   return readdirSync(root, { recursive: true, withFileTypes: true })

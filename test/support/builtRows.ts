@@ -1,4 +1,4 @@
-/** Builds that publish rows, of a random chain. */
+/** Makes builds that publish rows of a random chain. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RecordingLog, type TestBuild, temporaryFolder, testBuild, tree } from './build.ts';
@@ -9,14 +9,14 @@ import { randomFor } from './seed.ts';
 const next = randomFor('rows');
 export const random = (below: number): number => Math.floor(next() * below);
 
-/** The published files of rows, by path. */
+/** Returns the published files of rows, by path. */
 export const published = (out: string): Record<string, string> =>
   Object.fromEntries(Object.entries(tree(out)).filter(([path]) => path.startsWith('rows/')));
 
 /** A chain of 215 blocks: two settled hundreds, and single blocks. */
 export const chain = extended([], 215, random, 3);
 
-/** Files from a node, one for each block with rows, and a build of them. */
+/** Writes files like those of a node, one for each block with rows, and builds them. */
 export async function built(options: Omit<TestBuild, 'inputs'> = { layout: 'archive' }) {
   const folder = temporaryFolder();
   const [out, input] = [join(folder, 'out'), join(folder, 'in')];

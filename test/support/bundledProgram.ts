@@ -1,4 +1,4 @@
-/** Takes the place of src/program.ts in the bundles of tests (bundles.ts): the program of a checkout, in few files. */
+/** Replaces src/program.ts in the bundles of tests (bundles.ts): the program of a checkout, in few files. */
 import { fileURLToPath } from 'node:url';
 import type { Program } from '../../src/program.ts';
 import type { ThreadProgram } from '../../src/threads.ts';

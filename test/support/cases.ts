@@ -8,7 +8,7 @@ import { errorResponse, responseSchemas } from '../../src/contract/schemas.ts';
 import { ROOT } from './cli.ts';
 import type { Answer, Host } from './server.ts';
 
-/** Records of some runes, without a complete history and without spent outputs. */
+/** Input with records of some runes, without a complete history and without spent outputs. */
 export const SAMPLE_INPUT = join(ROOT, 'test/fixtures/cases');
 
 const HASH_437 = '00000000f00d99dccc32c5291d13d871e27d9906c810b4257e859132e49b8cc3';
@@ -23,7 +23,7 @@ export interface Case {
   readonly method?: string;
   readonly target: string;
   readonly status: number;
-  /** The body's text, or the envelope's numbers: limit, offset, total, number of results. */
+  /** The text of the body, or the numbers of its envelope: limit, offset, total, number of results. */
   readonly body?: string | readonly [number, number, number, number];
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -107,7 +107,7 @@ export const CASES: readonly Case[] = [
   missing('a path that is none', '/runes/v1/nothing'),
   missing('a path with a slash at its end', block(2000007).concat('/')),
   missing('a folder', '/runes/v1/blocks/2000007'),
-  // A host with a file server of its own words this 404 itself.
+  // A host whose file server has its own error pages answers this 404 in its own words.
   {
     name: 'what a block touched',
     target: '/runes/v1/changes/2000010.json',
@@ -139,7 +139,7 @@ const HOLDER = 'bcrt1p3jdss6srl8kdqkkn36uz5a59mv542xlk5h3zx94y6wqn5rg6ekuqw7dhys
 const at = (path: string) => `/runes/v1/${path}`;
 const LONG = 'x'.repeat(101);
 
-/** The cases of hosts that run code, over mirrors with lists. */
+/** Cases for hosts that run code, over mirrors with lists. */
 export const LIST_CASES: readonly Case[] = [
   ...CASES,
   list('activity of a rune', at(CHARLIE), 20, 0, 287, 20),
@@ -163,7 +163,10 @@ export const LIST_CASES: readonly Case[] = [
   },
 ];
 
-/** Sends a case to a host and checks the answer. A host without code does not know which blocks are settled, and says nothing to a CDN. */
+/**
+ * Sends a case to a host and checks the answer. A host without code cannot know which blocks are settled, so it sends
+ * no CDN header.
+ */
 export async function checkCase(
   host: Host,
   { method = 'GET', target, status, body, headers = {} }: Case,
@@ -181,7 +184,8 @@ export async function checkCase(
     errorResponse.parse(JSON.parse(answer.body));
     return;
   }
-  // Of the sample's blocks, 2000010 is the highest and these are six below it. HEAD has no body to tell by.
+  // The sample's highest block is 2000010, and these blocks are six below it. HEAD is skipped, because its answer has
+  // no body to check.
   if (method === 'GET') {
     const heights = [...answer.body.matchAll(/"block_height":([0-9]+),"tx_id"/g)].map(([, height]) => Number(height));
     const isList = /\/(?:etchings|addresses|outputs)\//.test(target);

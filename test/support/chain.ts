@@ -7,21 +7,21 @@ import { type Activity, hex, ndjson, record } from './records.ts';
 const OPERATIONS = ['receive', 'send', 'mint', 'burn'] as const;
 
 export interface ChainBlock {
-  /** Another number is another block at the same height: its hash and its transactions are others. */
+  /** Different forks have different blocks at the same height, with other hashes and transactions. */
   readonly fork: number;
   /** Number of records of each transaction. */
   readonly sizes: readonly number[];
-  /** Changes the records, and nothing else. */
+  /** Changes only the records of the block. */
   readonly amount: number;
 }
 
-/** The records of a block, newest first. */
+/** Returns the records of a block, newest first. */
 function recordsOf(height: number, { fork, sizes, amount }: ChainBlock): Activity[] {
   const records = sizes.flatMap((size, tx) => {
     const id = `0x${hex(`tx ${height} ${fork} ${tx}`)}`;
     return Array.from({ length: size }, (_, event) =>
       record(height, tx + 1, {
-        // Names have characters of several bytes, and addresses repeat nothing that compresses well.
+        // Names have multi-byte characters, and addresses hardly compress.
         rune: { id: '840000:1', number: 1, name: 'TESTRUNE', spaced_name: 'TEST•RUNE' },
         address: `bc1p${hex(`${id} ${event}`).slice(0, 40)}`,
         amount: `${amount}.${event}`,
@@ -38,7 +38,7 @@ export class Chain {
   readonly #folder: string;
   #written = new Map<number, ChainBlock>();
 
-  /** `folder` gets the input. */
+  /** `folder` is where the input is written. */
   constructor(folder: string) {
     this.#folder = folder;
   }
@@ -64,7 +64,7 @@ export class Chain {
     }
   }
 
-  /** Writes the files that changed. */
+  /** Writes the changed files. */
   write(): void {
     const name = (height: number) => `${height}.ndjson`;
     for (const height of this.#written.keys()) if (!this.blocks.has(height)) rmSync(join(this.#folder, name(height)));
@@ -76,8 +76,8 @@ export class Chain {
 }
 
 /**
- * Fills a chain: heights around a multiple of 4,096, so that tables have three levels; gaps; a block of many
- * transactions; and a transaction of many records.
+ * Fills a chain with heights around a multiple of 4,096, so that tables have three levels; with gaps; with a block of
+ * many transactions; and with a transaction of many records.
  */
 export function fill(chain: Chain, random: () => number, { blocks = 60, large = 330 } = {}): void {
   let height = 4080;

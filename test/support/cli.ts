@@ -4,7 +4,10 @@ import { join } from 'node:path';
 
 export const ROOT = new URL('../../', import.meta.url).pathname;
 
-/** The script that runs a command: the one of the project, or a bundle that starts with half of its CPU time (bundles.ts). */
+/**
+ * Path of the script that runs commands: the project's script, or a bundle that starts with half of the CPU time
+ * (bundles.ts).
+ */
 export const RUNNER = process.env['MIRROR_TEST_PROGRAM'] ?? join(ROOT, 'scripts/run.cjs');
 
 export interface Finished {
@@ -13,23 +16,27 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** A variable, because the tests of the browser are compiled with other types than the program. */
+/**
+ * Kept in a variable so that the compiler does not follow the import: browser tests are compiled with other types than
+ * the program.
+ */
 const COMMANDS = './command.ts';
 
 let running: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command to its end in this process, because starting a process takes a second. Only one command runs at a
+ * Runs a command to its end in this process, because starting a process takes a second. Runs only one command at a
  * time, because the folder, the exit code and the output belong to the process.
  */
 export function run(command: string, args: readonly string[], cwd: string): Promise<Finished> {
-  // Most files want something else of this module, and the commands are the whole program.
+  // Imported only on use, because importing the commands loads the complete program, and most test files need other
+  // parts of this module.
   const finished = running.then(async () => ((await import(COMMANDS)) as { runHere: typeof run }).runHere(command, args, cwd));
   running = finished.catch(() => undefined);
   return finished;
 }
 
-/** Starts a command in a folder, as a process. */
+/** Starts a command in a folder, as a separate process. */
 export function start(command: string, args: readonly string[], cwd: string): ChildProcess {
   return spawn(process.execPath, [RUNNER, command, ...args], {
     cwd,
@@ -37,7 +44,7 @@ export function start(command: string, args: readonly string[], cwd: string): Ch
   });
 }
 
-/** Runs a process of a command to its end. */
+/** Runs a command in a separate process to its end. */
 export function runProcess(command: string, args: readonly string[], cwd: string): Promise<Finished> {
   const child = start(command, args, cwd);
   const text = { stdout: '', stderr: '' };

@@ -24,7 +24,7 @@ function closeHosts(): void {
   });
 }
 
-/** A server of files alone, with the shipped settings. */
+/** Starts a static file host with the shipped settings. */
 async function startFilesOnly(folder: string): Promise<string> {
   const config = JSON.parse(readFileSync(join(ROOT, 'hosting/files-only/serve.json'), 'utf8')) as Parameters<typeof handler>[2];
   const server = createServer((request, response) => handler(request, response, { ...config, public: folder }));
@@ -33,29 +33,29 @@ async function startFilesOnly(folder: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Starts the local server, which answers as the API does. */
+/** Starts the local server, which answers exactly like the API. */
 export async function startExact(folder: string): Promise<LocalHost> {
   const host = await startServer(folder);
   started.push(host);
   return host;
 }
 
-/** The kinds of hosts: the address of a build's folder on each. */
+/** Kinds of hosts. Each function returns the URL of a build's folder on that host. */
 export const HOSTS: Readonly<Record<string, (folder: string) => Promise<string>>> = {
   'npm start': async (folder) => `http://127.0.0.1:${(await startExact(folder)).port}`,
   'a host of files alone': startFilesOnly,
   'a folder of a host of files alone': async (folder) => `${await startFilesOnly(dirname(folder))}/${basename(folder)}/`,
 };
 
-/** The client as a build has it. */
+/** Imports the client from a build. */
 export const clientIn = async (folder: string): Promise<typeof source> => import(pathToFileURL(join(folder, 'client.js')).href);
 
-/** Without conditions, which are the transport's. */
+/** Leaves out conditional requests, because fetch() handles conditions, not the client. */
 const vectors = readVectors().filter(
   ({ method, path, request_headers = {} }) => method === 'GET' && path.startsWith('/runes') && !('If-None-Match' in request_headers),
 );
 
-/** Asks the client of a build for all recorded GETs, over the files of hosts. */
+/** Sends all recorded GET requests to the client of a build, over the files of hosts. */
 export function describeRecorded(hosts: readonly (readonly [host: string, layout: Layout, dialect: Dialect])[]): void {
   closeHosts();
 
@@ -71,7 +71,7 @@ export function describeRecorded(hosts: readonly (readonly [host: string, layout
         const answer = await mirror.get(vector.path);
         const { body } = await exact.send('GET', vector.path);
         if (answer.body !== body) wrong.push(`${vector.path} is not as of npm start`);
-        // They were recorded in dialect hiro.
+        // The requests were recorded in dialect hiro.
         const { problems } = dialect === 'hiro' ? judge(vector, { ...answer, headers: {} }) : { problems: [] };
         if (problems.length > 0) wrong.push(`line ${vector.line} ${vector.path}: ${problems.join('; ')}`);
       }

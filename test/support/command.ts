@@ -24,7 +24,7 @@ const COMMANDS: Readonly<Record<string, readonly [Parameters<typeof runCommand>[
   verify: [VERIFY_COMMAND, runVerify],
 };
 
-/** Rejects when the command has no entry above. */
+/** Runs a command. Rejects if the command has no entry above. */
 export async function runHere(command: string, args: readonly string[], cwd: string): Promise<Finished> {
   const [described, main] = COMMANDS[command] ?? [];
   if (described === undefined || main === undefined) throw new Error(`${command} cannot run here: use runProcess()`);

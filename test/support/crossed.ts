@@ -1,6 +1,6 @@
 /**
- * Setup of suites that must cross limits: sets tiny limits of readers and servers, if the suite is listed for them in
- * CROSSED. A suite fails unless it crosses every limit that CROSSED lists for the suite.
+ * Setup of suites that must cross limits: sets tiny limits of readers and servers, if CROSSED lists these limits for
+ * the suite. A suite fails unless it crosses every limit that CROSSED lists for it.
  */
 import { basename } from 'node:path';
 import { afterAll, expect } from 'vitest';
@@ -9,7 +9,7 @@ import { CROSSED, TINY_READER, TINY_SERVER } from './limits.ts';
 
 const suiteOf = () => basename(expect.getState().testPath ?? '', '.test.ts');
 
-// Before the suite is loaded, because modules of the server copy these limits.
+// Must run before the suite is loaded, because modules of the server copy these limits.
 if (CROSSED[suiteOf()]?.includes('readWhole') === true) {
   Object.assign(READER_LIMITS, TINY_READER);
   Object.assign(SERVER_LIMITS, TINY_SERVER);

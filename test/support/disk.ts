@@ -1,9 +1,9 @@
-/** Small file systems that belong to one test. */
+/** Mounts small file systems for one test. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 
 /**
- * Creates the folder and mounts an empty tmpfs there. Returns false if this user may not mount, because only root on Linux can.
+ * Creates the folder and mounts an empty tmpfs there. Returns false if this user may not mount. Only root on Linux may.
  */
 export function mountDisk(path: string, size: string): boolean {
   mkdirSync(path);

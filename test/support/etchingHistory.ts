@@ -1,6 +1,6 @@
 /**
  * Generates a chain of invented etchings, mints and burns, as one ledger file per block and a runes table. An oracle
- * computes the API's answers about the chain. The oracle shares no code with the program.
+ * computes the API's answers about the chain, and shares no code with the program.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ interface Rune {
   symbol: string;
   readonly turbo: boolean;
   readonly premine: bigint;
-  /** amount, cap, height_start, height_end, offset_start, offset_end */
+  /** Terms in this order: amount, cap, height_start, height_end, offset_start, offset_end. */
   readonly terms: readonly (bigint | undefined)[];
 }
 interface Event {
@@ -43,7 +43,7 @@ export class EtchingHistory {
   runes: Rune[] = [];
   #serial = 0;
   #tip = FIRST - 1;
-  /** Heights whose ledger file is missing. */
+  /** Heights of blocks whose ledger file is missing. */
   readonly hidden = new Set<number>();
 
   constructor(random: Random) {
@@ -66,7 +66,7 @@ export class EtchingHistory {
 
   #etch(height: number, tx: number): Rune {
     const number = this.runes.length;
-    // Base 26 of the serial number: names are unique.
+    // Converts the serial number to letters, so that names are unique.
     const name = [...(this.#serial + 1000).toString(10)].map((digit) => 'QWERTYUIOP'[Number(digit)]).join('');
     this.#serial += 1;
     const start = this.#term();
@@ -98,7 +98,7 @@ export class EtchingHistory {
   #fill(height: number): Event[] {
     const events: Event[] = [];
     for (let tx = 1; tx <= 1 + this.#upTo(4); tx += 1) {
-      // The first block etches, so that number 0 is in it.
+      // The first block contains an etching, so that it has the rune with number 0.
       const isEtching = this.runes.length === 0 || this.#upTo(3) === 0;
       if (isEtching) {
         const rune = this.#etch(height, tx);
@@ -146,13 +146,13 @@ export class EtchingHistory {
     this.#tip = last - 1;
   }
 
-  /** A row of the runes table is corrected. */
+  /** Corrects a row of the runes table. */
   correct(): void {
     const rune = this.runes[this.#upTo(this.runes.length)];
     if (rune !== undefined) rune.symbol = String.fromCodePoint(0x21 + this.#upTo(90));
   }
 
-  /** The file of an older block is missing. */
+  /** Removes the file of an older block. */
   hide(): void {
     const heights = [...this.blocks.keys()].sort((a, b) => a - b);
     const height = heights[this.#upTo(heights.length - 1)];
@@ -209,7 +209,7 @@ export class EtchingHistory {
     for (const [name, text] of files) writeFileSync(join(folder, name), text);
   }
 
-  /** Expected answers of the API, newest first. */
+  /** Returns the expected answers of the API, newest first. */
   expected(dialect: 'contract' | 'hiro'): { readonly rune: Rune; readonly json: string }[] {
     const seen = [...this.blocks].filter(([height]) => !this.hidden.has(height));
     const heights = new Set(seen.map(([height]) => height));
@@ -245,7 +245,7 @@ function jsonOf(rune: Rune, events: readonly Event[] | undefined, tip: number, d
     const sum = (operation: string) => events.filter((e) => e.operation === operation).reduce((total, e) => total + (e.amount ?? 0n), 0n);
     const count = (operation: string) => events.filter((e) => e.operation === operation).length;
     const [minted, burned, mints] = [sum('mint'), sum('burn'), BigInt(count('mint'))];
-    // Caps are small, or so large that the share is 0.
+    // Caps are small, or so large that the share is 0, so a double is exact enough.
     const share = cap === undefined || cap === 0n ? 0 : Number(mints) / Number(cap);
     const next = BigInt(tip + 1);
     const isOpen =

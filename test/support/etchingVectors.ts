@@ -1,6 +1,6 @@
 /**
- * The 234 recorded exchanges with the real server about etchings, and the rules for different answers of a mirror. A
- * mirror must answer a recording without a rule byte for byte. docs/api.md states each rule.
+ * The 234 recorded exchanges with the real server about etchings, and the rules for different answers of a mirror. If
+ * no rule applies, a mirror must answer exactly as recorded. docs/api.md states each rule.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ export interface Recorded {
 
 const units = (amount: string) => BigInt(amount.replace('.', ''));
 
-/** Writes units as the recorded amounts are: with exactly these decimals. */
+/** Formats units like the recorded amounts: with exactly this number of decimals. */
 function shown(amount: bigint, decimals: number): string {
   const text = String(amount)
     .replace('-', '')
@@ -57,7 +57,7 @@ function shown(amount: bigint, decimals: number): string {
   return amount < 0n ? `-${number}` : number;
 }
 
-/** True if the next block may mint, by the words of the specification. */
+/** True if a mint in the next block would be valid, by the text of the specification. */
 function isOpen({ mint_terms: terms, supply, location }: Recorded, next: number): boolean {
   if (terms.cap === null || Number(supply.total_mints) >= Number(units(terms.cap))) return false;
   const from = [terms.height_start ?? 0, location.block_height + (terms.offset_start ?? 0)];
@@ -65,7 +65,7 @@ function isOpen({ mint_terms: terms, supply, location }: Recorded, next: number)
   return next >= Math.max(from[0] ?? 0, terms.offset_start === null ? 0 : (from[1] ?? 0)) && next < Math.min(to[0] ?? 0, to[1] ?? 0);
 }
 
-/** Returns a recorded etching as a mirror shows it, and adds the names of the rules that changed it. */
+/** Returns a recorded etching as a mirror shows it, and adds the names of the applied rules to `used`. */
 function corrected(etching: Recorded, data: EtchingVector['data'], used: Set<string>): Recorded {
   const made = structuredClone(etching);
   const { supply, location, divisibility } = made;
@@ -84,10 +84,10 @@ function corrected(etching: Recorded, data: EtchingVector['data'], used: Set<str
 }
 
 export interface Expected {
-  /** The rules that decided otherwise than the recording. */
+  /** Rules that override the recording. */
   readonly rules: readonly string[];
   readonly status: number;
-  /** The parsed body; undefined when any error of the status will do. */
+  /** The parsed body. Undefined if any error with this status is right. */
   readonly body?: unknown;
 }
 
@@ -95,8 +95,8 @@ const name = (vector: EtchingVector) => decodeURIComponent(/\/etchings\/([^?;#]*
 const SHAPE = 'errors have one shape';
 
 /**
- * Answer of a mirror in dialect hiro. `all` are the recorded etchings of the data, corrected, by id, number and plain
- * name.
+ * Returns the answer of a mirror in dialect hiro. `all` has the corrected recorded etchings of the data, by id, number
+ * and name without spacers.
  */
 export function expected(vector: EtchingVector, all: ReadonlyMap<string, Recorded>): Expected {
   const { status, body, data, path, method } = vector;

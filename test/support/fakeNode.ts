@@ -23,51 +23,51 @@ export interface FakeBlock {
 
 /** Fault for the next answer to a call. */
 export interface Fault {
-  /** Paths of REST, or names of RPC methods. All calls by default. */
+  /** Paths of REST, or names of RPC methods, that the fault applies to. All calls by default. */
   readonly on?: RegExp | string;
-  /** How many calls it hits; 1 by default. */
+  /** Number of calls that the fault applies to. 1 by default. */
   times?: number;
-  /** Answers with this instead. */
+  /** Status to answer with instead. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Sends as many bytes of the body, then closes the connection. */
+  /** Sends this many bytes of the body, then closes the connection. */
   readonly cut?: number;
-  /** Sends as many bytes of the body, then nothing more. */
+  /** Sends this many bytes of the body, then nothing more. */
   readonly stall?: number;
-  /** Added to the true content-length. */
+  /** Number to add to the true content-length. */
   readonly length?: number;
-  /** Flips a bit of the byte at this place of the body. */
+  /** Flips a bit of the byte at this offset of the body. */
   readonly flip?: number;
   /** Sends the body without content-length. */
   readonly chunked?: boolean;
-  /** Waits before the answer, in milliseconds. */
+  /** Milliseconds to wait before the answer. */
   readonly delay?: number;
-  /** Sends the body byte by byte with this pause, in milliseconds. */
+  /** Sends the body byte by byte, with a pause of this many milliseconds. */
   readonly trickle?: number;
-  /** Answers both interfaces as while Core is starting, with this step. */
+  /** Answers on both interfaces like a starting Core, which is at this step. */
   readonly warmingUp?: string;
   /** Closes the connection without an answer. */
   readonly reset?: boolean;
 }
 
 export interface FakeNodeOptions {
-  /** As Core names it: main, test, testnet4, signet, regtest. */
+  /** Core's name of the network: main, test, testnet4, signet or regtest. */
   network?: string;
   rest?: boolean;
-  /** `user:password`, as in a cookie file. Undefined: no RPC credentials are right. */
+  /** `user:password`, as in a cookie file. If undefined, all RPC credentials are wrong. */
   credentials?: string | undefined;
-  /** As 270100 for 27.1. */
+  /** Core's version as an integer, such as 270100 for 27.1. */
   version?: number;
-  /** Blocks below this height are pruned, by hand. Undefined: the node does not prune. */
+  /** Blocks below this height are manually pruned. If undefined, the node does not prune. */
   prunedBelow?: number | undefined;
-  /** Blocks below this height are not downloaded yet: the node began with a snapshot (assumeutxo). */
+  /** Blocks below this height are not downloaded yet, because the node started from a snapshot (assumeutxo). */
   notDownloadedBelow?: number;
-  /** Number of requests that are accepted in parallel: threads and work queue. Unlimited by default. */
+  /** Number of requests that the node accepts in parallel: threads and work queue. Unlimited by default. */
   queue?: number;
   /**
-   * Number of requests that are answered in parallel, each in the time that a real node takes (`costOf`). Undefined: no
-   * time.
+   * Number of requests that the node answers in parallel, each in the time that a real node takes (`costOf`). If
+   * undefined, answers take no time.
    */
   threads?: number;
   /** Methods that the user may call (`rpcwhitelist`). All by default. */
@@ -75,9 +75,9 @@ export interface FakeNodeOptions {
   isSyncing?: boolean;
   /** Height of the last header, if it is above the chain's tip. */
   headers?: number | undefined;
-  /** Outputs that the chain's own blocks do not have, by outpoint as `txid:index`. */
+  /** Returns outputs that the chain's own blocks do not create, by outpoint as `txid:index`. */
   outputs?: ((outpoint: string) => PreviousOutput | undefined) | undefined;
-  /** Milliseconds per outpoint of `getutxos`, which reads from the disk one outpoint after the other. */
+  /** Milliseconds per outpoint of `getutxos`: a real node reads outpoints from the disk, one after the other. */
   diskMs?: number;
 }
 
@@ -86,7 +86,7 @@ export const FAULTS = {
   workQueue: { status: 503, headers: { 'content-type': 'text/html; charset=ISO-8859-1' }, body: 'Work queue depth exceeded' },
   loading: { warmingUp: 'Loading P2P addresses…' },
   warmingUp: { warmingUp: 'Verifying blocks…' },
-  /** A node that is stopping. */
+  /** The node is shutting down. */
   stopping: { status: 503, body: '' },
   reset: { reset: true },
   redirect: { status: 302, headers: { location: 'https://elsewhere.example/' } },
@@ -126,16 +126,16 @@ const json = (value: unknown, status = 200): Reply => ({
 const bare = (status: number): Reply => ({ status, headers: {}, body: new Uint8Array() });
 
 export class FakeNode {
-  /** Every call in order: `/rest/...` or the name of an RPC method. */
+  /** Every call so far, in order: `/rest/...` or the name of an RPC method. */
   readonly calls: string[] = [];
-  /** Called at every call. */
+  /** Called for every call. */
   onCall: (() => void) | undefined;
   /** Pending faults. The first fault that matches a call applies to it. */
   readonly faults: Fault[] = [];
-  /** May be changed while the node runs. */
+  /** Options, which a test may change while the node runs. */
   readonly options: FakeNodeOptions;
   readonly #server: Server;
-  /** Every block that the node ever had, because Core keeps the blocks of abandoned branches. */
+  /** Every block that the node has ever had, because Core keeps the blocks of abandoned branches. */
   readonly #known = new Map<string, FakeBlock>();
   readonly #parsed = new Map<string, Block>();
   readonly #outputs = new Map<string, PreviousOutput>();
@@ -144,12 +144,12 @@ export class FakeNode {
   #running = 0;
   #working = 0;
   readonly #idle: (() => void)[] = [];
-  /** Requests that were refused because the queue was full. */
+  /** Number of requests that were refused because the queue was full. */
   refused = 0;
   /** Unspent outputs after the block with the hash `tip`, by outpoint. */
   #unspent: { readonly tip: string; readonly outputs: ReadonlyMap<string, PreviousOutput> } | undefined;
   #disk: Promise<void> = Promise.resolve();
-  /** Bytes of the largest answer. */
+  /** Size of the largest answer in bytes. */
   largest = 0;
 
   private constructor(blocks: readonly FakeBlock[], options: FakeNodeOptions) {
@@ -169,7 +169,7 @@ export class FakeNode {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Number of connections that clients have open. */
+  /** Returns the number of connections that clients have open. */
   connections(): Promise<number> {
     return new Promise((resolve) => this.#server.getConnections((_, count) => resolve(count)));
   }
@@ -183,17 +183,17 @@ export class FakeNode {
     this.setTip(blocks.at(-1)?.height ?? 0);
   }
 
-  /** Shows the chain up to a height only. */
+  /** Shows the chain only up to a height. */
   setTip(height: number): void {
     this.#tip = height;
   }
 
-  /** Forgets a block, as a node whose data is damaged. */
+  /** Forgets a block, like a node with damaged data. */
   forget(hash: string): void {
     this.#known.delete(hash);
   }
 
-  /** Closes connections that are idle. */
+  /** Closes idle connections. */
   closeIdle(): void {
     this.#server.closeIdleConnections();
   }
@@ -296,7 +296,7 @@ export class FakeNode {
     return formatted(format, block.bytes, () => this.#jsonBlock(block, call === 'block' ? 3 : 1));
   }
 
-  /** Answers as Core does: height and hash of the tip, a bit for each outpoint, and the outputs that are unspent. */
+  /** Answers `getutxos` like Core: height and hash of the tip, a bit for each outpoint, and the unspent outputs. */
   #coins(path: string): Reply {
     const names = outpointsIn(path);
     if (!path.endsWith('.bin') || names.length === 0) return text(400, 'Error: empty request');
@@ -323,7 +323,7 @@ export class FakeNode {
         for (let i = 0; i < made; i++) {
           const name = `${hashText(txids, 32 * index)}:${i}`;
           const output = this.#outputs.get(name);
-          // Core keeps no outputs that nobody can spend.
+          // Core does not store outputs that nobody can spend.
           if (output !== undefined && output.script[0] !== 0x6a) outputs.set(name, { ...output, height: block.height });
         }
       });
@@ -431,7 +431,7 @@ export class FakeNode {
     return block.height < (this.options.notDownloadedBelow ?? 0) ? 'not fully downloaded' : undefined;
   }
 
-  /** Value and script of each output that a block spends, by transaction and input. The coinbase has none. */
+  /** Returns value and script of each output that a block spends, by transaction and input. The coinbase has none. */
   #spentOutputs(block: FakeBlock): Uint8Array {
     const { bytes, inputs, transactions } = this.#parse(block);
     const parts: Uint8Array[] = [compact(transactions.length)];
@@ -450,12 +450,12 @@ export class FakeNode {
     return transactions.map((_, index) => hashText(txids, 32 * index));
   }
 
-  /** Reads a block, and keeps its outputs: later blocks spend them. */
+  /** Parses a block, and stores its outputs, which later blocks spend. */
   #parse(block: FakeBlock): Block {
     const known = this.#parsed.get(block.hash);
     if (known) return known;
     const parsed = readBlock(block.bytes, hash256);
-    // A long chain that knows its outputs itself is not kept in memory.
+    // If `outputs` knows all outputs, parsed blocks are dropped, so that a long chain does not fill the memory.
     if (this.options.outputs) this.#parsed.clear();
     this.#parsed.set(block.hash, parsed);
     if (this.options.outputs) return parsed;
@@ -507,7 +507,7 @@ export class FakeNode {
             generated: false,
             height: previous.height,
             value: 0.00000546,
-            // Core shows the bytes of a push in both.
+            // Core shows the bytes of a push in both fields.
             scriptPubKey: { asm: hex(previous.script), hex: hex(previous.script), type: 'witness_v1_taproot' },
           },
         }),
@@ -528,8 +528,8 @@ function int32(value: number): Buffer {
 }
 
 /**
- * Milliseconds that Bitcoin Core 31 takes for a call, measured in a block of 0.93 MB with 4,920 transactions. It reads
- * and parses the whole block for each transaction.
+ * Returns the milliseconds that Bitcoin Core 31 takes for a call, measured in a block of 0.93 MB with 4,920
+ * transactions. Core reads and parses the complete block for each transaction.
  */
 function costOf(call: string, params: readonly unknown[] = [], blockOf: (hash: string) => FakeBlock | undefined): number {
   const [, hash = ''] = /([0-9a-f]{64})\.\w+$/.exec(call) ?? [];
@@ -575,7 +575,7 @@ async function send(
 ): Promise<void> {
   if (delay !== undefined) await pause(delay);
   const body = flip === undefined ? reply.body : Uint8Array.from(reply.body, (byte, at) => (at === flip ? byte ^ 1 : byte));
-  // The fault requires a body longer than the content-length.
+  // This fault needs a body that is longer than the content-length, which Node otherwise refuses.
   response.strictContentLength = false;
   response.writeHead(reply.status, chunked ? reply.headers : { ...reply.headers, 'content-length': body.length + length });
   if (cut !== undefined) {
@@ -595,7 +595,10 @@ async function send(
   }
 }
 
-/** Links blocks to a chain from a height on, each with these transactions behind its coinbase. `previous` is the hash of the block before. */
+/**
+ * Links blocks to a chain from a height on. Each block has a coinbase and these transactions. `previous` is the hash of
+ * the block before the first.
+ */
 export function chainOf(first: number, blocks: readonly (readonly Transaction[])[], previous = '00'.repeat(32)): FakeBlock[] {
   let before = previous;
   return blocks.map((transactions, index) => {
@@ -605,16 +608,16 @@ export function chainOf(first: number, blocks: readonly (readonly Transaction[])
   });
 }
 
-/** A node in another process. */
+/** A fake node in another process. */
 export interface NodeProcess {
   readonly url: string;
   readonly pid: number;
-  /** Writes a line as fakeNodeProcess.ts describes it. */
+  /** Sends a command line, see fakeNodeProcess.ts. */
   tell(line: string): void;
   stop(): Promise<void>;
 }
 
-/** Starts fakeNodeProcess.ts with a folder of blocks or a module that makes them. */
+/** Starts fakeNodeProcess.ts with a folder of blocks, or with a module that makes blocks. */
 export async function startNodeProcess(source: string, options: Omit<FakeNodeOptions, 'outputs'> = {}): Promise<NodeProcess> {
   const args = ['--import', 'tsx', join(ROOT, 'test/support/fakeNodeProcess.ts'), source, JSON.stringify(options)];
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });

@@ -12,7 +12,7 @@ import { pathToFileURL } from 'node:url';
 import { blocksIn, forkedAt } from './blockFiles.ts';
 import { type FakeBlock, FakeNode, type FakeNodeOptions, type Fault } from './fakeNode.ts';
 
-/** Exports of a module: blocks, and outputs that the blocks spend but do not have. */
+/** Exports of a module: blocks, and outputs that the blocks spend but do not create. */
 export interface GeneratedChain {
   readonly blocks: readonly FakeBlock[];
   readonly outputs?: FakeNodeOptions['outputs'];

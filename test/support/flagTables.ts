@@ -10,12 +10,12 @@ import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 
 const COMMANDS = [BUILD_COMMAND, PULL_COMMAND, INIT_COMMAND, UPDATE_COMMAND, SERVE_COMMAND, VERIFY_COMMAND, EXPORT_COMMAND, KEYGEN_COMMAND];
-/** Columns of a line. */
+/** Width of a line in characters. */
 const WIDTH = 116;
 
 const FLAGS = /(<!-- flags: npm run docs -->\n)[\s\S]*?(<!-- end of flags -->)/;
 
-/** A document with the help of every command between its two marks. Throws when it has none. */
+/** Inserts the help of every command between the two marks of a document. Throws if the marks are missing. */
 export function withFlags(document: string): string {
   if (!FLAGS.test(document)) throw new Error('the document has no marks for the flags');
   const texts = COMMANDS.map((command) => {

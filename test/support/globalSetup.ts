@@ -21,17 +21,20 @@ export default function setup(): () => Promise<void> {
   };
 }
 
-/** A run may have some 4 GB of files at its end. */
+/** Free bytes to require. A run may have about 4 GB of files at its end. */
 const ROOM = 12e9;
 
-/** Returns `/dev/shm` if it has room, because files in memory take a third of the system time. TMPDIR overrides it. */
+/**
+ * Returns `/dev/shm` if it has enough space, because files in memory take a third of the system time. The variable
+ * TMPDIR overrides the choice.
+ */
 function baseFolder(): string {
   if (process.env['TMPDIR'] === undefined) {
     try {
       const { bavail, bsize } = statfsSync('/dev/shm');
       if (bavail * bsize > ROOM) return '/dev/shm';
     } catch {
-      // Only Linux has it.
+      // Only Linux has /dev/shm.
     }
   }
   return tmpdir();

@@ -1,6 +1,6 @@
 /**
  * A small chain and its files, with every possible change of both. Each change leaves the files consistent: a
- * transaction is in one block, and all copies of a block are equal.
+ * transaction is in only one block, and all copies of a block are equal.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,24 +12,24 @@ interface Tx {
 }
 
 interface Block {
-  /** Counts up when the block is replaced by another at its height. */
+  /** Increases when another block at this height replaces the block. */
   fork: number;
-  /** Goes into the amounts, so that a block can change without its hash. */
+  /** Is part of the amounts, so that a block can change without a change of its hash. */
   edition: number;
-  /** In the order of the chain. */
+  /** Transactions in the order of the chain. */
   txs: Tx[];
 }
 
 const FORMS = ['ndjson', 'array', 'csv', 'responses'] as const;
 type Form = (typeof FORMS)[number];
 
-/** Random numbers from 0 up to, not including, 1. */
+/** Returns a random number in [0, 1). */
 export type Random = () => number;
 
 export class History {
   readonly #random: Random;
   readonly blocks = new Map<number, Block>();
-  /** Heights of the blocks that each file holds, in the order of the file. */
+  /** Heights of the blocks that each file contains, in the order of the file. */
   readonly files = new Map<string, { form: Form; heights: number[] }>();
   #tip = 100;
   #serial = 0;
@@ -49,7 +49,7 @@ export class History {
 
   #newTx(): Tx {
     this.#serial += 1;
-    // Mostly a page or less; sometimes several pages of 2 and 4, with operations of their own.
+    // Mostly up to one page of records. Sometimes several pages of 2 and 4, with various operations.
     return { id: hex(`tx ${this.#serial}`), records: this.#upTo(4) === 0 ? 3 + this.#upTo(8) : 1 + this.#upTo(2) };
   }
 
@@ -70,7 +70,7 @@ export class History {
     this.#pick([...this.files.values()])?.heights.push(this.#newBlock());
   }
 
-  /** The newest blocks are replaced by others; some of their transactions are mined again, each in the next block. */
+  /** Replaces the newest blocks. Some of their transactions are mined again, each in the next block. */
   reorg(): void {
     const heights = [...this.blocks.keys()].sort((a, b) => b - a).slice(0, 1 + this.#upTo(3));
     const orphans: Tx[] = [];
@@ -116,7 +116,7 @@ export class History {
     if (height !== undefined) to?.heights.push(height);
   }
 
-  /** A second file holds a block too. */
+  /** Copies a block into a second file. */
   copyBlock(): void {
     const height = this.#pick([...this.blocks.keys()]);
     const to = this.#pick([...this.files.values()].filter((f) => height !== undefined && !f.heights.includes(height)));
@@ -144,13 +144,13 @@ export class History {
     if (file !== undefined) file.form = this.#pick(FORMS) ?? 'ndjson';
   }
 
-  /** Blocks that no file holds are not in the data, and their transactions may come again. */
+  /** Drops blocks that no file contains. Their transactions may be mined again. */
   #forget(): void {
     const held = new Set([...this.files.values()].flatMap((f) => f.heights));
     for (const height of this.blocks.keys()) if (!held.has(height)) this.blocks.delete(height);
   }
 
-  /** A block's records in served order. */
+  /** Returns a block's records in served order. */
   #records(height: number): Activity[] {
     const block = this.blocks.get(height);
     if (block === undefined) return [];
@@ -167,8 +167,8 @@ export class History {
   }
 
   /**
-   * Rewrites the files whose content differs. With `isWanted`, writes only these blocks, and only files that have such
-   * a block.
+   * Rewrites the files whose content differs. With `isWanted`, writes only blocks for which it returns true, and only
+   * files with such a block.
    */
   write(folder: string, written: Map<string, string>, isWanted: (height: number) => boolean = () => true): void {
     const wanted = new Map<string, string>();
@@ -219,7 +219,7 @@ function contentsOf(name: string, form: Form, blocks: readonly Activity[][]): [s
     case 'csv':
       return [[`${name}.csv`, csv(records)]];
     case 'responses': {
-      // The pages of a list lie in two files.
+      // The pages of this list lie in two files.
       const pages = blocks.flatMap((list) =>
         Array.from({ length: Math.ceil(list.length / PAGE) }, (_, i) => ({
           limit: PAGE,

@@ -7,16 +7,19 @@ import ts from 'typescript';
 import { filesBelow } from './build.ts';
 import { ROOT } from './cli.ts';
 
-/** An import as it is written: of another file of the project by its path from the root, or of a package by its name. */
+/**
+ * An import as written in the source: of another file of the project by its path from the root, or of a package by its
+ * name.
+ */
 export interface Import {
   readonly from: string;
   readonly to: string;
 }
 
-/** Folders or files, and their imports. */
+/** Maps folders or files to their imports. */
 export type ImportGraph = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** Every import of `src/` and `scripts/`. */
+/** Returns every import of `src/` and `scripts/`. */
 export function importsOfSource(): Import[] {
   const files = ['src', 'scripts'].flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`));
   return files
@@ -25,13 +28,13 @@ export function importsOfSource(): Import[] {
     .map(({ from, fileName }) => ({ from, to: fileName.startsWith('.') ? join(from, '..', fileName) : fileName }));
 }
 
-/** Folders of `src/` whose folders are rooms of their own. */
+/** Folders of `src/` whose subfolders count as separate folders. */
 const HOUSES = ['engine', 'serve'];
 
 /**
- * Returns the room of a file: `scripts`, a folder of `src/`, or a folder of one of HOUSES. The SQL of lists is a room of
- * its own, because the rest of `src/lists` needs no platform. Returns undefined for files right in `src/`, which all
- * rooms may import, and for everything else.
+ * Returns the folder that a file counts for: `scripts`, a folder of `src/`, or a subfolder of one of HOUSES. The SQL of
+ * lists counts separately, because the rest of `src/lists` needs no platform. Returns undefined for files directly in
+ * `src/`, which all folders may import, and for everything else.
  */
 export function folderOf(file: string): string | undefined {
   const [top = '', folder = '', ...rest] = file.split('/');
@@ -41,7 +44,9 @@ export function folderOf(file: string): string | undefined {
   return HOUSES.includes(folder) && rest.length > 1 ? `${top}/${folder}/${rest[0]}` : `${top}/${folder}`;
 }
 
-/** Returns the graph of folders, or of the names that `nameOf` gives to file paths. Omits imports within a folder. */
+/**
+ * Returns the graph of folders, or of the names that `nameOf` returns for file paths. Omits imports within a folder.
+ */
 export function importGraph(imports: readonly Import[], nameOf: (file: string) => string | undefined = folderOf): ImportGraph {
   const graph = new Map<string, Set<string>>();
   for (const { from, to } of imports) {
@@ -54,7 +59,7 @@ export function importGraph(imports: readonly Import[], nameOf: (file: string) =
   return graph;
 }
 
-/** Everything that a folder or file imports, itself or through others. */
+/** Returns everything that a folder or file imports, directly or indirectly. */
 export function reachable(graph: ImportGraph, folder: string): ReadonlySet<string> {
   const found = new Set<string>();
   const visit = (one: string) => {
@@ -68,7 +73,10 @@ export function reachable(graph: ImportGraph, folder: string): ReadonlySet<strin
   return found;
 }
 
-/** The lines of a Mermaid flowchart. An arrow that follows from others is left out: all of them could not be read. */
+/**
+ * Returns the lines of a Mermaid flowchart. Omits arrows that follow from other arrows, because a picture with all
+ * arrows would be unreadable.
+ */
 function mermaidOf(graph: ImportGraph): string {
   const folders = [...graph.keys()].sort();
   const nameOf = (folder: string) => folder.replace(/^src\//, '');
@@ -83,7 +91,7 @@ function mermaidOf(graph: ImportGraph): string {
 
 const PICTURE = /(<!-- picture: npm run docs -->\n)[\s\S]*?(<!-- end of picture -->)/;
 
-/** A document with the picture between its two marks. Throws when it has none. */
+/** Inserts the picture between the two marks of a document. Throws if the marks are missing. */
 export function withPicture(document: string): string {
   if (!PICTURE.test(document)) throw new Error('the document has no marks for the picture');
   const picture = mermaidOf(importGraph(importsOfSource()));

@@ -1,4 +1,4 @@
-/** The recorded data in every input form. All forms build the same tree, byte for byte. */
+/** Makes every input format from the recorded data. All formats build the same tree, byte for byte. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -11,27 +11,30 @@ import { type Activity, ndjson } from './records.ts';
 const folder = temporaryFolder();
 const INPUTS = [join(folder, 'ledger.csv'), CONFORMANCE_INPUTS[1] ?? ''];
 
-/** Tree of a build of the recorded data: path to the hash of its bytes. */
+/** Expected tree of a build of the recorded data, by dialect: path to the hash of its bytes. */
 export const reference = new Map<Dialect, Record<string, string>>();
 
-/** Has the recorded data as the tables `ledger`, `runes` and `flat`. */
+/** Store with the recorded data in the tables `ledger`, `runes` and `flat`. */
 export let store: Store;
 
-/** The body of a response. */
+/** A response body. */
 export interface Envelope {
   offset: number;
   total: number;
   results: Activity[];
 }
 
-/** Saved responses of a build, and the records in them, in served order. */
+/** Saved responses of a build, and their records in served order. */
 interface Saved {
   readonly responses: readonly string[];
   readonly records: readonly Activity[];
 }
 const known = new Map<Dialect, Saved>();
 
-/** The largest pages of every block, as saved responses. Read once, because most forms are made of them. */
+/**
+ * Returns the largest pages of every block as saved responses. Reads them once, because most formats are made from
+ * them.
+ */
 function saved(dialect: Dialect): Saved {
   const all = known.get(dialect) ?? readSaved(dialect);
   known.set(dialect, all);
@@ -53,7 +56,7 @@ function readSaved(dialect: Dialect): Saved {
   return { responses: pages.map((p) => p.text), records: pages.flatMap((p) => p.envelope.results) };
 }
 
-/** Loads the recorded blocks that are wanted before the tests of the file that calls this. */
+/** Loads the wanted recorded blocks before the tests of the calling file. */
 function useRecorded(isWanted: (height: number) => boolean): void {
   beforeAll(async () => {
     const rows = readFileSync(CONFORMANCE_INPUTS[0] ?? '', 'utf8').split('\n');
@@ -138,7 +141,10 @@ const FORMS: Readonly<Record<string, () => Files>> = {
   },
 };
 
-/** Tests that every form of the wanted blocks makes the same tree, in the dialects that are picked for it by its number. */
+/**
+ * Tests that every format of the wanted blocks builds the same tree. `dialectsOf` selects the dialects of a format by
+ * its number.
+ */
 export function describeForms(isWanted: (height: number) => boolean, dialectsOf: (form: number) => readonly Dialect[]): void {
   useRecorded(isWanted);
 
@@ -158,7 +164,7 @@ export function describeForms(isWanted: (height: number) => boolean, dialectsOf:
           const notices = name.includes('held twice')
             ? ['4 block(s) are in several files with the same records; one copy of each is used']
             : [];
-          // Real blocks may have records of one operation only, which look like a filtered list.
+          // A real block may have records of only one operation, which looks like a filtered list and causes a notice.
           const filtered = name.startsWith('saved responses') ? [expect.stringContaining('have records of one operation only')] : [];
           expect(log.notices).toEqual([...notices, ...filtered]);
         }

@@ -1,5 +1,5 @@
 /**
- * Makes system calls of this process fail on demand. Wraps the functions of node:fs, and uses the real disk otherwise.
+ * Makes system calls of this process fail on demand. Wraps the functions of node:fs, which otherwise use the real disk.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
@@ -8,12 +8,13 @@ import { syncBuiltinESMExports } from 'node:module';
 const BY_PATH = ['openSync', 'mkdirSync', 'renameSync', 'rmSync', 'rmdirSync', 'linkSync', 'copyFileSync', 'truncateSync'] as const;
 const BY_HANDLE = ['writeSync', 'fsyncSync'] as const;
 
-/** A call that was counted: `fsyncSync out/runes/v1/manifest.json`. */
+/** A counted call, such as `fsyncSync out/runes/v1/manifest.json`. */
 export type Call = `${(typeof BY_PATH)[number] | (typeof BY_HANDLE)[number]} ${string}`;
 
 /**
- * Runs `work`, and lets the call number `failing` (from 0) that touches a file below these folders fail with `code`, or every call with the name
- * `failing`. A write fails when half of it is done. Returns the calls.
+ * Runs `work`, and counts the calls for files below these folders. If `failing` is a number (from 0), that call fails
+ * with `code`. If it is a name, every call with this name fails. A failing write writes half of its data. Returns the
+ * calls.
  */
 export async function withFault(
   folders: readonly string[],
@@ -68,15 +69,18 @@ export async function withFault(
   return calls;
 }
 
-/** A change of the disk. Folders are synced too. */
+/** A change of the disk, or a sync of a file or folder. */
 export interface Step {
   readonly does: 'write' | 'sync' | 'rename' | 'remove';
   readonly path: string;
-  /** The new path of a rename. */
+  /** New path of a rename. */
   readonly to?: string;
 }
 
-/** Runs `work`. Returns what it did below a folder, in order. DuckDB writes its files past node:fs. */
+/**
+ * Runs `work`. Returns its changes below a folder, in order. Does not see DuckDB's files, because DuckDB does not use
+ * node:fs.
+ */
 export async function recordSteps(folder: string, work: () => Promise<unknown>): Promise<Step[]> {
   const steps: Step[] = [];
   const paths = new Map<number, string>();

@@ -16,7 +16,10 @@ export function limitsWith(changes: Partial<Limits>): Limits {
   return limits;
 }
 
-/** The default limits with the changes in the variable LIMITS. The exhaustive tier runs some suites a second time with TINY. */
+/**
+ * The default limits with the changes in the environment variable LIMITS. The exhaustive tier runs some suites a second
+ * time with TINY.
+ */
 export const TEST_LIMITS = limitsWith(JSON.parse(process.env['LIMITS'] ?? '{}') as Partial<Limits>);
 
 /** Limits that a short chain crosses, some of them a thousand times. */
@@ -61,7 +64,7 @@ export const TINY_SERVER = {
   freeParts: 1,
 } satisfies Partial<ServerLimits>;
 
-/** The limits that each suite of the second run must cross, by the name of its file. */
+/** The reader and server limits that each suite of the second run must cross, by file name. */
 const SERVED = ['cachedBytes', 'fileBytes', 'streamedBytes', 'openFiles', 'folders', 'freeParts', 'connections', 'headerBytes'] as const;
 
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
@@ -97,7 +100,10 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   nodeKill: ['journalBytes', 'runesPerText'],
 };
 
-/** For each other limit, the test that crosses it, or shows what happens above it, and a text that this test has. */
+/**
+ * For each other limit, the test that crosses the limit or shows the effect above it, and a text that occurs in this
+ * test.
+ */
 export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [file: string, text: string]>>> = {
   pendingBytes: ['project/tinyLimits', "'pendingBytes'"],
   sortedPageBytes: ['project/tinyLimits', "'sortedPageBytes'"],
@@ -127,7 +133,7 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   esploraBytes: ['serve/pending', 'esploraBytes'],
   esploraMs: ['serve/pending', 'esploraMs'],
   pending: ['serve/pipelining', 'number at most a thousand'],
-  // Caches of the same kind as `cachedBytes`, with tiny sizes in the same suite.
+  // Caches of the same kind as `cachedBytes`, which have tiny sizes in the same suite.
   partBytes: ['serve/server', 'startServer'],
   pageBytes: ['serve/server', 'startServer'],
   answerBytes: ['serve/server', 'startServer'],

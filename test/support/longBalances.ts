@@ -8,9 +8,9 @@ import { Store } from '../../src/duckdb/store.ts';
 import { rowsOf } from './build.ts';
 
 export const TIP = 4500;
-/** Entries that change in a level, if the list has as many. A page has 600. */
+/** Number of entries that change in a level, if the list is long enough. A page has 600 entries. */
 const CHANGED = 550;
-/** Changes of the rune `LATE` after it was etched: more than a page. */
+/** Number of changes of the rune `LATE` after its etching: more than a page. */
 const MANY = 700;
 
 export const WIDE = 'bc1qwide';
@@ -23,11 +23,11 @@ export const LISTS = {
 } as const;
 export type ListName = keyof typeof LISTS;
 
-/** The input of a build, and what answers must be. */
+/** The input of a build, and the expected answers. */
 export class LongBalances {
   readonly #folder: string;
   readonly #store: Store;
-  /** Runes of the address. */
+  /** Number of runes of the address. */
   readonly #runes: number;
 
   private constructor(folder: string, store: Store, runes: number) {
@@ -81,7 +81,7 @@ export class LongBalances {
     return made;
   }
 
-  /** Writes a block that changes each list a little. */
+  /** Adds a block that changes a few entries of each list. */
   async addBlock(): Promise<void> {
     await this.#store.run(`INSERT INTO events SELECT rune_id, ${TIP + 1}, address, 3, 'receive' FROM events
       WHERE address IN ('bc1qh3', 'bc1ql3', 'bc1qt3') AND operation = 'receive' AND amount > 100
@@ -101,7 +101,7 @@ export class LongBalances {
     return this.#folder;
   }
 
-  /** Returns a window of a list as SQL makes it from the events up to a height. */
+  /** Returns a window of a list, computed in SQL from the events up to a height. */
   async window(
     name: ListName,
     offset: number,

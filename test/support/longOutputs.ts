@@ -1,13 +1,13 @@
-/** Files as from a node, in which one address has very many unspent outputs. */
+/** Writes pulled files in which one address has very many unspent outputs. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 
 export const LONG_ADDRESS = 'bc1qlong';
 
-/** Most outputs are made in these blocks, below a multiple of 4,032. */
+/** Most outputs are created in these blocks, below a multiple of 4,032. */
 const [MADE_FROM, MADE_BLOCKS] = [3500, 500];
-/** From here on, each block spends some outputs and makes as many. */
+/** From this height on, each block spends some outputs and creates as many. */
 const SPENT_FROM = 4030;
 
 const spentIn = (height: number, outputs: number, each: number): string =>
@@ -25,8 +25,8 @@ const row = (
     (${columns.spent})::VARCHAR AS spent`;
 
 /**
- * Writes the rows of blocks up to `tip` into a folder: a file for the old blocks, and one for each new block that has
- * none yet. The address has `outputs` outputs after each block. Each block above SPENT_FROM spends up to `each` of
+ * Writes the rows of blocks up to `tip` into a folder: a file for the old blocks, and a file for each new block that
+ * has none yet. The address has `outputs` outputs after each block. Each block above SPENT_FROM spends up to `each` of
  * them, far apart, and creates as many. All blocks together must not spend more than `outputs`.
  */
 export async function writeLongOutputs(folder: string, outputs: number, each: number, from: number, tip: number): Promise<void> {
@@ -64,7 +64,7 @@ export async function writeLongOutputs(folder: string, outputs: number, each: nu
         operation: 'receive',
         spent: 'NULL',
       });
-      // Each transaction mints what its 50 outputs receive.
+      // Each transaction mints the amount that its 50 outputs receive.
       const minted = row('height', TX, {
         tx_index: index,
         event_index: '0',

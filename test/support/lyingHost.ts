@@ -1,4 +1,4 @@
-/** Two signed builds of a chain in memory, and hosts of their files that lie. */
+/** Two signed builds of a chain in memory, and hosts that serve wrong versions of their files. */
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { writeRows } from './nodeRows.ts';
 import { extended, memoryOf } from './runeChains.ts';
 import { randomFor } from './seed.ts';
 
-/** Files of a build by path. */
+/** Files of a build, by path. */
 export type Files = ReadonlyMap<string, Buffer>;
 
 export const KEY = makeKey('mirror.example.org', Buffer.alloc(32, 1));
@@ -31,12 +31,12 @@ export function signedFiles(files: Files, time: string, change: Partial<Manifest
   return new Map([...files, [MANIFEST, manifestFile(signed)[1]]]);
 }
 
-/** All files of a build, by path. */
+/** Reads all files of a build, by path. */
 export const readFiles = (out: string): Files => new Map(filesBelow(out).map((path) => [path, readFileSync(join(out, path))]));
 
 /**
- * Returns a file with other content that has valid checksums, but with the tail of the right content: a table with a
- * changed entry, or pages and documents with other digits. Its sizes are right, too.
+ * Returns a file with other content and valid checksums, but with the tail of the right content: a table with a changed
+ * entry, or pages and documents with changed digits. All sizes stay right, so that only the tail reveals the change.
  */
 export function forged(file: Buffer, draw: (below: number) => number): Buffer {
   const copy = Buffer.from(file);
@@ -50,7 +50,7 @@ export function forged(file: Buffer, draw: (below: number) => number): Buffer {
     buffer: Buffer;
     engine: { bytesWritten: number };
   };
-  // Ten bytes before the compressed data, and checksum and size after it.
+  // A gzip member has ten bytes before the compressed data, and checksum and size after it.
   const member = 10 + engine.bytesWritten + 8;
   const digits = [...buffer.toString('latin1').matchAll(/[0-9]/g)].map(({ index }) => index);
   const at = digits[draw(digits.length)] ?? 0;
@@ -67,7 +67,7 @@ export function forged(file: Buffer, draw: (below: number) => number): Buffer {
   return copy;
 }
 
-/** Times at which the older and the newer build are signed. */
+/** Signing times of the older and the newer build. */
 export const TIMES = ['2026-11-24T00:00:00Z', '2026-11-24T01:00:00Z'] as const;
 
 /** Builds a chain, then the longer chain after a reorganisation. Returns the files of both builds, signed. */
@@ -91,7 +91,9 @@ export async function signedBuilds(work: string, objectSize: number): Promise<re
   return [older, newer];
 }
 
-/** Returns a `fetch` over files that a function names by path. It answers ranges, like most hosts, unless told not to. */
+/**
+ * Returns a `fetch` over files that `fileOf` returns by path. It answers range requests unless `hasRanges` is false.
+ */
 export function fetchOver(fileOf: (path: string) => Buffer | undefined, hasRanges = true): typeof fetch {
   return async (input, init) => {
     const file = fileOf(new URL(String(input)).pathname.slice(1));
@@ -117,7 +119,7 @@ interface Named {
   readonly location: { readonly block_hash: string; readonly tx_id: string };
 }
 
-/** Targets of every endpoint of a mirror with all lists, also for ids that it does not have. */
+/** Returns targets of every endpoint of a mirror with all lists, including unknown ids. */
 export async function everyTarget(mirror: Mirror): Promise<string[]> {
   const json = async (target: string) => JSON.parse((await mirror.get(`/runes/v1/${target}`)).body) as { total: number; results: Named[] };
   const { heights } = await mirror.manifest();

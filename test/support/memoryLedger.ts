@@ -12,7 +12,7 @@ import type { Changes, Ledger, NewRune, RuneOutput } from '../../src/runes/unspe
 export const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
 
 /**
- * Returns a copy of a block whose header names its transactions and the previous block, with the work that regtest
+ * Returns a copy of a block whose header fits its transactions and the previous block, with the work that regtest
  * requires. The fixtures' headers are invented.
  */
 export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(32)): Uint8Array {
@@ -26,7 +26,7 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
   try {
     readBlock(copy, recording);
   } catch (error) {
-    // The last hash that is made is the merkle root.
+    // The error names the computed merkle root.
     if (!(error instanceof BlockError)) throw error;
   }
   copy.set(last, 36);
@@ -34,8 +34,8 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
 }
 
 /**
- * Gives a header the target of regtest, and counts its nonce up from `nonce` until its hash meets the target: two hashes
- * on average.
+ * Gives a header the target of regtest, and increments its nonce from `nonce` until its hash meets the target. That
+ * takes two hashes on average.
  */
 export function mined(bytes: Uint8Array, nonce = 0): Uint8Array {
   const header = Buffer.from(bytes.buffer, bytes.byteOffset, HEADER_BYTES);
@@ -97,7 +97,7 @@ class MemoryLedger implements Ledger {
   }
 }
 
-/** A chain of raw blocks with its ledger; all outputs are kept, as a node keeps them. */
+/** A chain of raw blocks with its ledger. Keeps all outputs, like a node. */
 export class MemoryChain {
   readonly ledger = new MemoryLedger();
   readonly rows: LedgerRow[] = [];
@@ -132,7 +132,7 @@ export class MemoryChain {
   }
 }
 
-/** Balances of unspent outputs in the ledger: outpoint, then rune and amount. */
+/** Returns the balances of unspent outputs in the ledger: outpoint, then rune and amount. */
 export function balancesOf({ ledger }: MemoryChain): [string, [string, string][]][] {
   return [...ledger.outputs]
     .map(([outpoint, { balances }]): [string, [string, string][]] => [
@@ -142,11 +142,11 @@ export function balancesOf({ ledger }: MemoryChain): [string, [string, string][]
     .sort();
 }
 
-/** The outpoints that a row says are spent. */
+/** Returns the outpoints that a row spends. */
 export const spentBy = ({ spent }: Pick<LedgerRow, 'spent'>): string[] =>
   spent?.split(',').map((one) => one.split(':').slice(0, 2).join(':')) ?? [];
 
-/** Balances of unspent outputs from rows alone. */
+/** Computes the balances of unspent outputs from rows alone. */
 export function balancesByRows({ rows }: MemoryChain): [string, [string, string][]][] {
   const spent = new Set(rows.flatMap(spentBy));
   const outputs = new Map<string, Map<string, bigint>>();

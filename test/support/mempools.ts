@@ -1,6 +1,6 @@
 /**
- * Random mempools after a random chain, and what they do to runes: by the node's pull, by an independent model, and in
- * blocks with other transactions.
+ * Makes random mempools after a random chain, and computes their effect on runes: by a pull from a node, by an
+ * independent model, and in blocks with other transactions.
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -30,7 +30,10 @@ import { compact } from './runeBlocks.ts';
 
 const network = NETWORKS.regtest;
 
-/** A row of any of the three, without what depends on the place in the block: operation, rune, output, address, units. */
+/**
+ * A row without the parts that depend on its position in the block, as text: operation, rune, output, address, units.
+ * Rows of pull, model and client have the same form.
+ */
 type Move = string;
 
 /** An unconfirmed transaction. */
@@ -40,7 +43,7 @@ export interface RawPending {
   readonly inputs: readonly string[];
 }
 
-/** Splits the bytes of a block into those of its transactions. */
+/** Splits the bytes of a block into transactions. */
 function transactionsOf(bytes: Buffer): RawPending[] {
   const { txids } = readBlock(bytes, hash256);
   let at = HEADER_BYTES;
@@ -55,7 +58,7 @@ function transactionsOf(bytes: Buffer): RawPending[] {
   };
   return Array.from({ length: size() }, (_, index) => {
     const from = at;
-    // All transactions of invented chains have a witness.
+    // Skips version and witness marker: all transactions of invented chains have a witness.
     skip(6);
     const inputs = Array.from({ length: size() }, () => {
       const outpoint = outpointText(bytes, at);
@@ -73,14 +76,14 @@ function transactionsOf(bytes: Buffer): RawPending[] {
   });
 }
 
-/** Reads the ids of a raw transaction. */
+/** Parses the ids of a raw transaction. */
 function pendingOf(bytes: Buffer): RawPending {
   const [one] = transactionsOf(blockOf([bytes], '00'.repeat(32)));
   if (one === undefined) throw new Error('no transaction');
   return one;
 }
 
-/** A block of these transactions. */
+/** Makes a block of these transactions. */
 export function blockOf(transactions: readonly Uint8Array[], previous: string): Buffer {
   const parts = [new Uint8Array(68), Uint8Array.of(0, 0xf1, 0x53, 0x65), new Uint8Array(8), compact(transactions.length), ...transactions];
   return Buffer.from(sealed(Buffer.concat(parts), Buffer.from(previous, 'hex').reverse()));
@@ -94,13 +97,13 @@ export class MempoolChain {
   readonly lastBlock: readonly RawPending[];
   hash = '00'.repeat(32);
   readonly hashes: string[] = [];
-  /** Heights of all outputs, and their scripts. */
+  /** Heights and scripts of all outputs. */
   readonly outputs = new Map<string, PreviousOutput>();
   /** Heights of blocks with runes. */
   readonly #heights: ReadonlySet<number>;
   #rows: TransactionRows[] = [];
 
-  /** A chain with at least this many blocks. The last one has runes. */
+  /** Makes a chain with at least this many blocks. The last block has runes. */
   constructor(seed: number, blocks: number) {
     this.invented = new InventedChain(seed);
     this.model = new Model('regtest', { onRows: (rows) => this.#rows.push(rows) });
@@ -125,7 +128,10 @@ export class MempoolChain {
     this.#heights = new Set(this.memory.rows.map(({ block_height }) => block_height));
   }
 
-  /** Builds a mirror of the chain in `out`. Returns a client of its files, from the source or from the build. */
+  /**
+   * Builds a mirror of the chain in `out`. Returns a client of its files, with the code from the source or from the
+   * build.
+   */
   async mirror(dialect: 'hiro' | 'contract', out = join(temporaryFolder(), 'out'), bundled = false): Promise<Mirror> {
     const input = temporaryFolder();
     writeRows(this.memory, input);
@@ -135,7 +141,7 @@ export class MempoolChain {
     return new client.Mirror('http://host/', { fetch: fetchOver((path) => files.get(path)), freshMs: 1e9 });
   }
 
-  /** Transactions that may follow the chain, parents before children. */
+  /** Returns transactions that may follow the chain, parents before children. */
   mempool(seed: number, random: (below: number) => number): RawPending[] {
     const branch = this.invented.branch(seed);
     for (let blocks = 1 + random(5); blocks > 0; blocks--) branch.grow();
@@ -143,23 +149,23 @@ export class MempoolChain {
     return pool.length > 0 ? pool : this.mempool(seed + 1, random);
   }
 
-  /** The transactions as a wallet gives them to the client. */
+  /** Converts transactions to the form in which a wallet passes them to the client. */
   given(transactions: readonly RawPending[]): RawTransaction[] {
     return transactions.map(({ bytes, inputs }) => ({
       hex: bytes.toString('hex'),
       inputs: inputs.map((outpoint) => {
         const output = this.outputs.get(outpoint);
-        // The chain has no outputs of coinbases that the mempool was made with.
+        // The mempool spends outputs of invented coinbases, which the chain does not have.
         if (output === undefined) return { height: 0 };
         const { height, script } = output;
-        // The mirror has hashes only of blocks with runes.
+        // The mirror knows hashes only of blocks with runes.
         const blockHash = this.#heights.has(height) ? this.hashes[height] : undefined;
         return { height, script: Buffer.from(script).toString('hex'), blockHash };
       }),
     }));
   }
 
-  /** Moves that a pull from a node writes for a block of these transactions, by transaction. */
+  /** Returns the moves that a pull from a node writes for a block of these transactions, by transaction. */
   pulled(transactions: readonly RawPending[], height = this.tip + 1): Map<string, Move[]> {
     const bytes = blockOf([this.#coinbase(), ...transactions.map((one) => one.bytes)], this.hash);
     const block = readBlock(bytes, hash256);
@@ -187,7 +193,7 @@ export class MempoolChain {
     return moves;
   }
 
-  /** Moves that the independent model gives for a block of these transactions, by transaction. */
+  /** Returns the moves of the independent model for a block of these transactions, by transaction. */
   modelled(transactions: readonly RawPending[]): Map<string, Move[]> {
     this.#rows = [];
     const height = this.tip + 1;
@@ -219,7 +225,7 @@ const moveOf = (operation: string, rune: string, output: number | null, address:
 
 const unitsOf = (amount: string) => BigInt(amount.replace('.', ''));
 
-/** The moves of an answer: amounts are summed by operation, rune, output and address. */
+/** Returns the moves of an answer. Amounts are summed by operation, rune, output and address. */
 function movesOf(transaction: PendingTransaction, isShown: (amount: PendingAmount) => boolean = () => true): Move[] {
   const move = (operation: string) => (one: PendingAmount) =>
     moveOf(
@@ -243,7 +249,7 @@ function summed(moves: readonly Move[]): Move[] {
   return [...sums].map(([key, units]) => `${key} ${units}`).sort();
 }
 
-/** A mirror that remembers its answers, because most of the time of an answer is spent on inflating. */
+/** Wraps a mirror and caches its answers, because decompression takes most of the time of an answer. */
 export function remembering(mirror: MirrorReads): MirrorReads {
   const answers = new Map<string, Promise<unknown>>();
   const once = <Answer>(key: string, ask: () => Promise<Answer>): Promise<Answer> => {
@@ -269,7 +275,7 @@ export function remembering(mirror: MirrorReads): MirrorReads {
   };
 }
 
-/** The kinds of results that random mempools must have. */
+/** The kinds of results that random mempools must contain at least once. */
 export interface Seen {
   mempools: number;
   transactions: number;
@@ -284,8 +290,9 @@ export interface Seen {
 }
 
 /**
- * Asks the client for random mempools, and compares the answers: with the pull and the model for a next block of exactly
- * these transactions, and with blocks of other heights, order and transactions for what is certain.
+ * Sends random mempools to the client, and compares the answers. All results must equal the pull and the model for a
+ * next block of exactly these transactions. Certain results must also be right in blocks with other heights, order and
+ * transactions.
  */
 export async function checkMempools(
   chain: MempoolChain,
@@ -336,7 +343,7 @@ export async function checkMempools(
   return seen;
 }
 
-/** The runes of an output: of the chain, or of a transaction of the answer. */
+/** Returns the runes of an output of the chain, or of a transaction in the answer. */
 function heldBy(chain: MempoolChain, answer: PendingAnswer, outpoint: string): [string, string | undefined, bigint][] {
   const parent = answer.transactions.find(({ tx_id }) => tx_id === outpoint.slice(0, 64));
   const coming = parent?.coming.filter(({ output }) => output === outpoint) ?? [];
@@ -345,7 +352,10 @@ function heldBy(chain: MempoolChain, answer: PendingAnswer, outpoint: string): [
   return output === null || output.spent ? [] : output.held.map(({ rune, amount }) => [outpoint, rune.id, amount]);
 }
 
-/** Gives the client double spends, in any order. Its certain results must be right in a later block with some of the transactions. */
+/**
+ * Passes double spends to the client, in any order. Its certain results must be right in a later block with some of the
+ * transactions.
+ */
 async function checkCertain(
   chain: MempoolChain,
   mirror: MirrorReads,
@@ -366,7 +376,7 @@ async function checkCertain(
   const ancestors = new Map<string, Set<string>>();
   for (const { tx_id } of answer.transactions) {
     const parents = (byId.get(tx_id)?.inputs ?? []).map((outpoint) => outpoint.slice(0, 64)).filter((txid) => byId.has(txid));
-    // Parents come before children.
+    // Checks that parents come before children.
     for (const parent of parents) expect(ancestors.has(parent)).toBe(true);
     ancestors.set(tx_id, new Set([tx_id, ...parents.flatMap((parent) => [...(ancestors.get(parent) ?? [])])]));
   }
@@ -396,7 +406,7 @@ async function checkCertain(
     const changing = new Set(transaction.possible.map(({ rune }) => rune.etching ?? rune.id ?? ''));
     for (const { possible, rune } of [...transaction.coming, ...transaction.burned])
       expect(possible === true).toBe(changing.has(rune.etching ?? rune.id ?? ''));
-    // A mint of a later id may be one of any rune that is etched.
+    // A mint of a later id may be a mint of any rune that a transaction etches.
     const mintsLater = transaction.possible.some(({ why }) => why.includes('no transaction before it etches'));
     const mayChange = (rune = '') => changing.has(rune) || (mintsLater && rune.length === 64);
     const certain = (moves: readonly Move[]) => summed(moves).filter((move) => !mayChange(move.split(' ')[1]));
@@ -412,7 +422,7 @@ function shuffled<T>(items: readonly T[], random: (below: number) => number): T[
   return items.flatMap(() => left.splice(random(left.length), 1));
 }
 
-/** Another order with parents before children. */
+/** Returns the transactions in another order, with parents before children. */
 function reordered(transactions: readonly RawPending[], random: (below: number) => number): RawPending[] {
   const left = [...transactions];
   const ordered: RawPending[] = [];

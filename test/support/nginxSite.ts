@@ -1,19 +1,19 @@
-/** Makes hosting/nginx/nginx.conf ready for a test, with the changes that its first lines ask of an operator. */
+/** Makes hosting/nginx/nginx.conf ready for a test, with the changes that its first lines ask an operator to make. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './cli.ts';
 
 const SITE = readFileSync(join(ROOT, 'hosting/nginx/nginx.conf'), 'utf8');
 
-/** Replaces a text of a shipped file, which must be there once. */
+/** Replaces a text in a shipped file. The text must occur exactly once. */
 export function replaceOnce(text: string, from: string, to: string): string {
   if (text.split(from).length !== 2) throw new Error(`${JSON.stringify(from)} is not there once any more`);
   return text.replace(from, () => to);
 }
 
 /**
- * Site of a build on a port of 127.0.0.1. `npm start` on `exactPort`, if given, answers requests for which there is no
- * page.
+ * Returns the configuration that serves a build on a port of 127.0.0.1. If `exactPort` is given, `npm start` on that
+ * port answers requests without a page.
  */
 export function nginxSite(build: string, port: number, exactPort?: number): string {
   let site = replaceOnce(SITE, 'listen 80;', `listen 127.0.0.1:${port};`);

@@ -13,11 +13,11 @@ import type { Activity } from './records.ts';
 import { blocksOf, type FixtureChain, networkOf } from './runeChains.ts';
 import { startServer } from './server.ts';
 
-/** The files that builds read, with their digests. */
+/** Returns the files that builds read, with their digests. */
 export const pulledTree = (to: string): Record<string, string> =>
   Object.fromEntries(Object.entries(tree(join(to, 'pulled'))).filter(([path]) => !path.startsWith('.state')));
 
-/** All rows of the pulled files, each as text, in the order of blocks, transactions and events. */
+/** Returns all rows of the pulled files as text, in the order of blocks, transactions and events. */
 export async function pulledRows(to: string): Promise<string[]> {
   const folder = join(to, 'pulled');
   const files = filesBelow(folder).filter((path) => /^[0-9]+\/.*\.parquet$/.test(path));
@@ -35,7 +35,7 @@ export async function pulledRows(to: string): Promise<string[]> {
   }
 }
 
-/** The rows of a chain in memory, as `pulledRows` returns them. */
+/** Returns the rows of a chain in memory, in the form of `pulledRows`. */
 export const memoryRows = ({ rows }: Pick<MemoryChain, 'rows'>): string[] =>
   rows.map((row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
 
@@ -85,7 +85,7 @@ export async function checkFixture(fixture: FixtureChain): Promise<void> {
   }
 }
 
-/** Asks a server for all records of these blocks. */
+/** Requests all records of these blocks from a server. */
 async function askAll(out: string, first: number, last: number): Promise<Activity[]> {
   const server = await startServer(out);
   const records: Activity[] = [];

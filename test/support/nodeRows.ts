@@ -12,8 +12,8 @@ const nobody = Uint8Array.of(0x51);
 const opReturn = Uint8Array.of(0x6a);
 
 /**
- * Three blocks with all types of rows that may lack an address: receives, sends with one or no party, burns with and
- * without an output.
+ * Makes three blocks with all types of rows that may lack an address: receives, sends with one or no party, and burns
+ * with and without an output.
  */
 export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; readonly runes: readonly RuneRow[] } {
   const chain = new MemoryChain(NETWORKS.regtest);
@@ -24,7 +24,8 @@ export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; r
     return rows.at(-1)?.tx_id ?? '';
   };
   const from = (...spent: [txid: string, output: number][]) => spent.map(([txid, output]) => ({ outpoint: outpointOf(txid, output) }));
-  // A premine with two decimals: to Alice, to nobody, and the rest to the message's own output.
+  // Pays a premine with two decimals to Alice and to an output without an address. The rest burns in the message's
+  // output.
   const etched = add(1, [
     {
       inputs: from(['11'.repeat(32), 0]),
@@ -32,7 +33,7 @@ export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; r
     },
   ]);
   const moved = add(2, [
-    // A rune of which anybody may mint 7, three times.
+    // Etches a rune that can be minted three times, 7 units each.
     { inputs: from(['22'.repeat(32), 0]), outputs: [messageScript([2, 3, 8, 3, 10, 7]), nobody] },
     {
       inputs: from([etched, 2], [etched, 1]),
@@ -41,26 +42,26 @@ export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; r
   ]);
   add(3, [
     { inputs: from(['33'.repeat(32), 0]), outputs: [messageScript([20, 2, 20, 1]), nobody] },
-    // A cenotaph: what it spends and mints is burned.
+    // A cenotaph burns the units that it spends and mints.
     { inputs: from([moved, 1], [moved, 2]), outputs: [messageScript([20, 2, 20, 1, 126, 0]), bob] },
   ]);
   return { ledger: chain.rows, runes };
 }
 
-/** CSV as PostgreSQL writes it: no value is an empty cell, an empty text is quoted. */
+/** Writes CSV like PostgreSQL: a missing value is an empty cell, and an empty text is quoted. */
 export function csv(rows: readonly object[]): string {
   const cell = (value: unknown) => (value === null ? '' : value === '' || String(value).includes(',') ? `"${value}"` : String(value));
   const lines = rows.map((row) => Object.values(row).map(cell).join(','));
   return `${[Object.keys(rows[0] ?? {}).join(','), ...lines].join('\n')}\n`;
 }
 
-/** The files of a ledger export with these rows. */
+/** Returns the files of a ledger export with these rows. */
 export const exportOf = ({ ledger, runes }: ReturnType<typeof rowsWithoutAddress>): Record<string, string> => ({
   'ledger.csv': csv(ledger),
   'runes.csv': csv(runes),
 });
 
-/** Writes the rows of a chain as files from a node, one for each block. */
+/** Writes the rows of a chain as files like those of a node, one for each block. */
 export function writeRows({ rows, ledger }: Pick<MemoryChain, 'rows' | 'ledger'>, folder: string): void {
   mkdirSync(folder, { recursive: true });
   const files = new Map<string, string>([['runes.csv', csv([...ledger.byId.values()].map(({ row }) => row))]]);
@@ -72,7 +73,8 @@ export function writeRows({ rows, ledger }: Pick<MemoryChain, 'rows' | 'ledger'>
 }
 
 /**
- * Returns a row that lost some of the outputs it spends, or has another address for one of them. Its other cells stay.
+ * Returns a row that lacks some of its spent outputs, or has another address for one of them. Other cells are
+ * unchanged.
  */
 export function changeSpent(row: LedgerRow, random: (below: number) => number): LedgerRow {
   if (row.spent === null) return row;

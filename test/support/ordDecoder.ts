@@ -1,9 +1,11 @@
-/** Generated runes messages, and the results of ord's own decoder for them (compiled to WebAssembly). */
+/** Generates runes messages, and decodes them with ord's own decoder (compiled to WebAssembly). */
 import { Runestone } from '@saturnbtcio/ordinals-lib';
 import { decodeMessage, type Message } from '../../src/runes/runestone.ts';
 import { isMessage } from '../../src/runes/script.ts';
 
-/** Returns pseudorandom integers from 0 to `below` - 1: the same for the same seed. */
+/**
+ * Returns a function that returns pseudorandom integers from 0 to `below` - 1. The same seed gives the same integers.
+ */
 export function randomIntegers(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -21,7 +23,7 @@ type Random = (below: number) => number;
 
 const pick = <T>(random: Random, values: readonly T[]): T => values[random(values.length)] as T;
 
-/** Values near the limits of each field, and small ones. */
+/** Returns values near the limits of each field, and small values. */
 const value = (random: Random): bigint => {
   const kind = random(10);
   if (kind < 6) return BigInt(random(9));
@@ -30,7 +32,7 @@ const value = (random: Random): bigint => {
   return BigInt(random(2 ** 31)) << BigInt(random(97));
 };
 
-/** A LEB128 integer; now and then with needless zero groups, too long or without an end. */
+/** Encodes a LEB128 integer, sometimes with redundant zero groups, too long or truncated. */
 function varint(random: Random, integer: bigint): number[] {
   const bytes: number[] = [];
   for (let rest = integer; bytes.length === 0 || rest > 0n; rest >>= 7n) bytes.push(Number(rest & 0x7fn));
@@ -39,7 +41,7 @@ function varint(random: Random, integer: bigint): number[] {
   return bytes.map((byte, i) => (i < bytes.length - 1 || random(2000) === 0 ? byte | 0x80 : byte));
 }
 
-/** A push of the data, with an opcode that is not always the shortest. */
+/** Encodes a push of the data, with an opcode that is not always the shortest. */
 function push(random: Random, data: readonly number[]): number[] {
   const { length } = data;
   const form = random(12);
@@ -50,7 +52,7 @@ function push(random: Random, data: readonly number[]): number[] {
 
 const FIELDS = [1, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18].map(BigInt);
 
-/** Fields and edicts of a message that is mostly well formed. */
+/** Returns fields and edicts of a message that is mostly well formed. */
 function orderly(random: Random, outputs: number): bigint[] {
   const flags = random(8);
   const integers = random(3) === 0 ? [] : [2n, BigInt(random(30) === 0 ? flags : flags & 1 ? flags : 0)];
@@ -68,7 +70,7 @@ function orderly(random: Random, outputs: number): bigint[] {
   return integers;
 }
 
-/** Any tags and values. */
+/** Returns random tags and values. */
 function disorderly(random: Random): bigint[] {
   const integers: bigint[] = [];
   for (let fields = random(7); fields > 0; fields--) {
@@ -89,7 +91,7 @@ function disorderly(random: Random): bigint[] {
 export function generateOutputs(random: Random): Uint8Array[] {
   const others = () => pick(random, [[], [0x6a], [0x51, 2, 0x4e, 0x73], [0x6a, 1, 0x5d], [4]]);
   const scripts = Array.from({ length: random(4) }, others);
-  // Now and then another message is before or behind.
+  // Sometimes adds another message before or after.
   if (random(12) === 0) scripts.push([0x6a, 0x5d]);
   const integers = random(2) === 0 ? orderly(random, scripts.length + 1) : disorderly(random);
   const payload = integers.flatMap((integer) => varint(random, integer));
@@ -107,7 +109,7 @@ export function generateOutputs(random: Random): Uint8Array[] {
   return scripts.map((bytes) => Uint8Array.from(bytes));
 }
 
-/** Tells what this program reads: null without a message, `cenotaph`, or the message's fields. */
+/** Decodes with this program: null without a message, `cenotaph`, or the message's fields. */
 export function decodedHere(outputs: readonly Uint8Array[]): unknown {
   const script = outputs.find((bytes) => isMessage(bytes, 0, bytes.length));
   return script ? told(decodeMessage(script, outputs.length)) : null;
@@ -130,7 +132,7 @@ function told(message: Message): unknown {
       etching.terms && [
         etching.terms.amount,
         etching.terms.cap,
-        // The library has -1 in place of none here.
+        // The library uses -1 for a missing value.
         [etching.terms.heightStart ?? -1n, etching.terms.heightEnd ?? -1n],
         [etching.terms.offsetStart ?? -1n, etching.terms.offsetEnd ?? -1n],
       ],
@@ -140,7 +142,7 @@ function told(message: Message): unknown {
 
 const HEAD = Buffer.from(`0200000001${'00'.repeat(36)}00ffffffff`, 'hex');
 
-/** A transaction with one input and these output scripts, of at most 65,535 bytes each, in hex. */
+/** Returns a transaction in hex with one input and these output scripts, of at most 65,535 bytes each. */
 function transactionHex(outputs: readonly Uint8Array[]): string {
   const scripts = outputs.flatMap((script) => [
     Buffer.alloc(8),
@@ -150,7 +152,10 @@ function transactionHex(outputs: readonly Uint8Array[]): string {
   return Buffer.concat([HEAD, Uint8Array.from([outputs.length]), ...scripts, Buffer.alloc(4)]).toString('hex');
 }
 
-/** Tells what ord reads, in the form of `decodedHere`. It tells neither cenotaphs nor their flaws from the absence of a message. */
+/**
+ * Decodes with ord, in the form of `decodedHere`. Ord's decoder does not distinguish cenotaphs from the absence of a
+ * message.
+ */
 export function decodedByOrd(outputs: readonly Uint8Array[]): unknown {
   const read = Runestone.decipher_transaction(transactionHex(outputs));
   if (!read) return null;

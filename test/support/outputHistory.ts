@@ -1,4 +1,7 @@
-/** An oracle of what the API must say about the unspent outputs of a chain: the ledger of ord's rules, which no archive has made. */
+/**
+ * An oracle for the API's answers about the unspent outputs of a chain: a ledger by ord's rules, which is computed
+ * without an archive.
+ */
 import { expect } from 'vitest';
 import { documentsOf } from '../../src/engine/archive/documentWriter.ts';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
@@ -15,7 +18,7 @@ interface Expected {
   readonly location: { readonly block_height: number; readonly tx_id: string };
 }
 
-/** Expected answers for all unspent outputs, by outpoint, in dialect `hiro`. */
+/** Returns the expected answers for all unspent outputs, by outpoint, in dialect `hiro`. */
 function unspentOf({ ledger, rows }: MemoryChain): Map<string, Expected> {
   const made = new Map(rows.filter(({ operation }) => operation === 'receive').map((row) => [`${row.tx_id}:${row.output}`, row]));
   return new Map(
@@ -34,7 +37,7 @@ function unspentOf({ ledger, rows }: MemoryChain): Map<string, Expected> {
   );
 }
 
-/** Asks for every window of the lists of some addresses that some limits cut, and for windows beyond the end. */
+/** Requests every window of the lists of some addresses that some limits divide, and windows past the end. */
 async function checkLists(
   ask: (path: string) => Promise<unknown>,
   unspent: ReadonlyMap<string, Expected>,
@@ -64,7 +67,7 @@ async function checkLists(
   }
 }
 
-/** Asks a build in dialect hiro for some outputs, unspent and spent ones, and for the lists of all addresses. */
+/** Requests some unspent and spent outputs, and the lists of all addresses, from a build in dialect hiro. */
 export async function checkOutputs(out: string, memory: MemoryChain, random: (below: number) => number): Promise<void> {
   const tip = memory.rows.at(-1)!;
   const asOf = { block_height: tip.block_height, block_hash: tip.block_hash };
@@ -77,14 +80,14 @@ export async function checkOutputs(out: string, memory: MemoryChain, random: (be
     if (random(unspent.has(output) ? 2 : 8) > 0) continue;
     const expected = unspent.get(output);
     const isMade = made.has(output);
-    // The runes that a spent output held are checked against the model (exhaustive/outputStates.test.ts).
+    // Another test compares the runes of spent outputs with the model (exhaustive/outputStates.test.ts).
     const spent = { output, runes: [], spent: isMade ? true : null, ...(isMade ? { held: expect.any(Array) } : {}) };
     expect(await ask(`outputs/${output}`)).toEqual({ ...asOf, ...(expected === undefined ? spent : { ...expected, spent: false }) });
   }
   await checkLists(ask, unspent, asOf, random);
 }
 
-/** The kinds of documents by address in an archive. */
+/** Returns the kinds of documents by address in an archive. */
 export function kindsIn(out: string): string[] {
   const archive = StoredArchive.in(out);
   const keys = archive.root.lists?.outputs?.addresses.flatMap((level) => [...documentsOf(archive, level)].map(({ key }) => key)) ?? [];

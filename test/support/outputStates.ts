@@ -1,4 +1,7 @@
-/** Chains in which blocks spend their own outputs, and what an independent model says about every output of a chain. */
+/**
+ * Makes chains in which blocks spend their own outputs, and gives the expected answers of an independent model about
+ * every output of a chain.
+ */
 import type { OutputToClassify } from '../../src/serve/client/client.d.ts';
 import { hexOfId, parseBlock } from '../rehearsal/model/block.ts';
 import { decimal, Model, type OutputAnswer } from '../rehearsal/model/model.ts';
@@ -7,14 +10,14 @@ import { hash256, outpointOf } from './memoryLedger.ts';
 import { blockBytes, messageScript, type Transaction, taproot } from './runeBlocks.ts';
 import { generateTransaction, memoryOf } from './runeChains.ts';
 
-/** An output that a transaction of a chain made, with or without runes. */
+/** An output that a transaction of a chain created, with or without runes. */
 export interface MadeOutput {
   readonly outpoint: string;
   readonly height: number;
   readonly blockHash: string;
 }
 
-/** All outputs that the transactions of some blocks made. */
+/** Returns all outputs that the transactions of some blocks created. */
 export const outputsMade = (blocks: readonly FakeBlock[]): MadeOutput[] =>
   blocks.flatMap(({ bytes, height, hash }) =>
     parseBlock(Buffer.from(bytes)).transactions.flatMap(({ id, scripts }) =>
@@ -22,7 +25,7 @@ export const outputsMade = (blocks: readonly FakeBlock[]): MadeOutput[] =>
     ),
   );
 
-/** A block after `before`. The time is random, so no two branches have the same block. */
+/** Makes a block after `before`. The time is random, so no two branches have the same block. */
 function blockOf(before: readonly FakeBlock[], transactions: readonly Transaction[], draw: (below: number) => number): FakeBlock {
   const bytes = Buffer.from(blockBytes(before.length, transactions));
   bytes.writeUInt32LE(1_600_000_000 + draw(1e8), 68);
@@ -58,7 +61,7 @@ export function grown(blocks: readonly FakeBlock[], count: number, draw: (below:
   return all;
 }
 
-/** A transaction that mints nothing, and gives one unit of a new rune to each of `count` outputs. */
+/** Returns a transaction without inputs that gives one unit of a new rune to each of `count` outputs. */
 export const airdrop = (count: number): Transaction => ({
   inputs: [{ outpoint: outpointOf('77'.repeat(32), count) }],
   // The message etches a rune with a premine. Its edict gives each output the same amount.
@@ -71,7 +74,7 @@ export const extendedBy = (
   draw: (below: number) => number,
 ): FakeBlock[] => [...blocks, blockOf(blocks, transactions, draw)];
 
-/** The model after these blocks. */
+/** Returns the model after these blocks. */
 export function modelOf(blocks: readonly FakeBlock[]): Model {
   const model = new Model('regtest');
   for (const { bytes, height } of blocks) model.apply(Buffer.from(bytes), height);
@@ -84,7 +87,7 @@ const runesOf = ({ held }: OutputAnswer) =>
     balance: decimal(amount, divisibility),
   }));
 
-/** Expected answer for an output in dialect `hiro`, without the block of the answer. */
+/** Returns the expected answer for an output in dialect `hiro`, without the block of the answer. */
 export function answerAbout(outpoint: string, model: Model): object {
   const known = model.output(outpoint);
   if (known === null) return { output: outpoint, runes: [], spent: null };
@@ -99,7 +102,10 @@ export function answerAbout(outpoint: string, model: Model): object {
   };
 }
 
-/** Expected classification of an output by a client. `hasRows` is true for a block with records; the hashes of other blocks are unknown. */
+/**
+ * Returns the expected classification of an output by a client. `hasRows` is true for a block with records. Clients
+ * cannot know the hashes of other blocks.
+ */
 export function classAbout(
   { outpoint, height, blockHash }: OutputToClassify,
   model: Model,

@@ -9,16 +9,16 @@ import { verify } from '../../src/verify/verify.ts';
 import { filesBelow, RecordingLog } from './build.ts';
 import { TEST_LIMITS } from './limits.ts';
 
-/** Verifies an output. Rejects when something in it is wrong. */
+/** Verifies an output. Rejects if verification finds a fault. */
 export const check = (out: string) => verify(out, new Progress(new RecordingLog(), false), undefined, TEST_LIMITS);
 
-/** The paths that the last build listed as added or removed. */
+/** Returns the paths that the last build listed as added or removed. */
 export const list = (out: string, name: 'added' | 'removed'): string[] =>
   readFileSync(join(`${out}.cache/changes`, `${name}.txt`), 'utf8')
     .split('\n')
     .filter(Boolean);
 
-/** The API's paths of all lists of a build in layout `files`; of blocks by height and by hash. */
+/** Returns the API's paths of all lists of a build in layout `files`. Blocks occur by height and by hash. */
 export const activityPaths = (out: string, folders = ['transactions', 'blocks']): string[] =>
   folders.flatMap((folder) =>
     readdirSync(join(out, 'runes/v1', folder))

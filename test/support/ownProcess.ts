@@ -1,5 +1,5 @@
 /**
- * Runs a local server with its own limits in its own process: `ownProcess.ts DIR LIMITS`, with LIMITS as JSON. Prints
+ * Runs a local server with special limits in its own process: `ownProcess.ts DIR LIMITS`, with LIMITS as JSON. Prints
  * its port, and runs until it is killed.
  */
 import { CLIENT_LIMITS } from '../../src/serve/local/clientLimits.ts';

@@ -1,10 +1,10 @@
-/** The documents of the project. */
+/** Reads the documents of the project. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { filesBelow } from './build.ts';
 import { ROOT } from './cli.ts';
 
-/** All pages for people, as paths from the root. */
+/** All pages of documentation, as paths from the root. */
 export const PAGES: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
@@ -21,12 +21,12 @@ export const PAGES: readonly string[] = [
 
 export const readPage = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 
-/** A block between two lines of three backticks. */
+/** A code block between two lines of three backticks. */
 interface CodeBlock {
   readonly page: string;
   /** Text after the opening backticks. Empty if there is none. */
   readonly label: string;
-  /** With a line feed at its end. */
+  /** Content of the block, with a line feed at its end. */
   readonly text: string;
 }
 
@@ -35,8 +35,8 @@ const BLOCK = /^([ ]*)```(.*)\n([\s\S]*?)^[ ]*```$/gm;
 export const codeBlocksOf = (page: string): CodeBlock[] =>
   [...readPage(page).matchAll(BLOCK)].map(([, , label = '', text = '']) => ({ page, label, text }));
 
-/** A page without its blocks. */
+/** Returns a page without its code blocks. */
 export const withoutBlocks = (page: string): string => readPage(page).replace(BLOCK, '');
 
-/** A page without its code, because code may have text that looks like a link or a heading. */
+/** Returns a page without its code, because code may have text that looks like a link or a heading. */
 export const proseOf = (page: string): string => withoutBlocks(page).replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]#]/g, ''));

@@ -1,6 +1,6 @@
 /**
- * A host that only serves files, over real sockets. A test can make it answer like hosts do when a file is missing or
- * wrong.
+ * A host that only serves files, over real sockets. A test can make its answers for missing or wrong files resemble
+ * those of real hosts.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
@@ -8,11 +8,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
 export interface PlainFiles {
-  /** The address of the folder, without a slash at its end. */
+  /** The URL of the folder, without a slash at its end. */
   readonly base: string;
-  /** The folder that is served; may be changed at any time. */
+  /** The folder to serve, which a test may change at any time. */
   folder: string;
-  /** Paths that were asked for (`runes/v1/...`), in order. */
+  /** Paths of all requests (`runes/v1/...`), in order. */
   readonly asked: string[];
   /** Called for each request with its path and the file, if there is one. Returns true if it has answered. */
   intercept: (path: string, file: Buffer | undefined, response: ServerResponse) => boolean | Promise<boolean>;

@@ -1,7 +1,7 @@
 /** Finds free ports for programs that cannot choose a free port themselves. */
 import { type AddressInfo, createServer } from 'node:net';
 
-/** A port of 127.0.0.1 that is free at this moment. */
+/** Returns a port of 127.0.0.1 that is free at this moment. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer().on('error', reject);

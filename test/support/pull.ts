@@ -1,5 +1,6 @@
 /**
- * Runs pulls for tests, with short pauses. Also has the recorded data in the form in which a server of the API has it.
+ * Runs pulls for tests, with short pauses. Also provides the recorded data in the form in which a server of the API has
+ * it.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,14 +34,14 @@ export async function testPull(from: string, to: string, options: TestPull = {})
     memoryLimit: '700MB',
     limits: TEST_LIMITS,
     signal: new AbortController().signal,
-    // Invented chains have little work, even on mainnet.
+    // Uses the difficulty of regtest, because invented chains have little work, even on mainnet.
     difficulty: NETWORKS.regtest.difficulty,
   };
   const source = from.startsWith('core:') ? new NodeUrl(new URL(from.slice(5))) : new URL(from);
   return pullFrom({ ...defaults, ...request, from: source, to }, log, new Progress(log, false));
 }
 
-/** The error of a pull that must fail. */
+/** Returns the error of a pull that must fail. */
 export async function failedPull(from: string, to: string, options: TestPull = {}): Promise<CliError> {
   try {
     await testPull(from, to, options);
@@ -51,18 +52,18 @@ export async function failedPull(from: string, to: string, options: TestPull = {
   throw new Error('the pull succeeded');
 }
 
-/** Builds an input folder with as few files as there can be: the digest does not depend on pages. Returns the manifest. */
+/** Builds an input folder with as few files as possible, which does not change the digest. Returns the manifest. */
 export const leanBuild = async (inputs: readonly string[], out = join(temporaryFolder(), 'out')): Promise<Manifest> =>
   (await testBuild(out, { inputs, pageSizes: [100_000], operationPages: false, dialect: 'hiro' })).manifest;
 
 interface Recorded {
-  /** By height, records in served order, in the dialect of the recorded server. */
+  /** Blocks by height, with records in served order, in the dialect of the recorded server. */
   readonly blocks: ReadonlyMap<number, Activity[]>;
   readonly manifest: Manifest;
 }
 let recorded: Promise<Recorded> | undefined;
 
-/** The recorded blocks, read once for each file of tests, and the manifest of a build of them. */
+/** Returns the recorded blocks, read once per test file, and the manifest of a build of them. */
 export async function recordedBlocks(): Promise<Recorded> {
   recorded ??= (async () => {
     const out = join(temporaryFolder(), 'dist');
@@ -72,7 +73,7 @@ export async function recordedBlocks(): Promise<Recorded> {
   return recorded;
 }
 
-/** The blocks of a lean build. */
+/** Returns the blocks of a build of `leanBuild`. */
 export function blocksOf(out: string): Map<number, Activity[]> {
   const folder = join(out, 'runes/v1/blocks');
   const heights = readdirSync(folder).filter((name) => /^[0-9]{1,7}\.json$/.test(name));
@@ -84,7 +85,7 @@ export function blocksOf(out: string): Map<number, Activity[]> {
   );
 }
 
-/** A block made up for tests, in served order. `fork` tells it from others at its height. */
+/** Returns an invented block in served order. `fork` distinguishes blocks at the same height. */
 export const block = (height: number, records: number, fork = ''): Activity[] =>
   Array.from({ length: records }, (_, i) =>
     record(height, records - 1 - i, {

@@ -1,13 +1,16 @@
-/** Requests for ranges of a Parquet file. The tests of every host with code of its own send them. */
+/** Range requests of a Parquet file, which the tests of every host with its own code send. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 
-/** The path of a published file of rows, whose name begins with this: a height, `runes` or `index`. */
+/** Returns the path of a published file of rows whose name begins with a height, `runes` or `index`. */
 export const rowsFile = (dist: string, begin: string): string =>
   `rows/${readdirSync(join(dist, 'rows')).find((name) => name.startsWith(`${begin}-`))}`;
 
-/** Asks the host at a port of this machine for parts of a Parquet file of the sample, which is built in `dist`. */
+/**
+ * Requests parts of a Parquet file of the sample from the host at a port of this machine. `dist` is the folder of the
+ * build.
+ */
 export async function checkRanges(port: number, dist: string): Promise<void> {
   const file = rowsFile(dist, '2000007');
   const url = `http://127.0.0.1:${port}/${file}`;
@@ -33,7 +36,7 @@ export async function checkRanges(port: number, dist: string): Promise<void> {
   expect(whole).toMatchObject({ ...common, status: 200, place: null, length: size, etag: expect.stringMatching(/^".+"$/) });
   expect(whole.body.equals(bytes)).toBe(true);
   expect(await ask({}, 'HEAD')).toMatchObject({ ...common, status: 200, length: size, etag: whole.etag });
-  // A range is for GET alone.
+  // Only GET requests can have a range.
   expect(await ask({ range: 'bytes=0-3' }, 'HEAD')).toMatchObject({ ...common, status: 200, place: null, length: size });
 
   for (const [range, start, end] of [

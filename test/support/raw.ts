@@ -1,14 +1,14 @@
-/** Sends bytes to a server unchanged, and reads its answer until it closes the connection. */
+/** Sends bytes to a server unchanged, and reads its answer until the server closes the connection. */
 import { connect, type Socket } from 'node:net';
 
-/** Resolves to all that was answered, as Latin-1, when the connection is closed by the server. */
+/** Resolves to the complete answer as Latin-1 when the server closes the connection. */
 export function sendRaw(port: number, bytes: string | Uint8Array): Promise<string> {
   return untilClosed(openSocket(port, bytes));
 }
 
 export function openSocket(port: number, bytes: string | Uint8Array = ''): Socket {
   const socket = connect(port, '127.0.0.1');
-  // A server may close while something is still being sent.
+  // The server may close the connection while the client still sends.
   socket.on('error', () => {});
   if (bytes.length > 0) socket.write(bytes);
   return socket;

@@ -1,11 +1,14 @@
-/** Builds of the recorded data, which all files of a test run share. */
+/** Makes builds of the recorded data, which all files of a test run share. */
 import { existsSync, mkdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dialect, Layout } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './build.ts';
 
-/** Returns the folder of a build with the command's defaults. Tests only read it. The first that asks builds it; others wait, also in other processes. */
+/**
+ * Returns the folder of a build with the command's defaults. Tests may only read it. The first caller builds it. Other
+ * callers, also in other processes, wait.
+ */
 export async function recordedOutput(layout: Layout, dialect: Dialect): Promise<string> {
   const out = join(dirname(temporaryFolder()), `recorded-${layout}-${dialect}`);
   while (!existsSync(out)) {
@@ -23,7 +26,7 @@ export async function recordedOutput(layout: Layout, dialect: Dialect): Promise<
   return out;
 }
 
-/** True when this call made the folder. */
+/** Returns true if this call created the folder. */
 function isFirst(lock: string): boolean {
   try {
     mkdirSync(lock);

@@ -1,4 +1,4 @@
-/** A server for tests to pull from. */
+/** Starts a server for tests to pull from. */
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 import { ApiServer } from './apiServer.ts';
@@ -7,10 +7,10 @@ import { block, leanBuild, recordedBlocks } from './pull.ts';
 
 export let server: ApiServer;
 export let base: string;
-/** Where to pull to: a new folder for each test. */
+/** Folder to pull to: a new one for each test. */
 export let to: string;
 
-/** Starts a server without blocks before each test of the file that calls this, and ends it after. */
+/** Starts a server without blocks before each test of the calling file, and closes the server afterwards. */
 export function useServer(): void {
   beforeEach(async () => {
     server = new ApiServer();
@@ -27,11 +27,11 @@ export async function recordedChain(): Promise<string> {
   return manifest.digest;
 }
 
-/** Serves a short chain of made-up blocks. */
+/** Serves a short chain of invented blocks. */
 export function shortChain(tip = 1010, first = 1001): void {
   server.blocks.clear();
   for (let height = first; height <= tip; height += 1) server.blocks.set(height, block(height, 1 + (height % 5)));
 }
 
-/** The digest of a build of what was pulled. */
+/** Returns the digest of a build of the pulled files. */
 export const builtDigest = async (input = to): Promise<string> => (await leanBuild([input])).digest;

@@ -18,10 +18,10 @@ export interface Activity {
   };
 }
 
-/** 64 hex digits that follow from the text. */
+/** Returns 64 hex digits that depend only on the text. */
 export const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** A record of a transaction, in the contract dialect's spelling and key order. `more` replaces fields. */
+/** Returns a record of a transaction, in the contract dialect's spelling and key order. `more` replaces fields. */
 export function record(
   height: number,
   txIndex: number,

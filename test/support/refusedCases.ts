@@ -1,6 +1,9 @@
-/** Cases of the case table that hosts without code of this program cannot answer. */
+/** Cases of the case table that hosts without this program's code cannot answer. */
 
-/** The cases that cannot be answered without code: 404 for what is an empty list in the API, 501 for windows and spellings that need code. */
+/**
+ * Cases that a host cannot answer without code: it sends a 404 instead of an empty list, and a 501 for windows and
+ * spellings that need code.
+ */
 export const REFUSED_CASES: Readonly<Record<string, string>> = {
   'an unaligned window within a page': 'refused 501',
   'an unaligned window over two pages': 'refused 501',

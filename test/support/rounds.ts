@@ -9,7 +9,7 @@ import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { diskFiles } from './archives.ts';
 
-/** The rounds of reads that wait for each other, the reads, their bytes, and the inflated characters. */
+/** Numbers of an answer: rounds of reads that wait for each other, reads, their bytes, and inflated characters. */
 interface Reads {
   readonly rounds: number;
   readonly reads: number;
@@ -17,7 +17,10 @@ interface Reads {
   readonly inflated: number;
 }
 
-/** Counts the reads of an answer, with nothing in memory but manifest and root. A reader that checks all bytes must not take more rounds. */
+/**
+ * Counts the reads of an answer, with only the manifest and the root in memory. Also checks that a reader that verifies
+ * all bytes takes no more rounds.
+ */
 export async function readsOf(target: string, built: BuiltSite, out: string): Promise<Reads & { readonly verified: Reads }> {
   const reads = await count(target, built, out, false);
   const verified = await count(target, built, out, true);
@@ -49,7 +52,7 @@ async function count(target: string, built: BuiltSite, out: string, isVerified: 
       return text;
     },
   };
-  // An unknown height reads the root.
+  // A request for an unknown height loads the root into memory.
   await respond('/runes/v1/blocks/16777210/activity', built, counted, answerFromLists, cache);
   [rounds, reads, bytes, inflated] = [0, 0, 0, 0];
   await respond(target, built, counted, answerFromLists, cache);

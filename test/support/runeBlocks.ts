@@ -2,7 +2,7 @@
 import { outpointOf, sealed } from './memoryLedger.ts';
 
 export interface Input {
-  /** 36 bytes. */
+  /** Outpoint of 36 bytes. */
   readonly outpoint: Uint8Array;
   readonly witness?: readonly Uint8Array[];
 }
@@ -14,7 +14,7 @@ export interface Transaction {
 
 const uint = (value: number, bytes: number): Uint8Array => Uint8Array.from({ length: bytes }, (_, i) => Math.floor(value / 256 ** i) % 256);
 
-/** An integer in Bitcoin's shortest form. */
+/** Encodes an integer in Bitcoin's shortest form. */
 export const compact = (value: number): Uint8Array =>
   value < 0xfd
     ? uint(value, 1)
@@ -38,14 +38,14 @@ export function transactionBytes({ inputs, outputs }: Transaction): Uint8Array {
   ]);
 }
 
-/** Returns a block of these transactions behind a coinbase that pays nobody and is different at each height. */
+/** Returns a block of these transactions after a coinbase that pays nobody and differs at each height. */
 export function blockBytes(
   height: number,
   transactions: readonly Transaction[],
   coinbase: readonly Uint8Array[] = [Uint8Array.of(0x51)],
 ): Uint8Array {
   const first = Buffer.from(transactionBytes({ inputs: [{ outpoint: outpointOf('00'.repeat(32), 0xffffffff) }], outputs: coinbase }));
-  // The sequence of the coinbase's input makes its id unique.
+  // The sequence number of the coinbase's input makes its id unique.
   first.writeUInt32LE(height, 4 + 1 + 36 + 1);
   return sealed(
     Buffer.concat([
@@ -63,7 +63,7 @@ function leb128(integer: bigint): number[] {
   return integer < 128n ? [Number(integer)] : [Number(integer & 0x7fn) | 0x80, ...leb128(integer >> 7n)];
 }
 
-/** A script with a message of these integers. */
+/** Returns a script with a message of these integers. */
 export function messageScript(integers: readonly (bigint | number)[]): Uint8Array {
   const payload = Uint8Array.from(integers.flatMap((integer) => leb128(BigInt(integer))));
   return Buffer.concat([Uint8Array.of(0x6a, 0x5d, 78), uint(payload.length, 4), payload]);

@@ -8,7 +8,7 @@ import type { FakeBlock } from './fakeNode.ts';
 import { hash256, MemoryChain, outpointOf, sealed } from './memoryLedger.ts';
 import { blockBytes, type Input, messageScript, type Transaction, taproot } from './runeBlocks.ts';
 
-/** A chain of test/fixtures/indexing, from the tests of ord. */
+/** A chain of test/fixtures/indexing, which comes from the tests of ord. */
 export interface FixtureChain {
   readonly test: string;
   readonly chain: 'regtest' | 'mainnet';
@@ -31,7 +31,7 @@ export const fixtureLines = <T>(name: string): T[] =>
 
 export const networkOf = ({ chain }: FixtureChain): 'main' | 'regtest' => (chain === 'mainnet' ? 'main' : 'regtest');
 
-/** The blocks of a fixture as a node has them. */
+/** Returns the blocks of a fixture in the form of a node. */
 export function blocksOf(fixture: FixtureChain): FakeBlock[] {
   let previous: Uint8Array | undefined;
   return fixture.blocks.map((hex, index) => {
@@ -41,7 +41,7 @@ export function blocksOf(fixture: FixtureChain): FakeBlock[] {
   });
 }
 
-/** Ledger and rows of regtest blocks, from the first block on. */
+/** Returns the ledger and rows of regtest blocks, from the first block on. */
 export function memoryOf(blocks: readonly FakeBlock[]): MemoryChain {
   const memory = new MemoryChain(NETWORKS.regtest);
   for (const { bytes, height } of blocks) memory.add(bytes, height);
@@ -65,7 +65,7 @@ export function extended(
     const outputs = [...memory.ledger.outputs.keys()];
     const unspent = thrift === 1 ? outputs : outputs.filter(() => random(thrift) === 0);
     const ids = [...memory.ledger.byId.values()].map(({ row }) => row.id);
-    // Some blocks are empty. Block 0 is, because an edict cannot name a rune of block 0.
+    // Some blocks are empty, among them block 0, because an edict cannot name a rune of block 0.
     const transactions = Array.from({ length: all.length === 0 ? 0 : random(busy) }, () => generateTransaction(random, unspent, ids));
     const before = all.at(-1)?.hash ?? '00'.repeat(32);
     // The time is random, so no two branches have the same block.
@@ -96,7 +96,7 @@ export function generateTransaction(random: (below: number) => number, unspent: 
   if (random(4) === 0) integers.push(22, random(outputs.length + 1));
   if (random(12) === 0) integers.push(126, 0);
   integers.push(0);
-  // Edicts of the rune that this transaction etches, then of another rune.
+  // Adds edicts of the rune that this transaction etches, then of another rune.
   for (let edicts = random(3); edicts > 0; edicts--) integers.push(0, 0, random(300), random(outputs.length + 2));
   if (ids.length > 0) integers.push(block, tx, random(300), random(outputs.length + 2));
   for (let edicts = random(3); edicts > 0; edicts--) integers.push(0, 0, random(300), random(outputs.length + 2));

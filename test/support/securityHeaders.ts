@@ -1,6 +1,6 @@
 /**
- * Headers that every host sends to browsers with each answer (SECURITY.md). Repeated here, so that a test notices any
- * change of the headers.
+ * Headers that every host sends to browsers with each answer (SECURITY.md). They are repeated here, so that a test
+ * notices any change of the headers.
  */
 const everywhere = {
   'access-control-allow-origin': '*',
@@ -10,7 +10,7 @@ const everywhere = {
 } as const;
 
 export const SECURITY_HEADERS = {
-  /** Scripts, styles and bulk data. */
+  /** Headers of scripts, styles and bulk data. */
   other: everywhere,
   json: {
     ...everywhere,

@@ -1,16 +1,16 @@
-/** Repeatable random numbers. A run prints its seed at the start. The variable SEED sets the seed. */
+/** Repeatable random numbers. A run prints its seed at the start. The environment variable SEED sets the seed. */
 import fc from 'fast-check';
 import { hex } from './records.ts';
 
 /** An integer from 0 to 2^31 - 1. */
 const SEED = Number(process.env['SEED'] ?? 0);
 
-// Without the second setting, a list of up to 300 items would have at most 10.
+// `defaultSizeToMaxWhenMaxSpecified` is needed, because otherwise a list of up to 300 items would have at most 10.
 fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: SEED, defaultSizeToMaxWhenMaxSpecified: true });
 
 /**
- * A source of random numbers from 0 up to, not including, 1. The same seed and name give the same numbers, whatever other tests draw.
- * The generator is mulberry32.
+ * Returns a source of random numbers in [0, 1). The same seed and name give the same numbers, whatever other tests
+ * draw. The generator is mulberry32.
  */
 export function randomFor(name: string): () => number {
   let state = Number.parseInt(hex(`${SEED} ${name}`).slice(0, 8), 16);

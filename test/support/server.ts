@@ -7,13 +7,13 @@ import { createMirrorServer, type ServerSettings } from '../../src/serve/local/s
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Decompressed. */
+  /** The decompressed body. */
   readonly body: string;
 }
 
-/** A host under test: everything that the case table needs of it. */
+/** A host under test, with everything that the case table needs. */
 export interface Host {
-  /** Sends the target as it is, without any normalisation. */
+  /** Sends the target unchanged, without normalisation. */
   send(method: string, target: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -23,7 +23,10 @@ export interface LocalHost extends Host {
   readonly port: number;
 }
 
-/** Requests to a server of this machine; without an agent, each on a connection of its own. */
+/**
+ * Returns a function that sends requests to a server on this machine. Without an agent, each request uses a new
+ * connection.
+ */
 export function sendTo(port: number, agent: Agent | false = false): Host['send'] {
   return (method, target, headers = {}) =>
     new Promise((resolve, reject) => {

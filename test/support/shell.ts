@@ -8,13 +8,13 @@ import { temporaryFolder } from './build.ts';
 import { ROOT } from './cli.ts';
 import { freePort } from './ports.ts';
 
-/** The address that documents use: the default of `npm start`. */
+/** The default address of `npm start`, which the documents use. */
 const ADDRESS = '127.0.0.1:3000';
 
 /**
- * Shell functions in front of each block. `npm ci` does nothing, because the packages of this project are linked into
- * the copy. CI installs the packages. `npm start` runs in the background, in its own process group, and returns when
- * the server answers. Like a reader, it first ends the server of an earlier block.
+ * Shell functions that precede each block. `npm ci` does nothing, because the packages of this project are linked into
+ * the copy, and CI tests the installation. `npm start` runs in the background, in its own process group, and returns
+ * when the server answers. It first ends the server of an earlier block, as a reader would.
  */
 const PRELUDE = `
 npm() {
@@ -45,16 +45,18 @@ npm() {
 
 interface BlockRun {
   readonly code: number | null;
-  /** Both of its outputs. */
+  /** Standard output and standard error. */
   readonly output: string;
 }
 
-/** Where copies are, one after another: the program of a checkout is compiled once for each path that it has. */
+/**
+ * Path of all copies, one after another, so that the program is compiled only once: compiled code is cached by path.
+ */
 let place: string | undefined;
 
 /**
  * A copy of the project in which the blocks of one document run, one after another. Its path is free again after
- * `close`, and the next copy has the same.
+ * `close`, and the next copy has the same path.
  */
 export class ProjectCopy {
   readonly #folder: string;
@@ -65,7 +67,7 @@ export class ProjectCopy {
     this.#port = port;
   }
 
-  /** Copies what git has or would take. */
+  /** Copies all files that git tracks or would add. */
   static async make(): Promise<ProjectCopy> {
     place ??= temporaryFolder();
     const folder = join(place, 'project');
@@ -80,7 +82,7 @@ export class ProjectCopy {
     return new ProjectCopy(folder, await freePort());
   }
 
-  /** Runs a block; what it starts with `npm start` goes on. */
+  /** Runs a block. A server that the block starts with `npm start` keeps running. */
   async run(block: string): Promise<BlockRun> {
     const script = `${PRELUDE}${block.replaceAll(ADDRESS, `127.0.0.1:${this.#port}`)}`;
     const child = spawn('bash', ['-eu', '-c', script], {
@@ -98,7 +100,7 @@ export class ProjectCopy {
     return { code, output };
   }
 
-  /** Ends the servers that blocks started, waits for them, and moves the copy away. */
+  /** Ends the servers that blocks started, waits for their end, and moves the copy away. */
   async close(): Promise<void> {
     const list = join(this.#folder, 'servers');
     const groups = existsSync(list) ? readFileSync(list, 'utf8').trim().split('\n').map(Number) : [];

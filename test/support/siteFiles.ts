@@ -13,7 +13,7 @@ import type { Host } from './server.ts';
 
 const PARQUET = 'application/vnd.apache.parquet';
 
-/** Content type of a file, by file extension. */
+/** Content types by file extension. */
 const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bin: { ...SECURITY_HEADERS.other, 'content-type': 'application/octet-stream' },
   css: { ...SECURITY_HEADERS.other, 'content-type': 'text/css; charset=utf-8' },
@@ -27,7 +27,7 @@ const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const endingOf = (path: string) => path.slice(path.lastIndexOf('.') + 1);
 
-/** The paths of these files in a build. */
+/** Returns the paths of these files in a build. */
 const sitePaths = (dist: string): string[] => filesBelow(dist).filter((path) => isBuiltFile(path) && !path.startsWith('runes/'));
 
 interface SiteHost {
@@ -40,7 +40,7 @@ interface SiteHost {
 export async function checkSiteFiles({ port, hasOwnTypes = false }: SiteHost, dist: string): Promise<void> {
   const origin = `http://127.0.0.1:${port}`;
   const paths = sitePaths(dist);
-  // The explorer and its parts, the documents, and at least one bulk file.
+  // The build must have the explorer and its parts, the documents, and at least one bulk file.
   const endings = Object.keys(HEADERS).filter((ending) => ending !== 'bin' || existsSync(join(dist, ARCHIVE_FOLDER)));
   expect(new Set(paths.map(endingOf))).toEqual(new Set(endings));
   const expectHeaders = (path: string, response: Response) => {
@@ -65,13 +65,14 @@ export async function checkSiteFiles({ port, hasOwnTypes = false }: SiteHost, di
     expect(await response.text()).toBe(readFileSync(join(dist, path), 'utf8'));
     expectHeaders(path, response);
   }
-  // Some hosts redirect to the folder. Others show the folder's page directly. The page's relative paths work at both.
+  // Some hosts redirect to the folder. Others show the folder's page directly. The page's relative paths work in both
+  // cases.
   const docs = await fetch(`${origin}/docs`);
   if (!hasOwnTypes) expect(new URL(docs.url).pathname).toBe('/docs/');
   expect([docs.status, await docs.text()]).toEqual([200, readFileSync(join(dist, 'docs/index.html'), 'utf8')]);
 }
 
-/** Requests of Parquet readers: the size, the last bytes, and a part from the middle. */
+/** Sends the requests of Parquet readers: the size, the last bytes, and a part from the middle. */
 export async function checkPlainRanges(port: number, dist: string): Promise<void> {
   const path = sitePaths(dist).find((one) => one.endsWith('.parquet')) ?? '';
   const bytes = readFileSync(join(dist, path));
@@ -90,7 +91,7 @@ export async function checkPlainRanges(port: number, dist: string): Promise<void
   expect((await fetch(url, { headers: { range: `bytes=${bytes.length}-` } })).status).toBe(416);
 }
 
-/** A browser that opens a wrong path gets a page. Other programs, and wrong paths of the API, get JSON. */
+/** Checks that a browser that opens a wrong path gets a page. Other programs, and wrong paths of the API, get JSON. */
 export async function checkErrorPages(host: Host): Promise<void> {
   const accept = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
   const noStore = { 'cache-control': 'no-store' };

@@ -1,4 +1,4 @@
-/** Mirrors that follow a simulated node: one of all history, and others that start at a mirror. */
+/** Mirrors that follow a simulated node: one with all history, and others that start from a mirror. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Manifest } from '../../src/contract/schemas.ts';
@@ -14,7 +14,7 @@ export class StartedPulls {
   readonly limits = limits;
   readonly #url: string;
   readonly node: FakeNode;
-  /** Input and output of the mirror of all history. */
+  /** Input and output of the mirror with all history. */
   readonly complete = temporaryFolder();
   readonly all = join(temporaryFolder(), 'dist');
 
@@ -36,13 +36,13 @@ export class StartedPulls {
     return testPull(this.#url, to, { limits, confirmations: 100, ...options });
   }
 
-  /** Follows the chain of the node with the mirror of all history. */
+  /** Lets the mirror with all history follow the chain of the node. */
   async follow(options = {}): Promise<Manifest> {
     await this.pull(this.complete);
     return (await this.build(this.all, this.complete, options)).manifest;
   }
 
-  /** Pulls a new folder that starts at a mirror of the blocks up to `last`. Returns the start. */
+  /** Pulls a new folder that starts from a mirror of the blocks up to `last`. Returns the start. */
   async start(to: string, last: number): Promise<{ height: number; digest: string }> {
     const [input, out] = [temporaryFolder(), join(temporaryFolder(), 'donor')];
     await this.pull(input, { wanted: { from: undefined, to: last } });
@@ -50,7 +50,7 @@ export class StartedPulls {
     return this.startAt(to, out);
   }
 
-  /** Pulls a new folder that starts at a mirror in a folder. Returns the start. */
+  /** Pulls a new folder that starts from the mirror in a folder. Returns the start. */
   async startAt(to: string, mirror: string): Promise<{ height: number; digest: string }> {
     const host = await startPlainFiles(mirror);
     try {

@@ -5,7 +5,7 @@ import { env } from 'node:process';
 import type { ViteUserConfig } from 'vitest/config';
 import { BaseSequencer, type Reporter, type TestModule, type TestSpecification } from 'vitest/node';
 
-/** How many files are listed at the end. */
+/** Number of files to list at the end. */
 const SLOWEST = 10;
 
 /** Prints the slowest test files of a run, with their imports, hooks and tests in seconds. */
@@ -22,9 +22,9 @@ class Slowest implements Reporter {
 }
 
 /**
- * Runs the slowest files of a tier first, in descending order, so that all workers end at the same time. A fresh
- * checkout has no times of earlier runs, so it uses the sizes of files, which say little. The list at the end of a run
- * tells when this list needs a change.
+ * Runs the slowest files of a tier first, so that all workers end at about the same time. Uses a fixed list, because a
+ * fresh checkout has no times of earlier runs, and Vitest then uses file sizes, which say little. The list that a run
+ * prints at its end shows when the fixed list needs a change.
  */
 class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -36,7 +36,10 @@ class SlowestFirst extends BaseSequencer {
   }
 }
 
-/** Files with dozens of builds or processes each, slowest first: too slow for `npm test`, so `npm run test:exhaustive` runs them. */
+/**
+ * Files with dozens of builds or processes each, slowest first. They are too slow for `npm test`, so `npm run
+ * test:exhaustive` runs them.
+ */
 export const LONG: readonly string[] = [
   'engine/incremental',
   'serve/changes',
@@ -70,7 +73,7 @@ export const LONG: readonly string[] = [
 /** Files of random cases that are too slow for `npm test`. The exhaustive tier runs them, in its project `more`. */
 export const MORE: readonly string[] = ['engine/ioErrors', 'input/leftOut'].map((name) => `test/${name}.test.ts`);
 
-/** Slow files of all tiers. The files of each tier are in the order of their times. */
+/** Slow files of all tiers. The files of each tier are sorted by their times. */
 const SLOW: readonly string[] = [
   ...['cli', 'sample', 'client', 'verify', 'npm', 'openapi'],
   ...LONG.map((path) => path.slice('test/'.length, -'.test.ts'.length)),
@@ -122,7 +125,10 @@ const SLOW: readonly string[] = [
   ...['runes', 'lists', 'look', 'docs', 'sizes', 'lookUp', 'follow'].map((name) => `browser/${name}`),
 ];
 
-/** The configuration of a tier. With the variable REPORT, the run also writes a JSON report to that path. */
+/**
+ * Returns the configuration of a tier. If the environment variable REPORT is a path, the run also writes a JSON report
+ * there.
+ */
 export function tier(include: string, more: ViteUserConfig['test'] = {}): ViteUserConfig {
   const { globalSetup = [], ...rest } = more;
   return {

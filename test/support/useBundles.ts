@@ -1,6 +1,6 @@
 /**
- * Setup of files whose processes run the bundles of bundles.ts: those that tests start, and those that pulls start. Builds
- * of the files themselves take the same site assets, so that no worker makes them again.
+ * Setup of test files whose processes run the bundles of bundles.ts, including processes that pulls start. Builds
+ * within the test process use the same site assets, so that no worker makes them again.
  */
 import { dirname, join } from 'node:path';
 import { program } from '../../src/program.ts';

@@ -1,6 +1,6 @@
 /**
  * The 720 recorded exchanges with the real server, and the rules for different answers of a mirror. docs/api.md states
- * each rule. A mirror must answer a recording without a rule byte for byte.
+ * each rule. If no rule applies, a mirror must answer exactly as recorded.
  */
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
@@ -24,17 +24,17 @@ export function readVectors(): Vector[] {
   return lines.map((text, i) => ({ ...JSON.parse(text), line: i + 1, group: groups[i]?.split('\t')[1] ?? '' }));
 }
 
-/** The bytes of a recorded body. */
+/** Returns the bytes of a recorded body. */
 const recordedBody = (vector: Vector): string => (typeof vector.body === 'string' ? vector.body : JSON.stringify(vector.body));
 
-/** ETag that all recorded answers share. A mirror has a different ETag for each answer. */
+/** The ETag that all recorded answers have. A mirror has a different ETag for each answer. */
 export const RECORDED_ETAG = '00000000000000060d55383e4e7f8eac0aacb091339172792f4e557c98c91973';
 
 interface Rule {
   readonly name: string;
-  /** True if the rule decides this vector. */
+  /** True if the rule applies to this request. */
   readonly applies: (vector: Vector) => boolean;
-  /** Problems with the answer, by this rule. Empty if the answer is right. */
+  /** Returns the problems with the answer according to this rule. Empty if the answer is right. */
   readonly check: (vector: Vector, answer: Answer) => string[];
 }
 
@@ -55,7 +55,7 @@ const numbers = (vector: Vector) => [...query(vector)].filter(([name]) => name =
 const id = (vector: Vector) => /(?:blocks|transactions)\/([^/?]*)\/activity/.exec(vector.path)?.[1] ?? '';
 const isApiPath = (vector: Vector) => /^\/runes(?:\/v1)?\/?(?:$|\?|(?:blocks|transactions)\/[^/]*\/activity(?:\?|$))/.test(vector.path);
 
-/** In the order in which they are asked; the first that applies decides. */
+/** All rules, in the order of their check. The first rule that applies decides. */
 export const RULES: readonly Rule[] = [
   {
     name: 'OPTIONS is always a preflight: 204',
@@ -147,7 +147,10 @@ export const RULES: readonly Rule[] = [
   },
 ];
 
-/** The name of the rule that decides otherwise, and what is wrong with the answer; no rule means that the recording decides. */
+/**
+ * Returns the name of the rule that applies, and the problems with the answer. Without a rule, the answer must equal
+ * the recording.
+ */
 export function judge(vector: Vector, answer: Answer): { rule: string | undefined; problems: string[] } {
   const rule = RULES.find((r) => r.applies(vector));
   if (rule !== undefined) {
@@ -167,8 +170,8 @@ export function judge(vector: Vector, answer: Answer): { rule: string | undefine
 const AT_ONCE = 6;
 
 /**
- * Asks a host for all recorded vectors: a line for each that is answered neither as recorded nor as a rule decides. `without` names request
- * headers, as recorded, that are not sent.
+ * Sends all recorded requests to a host. Returns a line for each answer that matches neither the recording nor a rule.
+ * `without` lists recorded request headers that are not sent.
  */
 export async function wrongVectors(host: Host, without: readonly string[] = []): Promise<string[]> {
   const vectors = readVectors();

@@ -1,6 +1,6 @@
 /**
- * `npm run docs`: writes what is generated from the source: the picture of the folders, the flags, and the JSON schema of
- * the settings file.
+ * `npm run docs`: writes everything that is generated from the source: the picture of the folders, the flags, and the
+ * JSON schema of the settings file.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

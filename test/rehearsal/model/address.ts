@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Prefixes of a network's addresses: for bech32 texts, and the version bytes for hashes of keys and of scripts. */
+/**
+ * Prefixes of a network's addresses: the text prefix for bech32, and the version bytes for hashes of keys and of
+ * scripts.
+ */
 export interface AddressForm {
   readonly hrp: string;
   readonly key: number;
@@ -11,7 +14,10 @@ const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const GENERATOR = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
 
-/** Returns the address of an output's script, or null when its form has none (bare keys, bare multisig, anything unknown). */
+/**
+ * Returns the address of an output's script, or null for a script without an address form (bare keys, bare multisig,
+ * anything unknown).
+ */
 export function addressOf(script: Buffer, form: AddressForm): string | null {
   const hex = script.toString('hex', 0, 3);
   const { length } = script;
@@ -23,7 +29,7 @@ export function addressOf(script: Buffer, form: AddressForm): string | null {
   return opcode >= 0x51 && opcode <= 0x60 ? bech32(form.hrp, opcode - 0x50, script.subarray(2)) : null;
 }
 
-/** Encodes a witness program: version 0 with the checksum of bech32, later versions with the one of bech32m. */
+/** Encodes a witness program: version 0 with the bech32 checksum, later versions with the bech32m checksum. */
 function bech32(hrp: string, version: number, program: Buffer): string {
   const words = [version];
   let bits = 0;
@@ -56,7 +62,7 @@ function base58check(version: number, hash: Buffer): string {
   const bytes = Buffer.concat([payload, createHash('sha256').update(inner).digest().subarray(0, 4)]);
   let text = '';
   for (let n = BigInt(`0x${bytes.toString('hex')}`); n > 0n; n /= 58n) text = BASE58.charAt(Number(n % 58n)) + text;
-  // Each leading zero byte is the digit 1.
+  // Base58 encodes each leading zero byte as the digit 1.
   for (const byte of bytes) {
     if (byte !== 0) break;
     text = `1${text}`;

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** An input: the key of the output that it spends (see `outpointKey`), and its witness. The elements are views of the block's bytes. */
+/**
+ * An input: the key of the spent output (see `outpointKey`), and its witness. The elements are views of the block's
+ * bytes.
+ */
 interface Input {
   readonly outpoint: string;
   readonly witness: readonly Buffer[];
@@ -13,7 +16,7 @@ export interface Transaction {
   readonly scripts: readonly Buffer[];
 }
 
-/** A block: hashes in the usual byte order as lower-case hex, time in seconds since 1970. */
+/** A block: hashes as lower-case hex in the usual byte order, time in seconds since 1970. */
 export interface Block {
   readonly hash: string;
   readonly previous: string;
@@ -22,12 +25,12 @@ export interface Block {
   readonly transactions: readonly Transaction[];
 }
 
-/** Returns the key of an output: the 32 bytes of the transaction's id and 4 bytes of index, as one-byte characters. */
+/** Returns the key of an output as one-byte characters: the 32 bytes of the transaction's id and 4 bytes of index. */
 export function outpointKey(id: string, vout: number): string {
   return id + String.fromCharCode(vout & 255, (vout >> 8) & 255, (vout >> 16) & 255, vout >>> 24);
 }
 
-/** Returns the key of an output that is written `txid:vout`. */
+/** Returns the key of an output in the form `txid:vout`. */
 export function parseOutpoint(text: string): string {
   return outpointKey(Buffer.from(text.slice(0, 64), 'hex').reverse().toString('latin1'), Number(text.slice(65)));
 }
@@ -42,7 +45,7 @@ export function hexOfId(id: string): string {
   return Buffer.from(id, 'latin1').reverse().toString('hex');
 }
 
-/** Parses a serialised block, with or without witnesses. Throws a RangeError when bytes are missing or left over. */
+/** Parses a serialised block, with or without witnesses. Throws a RangeError if bytes are missing or left over. */
 export function parseBlock(bytes: Uint8Array): Block {
   const reader = new Reader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   const header = reader.take(80);
@@ -64,7 +67,7 @@ export function merkleRoot(transactions: readonly Transaction[]): string {
   while (level.length > 1) {
     const above: string[] = [];
     for (const [i, left] of level.entries()) {
-      // An odd last hash is paired with itself.
+      // If the number of hashes is odd, the last one is paired with itself.
       if (i % 2 === 0) above.push(sha256d(Buffer.from(left + (level[i + 1] ?? left), 'latin1')));
     }
     level = above;
@@ -99,7 +102,7 @@ function readWitness(reader: Reader): Buffer[] {
   return elements;
 }
 
-/** Returns the SHA-256 of the SHA-256 of the joined parts, as one-byte characters. */
+/** Returns the double SHA-256 of the joined parts, as one-byte characters. */
 function sha256d(...parts: Buffer[]): string {
   const inner = createHash('sha256');
   for (const part of parts) inner.update(part);
@@ -135,7 +138,7 @@ class Reader {
     return view;
   }
 
-  /** Reads a number in Bitcoin's compact form. */
+  /** Reads an integer in Bitcoin's compact form. */
   size(): number {
     const first = this.take(1).readUInt8();
     if (first < 0xfd) return first;

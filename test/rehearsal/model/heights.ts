@@ -1,13 +1,17 @@
-/** Words of an entry: four from the key, and the height plus two. A last word of 0 marks a free entry, 1 a removed one. */
+/**
+ * Number of words of an entry: four from the key, and the height plus two. A last word of 0 marks a free entry, 1 a
+ * removed entry.
+ */
 const WORDS = 5;
 
 /**
- * A map from outpoint keys to heights, of 20 bytes an entry: a `Map` with string keys takes a hundred, and ends at 16 million entries.
- * It keeps 96 bits of a transaction's id and the index, so two outputs of an invented chain never meet.
+ * A map from outpoint keys to heights with 20 bytes per entry. A `Map` with string keys takes a hundred bytes, and ends
+ * at 16 million entries. The key is the index and 96 bits of a transaction's id, which suffice to tell the outputs of
+ * an invented chain apart.
  */
 export class Heights {
   #table = new Uint32Array(WORDS * 1024);
-  /** Number of entries that are not free, removed ones included. */
+  /** Number of used entries, including removed ones. */
   #used = 0;
   size = 0;
 
@@ -34,7 +38,7 @@ export class Heights {
     this.size--;
   }
 
-  /** Returns all entries in a form that is equal for equal maps. */
+  /** Returns all entries as a text that is the same for equal maps. */
   text(): string {
     const entries: string[] = [];
     for (let at = 0; at < this.#table.length; at += WORDS) {
@@ -43,7 +47,7 @@ export class Heights {
     return entries.sort().join('\n');
   }
 
-  /** Position of a key's entry, or of the free entry that ends the search for it. */
+  /** Returns the position of a key's entry, or of the free entry at which the search ends. */
   #find(key: string): number {
     const words = wordsOf(key);
     const entries = this.#table.length / WORDS;
@@ -57,7 +61,7 @@ export class Heights {
     }
   }
 
-  /** Moves the entries to a table with room for as many again. Removed entries stay behind. */
+  /** Moves the entries to a table of twice the size, and drops removed entries. */
   #rebuild(): void {
     const old = this.#table;
     this.#table = new Uint32Array(WORDS * Math.max(1024, 4 * this.size));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Output scripts for tests: by form, each of several keys. `bare` has no address. */
+/** Output scripts for tests, by form. Each form has several keys. `bare` has no address. */
 export const SCRIPTS = {
   key: (n: number) => `0014${byte(n).repeat(20)}`,
   taproot: (n: number) => `5120${byte(n).repeat(32)}`,
@@ -12,7 +12,7 @@ export const SCRIPTS = {
 export interface ChainTransaction {
   /** Spent outputs as `txid:vout`, and the elements of their witness in hex. */
   readonly inputs: readonly { outpoint: string; witness?: string[] }[];
-  /** Scripts in hex. */
+  /** Output scripts in hex. */
   readonly outputs: readonly string[];
 }
 
@@ -34,12 +34,12 @@ export function push(hex: string): string {
   return byte(hex.length / 2) + hex;
 }
 
-/** Returns the bytes in hex that commit to a name: little end first, without zeros at the end. */
+/** Returns the bytes that commit to a name, in hex: little-endian, without zeros at the end. */
 export function nameHex(name: bigint): string {
   return reversed(name.toString(16).padStart(32, '0')).replace(/(00)+$/, '');
 }
 
-/** Serialises a block, and returns it with its hash and the ids of its transactions. The proof of work is not done. */
+/** Serialises a block. Returns it with its hash and the ids of its transactions. It has no proof of work. */
 export function blockBytes(previous: string, time: number, transactions: readonly ChainTransaction[]) {
   const serialised = transactions.map(transactionHex);
   const header = `00000020${reversed(previous)}${'00'.repeat(32)}${u32(time)}${u32(0)}${u32(0)}`;
@@ -77,7 +77,10 @@ function size(n: number): string {
   return n < 0x10000 ? `fd${reversed(n.toString(16).padStart(4, '0'))}` : `fe${u32(n)}`;
 }
 
-/** A random chain: transfers, mints, etchings with and without names, cenotaphs, burns. The same seed gives the same blocks. */
+/**
+ * A random chain: transfers, mints, etchings with and without names, cenotaphs and burns. The same seed gives the same
+ * blocks.
+ */
 export class InventedChain {
   readonly blocks: Buffer[] = [];
   #hash = '00'.repeat(32);
@@ -108,7 +111,7 @@ export class InventedChain {
     }
   }
 
-  /** Takes the chain back to its first blocks. What the lost blocks spent stays spent. */
+  /** Shortens the chain to its first blocks. Outputs that the removed blocks spent stay spent. */
   cut(count: number): void {
     this.blocks.length = count;
     this.#unspent = this.#unspent.filter(({ height }) => height < count);
@@ -129,7 +132,7 @@ export class InventedChain {
   #transaction(height: number, index: number): ChainTransaction {
     const inputs: { outpoint: string; witness?: string[] }[] = [];
     for (let left = 1 + this.#below(4); left > 0 && this.#unspent.length > 0; left--) {
-      // Young outputs are likelier, so that runes move often.
+      // Prefers young outputs, so that runes move often.
       const at = this.#unspent.length - 1 - Math.min(this.#below(this.#unspent.length), this.#below(this.#unspent.length), this.#below(40));
       const [spent] = this.#unspent.splice(Math.max(at, 0), 1);
       if (spent !== undefined) inputs.push({ outpoint: spent.outpoint });
@@ -190,7 +193,7 @@ export class InventedChain {
     return { inputs, outputs };
   }
 
-  /** Returns a random whole number below `limit`. */
+  /** Returns a random integer below `limit`. */
   #below(limit: number): number {
     this.#random = (Math.imul(this.#random, 1664525) + 1013904223) >>> 0;
     return Math.floor((this.#random / 2 ** 32) * limit);

@@ -1,11 +1,9 @@
-/**
- * The ledger digest of a model, as docs/ledger.md describes it. Nothing of the program is used.
- */
+/** Computes the ledger digest of a model by the rules of docs/ledger.md. Uses no code of the program. */
 import { createHash } from 'node:crypto';
 import type { Model } from './model.ts';
 import { compareRunes } from './runes.ts';
 
-/** Returns the text of the ledger after a block, which must be as young as `rewind` needs. */
+/** Returns the text of the ledger after a block. The block may be as old as `rewind` allows. */
 export function ledgerText(model: Model, network: string, height: number): string {
   const lines = ['rune-ledger/1', `network\t${network}`, 'rules\tord-1', `block\t${height}\t${model.block(height).hash}`];
   for (const rune of model.runes) {
@@ -28,7 +26,7 @@ export function ledgerText(model: Model, network: string, height: number): strin
     outputs.push({ txid: outpoint.slice(0, 64), vout: Number(outpoint.slice(65)), line });
   }
   outputs.sort((a, b) => (a.txid < b.txid ? -1 : a.txid > b.txid ? 1 : a.vout - b.vout));
-  // One by one: a long chain has more outputs than a call may have arguments.
+  // Pushes lines one by one, because a long chain has more outputs than a call can have arguments.
   for (const { line } of outputs) lines.push(line);
   return `${lines.join('\n')}\n`;
 }

@@ -11,7 +11,7 @@ import { decipher } from './runestone.ts';
 
 const FIXTURES = new URL('../../fixtures/indexing/', import.meta.url);
 
-/** Reads lines of JSON. Numbers of 16 digits and more become strings, since a double is too short for them. */
+/** Reads lines of JSON. Numbers of 16 or more digits become strings, because a double cannot represent them. */
 function lines<T>(name: string): T[] {
   const text = readFileSync(new URL(name, FIXTURES), 'utf8').replace(/([:[,])(\d{16,})(?=[,\]}])/g, '$1"$2"');
   return text
@@ -23,7 +23,7 @@ function lines<T>(name: string): T[] {
 interface Chain {
   test: string;
   chain: 'mainnet' | 'regtest';
-  /** False for one chain, which shows that ord without this option knows no runes. */
+  /** False for one chain, because ord without this option finds no runes. */
   index_runes: boolean;
   blocks: string[];
   asserts: { height: number; runes: Record<string, unknown>[]; balances: [string, [string, string][]][] }[];
@@ -179,7 +179,7 @@ describe('the bytes of blocks', () => {
   });
 });
 
-// From BIP 173, BIP 350, BIP 86, BIP 16 and the first block.
+// Examples from BIP 173, BIP 350, BIP 86, BIP 16 and the first block.
 const ADDRESSES = [
   ['76a91462e907b15cbf27d5425399ebf6f0fb50ebb88f1888ac', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
   ['76a914000000000000000000000000000000000000000088ac', '1111111111111111111114oLvT2'],
@@ -220,10 +220,10 @@ describe('addresses', () => {
 });
 
 describe('heights of outputs', () => {
-  it('keeps what a map keeps', () => {
+  it('has the same entries as a Map', () => {
     const heights = new Heights();
     const expected = new Map<string, number>();
-    // Only eight ids, so that searches run into each other, and into removed entries.
+    // Uses only eight ids, so that searches meet other entries and removed entries.
     const key = (i: number) => outpointKey('abcdefgh'.charAt(i % 8).repeat(32), i >> 3);
     for (let step = 0; step < 60_000; step++) {
       const each = key((step * 7919) % 20_011);
@@ -240,14 +240,17 @@ describe('heights of outputs', () => {
   });
 });
 
-/** Applies blocks of transactions to a model and keeps the rows. `spend` gives the outpoint of an earlier transaction. */
+/**
+ * Applies blocks of transactions to a model and stores the rows. `spend` returns the outpoint of an earlier
+ * transaction.
+ */
 class Directed {
   readonly rows: TransactionRows[] = [];
   readonly model = new Model('regtest', { onRows: (each) => this.rows.push(each) });
   #hash = '00'.repeat(32);
   #height = 0;
 
-  /** Adds a block and returns the txids. */
+  /** Adds a block. Returns the txids. */
   block(...transactions: ChainTransaction[]): string[] {
     const { bytes, hash, txids } = blockBytes(this.#hash, 1000 + this.#height, transactions);
     this.model.apply(bytes, this.#height++);
@@ -255,7 +258,7 @@ class Directed {
     return txids;
   }
 
-  /** The rows of the last transaction: operation, rune, address, receiver, amount, output. */
+  /** Returns the rows of the last transaction: operation, rune, address, receiver, amount, output. */
   last(): unknown[][] {
     return (this.rows.at(-1)?.rows ?? []).map((row) => [row.operation, row.rune, row.address, row.receiver, row.amount, row.output]);
   }
@@ -271,7 +274,10 @@ describe('rows', () => {
   const a = addressIn(A);
   const b = addressIn(B);
 
-  /** A chain whose block 1 etches 1:1 with a premine of 100: 60 to A (output 0), 30 without address (1), 4 burned, 6 to B (2). */
+  /**
+   * Makes a chain whose block 1 etches 1:1 with a premine of 100: 60 to A (output 0), 30 without address (1), 4 burned,
+   * 6 to B (2).
+   */
   function etched(...terms: number[]): { chain: Directed; outpoint: (vout: number) => { outpoint: string } } {
     const chain = new Directed();
     chain.block({ inputs: [], outputs: [] });
@@ -287,7 +293,7 @@ describe('rows', () => {
     return { chain, outpoint: (vout) => ({ outpoint: `${txid}:${vout}` }) };
   }
 
-  it('tell of a premine what outputs receive, and what burns', () => {
+  it('of a premine name the receiving outputs and the burned units', () => {
     expect(etched().chain.last()).toEqual([
       ['etching', '1:1', null, null, null, null],
       ['receive', '1:1', a, null, 60n, 0],
@@ -297,7 +303,7 @@ describe('rows', () => {
     ]);
   });
 
-  it('tell each part of a move by where it comes from', () => {
+  it('of a move have each part with its origin', () => {
     const { chain, outpoint } = etched(8, 9, 10, 7);
     const edicts = [1, 1, 80, 1, 0, 0, 15, 0, 0, 0, 3, 2];
     chain.block({
@@ -340,7 +346,7 @@ describe('rows', () => {
     expect(spent).toMatchObject({ address: a, spent: true, spentHeight: 2, held: [{ amount: 60n }], location: { height: 1, txIndex: 1 } });
   });
 
-  it('tell a cenotaph as burns, etching, mint and its burn', () => {
+  it('of a cenotaph are burns, the etching, the mint and its burn', () => {
     const { chain, outpoint } = etched(8, 9, 10, 7);
     chain.block({ inputs: [outpoint(1), outpoint(0)], outputs: [B, message(20, 1, 20, 1, 126, 0)] });
     expect(chain.last()).toEqual([
@@ -351,7 +357,7 @@ describe('rows', () => {
     ]);
   });
 
-  it('tell mints of nothing, and moves nothing for an edict without runes', () => {
+  it('include mints of nothing, and there is no move for an edict without runes', () => {
     const { chain, outpoint } = etched(8, 9);
     chain.block({ inputs: [outpoint(2)], outputs: [A, B, message(20, 1, 20, 1, 0, 1, 1, 0, 0, 0, 0, 5, 1, 7, 7, 5, 1)] });
     expect(chain.last()).toEqual([
@@ -361,7 +367,7 @@ describe('rows', () => {
     ]);
   });
 
-  it('are summed above 10,000 of them', () => {
+  it('are summed if there are more than 10,000', () => {
     for (const extra of [0, 1]) {
       const chain = new Directed();
       chain.block({ inputs: [], outputs: [] });
@@ -415,7 +421,7 @@ describe('a name is etched only with its commitment', () => {
   });
 });
 
-/** Sums of rows, which must agree with what the model says of its state. */
+/** Sums of rows, which must agree with the state of the model. */
 class Sums {
   readonly balances = new Map<string, bigint>();
   readonly received = new Map<string, bigint>();
@@ -457,7 +463,7 @@ function checkSums(model: Model, sums: Sums): void {
     expect(unaddressed).toBe(held.get(`${rune.id} null`) ?? 0n);
     for (const { address, amount } of holders) expect(amount).toBe(held.get(`${rune.id} ${address}`));
   }
-  // Burns of premines and mints have no address, so only balances of addresses follow from rows.
+  // Burns of premines and mints have no address, so rows determine only the balances of addresses.
   const addressed = (each: Map<string, bigint>) => new Map([...each].filter(([key]) => !key.endsWith(' null')).sort());
   expect(addressed(sums.balances)).toEqual(addressed(held));
   for (const [key, amount] of addressed(held)) {
@@ -478,7 +484,7 @@ function checkSums(model: Model, sums: Sums): void {
 }
 
 describe('an invented chain', () => {
-  it.each([1, 2, 3, 4])('has rows that add up to its state (seed %i)', (seed) => {
+  it.each([1, 2, 3, 4])('has rows whose sums equal its state (seed %i)', (seed) => {
     const invented = new InventedChain(seed);
     const sums = new Sums();
     const operations = new Map<string, number>();
@@ -496,7 +502,7 @@ describe('an invented chain', () => {
       model.apply(invented.blocks[height] ?? Buffer.alloc(0), height);
       if (height % 50 === 49) checkSums(model, sums);
     }
-    // The chain has to do everything, or the sums prove little.
+    // The chain must contain every operation, or the sums prove little.
     for (const operation of ['receive', 'send', 'burn']) {
       for (const kind of ['with', 'without']) expect(operations.get(`${operation} ${kind} address`) ?? 0).toBeGreaterThan(20);
     }
@@ -507,7 +513,7 @@ describe('an invented chain', () => {
     expect([...model.outputs()].filter(({ held }) => held.length > 1).length).toBeGreaterThan(20);
   });
 
-  it.each([5, 6])('goes back, and on along the same and other blocks (seed %i)', (seed) => {
+  it.each([5, 6])('goes back, and forward along the same and other blocks (seed %i)', (seed) => {
     const invented = new InventedChain(seed);
     const rows: TransactionRows[] = [];
     const model = new Model('regtest', { undoBlocks: 70, onRows: (each) => rows.push(each) });
@@ -545,7 +551,7 @@ describe('an invented chain', () => {
       invented.cut(tip - depth + 1);
       grow(tip + 5);
       expect(digests[tip]).not.toBe(before[tip]);
-      // A model that has only seen this branch is in the same state.
+      // A model that has only seen this branch has the same state.
       const fresh = new Model('regtest');
       for (const [height, bytes] of invented.blocks.entries()) fresh.apply(bytes, height);
       expect(model.digest()).toBe(fresh.digest());

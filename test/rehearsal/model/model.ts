@@ -57,7 +57,7 @@ export interface TransactionRows {
 }
 
 export interface ModelOptions {
-  /** Number of blocks that can be undone. 200 if not given. */
+  /** Number of blocks that can be undone, 200 by default. */
   readonly undoBlocks?: number;
   readonly onRows?: (transaction: TransactionRows) => void;
 }
@@ -73,14 +73,14 @@ export interface Holder {
 }
 
 export interface OutputAnswer {
-  /** `txid:vout`. */
+  /** Outpoint in the form `txid:vout`. */
   readonly outpoint: string;
   readonly address: string | null;
   readonly location: { blockHash: string; height: number; txid: string; txIndex: number; timestamp: number };
   readonly spent: boolean;
-  /** Height of the block that spends it, null while it is unspent. */
+  /** Height of the block that spends the output, or null while it is unspent. */
   readonly spentHeight: number | null;
-  /** Runes that it holds or, when it is spent, held; ids ascend. */
+  /** Runes of the output, or for a spent output the runes that it had. Sorted by id. */
   readonly held: readonly Balance[];
 }
 
@@ -89,14 +89,14 @@ export interface Supply {
   readonly premine: bigint;
   readonly minted: bigint;
   readonly mints: number;
-  /** Share of the cap in percent, with four places. */
+  /** Share of the cap in percent, with four decimals. */
   readonly mintPercentage: string;
-  /** True when a mint in the block after the tip would succeed. */
+  /** True if a mint in the block after the tip would succeed. */
   readonly mintable: boolean;
   readonly burned: bigint;
   readonly burnRows: number;
   readonly rows: number;
-  /** Sum on unspent outputs without an address, which belongs to no holder. */
+  /** Sum of units on unspent outputs without an address, which belong to no holder. */
   readonly unaddressed: bigint;
 }
 
@@ -132,7 +132,10 @@ interface Account {
   readonly unspent: Set<Output>;
 }
 
-/** Changes of a block. `holdings` and `counts` have the values before the block. A holding that the block created has null. */
+/**
+ * Changes of a block. `holdings` and `counts` have the values before the block. A holding that the block created has
+ * null.
+ */
 interface Undo {
   readonly steps: (() => void)[];
   readonly holdings: Map<Holding, bigint | null>;
@@ -140,7 +143,7 @@ interface Undo {
 }
 
 export class Model {
-  /** All runes; a rune's position is its number. */
+  /** All runes. The index of a rune is its number. */
   readonly runes: Rune[] = [];
   readonly #rules: ChainRules;
   readonly #undoBlocks: number;
@@ -150,11 +153,11 @@ export class Model {
   readonly #holders = new Map<Rune, Map<string, Holding>>();
   readonly #accounts = new Map<string, Account>();
   readonly #outputs = new Map<string, Output>();
-  /** Heights of unspent P2TR outputs: etchings have to spend one that is old enough. */
+  /** Heights of unspent P2TR outputs. An etching must spend one that is old enough. */
   readonly #taproot = new Heights();
-  /** Addresses of scripts seen lately, so that equal addresses are one string. */
+  /** Addresses of recently seen scripts, so that equal addresses are one string. */
   readonly #addresses = new Map<string, string | null>();
-  /** Blocks from `#firstHeight` on. */
+  /** Blocks from height `#firstHeight` on. */
   readonly #blocks: { hash: string; time: number }[] = [];
   #firstHeight = 0;
   readonly #undo: Undo[] = [];
@@ -166,20 +169,23 @@ export class Model {
     if (chain === 'mainnet') this.#enter(uncommonGoods());
   }
 
-  /** The last block. Throws a RangeError before the first one. */
+  /** The last block. Throws a RangeError if there is no block. */
   get tip(): { height: number; hash: string; time: number } {
     const height = this.#firstHeight + this.#blocks.length - 1;
     return { height, ...this.block(height) };
   }
 
-  /** Returns hash and time of a block. Throws a RangeError when it was not applied. */
+  /** Returns hash and time of a block. Throws a RangeError if the block was not applied. */
   block(height: number): { hash: string; time: number } {
     const block = this.#blocks[height - this.#firstHeight];
     if (block === undefined) throw new RangeError(`the model has no block ${height}`);
     return block;
   }
 
-  /** Adds the next block, serialised as a node sends it. Throws a RangeError when it does not follow the tip, or is cut. */
+  /**
+   * Adds the next block, serialised as a node sends it. Throws a RangeError if the block does not follow the tip, or is
+   * cut.
+   */
   apply(bytes: Uint8Array, height: number): void {
     const { hash, previous, time, transactions } = parseBlock(bytes);
     if (this.#blocks.length === 0) this.#firstHeight = height;
@@ -196,7 +202,7 @@ export class Model {
     }
   }
 
-  /** Undoes all blocks above a height. Throws a RangeError when these are more than the model remembers. */
+  /** Undoes all blocks above a height. Throws a RangeError if the model does not remember that many. */
   rewind(height: number): void {
     const count = this.#newBlocks(height);
     for (let left = count; left > 0; left--) {
@@ -222,13 +228,13 @@ export class Model {
     return [...this.runes].sort((a, b) => b.height - a.height || b.txIndex - a.txIndex);
   }
 
-  /** Returns what an output (`txid:vout`) holds or held, or null when it never held runes. */
+  /** Returns the runes that an output (`txid:vout`) has or had, or null if it never had runes. */
   output(outpoint: string): OutputAnswer | null {
     const output = this.#outputs.get(parseOutpoint(outpoint));
     return output === undefined ? null : this.#answer(output);
   }
 
-  /** Iterates over all outputs that hold or held runes, in order of the chain except after a rewind. */
+  /** Iterates over all outputs that have or had runes, in order of the chain except after a rewind. */
   *outputs(): Generator<OutputAnswer> {
     for (const output of this.#outputs.values()) yield this.#answer(output);
   }
@@ -247,7 +253,7 @@ export class Model {
     return this.#accounts.keys();
   }
 
-  /** Returns what an address holds: amount descending, then rune id ascending. */
+  /** Returns the balances of an address: amount descending, then rune id ascending. */
   balances(address: string): Balance[] {
     const holdings = [...(this.#accounts.get(address)?.holdings.values() ?? [])].filter(({ amount }) => amount > 0n);
     return holdings
@@ -255,12 +261,12 @@ export class Model {
       .sort((a, b) => compareBig(b.amount, a.amount) || compareRunes(a.rune, b.rune));
   }
 
-  /** Returns what an address holds of a rune: 0n when it had some, null when it never had any. */
+  /** Returns an address's amount of a rune: 0n if it only had some before, null if it never had any. */
   holding(rune: Rune, address: string): bigint | null {
     return this.#holders.get(rune)?.get(address)?.amount ?? null;
   }
 
-  /** Returns the holders of a rune, amount descending, then address ascending; now, or as of an older block. */
+  /** Returns the holders of a rune, now or as of an older block: amount descending, then address ascending. */
   holders(rune: Rune, height = this.tip.height): Holder[] {
     const before = new Map<Holding, bigint | null>();
     const undone = this.#undo.slice(this.#undo.length - this.#newBlocks(height));
@@ -278,7 +284,7 @@ export class Model {
     const { mints, burned } = rune.counts;
     const minted = BigInt(mints) * mintAmount(rune);
     const cap = rune.terms?.cap ?? 0n;
-    // As the old server: the share has 20 places, the percentage four; both are rounded half up.
+    // Rounds like the recorded server: the share to 20 decimals, then the percentage to four, both half up.
     const share = cap === 0n ? 0n : (BigInt(mints) * 10n ** 20n * 2n + cap) / (2n * cap);
     return {
       ...rune.counts,
@@ -367,7 +373,7 @@ export class Model {
     return address;
   }
 
-  /** Returns the rune that a message etches, or null when it etches none or breaks a rule. */
+  /** Returns the rune that a message etches, or null if it etches none or breaks a rule. */
   #etched(message: Runestone | Cenotaph | null, transaction: Transaction, height: number, txIndex: number, txid: string): Rune | null {
     if (message === null) return null;
     const asked = message.kind === 'cenotaph' ? message.name : (message.etching?.name ?? null);
@@ -403,7 +409,9 @@ export class Model {
     };
   }
 
-  /** Returns true when an input's tapscript pushes the name, and spends a P2TR output with enough confirmations. */
+  /**
+   * Returns true if an input's tapscript pushes the name, and the input spends a P2TR output with enough confirmations.
+   */
   #committed(name: bigint, { inputs }: Transaction, height: number): boolean {
     const commitment = commitmentOf(name);
     return inputs.some(({ outpoint, witness }) => {
@@ -467,7 +475,7 @@ export class Model {
     this.#change(output, -1n, undo);
   }
 
-  /** Adds what an output holds to its address (sign 1), or takes it away (sign -1). */
+  /** Adds an output's runes to its address (sign 1), or subtracts them (sign -1). */
   #change({ address, held }: Output, sign: bigint, undo: Undo): void {
     for (const { rune, amount } of held) {
       if (address === null) {
@@ -490,7 +498,7 @@ export class Model {
     return holding;
   }
 
-  /** Removes a holding that a block made which is undone. */
+  /** Removes a holding that an undone block had created. */
   #forget({ rune, address }: Holding): void {
     this.#holders.get(rune)?.delete(address);
     const account = this.#accounts.get(address);
@@ -503,7 +511,7 @@ export class Model {
     rune.counts = { ...rune.counts, ...change };
   }
 
-  /** Number of blocks above a height, all of which can be undone. */
+  /** Returns the number of blocks above a height, all of which can be undone. */
   #newBlocks(height: number): number {
     const count = this.tip.height - height;
     if (count < 0 || count > this.#undo.length) throw new RangeError(`the model cannot go back from ${this.tip.height} to ${height}`);
@@ -532,7 +540,7 @@ function compareBig(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The rune 1:0, which mainnet has from the start. */
+/** Returns the rune 1:0, which mainnet has from the start. */
 function uncommonGoods(): Rune {
   const name = 2055900680524219742n;
   const terms = {

@@ -1,12 +1,12 @@
 const INTERVAL = 17_500n;
-/** Values of the names of 1, 2, 3, ... letters A, and 0 for the empty one. */
+/** Numeric values of the names A, AA, AAA and so on. Index 0 is the value 0 for the empty name. */
 const STEPS = [0n];
 for (let letters = 1; letters <= 12; letters++) STEPS.push(26n * ((STEPS[letters - 1] ?? 0n) + 1n));
 
-/** The first reserved name: 27 letters A. Names from here on cannot be asked for. */
+/** The first reserved name: 27 letters A. Messages cannot request names from here on. */
 export const FIRST_RESERVED = 6402364363415443603228541259936211926n;
 
-/** Returns the letters of a name that is given as a number: 0 is A, 25 is Z, 26 is AA. */
+/** Returns the letters of a numeric name: 0 is A, 25 is Z, 26 is AA. */
 export function lettersOf(name: bigint): string {
   let letters = '';
   for (let n = name + 1n; n > 0n; n = (n - 1n) / 26n) letters = String.fromCharCode(65 + Number((n - 1n) % 26n)) + letters;
@@ -18,7 +18,7 @@ export function spacedName(letters: string, spacers: number): string {
   return [...letters].map((letter, i) => (i < letters.length - 1 && (spacers >> i) & 1 ? `${letter}•` : letter)).join('');
 }
 
-/** Returns the smallest name that may be etched at a height, where runes begin at height `first`. */
+/** Returns the smallest name that may be etched at a height, if runes begin at height `first`. */
 export function minimumName(height: number, first: number): bigint {
   const progress = BigInt(height + 1 - first);
   if (progress < 0n) return STEPS[12] ?? 0n;
@@ -28,12 +28,12 @@ export function minimumName(height: number, first: number): bigint {
   return longer - ((longer - (STEPS[length - 1] ?? 0n)) * (progress % INTERVAL)) / INTERVAL;
 }
 
-/** Returns the name of an etching that gives none. */
+/** Returns the reserved name of an etching without a name. */
 export function reservedName(height: number, txIndex: number): bigint {
   return FIRST_RESERVED + ((BigInt(height) << 32n) | BigInt(txIndex));
 }
 
-/** Returns the bytes that a transaction must push to commit to a name: little end first, without zeros at the end. */
+/** Returns the bytes that a transaction must push to commit to a name: little-endian, without zeros at the end. */
 export function commitmentOf(name: bigint): Buffer {
   const hex = name === 0n ? '' : name.toString(16);
   return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex').reverse();

@@ -14,14 +14,14 @@ export interface Row {
   readonly output: number | null;
 }
 
-/** A part of a transaction's runes: from an input (its address may be null), or fresh from a premine or a mint. */
+/** A part of a transaction's runes: from an input (whose address may be null), or new from a premine or a mint. */
 export interface Entry {
   readonly amount: bigint;
   readonly address: string | null;
   readonly fresh: boolean;
 }
 
-/** An output that runes go to. `burns` is true for an OP_RETURN. */
+/** An output that receives runes. `burns` is true for an OP_RETURN. */
 export interface Target {
   readonly index: number;
   readonly address: string | null;
@@ -30,7 +30,10 @@ export interface Target {
 
 const MOST_ROWS = 10_000;
 
-/** The rows of one transaction. It has a queue of entries for each rune; moves take entries from the front. */
+/**
+ * Collects the rows of one transaction. It has a queue of entries for each rune. Moves take entries from the front of
+ * the queue.
+ */
 export class TransactionLedger {
   readonly #queues = new Map<Rune, { entries: Entry[]; next: number }>();
   #rows: Row[] = [];
@@ -70,7 +73,10 @@ export class TransactionLedger {
     }
   }
 
-  /** Returns the rows in order: of a folded transaction first etching and mint, then sums of receives, then the other sums. */
+  /**
+   * Returns the rows in order. For a transaction with summed rows: first etching and mint, then sums of receives, then
+   * the other sums.
+   */
   finish(): Row[] {
     const { receives, others } = this.#sums ?? { receives: new Map<string, Row>(), others: new Map<string, Row>() };
     const rows = [...this.#rows, ...receives.values(), ...others.values()];
@@ -78,7 +84,10 @@ export class TransactionLedger {
     return rows;
   }
 
-  /** Takes entries from the front of a queue until they make the amount. The rest of a part stays at the front. */
+  /**
+   * Yields entries from the front of a queue until they make up the amount. The rest of a split entry stays at the
+   * front.
+   */
   *#take(rune: Rune, amount: bigint): Generator<Entry> {
     const queue = this.#queues.get(rune);
     for (let left = amount; left > 0n; ) {
@@ -111,7 +120,7 @@ export class TransactionLedger {
       this.#rows.push(row);
       return;
     }
-    // An output is never both burned and sent to, so the key needs no operation.
+    // The key needs no operation, because an output never both burns and receives runes.
     const sums = row.operation === 'receive' ? this.#sums.receives : this.#sums.others;
     const key = JSON.stringify([row.rune, row.operation === 'receive' ? null : row.address, row.receiver, row.output]);
     const before = sums.get(key);

@@ -2,18 +2,21 @@ import type { Terms } from './runestone.ts';
 
 /** Counts of a rune since its etching. Each change replaces the complete object. */
 export interface Counts {
-  /** Number of valid mints, which is the number of `mint` rows. */
+  /** Number of valid mints, which equals the number of `mint` rows. */
   readonly mints: number;
   readonly burned: bigint;
   /** Number of `burn` rows. */
   readonly burnRows: number;
   /** Number of all rows. */
   readonly rows: number;
-  /** Sum on unspent outputs without an address. */
+  /** Sum of units on unspent outputs without an address. */
   readonly unaddressed: bigint;
 }
 
-/** A rune. `block` and `tx` make its id; `height` and `txIndex` say where it was etched, which differs for 1:0 alone. */
+/**
+ * A rune. `block` and `tx` make its id. `height` and `txIndex` tell where it was etched, which differs from the id only
+ * for 1:0.
+ */
 export interface Rune {
   readonly id: string;
   readonly block: number;
@@ -24,7 +27,7 @@ export interface Rune {
   readonly spacedName: string;
   readonly spacers: number;
   readonly divisibility: number;
-  /** Null when the etching gives none. */
+  /** Null if the etching has none. */
   readonly symbol: string | null;
   readonly premine: bigint;
   readonly terms: Terms | null;
@@ -45,7 +48,7 @@ export function compareRunes(a: Rune, b: Rune): number {
   return a.block - b.block || a.tx - b.tx;
 }
 
-/** Returns true when a mint in a block of this height would succeed. */
+/** Returns true if a mint in a block of this height would succeed. */
 export function mintable(rune: Rune, height: number): boolean {
   const { terms, block } = rune;
   if (terms === null) return false;

@@ -1,4 +1,4 @@
-/** Terms of open mints. A field that the message does not give is null. Heights and offsets are unsigned 64-bit numbers. */
+/** Terms of open mints. A field is null if the message lacks it. Heights and offsets are unsigned 64-bit integers. */
 export interface Terms {
   readonly amount: bigint | null;
   readonly cap: bigint | null;
@@ -11,7 +11,7 @@ export interface Terms {
 interface Etching {
   readonly divisibility: number | null;
   readonly premine: bigint | null;
-  /** The name as a number. Null asks for a reserved name. */
+  /** The numeric name. Null requests a reserved name. */
   readonly name: bigint | null;
   readonly spacers: number | null;
   readonly symbol: string | null;
@@ -19,7 +19,7 @@ interface Etching {
   readonly turbo: boolean;
 }
 
-/** `id` is `block:tx`. An `output` equal to the number of outputs means all of them. */
+/** `id` is `block:tx`. An `output` equal to the number of outputs means all outputs. */
 interface Edict {
   readonly id: string;
   readonly amount: bigint;
@@ -34,7 +34,7 @@ export interface Runestone {
   readonly pointer: number | null;
 }
 
-/** A malformed message. `name` is the name that it etches, null when it etches none. */
+/** A malformed message. `name` is the name that it etches, or null if it etches none. */
 export interface Cenotaph {
   readonly kind: 'cenotaph';
   readonly flaw: string;
@@ -68,7 +68,7 @@ export function* instructions(script: Buffer, start = 0): Generator<Buffer | num
   }
 }
 
-/** Reads the runes message of a transaction from its output scripts. Returns null when there is none. */
+/** Parses the runes message in the output scripts of a transaction. Returns null if there is none. */
 export function decipher(scripts: readonly Buffer[]): Runestone | Cenotaph | null {
   const script = scripts.find((bytes) => bytes[0] === 0x6a && bytes[1] === 0x5d);
   if (script === undefined) return null;
@@ -106,7 +106,7 @@ function cenotaph(flaw: string): Cenotaph {
   return { kind: 'cenotaph', flaw, mint: null, name: null };
 }
 
-/** Decodes LEB128 integers of at most 128 bits. Returns null when one is malformed. */
+/** Decodes LEB128 integers of at most 128 bits. Returns null if one is malformed. */
 function readIntegers(payload: Buffer): bigint[] | null {
   const integers: bigint[] = [];
   let value = 0n;
@@ -129,7 +129,7 @@ interface Message {
   readonly fields: Map<bigint, bigint[]>;
 }
 
-/** Sorts integers into fields and edicts. The first flaw ends the reading. */
+/** Sorts integers into fields and edicts. Stops at the first flaw. */
 function readMessage(integers: readonly bigint[], outputs: number): Message {
   const message: Message = { flaw: null, edicts: [], fields: new Map() };
   for (let i = 0; i < integers.length; i += 2) {
@@ -164,7 +164,7 @@ function readEdicts(integers: readonly bigint[], outputs: number, edicts: Edict[
   return null;
 }
 
-/** The tags and values of a message. An unacceptable value is left in place, so that its tag counts as unknown. */
+/** The tags and values of a message. An invalid value is not removed, so that its tag later counts as unknown. */
 class Fields {
   readonly #fields: Map<bigint, bigint[]>;
 
@@ -172,7 +172,7 @@ class Fields {
     this.#fields = fields;
   }
 
-  /** Takes the first value of a tag, if `accepts` allows it. */
+  /** Removes and returns the first value of a tag, if `accepts` allows it. */
   take(tag: bigint, accepts: (value: bigint) => boolean = () => true): bigint | null {
     const value = this.#fields.get(tag)?.[0];
     if (value === undefined || !accepts(value)) return null;
@@ -180,7 +180,7 @@ class Fields {
     return value;
   }
 
-  /** Takes the first two values of a tag as a rune id, if they are a valid one. */
+  /** Removes the first two values of a tag and returns them as a rune id, if that id is valid. */
   takePair(tag: bigint): string | null {
     const [block, tx] = this.#fields.get(tag) ?? [];
     if (block === undefined || tx === undefined || block > U64 || tx > U32 || (block === 0n && tx > 0n)) return null;

@@ -2,7 +2,9 @@ import { type Entry, type Row, type Target, TransactionLedger } from './rows.ts'
 import { compareRunes, mintAmount, type Rune } from './runes.ts';
 import type { Cenotaph, Runestone } from './runestone.ts';
 
-/** A transaction as far as runes go. `mints` and `etches` are what the rules of ord allow of what its message asks for. */
+/**
+ * The rune-related parts of a transaction. `mints` and `etches` are the requests of its message that ord's rules allow.
+ */
 export interface Transfer {
   readonly message: Runestone | Cenotaph | null;
   /** Runes of the inputs, in order, with the address of the spent output. */
@@ -10,20 +12,20 @@ export interface Transfer {
   readonly mints: Rune | null;
   readonly etches: Rune | null;
   readonly targets: readonly Target[];
-  /** Finds a rune that was etched before. */
+  /** Finds a rune that was etched earlier. */
   readonly find: (id: string) => Rune | undefined;
 }
 
 export interface Outcome {
-  /** Runes by index of their output. */
+  /** Runes on each new output, by index of the output. */
   readonly made: ReadonlyMap<number, ReadonlyMap<Rune, bigint>>;
   readonly burned: ReadonlyMap<Rune, bigint>;
   readonly rows: readonly Row[];
-  /** True when there would have been too many rows, and sums were made of them. */
+  /** True if the transaction would have too many rows, which are summed instead. */
   readonly folded: boolean;
 }
 
-/** Moves a transaction's runes by the rules of ord, and tells the moves as rows. */
+/** Moves a transaction's runes by the rules of ord. Returns the moves as rows. */
 export function transact({ message, inputs, mints, etches, targets, find }: Transfer): Outcome {
   const ledger = new TransactionLedger();
   const unallocated = new Map<Rune, bigint>();
