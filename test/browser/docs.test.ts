@@ -1,4 +1,7 @@
-/** The page of the API's description in a real browser, under the policy that `npm start` sends. */
+/**
+ * Tests the page with the API's description in a real browser, under the content security policy that `npm start`
+ * sends.
+ */
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,14 +13,14 @@ import { closeBrowser, openPage, violations } from './support.ts';
 
 let host: LocalHost;
 let proxy: Server;
-/** The mirror at a root, and below a path. */
+/** Base URLs of the same mirror, at the root of a host and below a path. */
 const bases = { root: '', path: '' };
 
 beforeAll(async () => {
   const out = join(temporaryFolder(), 'dist');
   await testBuild(out, { inputs: [SAMPLE_INPUT] });
   host = await startServer(out);
-  // Forwards requests as a proxy that serves a mirror below a path.
+  // Forwards requests like a proxy that serves a mirror below a path.
   proxy = createServer(({ method, url = '', headers }, response) => {
     if (!url.startsWith('/some/path/')) return void response.writeHead(404).end();
     const path = url.slice('/some/path'.length);
@@ -39,16 +42,18 @@ afterAll(async () => {
   proxy.close();
 });
 
-/** Opens an operation, executes it with the examples that are filled in, and gives the URL that was asked, the status and the body. */
+/**
+ * Opens an operation and executes it with the pre-filled examples. Returns the requested URL, the status and the body.
+ */
 async function execute(base: string, operation: string) {
   const { page, problems, requested, close } = await openPage(`${base}docs/#/${operation}`);
   try {
     const block = page.locator(`[id="operations-${operation.replace('/', '-')}"]`);
     const button = block.locator('.execute');
     await button.waitFor();
-    // A click before Swagger UI has resolved the operation fails, and so do all later ones.
+    // If a click comes before Swagger UI has resolved the operation, this click and all later ones fail.
     await block.locator('.opblock-loading-animation').waitFor({ state: 'detached' });
-    // The method click() waits for two equal frames, which a busy machine may not draw.
+    // Avoids click(), which waits for two equal frames: a busy machine may not draw them.
     await button.dispatchEvent('click');
     const answer = block.locator('.live-responses-table');
     const status = await answer.locator('tbody td.response-col_status').first().innerText();
@@ -59,7 +64,7 @@ async function execute(base: string, operation: string) {
   }
 }
 
-it.each(['root', 'path'] as const)('asks the mirror at its %s, and no other host', async (where) => {
+it.each(['root', 'path'] as const)('sends requests only to the mirror, at its %s', async (where) => {
   const base = bases[where];
   const { url, status, body, problems, requested } = await execute(base, 'Activity/listBlockActivity');
   expect({ url, status, problems }).toEqual({
@@ -89,7 +94,7 @@ it.each([
   expect(body).toEqual(JSON.parse((await host.send('GET', target)).body));
 });
 
-it('lists the endpoints and then the rules, and loads the console for an endpoint that is chosen', async () => {
+it('lists the endpoints and then the rules, and loads the console for a selected endpoint', async () => {
   const { page, problems, requested, close } = await openPage(`${bases.path}docs/`);
   const { paths, tags } = JSON.parse((await host.send('GET', '/openapi.json')).body) as {
     paths: Record<string, { get: { tags: string[] } }>;
@@ -102,7 +107,7 @@ it('lists the endpoints and then the rules, and loads the console for an endpoin
     ...tags.map(({ name }) => name),
     'Rules',
   ]);
-  // Nothing of its Markdown is left.
+  // The rendered text contains no Markdown.
   expect(await page.innerText('#endpoints')).toMatch(/Order: in a block the last transaction comes first.*Windows: limit and offset/);
   expect(await page.innerText('#endpoints')).not.toMatch(/`|\*\*/);
   expect(requested.filter((url) => url.includes('swagger'))).toEqual([]);
@@ -117,7 +122,7 @@ it('lists the endpoints and then the rules, and loads the console for an endpoin
   await close();
 });
 
-it('says which part cannot be loaded', async () => {
+it('names a part that cannot be loaded', async () => {
   const { page, close } = await openPage('about:blank');
   await page.route('**/openapi.json', (route) => route.fulfill({ status: 503, body: '' }));
   await page.route('**/swagger-ui-bundle.js', (route) => route.abort());
@@ -128,7 +133,7 @@ it('says which part cannot be loaded', async () => {
   await close();
 });
 
-it.each(['light', 'dark'] as const)('the list of endpoints can be read by everyone, also on a phone, %s', async (colorScheme) => {
+it.each(['light', 'dark'] as const)('the list of endpoints has no accessibility violation, also on a phone, %s', async (colorScheme) => {
   const { page, close } = await openPage(`${bases.root}docs/`, { colorScheme });
   await page.waitForSelector('#endpoints li');
   expect(await violations(page)).toEqual([]);
@@ -138,7 +143,7 @@ it.each(['light', 'dark'] as const)('the list of endpoints can be read by everyo
   await close();
 });
 
-it('leads back to the mirror, and to the licences', async () => {
+it('links back to the mirror, and to the licences', async () => {
   const { page, problems, close } = await openPage(`${bases.path}docs/`);
   expect(await page.title()).toBe('API - Rune activity mirror');
   expect(await page.getByRole('link', { name: 'Back to the mirror' }).evaluate((link: HTMLAnchorElement) => link.href)).toBe(bases.path);
@@ -149,7 +154,7 @@ it('leads back to the mirror, and to the licences', async () => {
   await close();
 });
 
-it('is light or dark as the system is', async () => {
+it('follows the light or dark mode of the system', async () => {
   const colours: string[] = [];
   for (const colorScheme of ['light', 'dark'] as const) {
     const { page, close } = await openPage(`${bases.root}docs/#/`, { colorScheme });
@@ -162,10 +167,13 @@ it('is light or dark as the system is', async () => {
   expect(colours).toEqual(['dark text', 'light text']);
 });
 
-/** Rules of axe-core that parts of Swagger UI break. This project cannot fix them; check the list when Swagger UI is updated. */
+/**
+ * Rules of axe-core that parts of Swagger UI break. This project cannot fix them. Check the list when Swagger UI is
+ * updated.
+ */
 const OF_SWAGGER_UI = { light: ['color-contrast'], dark: [], both: ['heading-order', 'nested-interactive', 'region', 'select-name'] };
 
-it.each(['light', 'dark'] as const)('has no faults of accessibility but those of Swagger UI, %s', async (colorScheme) => {
+it.each(['light', 'dark'] as const)('has no accessibility violations except those of Swagger UI, %s', async (colorScheme) => {
   const { page, close } = await openPage(`${bases.root}docs/#/`, { colorScheme });
   await page.locator('.opblock').first().waitFor();
   const rules = (await violations(page)).map((line) => line.split(':')[0]);

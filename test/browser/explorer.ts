@@ -1,4 +1,4 @@
-/** Reads the records that the explorer shows, and the same records from the API. */
+/** Reads the records on a page of the explorer, and the same records from the API. */
 import { cpSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/build.ts';
 import type { Activity } from '../support/records.ts';
 import type { Host } from '../support/server.ts';
 
-/** A row of the table of activity: whole ids and amounts, not the shortened text. */
+/** A row of the activity table, with full ids and amounts instead of the shortened text. */
 export interface Row {
   readonly operation: string;
   readonly rune: string;
@@ -20,7 +20,10 @@ export interface Row {
   readonly transaction: string | null;
 }
 
-/** The rows that are shown, a transfer to the own address with it twice. Those of a block are below their transaction. */
+/**
+ * Returns the rows on the page. A transfer to its own sender names the address twice. Rows of a block are grouped by
+ * transaction.
+ */
 export const rowsOf = (page: Page): Promise<Row[]> =>
   page.$$eval('.activity tbody tr:not(.transaction)', (rows) =>
     rows.map((row) => {
@@ -40,7 +43,7 @@ export const rowsOf = (page: Page): Promise<Row[]> =>
     }),
   );
 
-/** The row that a record of the API is shown as. */
+/** Converts a record of the API to the row that the explorer shows for it. */
 export function rowOf({ rune, address, receiver_address, amount, operation, location }: Activity, kind: 'block' | 'transaction'): Row {
   const [txId = '', vout = location.vout] = (location.output ?? '').replace(/^0x/, '').split(':');
   return {
@@ -53,7 +56,10 @@ export function rowOf({ rune, address, receiver_address, amount, operation, loca
   };
 }
 
-/** Splits rows into the records without receives, in order, and the amount that each output received. Also equal for records of the API. */
+/**
+ * Splits rows into the records other than receives, in order, and the amount that each output received. The result is
+ * the same for the records of the API.
+ */
 export function told(rows: readonly Row[]) {
   const received: Record<string, string> = {};
   const records = rows.flatMap((row) => {
@@ -70,7 +76,10 @@ export function told(rows: readonly Row[]) {
   return { records, received };
 }
 
-/** A whole list, by the API of a server. `path` is `blocks/840000`, `query` more of the query. */
+/**
+ * Requests a complete list from the API of a server. `path` is for example `blocks/840000`, and `query` is appended to
+ * the query.
+ */
 export async function listOf(host: Host, path: string, query = ''): Promise<Activity[]> {
   const records: Activity[] = [];
   for (;;) {
@@ -81,12 +90,12 @@ export async function listOf(host: Host, path: string, query = ''): Promise<Acti
   }
 }
 
-/** Waits until a look-up is answered and shown. */
+/** Waits until the page shows the answer to a look-up. */
 export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector('#view[aria-busy]') === null && document.querySelector('.waiting') === null);
 }
 
-/** Scrolls to the end of a long page of a list, until all of its entries are loaded. */
+/** Scrolls to the end of a long page of a list until all entries are loaded. */
 export async function scrolledToEnd(page: Page): Promise<void> {
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await page.waitForFunction(() =>
@@ -94,14 +103,17 @@ export async function scrolledToEnd(page: Page): Promise<void> {
   );
 }
 
-/** Looks something up as people do. */
+/** Types a text into the search field and submits it, as a user does. */
 export async function lookUp(page: Page, text: string): Promise<void> {
   await page.fill('#query', text);
   await page.press('#query', 'Enter');
   await settled(page);
 }
 
-/** A host of files alone, with a build below a folder as on GitHub Pages: the address of that folder, without a slash. */
+/**
+ * Serves the files of a build below a folder, like GitHub Pages. Returns the URL of that folder, without a slash at the
+ * end.
+ */
 export async function filesBelowFolder(dist: string): Promise<{ readonly url: string; close(): Promise<void> }> {
   const root = temporaryFolder();
   const folder = '/people/mirror';
@@ -112,7 +124,7 @@ export async function filesBelowFolder(dist: string): Promise<{ readonly url: st
     headers: settings.headers.map(({ source, headers }) => ({ source: source.startsWith('/') ? folder + source : source, headers })),
   };
   const server = createServer((request, response) => {
-    // `serve` has index pages only where it is told so, and not below a folder.
+    // `serve` answers with index pages only where its options say so, and never below a folder.
     request.url = request.url?.replace(/\/(?=\?|$)/, '/index.html');
     void serveHandler(request, response, config);
   });
@@ -127,7 +139,7 @@ export async function filesBelowFolder(dist: string): Promise<{ readonly url: st
   };
 }
 
-/** The folder of a build that a test may damage. */
+/** Returns a copy of a build that a test may damage. */
 export function copyOf(dist: string): string {
   const copy = join(temporaryFolder(), 'copy');
   cpSync(dist, copy, { recursive: true });

@@ -15,7 +15,7 @@ const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
 const open: OpenPage[] = [];
 let host: LocalHost;
 
-/** Builds a mirror whose blocks are 900,000 to this height, in the folder that the server shows. */
+/** Builds a mirror with the blocks from 900,000 to this height, in the folder that the server serves. */
 async function buildTo(height: number): Promise<void> {
   rmSync(input, { recursive: true, force: true });
   const records = Array.from({ length: height - 899_999 }, (_, i) => record(900_000 + i, 0, { rune: RUNE }));
@@ -23,7 +23,7 @@ async function buildTo(height: number): Promise<void> {
   await testBuild(dist, { inputs: [input], layout: 'archive', lists: true });
 }
 
-/** Opens a page whose clock the test moves. */
+/** Opens a page whose clock is under the control of the test. */
 async function openAt(search: string, { port } = host): Promise<OpenPage> {
   const opened = await openPage(`http://127.0.0.1:${port}/${search}`, { timezoneId: 'Europe/Berlin' });
   open.push(opened);
@@ -44,7 +44,7 @@ afterAll(async () => {
   await host.close();
 });
 
-it('new blocks come into each view without a reload, are announced, and leave alone what somebody uses', async () => {
+it('new blocks appear in each view without a reload, are announced, and do not disturb a control that the reader uses', async () => {
   const [overview, latest, rune, used] = await Promise.all(
     ['', '?block=latest', '?rune=840000:3', '?rune=840000:3'].map((search) => openAt(search)),
   );
@@ -61,7 +61,7 @@ it('new blocks come into each view without a reload, are announced, and leave al
   expect(await overview.page.innerText('.figures')).toMatch(/Highest block\s+900,003/);
   await latest.page.waitForSelector('h1:text("Block 900,003")');
   await rune.page.waitForSelector('.activity-list a:text("900,003")');
-  // The focus stays on the tab.
+  // The keyboard focus stays on the tab.
   expect(await rune.page.evaluate(() => document.activeElement?.textContent)).toMatch(/^Activity/);
   expect(await used.page.textContent('.range')).toBe(before);
   await used.page.evaluate(() => (document.activeElement as HTMLElement).blur());
@@ -70,7 +70,7 @@ it('new blocks come into each view without a reload, are announced, and leave al
   expect([overview, latest, rune, used].flatMap(({ problems }) => problems)).toEqual([]);
 });
 
-it('the names of all runes follow the mirror, also after a reorganisation', async () => {
+it('the suggested names of runes follow the mirror, also after a reorganisation', async () => {
   const [input, dist] = [join(folder, 'names-input'), join(folder, 'names')];
   const buildWith = async (names: readonly string[]) => {
     writeFiles(input, etchedRunes(names));
@@ -93,7 +93,7 @@ it('the names of all runes follow the mirror, also after a reorganisation', asyn
   await page.waitForSelector('.rune:text("NEW•MOON")');
   expect((await found()).map((text) => text.split(' ')[0])).toEqual(['FULL•MOON', 'OLD•MOON', 'NEW•MOON']);
   expect(await suggested()).toEqual(['FULL•MOON', 'OLD•MOON', 'NEW•MOON']);
-  // The second and the third block are replaced: there are as many runes as before.
+  // The second and the third block are replaced, and the number of runes stays the same.
   await buildWith(['FULL•MOON', 'HALF•MOON', 'RED•MOON']);
   await page.clock.runFor(31_000);
   await page.waitForSelector('.rune:text("HALF•MOON")');
@@ -103,7 +103,7 @@ it('the names of all runes follow the mirror, also after a reorganisation', asyn
   await at.close();
 });
 
-it('nobody asks while the page is hidden', async () => {
+it('a hidden page sends no requests', async () => {
   const { page, requested } = await openAt('?block=900000');
   const hide = (isHidden: boolean) =>
     page.evaluate((value) => {
@@ -120,7 +120,7 @@ it('nobody asks while the page is hidden', async () => {
   await asked;
 });
 
-it('arrow keys lead from block to block, but not while somebody types', async () => {
+it('arrow keys lead from block to block, but not while the reader types', async () => {
   const { page, problems } = await openAt('?block=900001');
   await page.keyboard.press('ArrowRight');
   await page.waitForSelector('h1:text("Block 900,002")');
@@ -128,7 +128,7 @@ it('arrow keys lead from block to block, but not while somebody types', async ()
   await page.waitForSelector('h1:text("Block 900,001")');
   await page.keyboard.press('ArrowLeft');
   await page.waitForSelector('h1:text("Block 900,000")');
-  // There is no block before the first one.
+  // The first block has no previous block.
   await page.keyboard.press('ArrowLeft');
   await page.focus('#query');
   await page.keyboard.press('ArrowRight');

@@ -1,4 +1,4 @@
-/** Says what is missing before any test runs: a suite that is skipped without a word looks like one that passes. */
+/** Names missing programs before any test runs, because a suite that is silently skipped looks like one that passes. */
 import { accessSync, constants } from 'node:fs';
 import { CHROMIUM } from './support.ts';
 

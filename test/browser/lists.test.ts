@@ -1,4 +1,4 @@
-/** The explorer: lists, their pages, filters and links, of every kind of build and on hosts without code. */
+/** The explorer: lists with their pages, filters and links, for every kind of build and on static file hosts. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { type LocalHost, startServer } from '../support/server.ts';
 import { filesBelowFolder, listOf, lookUp, type Row, rowOf, rowsOf, settled, told } from './explorer.ts';
 import { closeBrowser, type OpenPage, openPage } from './support.ts';
 
-/** Transactions of the sample: all records fit on a page, and do not. */
+/** Transactions of the sample: the records of the first fit on one page, those of the second do not. */
 const TX_21 = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
 const TX_321 = '0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8';
 
@@ -45,7 +45,7 @@ afterAll(async () => {
   for (const host of hosts.values()) await host.close();
 });
 
-/** Presses `Next` until there is no more, and gives the rows of all pages. */
+/** Presses `Next` until the last page. Returns the rows of all pages. */
 async function readAll({ page }: OpenPage): Promise<Row[]> {
   const rows = await rowsOf(page);
   for (;;) {
@@ -68,7 +68,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     expect(opened.problems).toEqual([]);
   });
 
-  it('a transaction of many records has all of them, in pages of 60 too', async () => {
+  it('all records of a long transaction are shown, also in pages of 60', async () => {
     const ids = (await listOf(hostOf(name), 'blocks/2000007')).map(({ location }) => location.tx_id);
     const lengthOf = (id: string) => ids.filter((one) => one === id).length;
     const id = ids.reduce((longest, one) => (lengthOf(one) > lengthOf(longest) ? one : longest));
@@ -94,7 +94,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     expect(problems).toEqual([]);
   });
 
-  it('a block says how many records it has of each operation, and a transaction the sums of its amounts', async () => {
+  it('a block shows its number of records per operation, and a transaction shows the sums of its amounts', async () => {
     const { page, problems } = await openAt(addressOf(name, '?block=2000008&operation=mint'));
     const counts = await Promise.all(
       OPERATIONS.map(async (operation) => (await listOf(hostOf(name), 'blocks/2000008', `&operation_type=${operation}`)).length),
@@ -105,7 +105,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
       `all ${all.length}`,
       ...OPERATIONS.map((operation, i) => `${operation} ${counts[i]}`),
     ]);
-    // All records are shown, so that they can be counted without another file.
+    // All records are on the page, so the test can count them without another request.
     const { page: small, requested } = await openAt(addressOf(name, '?block=840000'));
     const chips = await small.$$eval('.chip', (all) => all.map((chip) => chip.textContent));
     expect(chips).toEqual(['all 4', 'etching 2', 'mint 0', 'burn 0', 'send 0', 'receive 2']);
@@ -135,21 +135,21 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     expect(problems).toEqual([]);
   });
 
-  it('an operation that a block has none of is told from an unknown block', async () => {
+  it('an operation without records in a block is distinguished from an unknown block', async () => {
     const { page } = await openAt(addressOf(name, '?block=840000&operation=mint'));
     expect(await page.textContent('#view')).toContain('There is no mint in this block');
     await page.click('text=Show all records of the block');
     await page.waitForSelector('text=1–4 of 4');
   });
 
-  it('a page past the end says how long the list is', async () => {
+  it('a page past the end shows the length of the list', async () => {
     const { page } = await openAt(addressOf(name, '?block=840000&offset=60'));
     expect(await page.textContent('#view')).toContain('This list has 4 records and ends before this page.');
     await page.click('text=Show the first page');
     await page.waitForSelector('text=1–4 of 4');
   });
 
-  it('the command and the raw JSON are the answer that is shown', async () => {
+  it('the command and the raw JSON match the answer on the page', async () => {
     const host = hostOf(name);
     for (const search of [
       '?block=2000007&operation=mint&limit=60',
@@ -170,7 +170,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
   });
 });
 
-it('a list of a block is downloaded whole, and a download that fails says so', async () => {
+it('the complete list of a block can be downloaded, and a failed download shows an error', async () => {
   const { page, requested } = await openAt(addressOf('files', '?block=2000007&operation=send'));
   expect(requested.filter((url) => url.endsWith('download.js'))).toEqual([]);
   const saved = async () => {
@@ -201,7 +201,7 @@ it('a list of a block is downloaded whole, and a download that fails says so', a
 });
 
 describe('addresses', () => {
-  it('survive a reload, and back and forward lead through what was seen', async () => {
+  it('survive a reload, and back and forward lead through the visited views', async () => {
     const { page, problems } = await openAt(addressOf('files', '?block=2000007&operation=send&limit=60&offset=60'));
     const seen = async () => [await page.textContent('h1:visible'), await page.locator('.range').first().textContent()];
     const first = ['Block 2,000,007', expect.stringMatching(/^61–120 of /)];
@@ -243,7 +243,7 @@ describe('addresses', () => {
     expect(problems).toEqual([]);
   });
 
-  it('groups records by transaction, shows whole ids where there is room, and aligns decimal points', async () => {
+  it('groups records by transaction, shows full ids where they fit, and aligns decimal points', async () => {
     const { page } = await openAt(addressOf('files', '?block=2000007&limit=60'));
     const records = (await listOf(hostOf('files'), 'blocks/2000007')).slice(0, 60);
     const groups = await page.$$eval('.activity tbody', (all) =>
@@ -263,22 +263,22 @@ describe('addresses', () => {
     await page.setViewportSize({ width: 390, height: 844 });
     expect([await points(), await isCut()]).toEqual([[expect.any(Number)], true]);
     const heights = await page.$$eval('.activity tr:not(.transaction)', (all) => all.map((one) => one.clientHeight));
-    // Three lines a card, which had six: only amounts of the largest supplies need more.
+    // A card takes three lines. Only amounts of the largest supplies need more.
     expect(heights.sort((a, b) => a - b)[Math.floor(heights.length / 2)]).toBeLessThan(100);
   });
 
-  it('ids are copied whole', async () => {
+  it('copies full ids', async () => {
     const { page, context } = await openAt(addressOf('files', '?block=840000'));
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.locator('[aria-label="Copy the transaction id"]').first().click();
-    // The clipboard answers later.
+    // Writing to the clipboard is asynchronous.
     await page.waitForFunction(() => document.getElementById('announcement')?.textContent === 'Copied the transaction id');
     const [row] = await rowsOf(page);
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(row?.transaction);
   });
 });
 
-it('a mirror without lists by operation says why it cannot filter', async () => {
+it('a mirror without lists by operation explains why the filter is missing', async () => {
   const dist = join(folder, 'plain');
   await testBuild(dist, { inputs: [SAMPLE_INPUT], operationPages: false });
   hosts.set('plain', await startServer(dist));
@@ -292,7 +292,7 @@ it('a mirror without lists by operation says why it cannot filter', async () => 
   expect(await page.textContent('.error')).toContain('querystring/operation_type is not available');
 });
 
-it('a record without an address says so, and one that never has any says nothing', async () => {
+it('a record without an address says so, unless its operation never has an address', async () => {
   const [input, dist, rows] = [join(folder, 'nobody-input'), join(folder, 'nobody'), rowsWithoutAddress()];
   writeFiles(input, exportOf(rows));
   await testBuild(dist, { inputs: [input], dialect: 'hiro' });
@@ -310,8 +310,8 @@ it('a record without an address says so, and one that never has any says nothing
   expect(problems).toEqual([]);
 });
 
-describe.each(['files', 'archive'])('files alone, below a folder, layout %s', (name) => {
-  it('are a whole explorer', async () => {
+describe.each(['files', 'archive'])('a static file host below a folder, layout %s', (name) => {
+  it('supports the complete explorer', async () => {
     const site = await filesBelowFolder(join(folder, name));
     const opened = await openAt(`${site.url}/`);
     const { page, problems, requested } = opened;

@@ -1,4 +1,7 @@
-/** The explorer: how it looks and what it can be read with, on phones, in the dark, without scripts, and with names that would like to be markup. */
+/**
+ * The explorer: its look and accessibility on phones, in dark mode and without scripts, and with names that contain
+ * markup.
+ */
 import { join } from 'node:path';
 import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -53,7 +56,7 @@ const VIEWS = [
 ] as const;
 
 describe.each(['light', 'dark'] as const)('in the %s', (colorScheme) => {
-  it.each(VIEWS)('%s can be read by everyone', async (_, search) => {
+  it.each(VIEWS)('%s has no accessibility violation', async (_, search) => {
     const { page } = await openAt(search, { colorScheme });
     if (search === '') await page.click('summary');
     expect(await violations(page)).toEqual([]);
@@ -61,20 +64,20 @@ describe.each(['light', 'dark'] as const)('in the %s', (colorScheme) => {
     expect(await violations(page)).toEqual([]);
   });
 
-  it('the ground is as the system has it', async () => {
+  it('the background follows the colour scheme of the system', async () => {
     const { page } = await openAt('', { colorScheme });
     const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(19, 20, 26)');
   });
 });
 
-it.each(VIEWS)('%s is no wider than a phone', async (_, search) => {
+it.each(VIEWS)('%s fits the width of a phone', async (_, search) => {
   const { page } = await openAt(search, { viewport: PHONE, hasTouch: true, isMobile: true });
   expect(await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth])).toEqual([PHONE.width, PHONE.width]);
 });
 
 describe('the overview', () => {
-  it('has the statistics as charts, as tables and as a list of blocks', async () => {
+  it('shows the statistics as charts, as tables and as a list of blocks', async () => {
     const { page, problems } = await openAt('');
     await page.waitForSelector('.plot svg');
     expect(await page.getAttribute('.plot svg', 'aria-label')).toMatch(/from block 840,000 to 2,000,010/);
@@ -102,7 +105,7 @@ describe('the overview', () => {
     expect(problems).toEqual([]);
   });
 
-  it('breaks the axis where heights are missing, and says under the pointer what a column is', async () => {
+  it('breaks the axis where heights are missing, and describes the column under the pointer', async () => {
     const { page } = await openAt('');
     expect(await page.locator('.plot .break').count()).toBe(1);
     const box = await page.locator('.plot svg').boundingBox();
@@ -112,7 +115,7 @@ describe('the overview', () => {
     expect(await page.isVisible('.readout')).toBe(false);
   });
 
-  it('leads from a column to its block, with the pointer, the keyboard and a second tap', async () => {
+  it('opens the block of a column with the pointer, the keyboard or a second tap', async () => {
     const { page, problems } = await openAt('');
     const box = (await page.locator('.plot svg').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
     await page.mouse.click(box.x + 80, box.y + 100);
@@ -142,7 +145,7 @@ describe('the overview', () => {
     expect([...problems, ...phone.problems]).toEqual([]);
   });
 
-  it('says what a column is, at each width, and shows which one is not full', async () => {
+  it('describes what one column covers, at each width, and marks the incomplete column', async () => {
     const input = join(folder, 'many');
     writeFiles(input, { 'many.ndjson': ndjson(Array.from({ length: 131 }, (_, i) => record(900_000 + i, 0))) });
     const { page } = await openAt('', {}, await mirrorOf('many-mirror', [input]));
@@ -158,7 +161,7 @@ describe('the overview', () => {
     expect(await page.textContent('.readout strong')).toBe('900,000 to 900,001');
   });
 
-  it('is whole without charts: they are asked for later', async () => {
+  it('is complete without charts, which are loaded later', async () => {
     const { requested } = await openAt('');
     const names = requested.map((url) => new URL(url).pathname);
     expect(names.slice(0, 3).sort()).toEqual(['/', '/explorer.css', '/explorer.js']);
@@ -179,7 +182,7 @@ it('without scripts, the page shows the totals of the mirror and the paths of th
   expect(problems).toEqual([]);
 });
 
-it('runs nothing of what is in the data', async () => {
+it('does not execute markup in the data', async () => {
   const markup = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'&amp;';
   const nasty = record(840_001, 1, {
     rune: { id: '840000:1', number: 1, name: markup, spaced_name: markup },
@@ -206,7 +209,7 @@ it('runs nothing of what is in the data', async () => {
     await page.setViewportSize(PHONE);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.width);
   }
-  // A link is text too.
+  // Markup in a link is shown as text too.
   await page.goto(`http://127.0.0.1:${at.port}/?block=${encodeURIComponent(markup)}`, { waitUntil: 'networkidle' });
   expect(await page.locator('main img').count()).toBe(0);
   expect(await page.inputValue('#query')).toBe(markup);

@@ -1,4 +1,4 @@
-/** The explorer: what can be looked up, and what is said when nothing is found or something goes wrong. */
+/** The explorer: the kinds of text that can be looked up, and the messages when nothing is found or a request fails. */
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ const UNKNOWN = `1${TX.slice(1)}`;
 let host: LocalHost;
 const open: OpenPage[] = [];
 
-/** A page of the mirror, closed after its test. */
+/** Opens a page of the mirror, which is closed after the test. */
 async function openAt(search = '', at = host): Promise<OpenPage> {
   const opened = await openPage(`http://127.0.0.1:${at.port}/${search}`);
   open.push(opened);
@@ -73,7 +73,7 @@ describe('a look-up', () => {
     ['a wrong digit', `${TX.slice(1)}z`, /this has “z” in it/],
     ['words', '<b>doge</b>', /neither/],
     ['an address with a wrong letter', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdz', /checksum .* wrong.*Look it up anyway/],
-  ])('of %s is explained, and changes nothing', async (_, text, words) => {
+  ])('of %s shows an explanation and changes nothing', async (_, text, words) => {
     const { page, problems, requested } = await openAt();
     const before = requested.length;
     await lookUp(page, text);
@@ -85,7 +85,7 @@ describe('a look-up', () => {
     expect([requested.length, problems]).toEqual([before, []]);
   });
 
-  it('of an unknown id says so, shows the heights of the mirror, and offers the other kind of id', async () => {
+  it('of an unknown id says so, shows the heights of the mirror, and offers to look up the other kind of id', async () => {
     const { page, problems } = await openAt();
     await lookUp(page, UNKNOWN);
     expect(await page.textContent('#view')).toContain(`no rune activity of transaction ${UNKNOWN}`);
@@ -99,7 +99,7 @@ describe('a look-up', () => {
       `https://mempool.space/block/${UNKNOWN}`,
       `https://ordinals.com/block/${UNKNOWN}`,
     ]);
-    // Nothing but the files that are not there.
+    // The only problems are the 404 answers for missing files.
     expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
   });
 
@@ -115,7 +115,7 @@ describe('a look-up', () => {
     expect(await page.textContent('h1:visible')).toBe('Block 2,000,010');
   });
 
-  it('of a link that names nothing is explained', async () => {
+  it('of an invalid link shows an explanation', async () => {
     const { page } = await openAt('?tx=840000');
     expect(await page.textContent('#view')).toContain('64 hex digits');
     await page.click('text=Show block 840000');
@@ -123,7 +123,7 @@ describe('a look-up', () => {
     expect(await page.textContent('h1:visible')).toBe('Block 840,000');
   });
 
-  it('may be overtaken: the last one is shown', async () => {
+  it('is replaced by a later look-up', async () => {
     const { page, problems } = await openAt();
     await page.fill('#query', '2000007');
     await page.press('#query', 'Enter');
@@ -137,18 +137,18 @@ describe('a look-up', () => {
 });
 
 describe('an error', () => {
-  it('of the API is shown in its words', async () => {
+  it("of the API is shown with the API's message", async () => {
     const { page } = await openAt('?block=840000&limit=1000');
     expect(await page.textContent('[role=alert].error')).toBe('400 Bad Requestquerystring/limit must be <= 60');
     await page.goto(`http://127.0.0.1:${host.port}/?block=840000&limit=abc`, { waitUntil: 'networkidle' });
     expect(await page.textContent('[role=alert].error')).toContain('querystring/limit must be integer');
-    // The mirror would refuse it again.
+    // A retry is pointless: the mirror would refuse the request again.
     expect(await page.locator('button:text("Try again")').count()).toBe(0);
     await page.click('text=Show the first records of the block');
     await page.waitForSelector('text=1–4 of 4');
   });
 
-  it('of a missing file is shown, and gone when it is back', async () => {
+  it('of a missing file is shown, and disappears when the file is back', async () => {
     const damaged = copyOf(dist);
     const at = await startServer(damaged);
     const [path, away] = [join(damaged, 'runes/v1/blocks/2000007/20/20.json'), join(damaged, 'away.json')];
@@ -163,7 +163,7 @@ describe('an error', () => {
     await at.close();
   });
 
-  it('of a server that is gone is shown as such, and not as the device being offline', async () => {
+  it('of an unreachable server is shown as such, and not as an offline device', async () => {
     const at = await startServer(dist);
     const { page } = await openAt('', at);
     await at.close();
@@ -177,7 +177,7 @@ describe('an error', () => {
     await page.waitForSelector('text=503 Service Unavailable');
   });
 
-  it('of the device being offline is mended by itself', async () => {
+  it('of an offline device disappears when the device is online again', async () => {
     const { page } = await openAt();
     await page.context().setOffline(true);
     await lookUp(page, '840000');
@@ -187,7 +187,7 @@ describe('an error', () => {
     expect(await page.textContent('h1:visible')).toBe('Block 840,000');
   });
 
-  it('of missing statistics leaves look-ups alone', async () => {
+  it('of missing statistics does not affect look-ups', async () => {
     const damaged = copyOf(dist);
     for (const name of ['runes/v1/stats.json', 'runes/v1/blocks.json', 'charts.js'])
       renameSync(join(damaged, name), join(damaged, `${name}.away`));
@@ -202,7 +202,7 @@ describe('an error', () => {
   });
 });
 
-it('everything can be done from the keyboard', async () => {
+it('every action is possible with the keyboard', async () => {
   const { page, problems } = await openAt();
   const focused = () =>
     page.evaluate(() => `${document.activeElement?.tagName} ${document.activeElement?.getAttribute('aria-label') ?? ''}`);
@@ -216,7 +216,7 @@ it('everything can be done from the keyboard', async () => {
   while ((await focused()) !== 'A Next page') await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.waitForSelector('text=21–40 of 437');
-  // The focus stays on the step, so the next page is one key away.
+  // The focus stays on the link, so one key press opens the next page.
   expect(await focused()).toBe('A Next page');
   await page.keyboard.press('Enter');
   await page.waitForSelector('text=41–60 of 437');
@@ -224,7 +224,7 @@ it('everything can be done from the keyboard', async () => {
   while (!(await focused()).startsWith('BUTTON Copy the block hash')) await page.keyboard.press('Shift+Tab');
   await page.keyboard.press('/');
   expect(await page.evaluate(() => document.activeElement?.id)).toBe('query');
-  // In the field itself it is a letter.
+  // In the search field, the slash key types a slash.
   await page.keyboard.press('End');
   await page.keyboard.press('/');
   expect(await page.inputValue('#query')).toBe('2000007/');

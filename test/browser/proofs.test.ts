@@ -1,4 +1,4 @@
-/** The client module with keys in a browser, whose own cryptography checks signatures and files. */
+/** Tests the client module with keys in a browser, where WebCrypto checks signatures and files. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeKey, parseSigningKey } from '../../src/output/signingKeys.ts';
@@ -36,7 +36,7 @@ afterAll(async () => {
   await host.close();
 });
 
-/** Answers of the client to all targets; the message of an error in the place of an answer. */
+/** Returns the client's answers to all targets. An error is represented by its message. */
 const answers = (options: string): Promise<readonly string[]> =>
   opened.page.evaluate(`(async () => {
     const { Mirror } = await import('/client.js');
@@ -55,7 +55,7 @@ it('gives the answers of the API, and loads the code for keys only with keys', a
   expect(isLoaded()).toBe(true);
 });
 
-it('refuses a mirror that another key signed', async () => {
+it('refuses a mirror that is signed with another key', async () => {
   for (const answer of await answers(JSON.stringify({ keys: [OTHER.publicText] })))
     expect(answer).toMatch(/^the note is not signed by a key that you trust, but by mirror[.]example[.]org[+]/);
 });

@@ -1,4 +1,7 @@
-/** Invented runes with all of their history: mints that are open, done and not yet begun, and one rune with many holders. */
+/**
+ * Invents runes with their complete history: mints that are open, ended and not yet begun, and one rune with many
+ * holders.
+ */
 import { addressOf } from '../../src/runes/address.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { hex } from '../support/records.ts';
@@ -23,7 +26,7 @@ interface Rune {
   readonly decimals: number;
   readonly premine: string;
   readonly symbol: string;
-  /** Amount, cap, first and last height, first and last offset. */
+  /** Amount, cap, first and last height, first and last offset of the mint. */
   readonly terms: readonly (string | number)[];
 }
 
@@ -36,7 +39,7 @@ const ETCHED: readonly Rune[] = [
   { tx: 12, spaced: 'LATER•THAN•TODAY', decimals: 1, premine: '7', symbol: 'ש', terms: ['50', '100', '850000', '860000', '', ''] },
 ];
 
-/** Files of an input with these runes, for a build in layout `archive` with lists. */
+/** Returns the files of an input with these runes, for a build in layout `archive` with lists. */
 export function runeInput(): Record<string, string> {
   const runes = [
     `1:0,0,UNCOMMONGOODS,UNCOMMON•GOODS,${blockHash(FIRST)},${FIRST},0,"",0,0,⧉,1,340282366920938463463374607431768211455,840000,1050000,,,f,f,${timeOf(FIRST)}`,
@@ -67,7 +70,7 @@ export function runeInput(): Record<string, string> {
   }
   for (let height = FIRST + 1; height <= LAST; height += 1) {
     const n = height - FIRST;
-    // Each block has a payment to a new holder of the dog.
+    // Each block pays the rune with the dog to a new holder.
     const amount = Math.floor(1e15 / (n + 1) ** 1.7) + n;
     row(height, 20, 0, '840000:3', 'receive', holder(n), amount);
     row(height, 20, 1, '840000:3', 'send', holder(0), amount, holder(n));
@@ -76,7 +79,7 @@ export function runeInput(): Record<string, string> {
       row(height, 21, 0, '840000:3', 'receive', holder(0), 3);
       row(height, 21, 1, '840000:3', 'send', holder(0), 3, holder(0));
     }
-    // Others return a part in the same transaction, and some of them pay a second holder.
+    // Other blocks return a part in the same transaction, and some of these pay a second holder.
     if (n % 10 === 5) {
       row(height, 20, 2, '840000:3', 'receive', holder(0), 500);
       row(height, 20, 3, '840000:3', 'send', holder(0), 500, holder(0));
@@ -102,10 +105,10 @@ export function runeInput(): Record<string, string> {
   return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...rows, ''].join('\n') };
 }
 
-/** Files of an input with so many runes, each of which can be minted. */
+/** Returns the files of an input with this many runes, all of which can be minted. */
 export function manyRunes(count: number): Record<string, string> {
   const runes = Array.from({ length: count }, (_, i) => {
-    // As hard to compress as real names.
+    // Random letters, which are as hard to compress as real names.
     const letters = [...hex(`many ${i}`).slice(0, 12)].map((digit) => String.fromCharCode(65 + Number.parseInt(digit, 16))).join('');
     const place = [blockHash(FIRST), FIRST, i + 1, transaction(`many ${i}`)];
     return [
@@ -134,7 +137,10 @@ export function manyRunes(count: number): Record<string, string> {
   return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...etched, ''].join('\n') };
 }
 
-/** Files of an input with a rune in each of these blocks, from block 840,000. The name of a rune also decides the hash of its block. */
+/**
+ * Returns the files of an input with one rune per block, from block 840,000. The name of a rune also decides the hash
+ * of its block.
+ */
 export function etchedRunes(spacedNames: readonly string[]): Record<string, string> {
   const etched = spacedNames.map((spaced, i) => {
     const place = [hex(`block of ${spaced}`), FIRST + i, 1, transaction(spaced)];

@@ -1,4 +1,7 @@
-/** The explorer: suggestions while somebody types, and the pages of runes and addresses, on mirrors that have all lists, some and none. */
+/**
+ * The explorer: suggestions while the reader types, and the pages of runes and addresses. Tested on mirrors with all
+ * lists, some lists and no lists.
+ */
 import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
@@ -27,7 +30,10 @@ import { closeBrowser, type OpenPage, openPage, violations } from './support.ts'
 const folder = temporaryFolder();
 const open: OpenPage[] = [];
 const hosts: LocalHost[] = [];
-/** All lists but outputs; etchings without counts; records of runes and nothing else, in each layout; all lists; holders before the tip. */
+/**
+ * Builds with: all lists except outputs; etchings without counts; only records of runes, in each layout; all lists;
+ * holders that end before the tip.
+ */
 const BUILDS = ['full', 'sample', 'records', 'archivedRecords', 'outputs', 'behind'] as const;
 const mirrors = new Map<string, LocalHost>();
 const mirrorOf = (name: (typeof BUILDS)[number]): LocalHost => mirrors.get(name) as LocalHost;
@@ -54,7 +60,7 @@ beforeAll(async () => {
   await testBuild(join(folder, 'records'), { inputs: [join(folder, 'records-input')] });
   await testBuild(join(folder, 'archivedRecords'), { inputs: [join(folder, 'records-input')], layout: 'archive', lists: true });
   await testBuild(join(folder, 'outputs'), { inputs: [join(ROOT, 'sample')], layout: 'archive', lists: true });
-  // Small pages and few levels: the list of holders is exact some blocks before the last one.
+  // Small pages and few levels, so that the list of holders ends some blocks before the last block.
   const limits = limitsWith({ listPage: 2, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
   await testBuild(join(folder, 'behind'), { inputs: [join(folder, 'full-input')], layout: 'archive', lists: true, limits });
   for (const name of BUILDS) {
@@ -75,7 +81,7 @@ const field = (page: Page) =>
   page.$eval('#query', (one) => ['aria-expanded', 'aria-activedescendant'].map((name) => one.getAttribute(name)));
 
 describe('suggestions', () => {
-  it('come while somebody types, from one file, and are chosen with the keyboard', async () => {
+  it('appear while the reader types, need one file, and are selected with the keyboard', async () => {
     const { page, problems, requested } = await openAt('');
     await page.keyboard.press('/');
     await page.keyboard.type('d');
@@ -100,7 +106,7 @@ describe('suggestions', () => {
     expect(await field(page)).toEqual(['true', 'suggestion-1']);
     expect(await page.getAttribute('#suggestion-1', 'aria-selected')).toBe('true');
     expect(await violations(page)).toEqual([]);
-    // Beyond the last one is the field again.
+    // After the last suggestion, the down key returns to the field.
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
     expect(await field(page)).toEqual(['true', null]);
@@ -116,7 +122,7 @@ describe('suggestions', () => {
     expect(problems).toEqual([]);
   });
 
-  it('close with Escape, which then empties the field, and are chosen with a pointer', async () => {
+  it('close with Escape, which then empties the field, and are selected with a pointer', async () => {
     const { page } = await openAt('');
     await page.focus('#query');
     await page.keyboard.type('Dog•g');
@@ -133,7 +139,7 @@ describe('suggestions', () => {
     await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');
   });
 
-  it('are also what a text may be without any file', async () => {
+  it('name the kinds of ids that a text may be, without a request for a file', async () => {
     const { page } = await openAt('');
     const cases: readonly (readonly [text: string, options: readonly string[]])[] = [
       ['840000', ['Block840,000height', 'Rune840,000number']],
@@ -148,13 +154,13 @@ describe('suggestions', () => {
       await page.waitForFunction((length) => document.querySelectorAll('#suggestions li').length === length, expected.length);
       expect([text, await options(page)]).toEqual([text, expected]);
     }
-    // No rune has such a name: its file is missing.
+    // No rune name begins like this, so the file for this prefix is missing.
     await page.fill('#query', 'zz');
     await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '1 suggestion');
     expect(await options(page)).toEqual(['RunesZZin any word']);
   });
 
-  it('are also runes with another word that begins like the text, with these letters in bold', async () => {
+  it('include runes whose later word begins like the text, with these letters in bold', async () => {
     const { page } = await openAt('');
     await page.focus('#query');
     await page.keyboard.type('moon');
@@ -166,7 +172,7 @@ describe('suggestions', () => {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');
-    // Letters may continue in the next word. A name that begins like the text comes first.
+    // The typed letters may continue into the next word. Names that begin like the text come first.
     await page.fill('#query', 'andc');
     await page.waitForSelector('#suggestions b:text("AND•C")');
     await page.fill('#query', 'la');
@@ -177,7 +183,7 @@ describe('suggestions', () => {
     ]);
   });
 
-  it('need no etchings', async () => {
+  it('do not need etchings', async () => {
     const { page } = await openAt('', mirrorOf('records'));
     await page.fill('#query', 'dogg');
     await page.waitForSelector('#suggestions li');
@@ -197,7 +203,7 @@ describe('the page of a rune', () => {
     expect(problems).toEqual([]);
   });
 
-  it('has its etching, supply and holders', async () => {
+  it('shows the etching, supply and holders', async () => {
     const { page } = await openAt('?rune=2');
     const { location } = await get<Etching>('etchings/840000:3');
     expect(await page.textContent('.facts')).toMatch(/Id840000:3Number2Decimals5Etched in block840,000Time.*UTCTransaction/);
@@ -214,7 +220,7 @@ describe('the page of a rune', () => {
     expect(await page.textContent('.terms')).toContain('Nobody can mint this rune');
     await page.click('.facts a >> nth=0');
     await page.waitForSelector('h1:text("Block 840,000")');
-    // The records lead back.
+    // Rune links in the records lead back to the page of the rune.
     await page.click('.activity a.rune:text("DOG•GO•TO•THE•MOON") >> nth=0');
     await page.waitForSelector('h1:text("DOG•GO•TO•THE•MOON")');
   });
@@ -224,7 +230,7 @@ describe('the page of a rune', () => {
     ['?rune=DOGGOTOTHEMOON', 'activity', 'DOGGOTOTHEMOON'],
     [`?address=${holder(0)}`, 'balances', holder(0)],
     [`?address=${holder(0)}&list=activity`, 'activity', holder(0)],
-  ])('of %s is downloaded as the file that the command export writes', async (search, list, subject) => {
+  ])('of %s is downloaded as the same file that the command export writes', async (search, list, subject) => {
     const { page, problems } = await openAt(search);
     const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Download CSV')]);
     const [saved, written] = ['saved.csv', 'written.csv'].map((name) => join(folder, `${list}-${subject}-${name}`)) as [string, string];
@@ -236,7 +242,7 @@ describe('the page of a rune', () => {
     expect(problems).toEqual([]);
   });
 
-  it('has its mint: open, done, ended, not begun, or almost without end', async () => {
+  it('shows the state of the mint: open, done, ended, not begun, or almost without end', async () => {
     const { page } = await openAt('');
     const cases = [
       [
@@ -257,7 +263,7 @@ describe('the page of a rune', () => {
     }
   });
 
-  it('has its holders with shares, in pages', async () => {
+  it('shows holders with their shares, in pages', async () => {
     const { page, problems } = await openAt('?rune=840000:3&list=holders');
     const { results } = await get<HolderPage>('etchings/840000:3/holders?limit=60');
     const shown = () =>
@@ -278,7 +284,7 @@ describe('the page of a rune', () => {
     expect(problems).toEqual([]);
   });
 
-  it('says after which block its holders are exact, if that is not the last one', async () => {
+  it('names the block that the list of holders is exact for, unless it is the last block', async () => {
     const { page } = await openAt('?rune=840000:1&list=holders', mirrorOf('behind'));
     const { block_height = LAST } = await get<HolderPage>('etchings/840000:1/holders', mirrorOf('behind'));
     expect(block_height).toBeLessThan(LAST);
@@ -289,7 +295,7 @@ describe('the page of a rune', () => {
     expect(await other.locator('#view .note').count()).toBe(0);
   });
 
-  it('has its activity', async () => {
+  it('shows the activity of the rune', async () => {
     const { page } = await openAt('?rune=840000:3&limit=60');
     await scrolledToEnd(page);
     const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
@@ -301,7 +307,7 @@ describe('the page of a rune', () => {
         row.querySelector('[data-label="From and to"]')?.textContent,
       ]),
     );
-    // Each send has its receive on this page.
+    // Leaves out receives: the receive of each send is on this page.
     const others = results.filter(({ operation }) => operation !== 'receive');
     expect(shown).toEqual(
       others.map(({ operation, amount, address, receiver_address }) =>
@@ -316,13 +322,13 @@ describe('the page of a rune', () => {
     expect(await page.textContent('.command')).toContain('/runes/v1/etchings/840000:3/activity?limit=60');
   });
 
-  it('shows the first records of a long page of activity, and the others when the reader comes near them', async () => {
+  it('shows the first records of a long page of activity, and loads the others when the reader scrolls near them', async () => {
     const { page } = await openAt('?rune=840000:3&limit=60', mirrorOf('full'), { viewport: { width: 1280, height: 500 } });
     const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
     const more = page.locator('text=Show 40 more');
     expect([await page.textContent('.range'), await more.count()]).toEqual([`1–20 of ${total}`, 1]);
     expect(await page.getAttribute('[data-step="Pages Next"]', 'href')).toBe('?rune=840000:3&list=activity&limit=60&offset=60');
-    // Without the files, the button says so.
+    // If the files cannot be loaded, the button shows an error.
     await page.route('**/archive/**', (route) => route.abort());
     await more.focus();
     await page.keyboard.press('Enter');
@@ -337,13 +343,13 @@ describe('the page of a rune', () => {
     await page.waitForFunction((text) => document.querySelector('.range')?.textContent === text, `1–60 of ${total}`);
     expect(await page.evaluate(() => document.activeElement?.closest('tr')?.rowIndex)).toBe(row);
     expect(await page.locator('.activity-list tbody tr').count()).toBe(results.filter(({ operation }) => operation !== 'receive').length);
-    // Shown again, the page is complete, so that the browser can scroll to where the reader was.
+    // A page shown a second time is complete at once, so that the browser can restore the scroll position.
     await page.click('[data-step="Pages Next"]');
     await settled(page);
     await page.goBack();
     await settled(page);
     expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
-    // With the keyboard, the focus goes from the button to the first new row.
+    // After a key press on the button, the focus moves to the first new row.
     const { page: other } = await openAt('?rune=840000:3&limit=60', mirrorOf('full'), { viewport: { width: 1280, height: 500 } });
     await other.locator('text=Show 40 more').focus({ timeout: 5000 });
     await other.keyboard.press('Enter');
@@ -351,13 +357,13 @@ describe('the page of a rune', () => {
     expect(await other.evaluate(() => document.activeElement?.closest('tr')?.rowIndex)).toBe(row + 1);
   });
 
-  it('has a bar of its supply: what was premined and minted, what is left, and what was burned', async () => {
+  it('shows the supply as a bar: premined and minted, mintable, and burned', async () => {
     const { page } = await openAt('?rune=AMBERLANTERNMOON');
     const bars = () =>
       page.$$eval('.supply .bar-of', (all) =>
         all.map((bar) => [...bar.children].map((part) => `${part.getAttribute('data-operation')} ${part.getAttribute('style')}`)),
       );
-    // 21,000,000 premined, 14,000 minted and 386,000 left.
+    // The supply has 21,000,000 premined, 14,000 minted and 386,000 mintable units.
     expect(await bars()).toEqual([['etching width:98.1308%', 'mint width:0.0654%', 'left width:1.8037%'], []]);
     expect(await page.textContent('.sums')).toMatch(/Left to mint386,000\.00$/);
     await lookUp(page, 'DOMINOEFFECTNOW');
@@ -368,7 +374,7 @@ describe('the page of a rune', () => {
     expect(await bars()).toEqual([]);
   });
 
-  it('that does not exist names similar ones, also with swapped letters', async () => {
+  it('that does not exist suggests similar names, also for swapped letters', async () => {
     const { page: swapped } = await openAt('?rune=ODGSANDCATSTOGETHR');
     expect(await swapped.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOGS•AND•CATS•TOGETHER']);
     const { page } = await openAt('?rune=DOGGONE');
@@ -378,7 +384,7 @@ describe('the page of a rune', () => {
     await page.waitForSelector('h1:text("DOG•GO•TO•THE•MOON")');
   });
 
-  it('says what a mirror with etchings alone lacks', async () => {
+  it('names the data that a mirror with only etchings lacks', async () => {
     const { page, problems } = await openAt('?rune=DOGGOTOTHEMOON', mirrorOf('sample'));
     expect(await page.textContent('.terms')).toContain('This mirror lacks older blocks');
     expect(await page.textContent('#view .note')).toContain('does not have activity by rune');
@@ -387,7 +393,7 @@ describe('the page of a rune', () => {
     expect(problems).toEqual([]);
   });
 
-  it.each(['records', 'archivedRecords'] as const)('says what a mirror without etchings lacks: %s', async (name) => {
+  it.each(['records', 'archivedRecords'] as const)('names the data that a mirror without etchings lacks: %s', async (name) => {
     const { page, problems } = await openAt('?rune=DOGGOTOTHEMOON', mirrorOf(name));
     expect(await page.textContent('h1:visible')).toBe('DOG•GO•TO•THE•MOON');
     expect(await page.textContent('.facts')).toBe('Id840000:3Number3Etched in block840,000');
@@ -397,7 +403,7 @@ describe('the page of a rune', () => {
     expect(problems).toEqual([]);
   });
 
-  it('works on a host of files alone, below a folder', async () => {
+  it('works on a static file host, below a folder', async () => {
     const plain = await filesBelowFolder(join(folder, 'full'));
     const opened = await openPage(`${plain.url}/?rune=DOGGOTOTHEMOON&list=holders`);
     open.push(opened);
@@ -408,7 +414,7 @@ describe('the page of a rune', () => {
     await plain.close();
   });
 
-  it('is loaded when it is asked for, and missing alone when it cannot be', async () => {
+  it('loads its code only when it is opened, and shows an error alone when the code cannot be loaded', async () => {
     const damaged = copyOf(join(folder, 'sample'));
     renameSync(join(damaged, 'details.js'), join(damaged, 'away.js'));
     const at = await startServer(damaged);
@@ -426,7 +432,7 @@ describe('the page of all runes', () => {
   const rows = (page: Page) =>
     page.$$eval('.runes-list tbody tr', (all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
 
-  it('is in the navigation, has the newest runes, and those that can be minted', async () => {
+  it('is in the navigation, and shows the newest runes and the open mints', async () => {
     const { page, problems } = await openAt('');
     await page.click('nav[aria-label=Site] a:text("Runes")');
     await page.waitForSelector('.runes-list');
@@ -435,7 +441,7 @@ describe('the page of all runes', () => {
       'Runes · Rune activity mirror',
       '',
     ]);
-    // A symbol that is read from right to left stays before the name, which may break after each spacer.
+    // A right-to-left symbol stays before the name. The name may break after each spacer.
     const first = page.locator('.runes-list tbody tr >> nth=0');
     expect(await first.locator('.rune').innerHTML()).toBe('LATER•<wbr>THAN•<wbr>TODAY');
     const [sign, name] = [await first.locator('.sign').boundingBox(), await first.locator('.rune').boundingBox()];
@@ -465,7 +471,7 @@ describe('the page of all runes', () => {
     expect(problems).toEqual([]);
   });
 
-  it('has pages, also of open mints, each of 240 runes', async () => {
+  it('has pages of 240 runes, also for open mints', async () => {
     const { page } = await openAt('?runes&limit=2&offset=2');
     expect(await page.textContent('.range')).toBe('3–4 of 6');
     expect((await rows(page)).map(([rune]) => rune)).toEqual(['¤DOGS•AND•CATS•TOGETHER 840000:6', '🐕DOG•GO•TO•THE•MOON 840000:3']);
@@ -477,14 +483,14 @@ describe('the page of all runes', () => {
     const { page: many, requested } = await openAt('?runes&list=open', at);
     expect(await many.textContent('.range')).toBe('1–240 of 250');
     expect(await many.textContent('#view')).toContain('240 of these 240 runes can be minted');
-    // The first page has 240 runes, in windows of 60, and not a request for each.
+    // The page loads its 240 runes in windows of 60, instead of one request per rune.
     expect(requested.length).toBeLessThan(60);
     await many.click('a[aria-label="Next page"] >> nth=0');
     await many.waitForSelector('text=241–250 of 250');
     expect(await rows(many)).toHaveLength(10);
   });
 
-  it('of a mirror without etchings has the most active ones', async () => {
+  it('of a mirror without etchings shows the most active runes', async () => {
     const { page, problems } = await openAt('?runes', mirrorOf('records'));
     expect(await rows(page)).toEqual([['DOG•GO•TO•THE•MOON 840000:3', '1', '0', '0', '0']]);
     await page.click('.chip:text("Newest")');
@@ -498,7 +504,7 @@ describe('the page of all runes', () => {
 describe('a search of all names', () => {
   const found = (page: Page) => page.$$eval('.runes-list .rune', (all) => all.map((one) => one.textContent));
 
-  it('finds any word, letters over spacers, and symbols', async () => {
+  it('finds any word, letters across spacers, and symbols', async () => {
     const { page, problems } = await openAt('');
     await page.focus('#query');
     await page.keyboard.type('moon');
@@ -520,7 +526,7 @@ describe('a search of all names', () => {
     expect(await page.textContent('#view p')).toBe('0 of 6 runes have a word that begins like this.');
     await page.goto(`http://127.0.0.1:${mirrorOf('records').port}/?runes=MOON`, { waitUntil: 'networkidle' });
     expect(await page.textContent('#view .note')).toContain('does not have etchings');
-    // No name begins with MO or CA.
+    // No name begins with MO or CA, so these search files are missing.
     expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
   });
 });
@@ -536,14 +542,14 @@ describe('the page of an address', () => {
       names,
     );
 
-  it('has what comes in and goes out with a sign, and marks what goes to itself', async () => {
+  it('shows received and sent amounts with a sign, and marks transfers to the same address', async () => {
     const { page } = await openAt(`?address=${holder(0)}&list=activity&limit=60`);
     await scrolledToEnd(page);
     const { results, total } = await get<ActivityPage>(`addresses/${holder(0)}/activity?limit=60`);
     expect(total).toBeGreaterThan(60);
     const transactions = [...new Set(results.map(({ location }) => location.tx_id))];
     const shown = await cells(page, ['Operation', 'Amount', 'To']);
-    // The next page may have more of the last transaction.
+    // Skips the last transaction, whose records may continue on the next page.
     const isLast = ({ location }: Activity) => location.tx_id === transactions.at(-1);
     const rowOf = ({ operation, amount, receiver_address }: Activity) =>
       operation === 'receive' ? `in +${groupDigits(amount ?? '')} ` : `out −${groupDigits(amount ?? '')} →${receiver_address}`;
@@ -564,20 +570,20 @@ describe('the page of an address', () => {
     expect(await page.textContent('caption.joined')).toBe(
       `60 records in ${shown.flat().length} rows: the amounts of a rune in a transaction are added up, without those that go to the address itself`,
     );
-    // The transaction and the block are named once.
+    // The transaction and the block are named once for each group.
     const places = await cells(page, ['Rune', 'Transaction', 'Block']);
     expect(places.flatMap(([, ...parts]) => parts).filter((text) => text !== '  ')).toEqual([]);
     expect(await violations(page)).toEqual([]);
   });
 
-  it('has its balances and its activity', async () => {
+  it('shows the balances and the activity', async () => {
     const { page, problems } = await openAt('');
     await lookUp(page, holder(7));
     const { results } = await get<BalancePage>(`addresses/${holder(7)}/balances`);
     const shown = await page.$$eval('.balances-list tbody tr', (all) =>
       all.map((row) => [row.querySelector('.rune')?.textContent, row.querySelector('data')?.value]),
     );
-    // The API sorts by smallest units: the moon has 5 decimals, the lantern 2 and the dogs none.
+    // The API sorts by the number of base units: the moon has 5 decimals, the lantern 2 and the dogs none.
     const bySize = [...results].sort((a, b) => Number(b.balance) - Number(a.balance));
     expect(shown).toEqual(bySize.map(({ rune, balance }) => [rune.spaced_name, balance]));
     expect(shown.length).toBe(3);
@@ -607,7 +613,7 @@ describe('the page of an address', () => {
     expect(problems).toEqual([]);
   });
 
-  it('has all heads that sort on a phone, where shares of a supply and numbers of mints are one line at the right edge', async () => {
+  it('has all sort headings on a phone, where shares and mint counts are one right-aligned line', async () => {
     const at = mirrorOf('outputs');
     const phone = { viewport: { width: 360, height: 800 }, isMobile: true, hasTouch: true };
     const boxesOf = async (search: string, selector: string) => {
@@ -632,7 +638,7 @@ describe('the page of an address', () => {
     expect(mints.length).toBeGreaterThan(10);
   });
 
-  it('is linked from records, and says when there is nothing', async () => {
+  it('is linked from records, and says when an address has nothing', async () => {
     const { page } = await openAt(`?block=${LAST}`);
     await page.click('.activity [data-label="From and to"] a >> nth=0');
     await settled(page);
@@ -644,7 +650,7 @@ describe('the page of an address', () => {
   });
 });
 
-/** An address of the program's sample with many outputs, and an output that is spent. */
+/** An address of the program's sample with many outputs, and a spent output. */
 const OWNER = 'bcrt1qxmg5ympmhq50dhpt4l6zqnmzl806xxaqk3prs9';
 const SPENT = '4cd3318422f372b8438534ab2d026111d1bd223e38f8578a85200e0500ecf385:1';
 
@@ -655,7 +661,7 @@ describe('the page of an output', () => {
     );
   const asShown = (runes: OutputAnswer['runes']) => runes.map(({ rune, balance }) => [rune.spaced_name, balance]);
 
-  it('is found from the outputs of an address, and has its runes', async () => {
+  it('is linked from the outputs of an address, and shows the runes of the output', async () => {
     const at = mirrorOf('outputs');
     const { page, problems } = await openAt(`?address=${OWNER}`, at);
     await page.click('.chip:text("Outputs")');
@@ -677,7 +683,7 @@ describe('the page of an output', () => {
     expect(problems).toEqual([]);
   });
 
-  it('says what a spent output held, and when it cannot know', async () => {
+  it('shows the runes that a spent output had, and says when the mirror cannot know them', async () => {
     const at = mirrorOf('outputs');
     const { page, problems } = await openAt('', at);
     await lookUp(page, SPENT);
@@ -695,7 +701,7 @@ describe('the page of an output', () => {
     expect(problems).toEqual([]);
   });
 
-  it('leads to the transaction on a mirror without outputs', async () => {
+  it('shows the transaction on a mirror without outputs', async () => {
     const { page, problems } = await openAt(`?output=${SPENT}`);
     expect(await page.textContent('#view .note')).toContain('does not have outputs');
     expect(await page.getAttribute('#view a >> nth=0', 'href')).toBe(`?tx=${SPENT.split(':')[0]}`);
@@ -724,7 +730,7 @@ it('every page links to the same id at other explorers of its network', async ()
   for (const [network, expected] of [
     ['signet', [`https://mempool.space/signet/tx/${tx}`, `https://signet.ordinals.com/tx/${tx}`]],
     ['regtest', []],
-    // A mirror that does not know its network.
+    // A mirror with an unknown network.
     [undefined, []],
   ] as const) {
     await page.route('**/?tx=*', async (route) => {
@@ -753,7 +759,7 @@ it.each([
   ['all runes', '?runes', 'light'],
   ['open mints in the dark', '?runes&list=open', 'dark'],
   ['active runes in the dark', '?runes&list=active', 'dark'],
-] as const)('%s can be read by everyone, also on a phone', async (_, search, colorScheme) => {
+] as const)('%s has no accessibility violation, also on a phone', async (_, search, colorScheme) => {
   const { page } = await openAt(search, mirrorOf(search.includes('output') ? 'outputs' : 'full'), { colorScheme });
   await settled(page);
   expect(await violations(page)).toEqual([]);

@@ -1,4 +1,4 @@
-/** Makes the pictures of docs/screenshots anew, from the sample, so that they show the pages of this version. */
+/** Takes the screenshots in docs/screenshots from the sample, with the current version of the pages. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { ROOT } from '../support/cli.ts';
 import { startServer } from '../support/server.ts';
 import { closeBrowser, openPage } from './support.ts';
 
-/** When the pictures are made, as the page sees it: a few minutes after the sample's last block. */
+/** The time that the page sees when the pictures are taken: a few minutes after the sample's last block. */
 const NOW = new Date((1_713_691_167 + 240) * 1000);
 
 const PICTURES: readonly (readonly [name: string, options: BrowserContextOptions])[] = [
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const host = await startServer(folder);
   for (const [name, options] of PICTURES) {
     const { page, close } = await openPage(`http://127.0.0.1:${host.port}/`, { ...options, reducedMotion: 'reduce' });
-    // The same words for times, whenever they are made.
+    // A fixed clock gives the same relative times on every run.
     await page.clock.setFixedTime(NOW);
     await page.reload({ waitUntil: 'networkidle' });
     await page.screenshot({ path: join(to, `${name}.png`) });

@@ -1,4 +1,4 @@
-/** Bytes that a host sends for each kind of page, to a browser with an empty cache. */
+/** Counts the bytes that a host sends for each kind of page, to a browser with an empty cache. */
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -11,11 +11,11 @@ import { scrolledToEnd, settled } from './explorer.ts';
 import { manyRunes } from './runeMirror.ts';
 import { closeBrowser, openPage } from './support.ts';
 
-/** Limits in bytes. */
+/** Limits of transferred bytes. */
 const OVERVIEW = 55_000;
 const PAGE = 150_000;
 
-/** Ten recorded blocks, whose lists have one level, and 175 blocks, whose lists have all four levels. */
+/** Hosts of ten recorded blocks, whose lists have one level, and of 175 blocks, whose lists have all four levels. */
 let host: LocalHost;
 let longer: LocalHost;
 
@@ -33,8 +33,8 @@ afterAll(async () => {
 });
 
 /**
- * Opens a page with an empty cache, through a proxy that counts what the server sends: bytes of compressed answers with
- * their headers. Chromium's own counts miss parts of files that it fetches at the same time.
+ * Opens a page with an empty cache, through a proxy that counts the bytes that the server sends: compressed bodies with
+ * their headers. Chromium's own counts miss parts of files that it fetches in parallel.
  */
 async function bytesOf(path: string, limit: number, at = host, use?: (page: Page) => Promise<void>): Promise<number> {
   let bytes = 0;
@@ -54,7 +54,7 @@ async function bytesOf(path: string, limit: number, at = host, use?: (page: Page
   await page.waitForLoadState('networkidle');
   await close();
   proxy.close();
-  // No name begins with the typed letters: the search file is missing.
+  // No name begins with the typed letters, so the search file for this prefix is missing.
   expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
   expect(bytes, requested.join('\n')).toBeLessThanOrEqual(limit);
   return bytes;
@@ -78,11 +78,11 @@ it.each([
   ['a search of all names', '?runes=DELTA', PAGE],
   ['the API page', 'docs/', PAGE],
 ])('%s transfers few bytes', async (_, path, limit) => {
-  // The page itself, its script and its data.
+  // The page, its script and its data are included in the count.
   expect(await bytesOf(path, limit)).toBeGreaterThan(20_000);
 });
 
-/** The rune and the addresses with the most activity: in few blocks, and in most blocks. */
+/** The rune and the addresses with the most activity, in few blocks and in most blocks. */
 const RUNE = '2000001:15';
 const [BUSY, SPREAD] = ['bcrt1q0zle0eulmswur6tf4e5j6t7mfl26d9hyus38qh', 'bcrt1q68fq3r5jzlkhhv6v39yctt2rs80xu8tdkxxpaz'];
 
@@ -110,11 +110,11 @@ it.each([
 it.each([
   ['a rune', `?rune=${RUNE}&limit=60`, 162_000],
   ['an address', `?address=${SPREAD}&list=activity&limit=60`, 195_000],
-])('the page of 60 records of %s transfers few bytes until its end', async (_, path, limit) => {
+])('the page of 60 records of %s transfers few bytes even when scrolled to its end', async (_, path, limit) => {
   await bytesOf(path, limit, longer, scrolledToEnd);
 });
 
-it('a search reads the names of all runes by itself only if they are few', async () => {
+it('a search reads the names of all runes automatically only if there are few runes', async () => {
   const folder = temporaryFolder();
   const searched: number[] = [];
   for (const count of [3000, 3001]) {
@@ -125,7 +125,8 @@ it('a search reads the names of all runes by itself only if they are few', async
     await bytesOf('', PAGE, at, async (page) => {
       await page.focus('#query');
       await page.keyboard.type('ab');
-      // Second words that begin like this, if the names are read, and otherwise only the link to a search.
+      // With all names loaded, the list has names whose second word begins like the text. Otherwise it has only a link
+      // to the search page.
       const suggested = count === 3000 ? 9 : 1;
       await page.waitForFunction((length) => document.querySelectorAll('#suggestions li').length === length, suggested);
     });

@@ -1,6 +1,6 @@
 /**
- * A real browser on pages of a build. Collects messages on the console, violations of the content security policy, and failed requests, so that a
- * test can check that there are none.
+ * Opens pages of a build in a real browser. Collects console messages, violations of the content security policy, and
+ * failed requests, so that a test can check that there are none.
  */
 import { existsSync } from 'node:fs';
 import axe from 'axe-core';
@@ -9,17 +9,17 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 const SHELL = '/usr/bin/chromium-headless-shell';
 
 /**
- * The browser's program. The headless shell has the same engine without the windows, which take three quarters of the CPU
- * time of opening a page.
+ * Path of the browser. The headless shell has the same engine without a user interface, which takes three quarters of
+ * the CPU time of opening a page.
  */
 export const CHROMIUM = process.env['CHROMIUM'] ?? (existsSync(SHELL) ? SHELL : '/usr/bin/chromium');
 
 let browser: Promise<Browser> | undefined;
 
-/** The browser of this test file, started by the first page. */
+/** Returns the browser of this test file. The first page starts it. */
 const theBrowser = (): Promise<Browser> => {
-  // Root may not use the sandbox, and containers have little memory to share. The other flags turn off processes and
-  // requests of Chromium that no test needs.
+  // Root may not use Chromium's sandbox, and containers have little shared memory. The other flags turn off processes
+  // and requests that no test needs.
   browser ??= chromium.launch({
     executablePath: CHROMIUM,
     args: [
@@ -35,37 +35,40 @@ const theBrowser = (): Promise<Browser> => {
   return browser;
 };
 
-/** Ends the browser; to be called after the last test of a file. */
+/** Closes the browser. Call it after the last test of a file. */
 export async function closeBrowser(): Promise<void> {
   await (await browser)?.close();
   browser = undefined;
 }
 
-/** A page in a context of its own, and what went wrong on it. */
+/** A page in its own browser context, with the problems that occurred on it. */
 export interface OpenPage {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Errors and warnings of scripts, violations of the policy, requests that failed or were answered with 400 and more. Empty when all is well. */
+  /**
+   * Errors and warnings of scripts, violations of the policy, failed requests, and answers with status 400 or higher.
+   * Empty if no problem occurred.
+   */
   readonly problems: string[];
-  /** URLs that were asked for, in order. */
+  /** Requested URLs, in order. */
   readonly requested: string[];
   close(): Promise<void>;
 }
 
-/** Opens an address in a fresh context, and waits until nothing more is loaded. */
+/** Opens a URL in a new context, and waits until the page has finished loading. */
 export async function openPage(url: string, options: BrowserContextOptions = {}): Promise<OpenPage> {
   const context = await (await theBrowser()).newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-GB', ...options });
   const page = await context.newPage();
   const problems: string[] = [];
   const requested: string[] = [];
   page.on('pageerror', (error) => problems.push(`script: ${error.message}`));
-  // Violations of the policy are among these: Chromium reports them as errors.
+  // Chromium reports violations of the policy as console errors.
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) problems.push(`console: ${message.text()}`);
   });
   page.on('request', (request) => requested.push(request.url()));
   page.on('requestfailed', (request) => {
-    // A look-up that the next one overtook is given up by the page itself.
+    // The page itself cancels a look-up when the reader starts another one.
     if (request.failure()?.errorText !== 'net::ERR_ABORTED') problems.push(`failed: ${request.url()} ${request.failure()?.errorText}`);
   });
   page.on('response', (response) => {

@@ -29,7 +29,7 @@ import { ROOT, run, runProcess, start } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { sendTo } from '../support/server.ts';
 
-/** A folder with one good input file. */
+/** Returns a folder with one valid input file. */
 function workFolder(): string {
   const work = temporaryFolder();
   writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
@@ -44,7 +44,7 @@ describe('scripts/run.cjs', () => {
     ['benchpull', '  Did you mean benchPull?\n'],
     ['../src/version', ''],
     ['toString', ''],
-  ])('rejects the command %j, lists the commands and suggests the nearest', async (command, near) => {
+  ])('rejects the command %j, lists the commands and suggests the nearest name', async (command, near) => {
     const { code, stderr } = await runProcess(command, [], ROOT);
     const [first, ...rest] = stderr.split(/(?<=\n)/);
     expect([code, first, rest.join('')]).toEqual([
@@ -56,7 +56,7 @@ describe('scripts/run.cjs', () => {
 });
 
 describe('scripts/build.ts', () => {
-  it('reports the errors of a build also when another loader than that of run.cjs starts it', () => {
+  it('reports the errors of a build also when run.cjs is not the loader that starts it', () => {
     const args = ['--import', 'tsx', 'scripts/build.ts', '--input', 'not/there', '--dry-run'];
     const { status: code, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
     expect(stderr).toMatch(/^Error: input not found: not\/there\n/);
@@ -65,7 +65,7 @@ describe('scripts/build.ts', () => {
 });
 
 describe('npm run build', () => {
-  it('builds with its defaults: input to dist', async () => {
+  it('by default builds from input to dist', async () => {
     const work = workFolder();
     const { code, stdout, stderr } = await runProcess('build', [], work);
     expect([code, stderr]).toEqual([0, '']);
@@ -113,7 +113,7 @@ describe('npm run build', () => {
     });
   });
 
-  it('with --dry-run writes nothing and reports what it would write', async () => {
+  it('with --dry-run writes nothing and reports the files that it would write', async () => {
     const work = workFolder();
     const before = tree(work);
     const dry = await run('build', ['--dry-run'], work);
@@ -217,12 +217,12 @@ describe('npm start', () => {
     ['verify', ['input'], 'unexpected argument "input"; name the folder with --dir input'],
     ['verify', ['--against', 'localhost:3000'], '--against "localhost:3000" must be a folder, or a URL such as http://localhost:3000'],
     ['pull', ['--from', 'https://api.hiro.so'], '--from https://api.hiro.so is no source any more'],
-  ])('%s %j says what to write', async (command, args, message) => {
+  ])('%s %j suggests the correct spelling', async (command, args, message) => {
     const { code, stderr } = await runProcess(command, args, workFolder());
     expect([code, stderr]).toEqual([1, expect.stringContaining(`Error: ${message}`)]);
   });
 
-  it('refuses a port that cannot be', async () => {
+  it('refuses an invalid port', async () => {
     expect((await runProcess('serve', ['--port', '70000'], temporaryFolder())).code).toBe(1);
   });
 
@@ -263,7 +263,10 @@ describe('help and documents', () => {
     expect(commands.map(([name]) => `${name}.ts`).sort()).toEqual(scripts.sort());
   });
 
-  /** What `--help` of each command prints: scripts/run.cjs in one process, as each of its own takes a second. */
+  /**
+   * Output of `--help` of each command. One process makes all of them, because a process per command takes a second
+   * each.
+   */
   const helps = new Map<string, string>();
   beforeAll(() => {
     const names = commands.map(([name]) => name);
@@ -295,7 +298,7 @@ describe('help and documents', () => {
     for (const exit of command.exits) expect(stdout.replace(/\s+/g, ' ')).toContain(` ${EXIT[exit]} ${EXIT_MEANINGS[exit]}`);
   });
 
-  it.each(commands)('the help of %s has examples that its flags allow', async (_name, command) => {
+  it.each(commands)('the help of %s has valid examples', async (_name, command) => {
     expect(command.examples).not.toEqual([]);
     for (const { args } of command.examples) {
       const flags = Flags.parse(command, args === '' ? [] : args.split(' '));
@@ -314,13 +317,13 @@ describe('help and documents', () => {
       });
       const modules = JSON.parse(stdout) as string[];
       expect(modules).toContain(join(ROOT, `scripts/${command}.ts`));
-      // esbuild is here because tsx is.
+      // esbuild is loaded because tsx loads it.
       const packages = modules.flatMap((path) => /node_modules[/]((?:@[^/]+[/])?[^/]+)/.exec(path)?.[1] ?? []);
       expect([...new Set(packages)].sort()).toEqual(['esbuild', 'fastest-levenshtein', 'tsx']);
     }
   });
 
-  it('docs/commands.md names every exit code, and what it means', () => {
+  it('docs/commands.md names every exit code and its meaning', () => {
     for (const exit of Object.keys(EXIT) as Exit[]) expect(page).toContain(`\n- ${EXIT[exit]}: ${EXIT_MEANINGS[exit]}\n`);
   });
 });

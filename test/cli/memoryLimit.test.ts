@@ -1,4 +1,4 @@
-/** The flag --memory-limit: its sizes, and a process that needs more memory. */
+/** Tests the flag --memory-limit: the accepted sizes, and a process that needs more memory. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ describe('a size of memory', () => {
   ])('%s is %s bytes', (text, bytes) => expect(bytesOf(text)).toBe(bytes));
 });
 
-/** Runs a command that makes objects of some 250 MB in all, and keeps some of them. */
+/** Runs a command that allocates objects of about 250 MB in total, and keeps some of them. */
 function grow(limit: string, flags: readonly string[], kept: number) {
   const path = join(temporaryFolder(), 'grow.mts');
   writeFileSync(
@@ -48,7 +48,7 @@ await runCommand(command, ['--memory-limit', '${limit}'], async () => {
 describe('a command whose objects need more memory than its limit', () => {
   it.each([
     ['60MB', [], /Node.js needs more memory than --memory-limit 60MB allows: \d+ MB/],
-    // V8 would end the process at its own limit, which is lower here.
+    // V8 ends the process at its own, lower limit.
     ['8GB', ['--max-old-space-size=200'], /Node.js needs more memory than --memory-limit 8GB allows: \d+ MB/],
   ])('ends with an error and advice at a limit of %s', (limit, flags, message) => {
     const { status, stderr, stdout } = grow(limit, flags, 400);
@@ -59,7 +59,7 @@ describe('a command whose objects need more memory than its limit', () => {
   });
 });
 
-it('a command that needs less memory than its limit is not ended for its garbage', () => {
+it('a command that needs less memory than its limit is not ended because of garbage', () => {
   const { status, stderr, stdout } = grow('60MB', [], 40);
   expect([status, stderr, stdout]).toEqual([0, '', 'done\n']);
 });

@@ -23,7 +23,7 @@ describe('progress', () => {
     vi.restoreAllMocks();
   });
 
-  it('is an occasional line without a terminal', () => {
+  it('without a terminal prints an occasional line', () => {
     const log = new RecordingLog();
     const progress = new Progress(log, false);
     for (let second = 1; second <= 25; second += 1) {
@@ -36,7 +36,7 @@ describe('progress', () => {
     expect(screen).toBe('');
   });
 
-  it('gives no estimate before one percent is done', () => {
+  it('shows no estimate before one percent is done', () => {
     const log = new RecordingLog();
     const progress = new Progress(log, false);
     vi.advanceTimersByTime(10_000);
@@ -44,7 +44,7 @@ describe('progress', () => {
     expect(log.infos.map(({ message }) => message)).toEqual(['9 of 1,000 blocks, 0.9/s']);
   });
 
-  it('is one line that a terminal overwrites, and removes at the end', () => {
+  it('on a terminal overwrites one line, and removes it at the end', () => {
     const progress = new Progress(new RecordingLog(), true);
     for (const done of [0, 3]) {
       vi.advanceTimersByTime(1000);
@@ -60,7 +60,7 @@ describe('progress', () => {
     ]);
   });
 
-  it('measures a stage only when it prints, and counts each stage from its start', () => {
+  it('measures a stage only when it prints, and counts each stage from the start of the stage', () => {
     const log = new RecordingLog();
     const progress = new Progress(log, false);
     let asked = 0;
@@ -121,7 +121,7 @@ describe('progress', () => {
 });
 
 describe('progress of reading input', () => {
-  it('shows files, then bytes, then stages without a measure', async () => {
+  it('shows files, then bytes, then stages without a percentage', async () => {
     const measure = new ReadProgress();
     expect(measure.at(0)).toBe('finding files');
     measure.expect(2);

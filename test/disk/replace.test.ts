@@ -1,4 +1,4 @@
-/** Files that replace others: they appear complete, and links to the old file keep its content. */
+/** Replaces files: a new file appears only when it is complete, and hard links to the old file keep their content. */
 import { execFileSync } from 'node:child_process';
 import { linkSync, lstatSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,8 +10,8 @@ import { mountDisk } from '../support/disk.ts';
 
 const text = (path: string) => readFileSync(path, 'utf8');
 
-describe('a file that is not a page', () => {
-  it('is complete as soon as it exists', async () => {
+describe('a file other than a page', () => {
+  it('is complete as soon as it appears', async () => {
     const folder = temporaryFolder();
     const sink = new DiskSink(folder);
     const seen = new Map<string, Set<string>>();
@@ -37,7 +37,7 @@ describe('a file', () => {
     const [path, other] = [join(folder, 'a'), join(folder, 'other')];
     writeFileSync(other, 'other');
     put(path, other);
-    // Left behind by one that was killed.
+    // A killed writer left this temporary file behind.
     linkSync(other, `${path}.tmp`);
     replaceFile(path, (temporary) => writeFileSync(temporary, 'new'));
     expect([text(path), text(other), filesBelow(folder)]).toEqual(['new', 'other', ['a', 'other']]);
@@ -64,7 +64,7 @@ describe.skipIf(!mounted)('an output on two file systems (skipped where a tmpfs 
     execFileSync('umount', [join(root, 'disk')]);
   });
 
-  it('has copies where hard links are impossible, and replaces them too', () => {
+  it('copies files where hard links are impossible, and replaces these copies too', () => {
     for (const content of ['first', 'second', 'second']) {
       const sink = new DiskSink(root);
       sink.file('a.json', Buffer.from(content));

@@ -1,4 +1,4 @@
-/** Columns of DuckDB's chunks: values that were read stay the same after the chunk is freed. */
+/** Tests columns of DuckDB's chunks: values that were read stay the same after the chunk is freed. */
 import { join } from 'node:path';
 import { setImmediate as tick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -17,7 +17,10 @@ const collect = runInNewContext('gc') as () => void;
 
 const ROWS = 200_000;
 const TEXTS = ['short', 'in place too', 'x'.repeat(13), 'y'.repeat(700)];
-/** Made-up rows: a number of each kind, and a blob that is now in the row and now elsewhere. */
+/**
+ * Invented rows with a number of each type. Blobs alternate between short ones, which a row contains, and long ones,
+ * which are stored elsewhere.
+ */
 const query = (sign: string) => `SELECT ${sign}i::DOUBLE AS d, (${sign}(i % 100))::TINYINT AS t,
   encode('${sign}' || i || ['${TEXTS.join("', '")}'][1 + i % ${TEXTS.length}]) AS b FROM range(${ROWS}) t(i)`;
 const blobOf = (row: number) => `${row}${TEXTS[row % TEXTS.length]}`;
@@ -81,7 +84,7 @@ describe('rows', () => {
   });
   afterAll(() => store.close());
 
-  it('have the values of the columns that are asked for', async () => {
+  it('have the values of the requested columns', async () => {
     const sql = `SELECT 7::BIGINT AS height, 2::TINYINT AS small, 'ab' AS hash, NULL AS digest, true AS other`;
     expect(await store.row(sql, { height: int, small: int, hash: text, digest: nullable(text) })).toEqual({
       height: 7,
@@ -117,7 +120,7 @@ describe('rows', () => {
 });
 
 describe('the tables of builds and of verification', () => {
-  it('have the columns that their values say', async () => {
+  it('have columns of the types that their values need', async () => {
     const found: Record<string, unknown> = {};
     const expected: Record<string, unknown> = {};
     for (const kind of ['table', 'view'] as 'table'[]) {

@@ -1,4 +1,4 @@
-/** Lines of JSON in temporary files, which DuckDB reads with a buffer for the longest line in each thread. */
+/** Tests lines of JSON in temporary files, which DuckDB reads with a buffer for the longest line in each thread. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { LineFile } from '../../src/disk/lineFile.ts';
@@ -6,7 +6,7 @@ import { readLines } from '../../src/duckdb/readFilesSql.ts';
 import { Store, text } from '../../src/duckdb/store.ts';
 import { temporaryFolder } from '../support/build.ts';
 
-it('are read whatever their length, with no more memory than they need', async () => {
+it('are read at any length, with only the memory that the longest line needs', async () => {
   const folder = temporaryFolder();
   const store = await Store.open({ memoryLimit: '300MB', threads: 2, scratch: folder });
   const read = async (values: readonly string[]) => {
@@ -18,7 +18,7 @@ it('are read whatever their length, with no more memory than they need', async (
   };
   const long = ['a', '€'.repeat(1_000_000), 'b'];
   expect(await read(long)).toEqual(long);
-  // Buffers for lines of the file's size, 70 MB, would need more memory than the store has.
+  // The file has 70 MB. Buffers of that size would need more memory than the store has.
   const many = Array.from({ length: 700 }, (_, i) => String(i).padEnd(100_000));
   expect((await read(many)).length).toBe(many.length);
   store.close();

@@ -1,4 +1,4 @@
-/** A store for files of strangers opens only the files that it was given. */
+/** Tests that a store for untrusted files opens only the files that it was given. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Sorted rows: the same rows in the same order, regardless of the number of parts. */
+/** Tests that sorted rows are the same, in the same order, for any number of parts. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sortedRows } from '../../src/duckdb/sortedRows.ts';
@@ -32,7 +32,7 @@ describe('sorted rows', () => {
           .map((one, place) => [one, place] as const)
           .sort(([a, i], [b, j]) => Buffer.compare(Buffer.from(a), Buffer.from(b)) || i - j);
         expect(await sorted(rows, most)).toEqual(expected);
-        // More parts than needed, as for an upper bound of the number of rows.
+        // Uses more parts than needed, as happens when the number of rows is only an upper bound.
         expect(await sorted(rows, most, `${keys.length + 40}`)).toEqual(expected);
       }),
       { numRuns: 60 },
@@ -45,7 +45,7 @@ describe('sorted rows', () => {
     expect(await sorted(rows, 10)).toHaveLength(3000);
   });
 
-  it('are none where there are none', async () => {
+  it('are empty for an empty table', async () => {
     expect(await sorted("SELECT '' AS key, 0 AS place WHERE false", 1)).toEqual([]);
   });
 });

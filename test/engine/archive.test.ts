@@ -27,7 +27,7 @@ import { startServer } from '../support/server.ts';
 const MB = 1024 * 1024;
 const work = temporaryFolder();
 const at = (name: string) => join(work, name);
-/** Height of the block that is larger than small files. */
+/** Height of the block that has a file larger than `smallFile`. */
 let large = 0;
 const site = (name: string): BuiltSite => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
 
@@ -38,7 +38,7 @@ interface Body {
   readonly results: readonly { readonly operation: string; readonly location: { readonly tx_id: string } }[];
 }
 
-/** Builds of one chain. */
+/** Options of builds of one chain. */
 const BUILDS = {
   files: { layout: 'files' },
   'files-hiro': { layout: 'files', dialect: 'hiro', pageSizes: [20, 60] },
@@ -60,7 +60,7 @@ beforeAll(async () => {
 const bodyOf = async (answer: Answer<OpenFile>) =>
   answer.kind === 'page' ? answer.page.text() : answer.kind === 'window' ? answer.body : JSON.stringify(answer);
 
-/** Windows of all kinds: exact pages, over two pages and more, at and past the end. */
+/** Windows of all kinds: exact pages, across two or more pages, at the end and past the end. */
 const WINDOWS = [
   '',
   '?limit=20',
@@ -81,14 +81,14 @@ describe('a request', () => {
     const [archived, files] = [diskFiles(at(name)), diskFiles(at(plain))];
     const [a, b] = [site(name), site(plain)];
     const paths = activityPaths(at(plain));
-    // Neighbours of ids that are there, and ids that end like them.
+    // Unknown ids that sort beside known ids or have the same ending.
     const unknown = paths.filter((_, i) => i % 20 === 0).map((path) => path.replace(/(0x)?[0-9a-f]{64}/, (id) => `f0f0${id.slice(-60)}`));
     let [settled, answered] = [0, 0];
     for (const [i, path] of [...paths, ...unknown].entries()) {
       const operations = /blocks/.test(path)
         ? ['?operation_type=send', '?operation_type=mint&limit=7&offset=3', '?operation_type=etching']
         : [];
-      // Every list has some of the windows, and all of them together all.
+      // Each list is requested with some of the windows, and the lists together use all windows.
       for (const query of [...WINDOWS, ...operations].filter((_, n) => paths.length < 200 || (n + i) % 3 === 0)) {
         const answer = await respond(path + query, a, archived, answerFromLists, cache);
         const body = await bodyOf(answer);
@@ -105,18 +105,18 @@ describe('a request', () => {
     expect([settled > 0, settled < answered]).toEqual([true, true]);
   });
 
-  it('that is a page of the archive has it compressed, too', async () => {
+  it('that matches a page of the archive also returns the compressed page', async () => {
     const target = `/runes/v1/blocks/${large}/activity?limit=20&offset=20`;
     const answer = await respond(target, site('small'), diskFiles(at('small')), answerFromLists);
     const gzip = answer.kind === 'window' ? (answer.gzip ?? Buffer.from('')) : Buffer.from('');
     expect(await inflateText(gzip, MB)).toBe(await bodyOf(answer));
-    // A page that is cut is not.
+    // A part of a page has no compressed form.
     expect(
       await respond(target.replace('limit=20', 'limit=19'), site('small'), diskFiles(at('small')), answerFromLists),
     ).not.toHaveProperty('gzip');
   });
 
-  it('asks for ranges only when files are larger than 1 MB, and for nothing twice', async () => {
+  it('requests ranges only of files larger than 1 MB, and nothing twice', async () => {
     for (const name of ['small', 'ranges', 'hiro'] as const) {
       const { fetchFile, asked } = fileServer(at(name));
       const mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
@@ -136,23 +136,23 @@ describe('a request', () => {
     }
   });
 
-  it('takes at most three rounds of reads after the manifest and the root, for some kilobytes', async () => {
+  it('takes at most three rounds of reads after the manifest and the root, with some kilobytes', async () => {
     const { root } = readArchive(at('ranges'));
     for (const path of activityPaths(at('files'))) {
       const { rounds, bytes } = await readsOf(`${path}?limit=20&offset=13`, site('ranges'), at('ranges'));
       expect(rounds).toBeLessThanOrEqual(3);
-      // Up to five blocks of each level, a directory, and pages.
+      // Reads at most five table blocks of each level, a directory, and the pages.
       expect(bytes).toBeLessThanOrEqual(root.ids.length * 5 * 4096 + Math.max(...root.segments.map(({ directory }) => directory)) + 8192);
     }
   });
 });
 
 describe('an archive', () => {
-  it.each(['small', 'ranges'] as const)('%s is what docs/archive.md says, read without this program', (name) => {
+  it.each(['small', 'ranges'] as const)('%s matches docs/archive.md, as read by code that shares nothing with this program', (name) => {
     const { root, blocks, levels } = readArchive(at(name));
     const manifest = JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')) as Record<string, number>;
     expect([root.pageSize, root.objectSize]).toEqual([20, BUILDS[name].objectSize]);
-    // Each record is there once, in pages of 20 in their order.
+    // Each record occurs once, in pages of 20, in order.
     const bodies = blocks.flatMap(({ pages }) => pages.map((page) => JSON.parse(page) as Body));
     expect(bodies.reduce((sum, { results }) => sum + results.length, 0)).toBe(manifest['records']);
     const byHeight = new Map<number, (typeof blocks)[number][]>();
@@ -179,7 +179,7 @@ describe('an archive', () => {
         ids.set(location.tx_id, { ...known, count: known.count + 1 });
       }
     }
-    // Each transaction and each block has its entry, in the level of its height.
+    // Each transaction and each block has an entry in the level of its height.
     const expected = [...ids].map(([id, place]) => `${id.slice(-12)} ${JSON.stringify(place)}`);
     const entries = levels.flatMap((level) => level.map(({ key, ...place }) => `${key} ${JSON.stringify(place)}`));
     expect(entries.sort()).toEqual(expected.sort());
@@ -190,12 +190,12 @@ describe('an archive', () => {
       expect(levels[i]?.every(({ height }) => height >= first && height <= last)).toBe(true);
     }
     expect(levels.length).toBe(3);
-    // The order of levels is a part of the bytes.
+    // Levels are stored by length, the longest first.
     const lengths = levels.map(({ length }) => length);
     expect(lengths).toEqual([...lengths].sort((a, b) => b - a));
   });
 
-  it('has files of at most the size that the build names, but for single pages, and all named by their content', async () => {
+  it('has files of at most the size that the build names, except for single large pages, and file names that follow from the content', async () => {
     for (const name of ['small', 'hiro', 'ranges'] as const) {
       const { root, blocks } = readArchive(at(name));
       for (const segment of root.segments) {
@@ -211,7 +211,7 @@ describe('an archive', () => {
     expect(root.ids.some(({ files }) => files.length > 1)).toBe(true);
   });
 
-  it('of pages that are all larger than its files has a file for each', async () => {
+  it('has one file per page if all pages are larger than the file size', async () => {
     const out = at('tiny');
     const chain = new Chain(at('in-tiny'));
     chain.set(7, [400]);
@@ -244,7 +244,7 @@ describe('an archive', () => {
     }
   });
 
-  it('keeps a block in several files, or replaces all of them', async () => {
+  it('keeps all files of a block or replaces all of them', async () => {
     const [out, inputs] = [at('parts'), [at('in-parts')]];
     const chain = new Chain(at('in-parts'));
     const build = async (name: string) => {
@@ -255,7 +255,7 @@ describe('an archive', () => {
     chain.set(7, [500]);
     await build('parts');
     for (const [step, sizes] of [[1], [500, 1], [3]].entries()) {
-      // The order of the heights 3 and 10 is not that of their digits.
+      // Heights 3 and 10 sort differently as numbers and as text.
       if (step === 0) for (const height of [3, 10]) chain.set(height, sizes, { fork: 1 });
       else chain.set(7, sizes, { fork: step });
       await build('parts');
@@ -265,7 +265,7 @@ describe('an archive', () => {
     }
   });
 
-  it('is refused for a block that its tables cannot have, before anything is written', async () => {
+  it('is refused before anything is written if a block does not fit its tables', async () => {
     for (const [height, isRefused] of [
       [2 ** 24 - 2, false],
       [2 ** 24 - 1, true],
@@ -280,7 +280,7 @@ describe('an archive', () => {
     }
   });
 
-  it('of one layout becomes one of the other, byte for byte as if it were new', async () => {
+  it('that changes its layout equals a new build byte for byte', async () => {
     const build = { inputs: [at('in')], pageSizes: PAGE_SIZES };
     for (const name of ['small', 'files', 'ranges', 'small'] as const) {
       const { wasFull } = await testBuild(at('switched'), { ...build, ...BUILDS[name] });
@@ -291,7 +291,7 @@ describe('an archive', () => {
 });
 
 describe('without lists by operation', () => {
-  it('the parameter is refused, after all other faults, in both layouts', async () => {
+  it('the parameter `operation` is refused after all other faults, in both layouts', async () => {
     writeFiles(work, { 'a.ndjson': ndjson([record(5, 1), record(5, 2, { operation: 'send' })].reverse()) });
     for (const layout of ['files', 'archive'] as const) {
       await testBuild(at(`bare-${layout}`), { inputs: [at('a.ndjson')], layout, operationPages: false });

@@ -1,4 +1,4 @@
-/** Records in any order and in batches of any size become complete blocks in served order. */
+/** Tests that records in any order and in batches of any size become complete blocks in served order. */
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { sliceRecords } from '../../src/engine/render/recordBytes.ts';
 import { type Arrivals, Assembler, type Batch, TX_ID_LENGTH } from '../../src/engine/render/servedOrder.ts';
 import { hex } from '../support/records.ts';
 
-/** The records of some blocks in served order, each with a text of its own. */
+/** Returns the records of some blocks in served order, each with a different text. */
 function recordsOf(blocks: readonly (readonly number[])[]) {
   return blocks.flatMap((txs, i) =>
     txs
@@ -24,7 +24,7 @@ function recordsOf(blocks: readonly (readonly number[])[]) {
   );
 }
 
-/** Blobs of these bytes, as a chunk has them. */
+/** Returns these bytes as a column of blobs, as a chunk contains them. */
 function blobsOf(parts: readonly Uint8Array[]): Blobs {
   const offsets = new Float64Array(parts.length + 1);
   for (const [i, part] of parts.entries()) offsets[i + 1] = (offsets[i] ?? 0) + part.length;
@@ -49,7 +49,7 @@ const arrivalsOf = (records: ReturnType<typeof recordsOf>): Arrivals => ({
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 
-/** A block of a batch, written out: its transactions with their records. */
+/** Converts the blocks of a batch to plain objects: their transactions with their records. */
 function blocksOf(batch: Batch) {
   return batch.blocks.map((block) => {
     let first = block.first;

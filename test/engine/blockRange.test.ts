@@ -1,4 +1,4 @@
-/** `--blocks`: a build of a range equals a build of input with only these blocks, in every input form. */
+/** Tests `--blocks`: a build of a range equals a build of input with only these blocks, in every input format. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -8,11 +8,11 @@ import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, tree, writ
 import { run } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 
-/** The recorded rows but those of one block of 5,000, which would be most of the work. */
+/** Returns the recorded rows, except those of one block of 5,000 records, which would take most of the time. */
 const rowsOf = (ledger: string) => `(FROM read_csv(${literal(ledger)}, all_varchar = true) WHERE block_height <> '840001')`;
 
 describe('a build of a range', () => {
-  it('reads Parquet whose heights are integers, or text, or a ledger', async () => {
+  it('reads Parquet heights that are integers or text, and ledgers', async () => {
     const work = temporaryFolder();
     mkdirSync(join(work, 'in'));
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
@@ -36,7 +36,7 @@ describe('a build of a range', () => {
     }
   });
 
-  it('refuses Parquet rows without a height and names their place, as a build of all blocks does', async () => {
+  it('refuses Parquet rows without a height and names their position, as a build of all blocks does', async () => {
     const work = temporaryFolder();
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     const [ledger = '', runes = ''] = CONFORMANCE_INPUTS;
@@ -59,18 +59,18 @@ describe('a build of a range', () => {
     }
   });
 
-  it('does not continue from the state of a build of all blocks', async () => {
+  it('does not reuse the state of a build of all blocks', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1), record(2, 1), record(3, 1)]) });
     const build = (blocks?: { from: number; to: number }) => testBuild(join(work, 'out'), { inputs: [join(work, 'in')], blocks });
     expect(await build()).toMatchObject({ manifest: { blocks: 3 } });
     expect(await build({ from: 2, to: 3 })).toMatchObject({ wasFull: true, manifest: { blocks: 2 }, removed: 6 });
     writeFiles(work, { 'in/b.ndjson': ndjson([record(1, 2, { location: { tx_id: hex('x'), block_hash: hex('y') } }), record(4, 1)]) });
-    // Block 1 has another hash now, but blocks outside the range are not compared.
+    // Block 1 has another hash now. The build does not compare it, because it is outside of the range.
     expect(await build({ from: 2, to: 9 })).toMatchObject({ manifest: { blocks: 3 } });
   });
 
-  it('is refused when it has no record', async () => {
+  it('is refused if it has no record', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
     const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')], blocks: { from: 2, to: 9 } });
@@ -111,7 +111,7 @@ describe('a build of the last blocks', () => {
     return (JSON.parse(readFileSync(join(work, 'dist/runes/v1/manifest.json'), 'utf8')) as { heights: unknown }).heights;
   };
 
-  it('counts heights from the highest block that has records or was read, and moves on with it', async () => {
+  it('counts heights from the highest block that has records or was read, and moves with that block', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'input/a.ndjson': blocks(5, 6, 7, 9) });
     expect(await heightsOf(work, '--blocks', '-3..')).toEqual([

@@ -1,11 +1,11 @@
-/** The report at the end of a build. */
+/** Tests the report at the end of a build. */
 import { expect, it } from 'vitest';
 import { Stopwatch } from '../../src/cli/stopwatch.ts';
 import type { Manifest } from '../../src/contract/schemas.ts';
 import type { BuildOptions } from '../../src/engine/buildOptions.ts';
 import { reportBuilt } from '../../src/engine/buildReport.ts';
 
-/** The notices after a build of a layout with a number of files. */
+/** Returns the notices after a build with this layout and number of files. */
 function noticesOf(layout: 'files' | 'archive', files: number): readonly string[] {
   const notices: string[] = [];
   const none = () => undefined;
@@ -16,7 +16,7 @@ function noticesOf(layout: 'files' | 'archive', files: number): readonly string[
   return notices;
 }
 
-it('a build of layout files above 100,000 files names the layout with few files', () => {
+it('a build of layout files above 100,000 files recommends the layout with few files', () => {
   expect(noticesOf('files', 100_001)).toEqual([
     '100,001 files are more than many hosts take; --layout archive has the same answers in few files',
   ]);

@@ -1,4 +1,4 @@
-/** Compressed answers of the local server: which encoding a client gets. Each encoding has its own ETag. */
+/** Compressed answers of the local server: the encoding that each client gets. Each encoding has its own ETag. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ describe('Accept-Encoding', () => {
 
 const BLOCK = '/runes/v1/blocks/2000007/activity';
 const GZIP = { 'accept-encoding': 'gzip, br' };
-/** A page, a window, the status (which is small), a file and a large file. */
+/** Targets: a page, a window, the small status file, a file and a large file. */
 const LARGE = '/large.json';
 const COMPRESSED = [BLOCK, `${BLOCK}?limit=7&offset=3`, '/', '/runes/v1/blocks/2000007/60/60.json', LARGE];
 
@@ -63,7 +63,7 @@ describe('an answer', () => {
       expect([plain.headers['content-encoding'], zipped.headers['content-encoding']]).toEqual([undefined, 'gzip']);
       expect([plain.headers.vary, zipped.headers.vary]).toEqual(['accept-encoding', 'accept-encoding']);
       expect(zipped.headers.etag).toBe(String(plain.headers.etag).replace(/"$/, '-gz"'));
-      // An answer to HEAD has no body, so it has no transfer-encoding.
+      // An answer to HEAD has no body, so it has no transfer-encoding header.
       const { date: _, 'transfer-encoding': chunked, ...own } = zipped.headers;
       expect(chunked).toBe(target === LARGE ? 'chunked' : undefined);
       const { date: __, ...ofHead } = (await host.send('HEAD', target, GZIP)).headers;
@@ -75,7 +75,7 @@ describe('an answer', () => {
     expect(body.length).toBeLessThan(Buffer.byteLength(plain.body));
   });
 
-  it.each(COMPRESSED)('to %s is a 304 for either ETag, with the one that the client has', async (target) => {
+  it.each(COMPRESSED)('to %s is a 304 for either ETag, and repeats the ETag of the client', async (target) => {
     const [plain, zipped] = [(await host.send('GET', target)).headers.etag, (await host.send('GET', target, GZIP)).headers.etag];
     for (const [known, told] of [
       [plain, plain],
@@ -94,7 +94,7 @@ describe('an answer', () => {
     expect((await host.send('GET', target, { 'if-none-match': '"other-gz"' })).status).toBe(200);
   });
 
-  it('is not compressed if it is small, an error, or for a client without gzip', async () => {
+  it('is uncompressed if it is small, an error, or for a client that does not accept gzip', async () => {
     for (const target of ['/runes/v1/', '/runes/v1/blocks/1/activity', '/nothing', `${BLOCK}?limit=0`]) {
       expect((await host.send('GET', target, GZIP)).headers['content-encoding']).toBeUndefined();
     }

@@ -1,5 +1,5 @@
 /**
- * Small inputs and the complete trees that builds make of them, byte for byte, in both dialects
+ * Compares the complete output of builds of small inputs byte for byte with recorded files, in both dialects
  * (test/fixtures/README.md).
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -16,8 +16,8 @@ const GOLDEN = new URL('../fixtures/golden/', import.meta.url).pathname;
 const assets = new Set(siteAssets().map(([path]) => path));
 
 /**
- * The description of the API is kept once for each dialect, of the input `activity`. That of another input has the heights of that input as examples,
- * and the layout changes nothing in it.
+ * The API description of the input `activity` is stored once for each dialect. Another input differs only in the
+ * heights of its examples, and the layout makes no difference.
  */
 const OPENAPI = 'openapi.json';
 const HEIGHTS: Readonly<Record<string, readonly (readonly [activity: string, other: string])[]>> = {
@@ -29,14 +29,14 @@ const HEIGHTS: Readonly<Record<string, readonly (readonly [activity: string, oth
   ],
 };
 
-/** The expected files of a build. */
+/** Returns the expected files of a build. */
 function expectedFiles(name: string, folder: string, dialect: string): Record<string, string> {
   const document = readFileSync(join(GOLDEN, 'activity', dialect, OPENAPI), 'utf8').replaceAll(VERSION, 'VERSION');
   const openapi = (HEIGHTS[name] ?? []).reduce((text, [activity, other]) => text.replaceAll(activity, other), document);
   return { ...read(join(GOLDEN, name, folder)), [OPENAPI]: openapi };
 }
 
-/** The version is the one thing in a build that a release changes. */
+/** A release changes only the version in the files of a build. */
 const read = (folder: string) =>
   Object.fromEntries(
     filesBelow(folder)
@@ -44,10 +44,13 @@ const read = (folder: string) =>
       .map((path) => [path, readFileSync(join(folder, path), 'utf8').replaceAll(VERSION, 'VERSION')]),
   );
 
-/** Contents of an archive, as JSON. */
+/** Name of the recorded file with the contents of an archive, as JSON. */
 const ARCHIVE = 'archive.json';
 
-/** The files of a build, with the archive inflated: another version of zlib makes other bytes, other names and other sizes of the same pages. */
+/**
+ * Returns the files of a build, with the archive uncompressed: another version of zlib gives the same pages other
+ * bytes, names and sizes.
+ */
 function readBuilt(out: string): Record<string, string> {
   const files = read(out);
   if (archiveFiles(out).length === 0) return files;
@@ -69,7 +72,7 @@ describe.each(['activity', 'ledger'])('the input %s', (name) => {
     ['contract', 'archive', 'archive'],
   ] as const)('in dialect %s, layout %s', async (dialect, layout, folder) => {
     const out = join(temporaryFolder(), 'dist');
-    // Page sizes small enough that lists of a few records have every kind of page.
+    // With small page sizes, lists of a few records have every kind of page.
     await testBuild(out, { inputs: [join(GOLDEN, name, 'input')], dialect, layout, pageSizes: [2, 4] });
     const expected = join(GOLDEN, name, folder);
     if (process.env['UPDATE_GOLDEN'] === '1') {

@@ -26,7 +26,7 @@ import { hex, ndjson, record } from '../support/records.ts';
 
 const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
 
-/** A folder with a file for each of some blocks, built once. */
+/** Writes one file for each of some blocks, and builds them once. */
 async function built(heights: readonly number[], options: Omit<TestBuild, 'inputs'> = {}) {
   const work = temporaryFolder();
   const [out, input] = [join(work, 'out'), join(work, 'in')];
@@ -55,7 +55,7 @@ const age = (folder: string) => {
 };
 const young = (folder: string) => filesBelow(folder).filter((path) => statSync(join(folder, path)).mtime > OLD);
 
-it('a build that one process calls again writes what builds in processes of their own write', async () => {
+it('two builds in one process write the same files as builds in separate processes', async () => {
   const work = temporaryFolder();
   const flags = (name: string) => ['--input', 'in', '--out', name, '--cache', `${name}.cache`, '--lists', '--parquet'];
   for (const height of [1, 2]) {
@@ -67,7 +67,7 @@ it('a build that one process calls again writes what builds in processes of thei
 });
 
 describe('an incremental build', () => {
-  it('reads only the new file, writes only its block, and leaves every other file alone', async () => {
+  it('reads only the new file, writes only its block, and does not touch other files', async () => {
     const { out, put, build } = await built([1, 2, 3]);
     age(out);
     put(4, ndjson(blockOf(4)));
@@ -107,7 +107,7 @@ describe('an incremental build', () => {
     expect(young(out)).toEqual([]);
   });
 
-  it('writes only the block that changed of a file with many', async () => {
+  it('writes only the changed block of a file with many blocks', async () => {
     const { out, input, build } = await built([9]);
     const write = (amount: string) => writeFiles(input, { '9.ndjson': ndjson([...blockOf(1), ...blockOf(2, amount), ...blockOf(3)]) });
     write('1');
@@ -130,7 +130,7 @@ describe('an incremental build', () => {
     expect(await build({ ...more, full: false })).toMatchObject({ wasFull: false, filesRead: 0 });
   });
 
-  it('refuses a transaction that is in an unchanged file too, and changes nothing', async () => {
+  it('refuses a transaction that an unchanged file has too, and changes nothing', async () => {
     const { out, put, build } = await built([1, 2]);
     const before = tree(out);
     put(3, ndjson([record(3, 1, { location: { tx_id: `0x${hex('tx 1 2')}` } })]));
@@ -144,7 +144,7 @@ describe('an incremental build', () => {
     expect(await build()).toMatchObject({ wasFull: false, blocks: { written: 1 } });
   });
 
-  it('refuses a block that differs from its copy in an unchanged file, and a hash that an unchanged file has at another height', async () => {
+  it('refuses a block that differs from a copy in an unchanged file, and a hash that an unchanged file has at another height', async () => {
     const { input, build } = await built([1, 2]);
     writeFiles(input, { 'copy.ndjson': ndjson(blockOf(1, '7')) });
     expect(await build().catch((e: Error) => e)).toMatchObject({ details: [expect.stringContaining('block 1 differs between')] });
@@ -154,7 +154,7 @@ describe('an incremental build', () => {
     });
   });
 
-  it('of a ledger reads other ledgers again when a rune changed, and not for a new rune that they do not name', async () => {
+  it('reads other ledgers again when one of their runes changed, but not when a rune is new to them', async () => {
     const work = temporaryFolder();
     const [out, input] = [join(work, 'out'), join(work, 'in')];
     const ledger = (height: number, rune: string) =>
@@ -171,14 +171,14 @@ describe('an incremental build', () => {
     await build({ 'l1.csv': ledger(1, '1:1'), 'runes.csv': runes('1:1,0,AAA,AAA,2') });
     expect(await build({ 'l2.csv': ledger(2, '1:2'), 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
     expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,3', '1:2,1,BBB,BBB,0') })).toEqual([3, 1]);
-    // Omits the rows of a removed rune. When the rune is back, reads only the ledger that has its rows.
+    // Rows of a removed rune are omitted. When the rune is back, only the ledger with its rows is read.
     expect(await build({ 'runes.csv': runes('1:2,1,BBB,BBB,0') })).toEqual([3, 0]);
     expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
   });
 });
 
 describe('the lists of changes', () => {
-  it('of a build that changes nothing are those of the build before', async () => {
+  it('stay the same after a build that changes nothing', async () => {
     const { out, input, put, build } = await built([1, 2]);
     put(3, ndjson(blockOf(3)));
     await build();
@@ -192,7 +192,7 @@ describe('the lists of changes', () => {
   });
 });
 
-describe('odd names and times', () => {
+describe('unusual names and times', () => {
   it.each(['mirror:1', '~', "it's [a] *"])('of the output and the cache: %j', async (name) => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
@@ -210,7 +210,7 @@ describe('odd names and times', () => {
     expect(existsSync(join(work, name, 'cache/state.duckdb'))).toBe(true);
   });
 
-  it('of folders that look like columns of DuckDB: renaming them changes nothing', async () => {
+  it('of folders that look like DuckDB partition columns: a renamed folder changes nothing', async () => {
     const work = temporaryFolder();
     const input = join(work, 'in');
     const cells = (height: number) => `${hex(`block ${height}`)},${height},1`;
@@ -237,7 +237,7 @@ describe('odd names and times', () => {
     for (const [i, name] of names.entries()) renameSync(join(input, 'abcde'[i] ?? ''), join(input, name));
     await testBuild(out, options);
     expect(tree(out)).toEqual(tree(join(work, 'plain')));
-    // Goes on from its own Parquet files, in a folder of such a name.
+    // The next build reads its own Parquet files from a folder with such a name.
     writeFiles(input, { 'tx_index=9/more.ndjson': ndjson([record(6, 1)]) });
     await testBuild(out, options);
     await testBuild(join(work, 'fresh'), { ...options, cache: join(work, 'fresh.cache') });
@@ -245,7 +245,7 @@ describe('odd names and times', () => {
     await check(out);
   });
 
-  it('of the cache with a question mark, which DuckDB cannot have, are refused before anything is written', async () => {
+  it('of a cache with a question mark, which DuckDB does not allow, are refused before anything is written', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
     const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')], cache: join(work, 'why?') });
@@ -253,7 +253,7 @@ describe('odd names and times', () => {
     expect(existsSync(join(work, 'out'))).toBe(false);
   });
 
-  it('of input files: a time that no 64 bits hold', async () => {
+  it('of input files: a time that does not fit into 64 bits', async () => {
     const { input, put, build } = await built([1]);
     put(2, ndjson(blockOf(2)));
     utimesSync(join(input, '2.ndjson'), new Date('2400-01-01'), new Date('2400-01-01'));
@@ -264,7 +264,7 @@ describe('odd names and times', () => {
 
 const DAMAGED = /^the cache is damaged \((?:IO|Catalog) Error: .*\) and was moved to .*state[.]duckdb[.]damaged$/;
 
-describe('a cache that is', () => {
+describe('a damaged cache', () => {
   const KINDS: readonly (readonly [name: string, damage: (cache: string) => void, reason: RegExp])[] = [
     ['lost', (cache) => rmSync(cache, { recursive: true }), /there is no cache/],
     ['no database', (cache) => writeFileSync(join(cache, 'state.duckdb'), 'nonsense'.repeat(5000)), DAMAGED],
@@ -298,7 +298,7 @@ describe('a cache that is', () => {
     expect(tree(out)).toEqual(await fresh());
   });
 
-  it('not damaged stays when a build fails for another reason, which is passed on', async () => {
+  it('stays when a build fails for another reason, and the build reports that reason', async () => {
     const { out, work, put, build } = await built([1, 2]);
     put(3, ndjson(blockOf(3)));
     const log = new RecordingLog();
@@ -311,7 +311,7 @@ describe('a cache that is', () => {
     expect(await build()).toMatchObject({ wasFull: false, notices: [] });
   });
 
-  it('of another output, or older than the output, costs a full build', async () => {
+  it('of another output, or older than the output, causes a full build', async () => {
     const { work, out, put, build, fresh } = await built([1, 2]);
     cpSync(`${out}.cache`, join(work, 'older'), { recursive: true });
     put(3, ndjson(blockOf(3)));
@@ -325,8 +325,8 @@ describe('a cache that is', () => {
   });
 });
 
-describe('an output that was changed behind the back of builds', () => {
-  it('is built anew when it was emptied', async () => {
+describe('an output that another program changed', () => {
+  it('is built in full when it was emptied', async () => {
     const { out, build, fresh } = await built([1, 2]);
     rmSync(out, { recursive: true });
     expect(await build()).toMatchObject({ wasFull: true });
@@ -334,11 +334,11 @@ describe('an output that was changed behind the back of builds', () => {
     expect(existsSync(join(out, '.rune-activity-mirror.lock'))).toBe(false);
   });
 
-  it('has the scripts and pages of this program again, when they are of another commit of it', async () => {
+  it('gets the scripts and pages of this program again, if they are from another commit', async () => {
     const { out, build, fresh } = await built([1, 2]);
     writeFiles(out, { 'explorer.js': 'of another commit', 'docs/index.html': '' });
     rmSync(join(out, 'openapi.json'));
-    // A program that reads a pipe waits forever.
+    // A program that reads from a pipe without a writer would wait forever.
     execFileSync('mkfifo', [join(out, 'openapi.json')]);
     expect(await build()).toMatchObject({ wasFull: false, blocks: { written: 0 } });
     expect(tree(out)).toEqual(await fresh());

@@ -1,4 +1,4 @@
-/** Digests of the ledger: equal to those of the independent model, in every layout, dialect and history of builds. */
+/** Compares digests of the ledger with an independent model, in every layout, dialect and history of builds. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Manifest } from '../../src/contract/schemas.ts';
@@ -33,7 +33,7 @@ const expectedOf = (chain: readonly FakeBlock[]) => {
 it('the manifest has the digests that the model computes, after new blocks, reorganisations and full builds', async () => {
   const next = randomFor('ledger digests');
   const random = (below: number) => Math.floor(next() * below);
-  // Its outputs 10 and 11 sort before output 2 as text. Few of them are spent.
+  // As text, its outputs 10 and 11 sort before output 2. Few of these outputs are spent.
   const wide = {
     inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }],
     outputs: [messageScript([2, 1, 6, 12, 0, 0, 0, 1, 13]), ...Array.from({ length: 12 }, (_, i) => taproot(i % 4))],
@@ -52,7 +52,7 @@ it('the manifest has the digests that the model computes, after new blocks, reor
         ['archive', 'contract'],
         ['files', 'hiro'],
       ] as const) {
-        // Threads compute the digests of one of the mirrors.
+        // Only one of the mirrors uses threads to compute digests.
         const out = join(work, layout);
         manifests.push(
           (

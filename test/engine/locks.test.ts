@@ -1,4 +1,7 @@
-/** Builds that run at the same time, and read-only disks: a clear error, exit code 3, and no lost data. */
+/**
+ * Tests builds that run at the same time, and read-only disks: they end with a clear error and exit code 3, and lose no
+ * data.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';
@@ -15,7 +18,7 @@ import { ROOT } from '../support/cli.ts';
 import { mountDisk } from '../support/disk.ts';
 import { ndjson, record } from '../support/records.ts';
 
-/** Another process that holds a database file as a build does, until it is told to end. */
+/** Starts another process that has a database file open, as a build does, until `release`. */
 async function holder(path: string): Promise<{ release(): Promise<unknown> }> {
   const code = `const { DuckDBInstance } = require('@duckdb/node-api');
     DuckDBInstance.create(process.argv[1]).then(() => console.log('held')); setInterval(() => undefined, 1000);`;
@@ -29,13 +32,13 @@ async function holder(path: string): Promise<{ release(): Promise<unknown> }> {
   };
 }
 
-describe('two builds at once', () => {
+describe('two simultaneous builds', () => {
   it('with one output: the second stops and changes nothing', async () => {
     const out = join(temporaryFolder(), 'out');
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const other = await holder(join(out, LOCK));
     const before = tree(out);
-    // Another cache, so that only the output is shared.
+    // The second build has another cache, so that both share only the output.
     const build = { inputs: [SAMPLE_INPUT], cache: `${out}.other` };
     const error = await failedBuild(out, build);
     expect([error.exitCode, error.message]).toEqual([
@@ -44,7 +47,7 @@ describe('two builds at once', () => {
     ]);
     expect(error.details).toEqual(['Wait until it ends, or use another folder with --out.']);
     expect(tree(out)).toEqual(before);
-    // The lock ends with the process, however it ends.
+    // The lock ends with its process, however the process ends.
     await other.release();
     expect((await testBuild(out, build)).kept).toBeGreaterThan(100);
   });
@@ -65,7 +68,7 @@ describe('two builds at once', () => {
 });
 
 describe('an output', () => {
-  it('that another build finished while this one read its input is not touched', async () => {
+  it('that another build finished while this build read its input is not touched', async () => {
     const work = temporaryFolder();
     const [out, store] = [join(work, 'out'), await Store.open({ memoryLimit: '100MB', threads: 1, scratch: join(work, 'scratch') })];
     try {
@@ -78,7 +81,7 @@ describe('an output', () => {
         exitCode: 3,
         message: `another build changed the output folder ${out} while this one read its input`,
       });
-      // It is neither marked as unfinished nor locked.
+      // The output is neither marked as unfinished nor locked.
       expect(tree(out)).toEqual(before);
       await claimOutput(out, inspectOutput(out), store);
       await releaseOutput(out, store);
@@ -94,7 +97,7 @@ describe('scratch folders', () => {
     const names = () => readdirSync(cache).filter((name) => name.startsWith('scratch-'));
     const [ended, other, abandoned] = await withScratch(cache, async (own) => {
       const [, space = ''] = /scratch-([0-9a-f]{12})-[0-9]+-/.exec(own) ?? [];
-      // No process has this id: it is above all that Linux gives.
+      // No process has this id, which is above the maximum of Linux.
       return [`scratch-${space}-4194305-a`, 'scratch-0123456789ab-4194305-a', 'scratch-4194305'];
     });
     for (const name of [ended, other, abandoned]) writeFiles(cache, { [`${name}/spill`]: 'x' });
@@ -102,7 +105,7 @@ describe('scratch folders', () => {
     utimesSync(join(cache, abandoned ?? ''), old, old);
     await withScratch(cache, async (own) => {
       expect(names().sort()).toEqual([basename(own), other].sort());
-      // A second build of the same process has its own.
+      // A second build of the same process has its own scratch folder.
       await withScratch(cache, async (second) => expect(second).not.toBe(own));
       expect(existsSync(own)).toBe(true);
     });
@@ -120,7 +123,7 @@ describe('a lock', () => {
     }
   };
 
-  it('names the process that has it, and is released afterwards, also after a failure', async () => {
+  it('names the process that has it, and is released at the end, also after a failure', async () => {
     const path = join(temporaryFolder(), 'x.lock');
     const lock = { path, name: 'x', what: 'the folder x', flag: '--x', worker: 'pull' };
     const other = await holder(path);
@@ -142,12 +145,12 @@ describe('a lock', () => {
 });
 
 describe('an output whose build died before its first file', () => {
-  it.each([0, 4096])('with %i bytes of a lock is built', async (bytes) => {
+  it.each([0, 4096])('with a lock file of %i bytes is built', async (bytes) => {
     const out = join(temporaryFolder(), 'out');
     writeFiles(out, { [LOCK]: Buffer.alloc(bytes), '.rune-activity-mirror.tmp': '' });
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const whole = tree(out);
-    // On a whole output too, and without losing the state.
+    // A complete output with such a lock keeps its state too.
     writeFiles(out, { [LOCK]: Buffer.alloc(bytes) });
     const folder = temporaryFolder();
     const more = join(folder, 'more.ndjson');

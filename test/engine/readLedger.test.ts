@@ -1,4 +1,7 @@
-/** Outputs of a ledger in the order of their numbers and in small batches, also for wide transactions and full outputs. */
+/**
+ * Reads outputs of a ledger in the order of their numbers and in small batches, also for wide transactions and outputs
+ * with many runes.
+ */
 import { expect, it } from 'vitest';
 import { DocumentWriter, lineOf } from '../../src/engine/archive/documentWriter.ts';
 import { outputsUpTo } from '../../src/engine/archive/readLedger.ts';
@@ -9,7 +12,10 @@ import { hex } from '../support/records.ts';
 const PLACE = JSON.stringify([5, 'ab'.repeat(32), 1, 1_700_000_000, 'bcrt1q']);
 const runeOf = (number: number, units: number) => JSON.stringify([`1:${number}`, number, 'A', 'A', 0, String(units)]);
 
-/** Writes a level of outputs into memory. Each output has so many runes; 0 means that the level spends it. */
+/**
+ * Writes a level of outputs into memory. The map gives the number of runes of each output; 0 means that the level
+ * spends the output.
+ */
 function levelOf(outputs: ReadonlyMap<string, number>, first: number, last: number, files: Map<string, Buffer>) {
   const put = (content: Uint8Array) => {
     const name = `${first}-${files.size}`;
@@ -26,7 +32,7 @@ function levelOf(outputs: ReadonlyMap<string, number>, first: number, last: numb
   return level;
 }
 
-it('yields at most 1,024 runes at once, except of one output, and each unspent output once', async () => {
+it('yields at most 1,024 runes per batch, except for a single output with more, and each unspent output once', async () => {
   const [wide, full] = [hex('wide'), hex('full')];
   const made = new Map<string, number>(Array.from({ length: 3000 }, (_, i) => [`${hex(`single ${i}`)}:${i % 3}`, 1]));
   for (let vout = 0; vout < 2500; vout++) made.set(`${wide}:${vout}`, 1);

@@ -1,6 +1,6 @@
 /**
- * Outputs that are replaced during reads: an answer is from the old build, from the new build, or a 503, never from
- * both builds.
+ * Simulates outputs that a build replaces during reads: an answer comes from the old build, from the new build, or is a
+ * 503, but never mixes both.
  */
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { startServer } from '../support/server.ts';
 describe('a window of two pages, layout files', () => {
   const work = temporaryFolder();
   const ID = `0x${hex('the transaction')}`;
-  /** Records of one transaction in one block. */
+  /** Builds records of one transaction in one block. */
   const build = (name: string, records: number, block: string, more: { amount?: string; pageSizes?: readonly number[] } = {}) => {
     const { amount = '', pageSizes = [20, 60] } = more;
     const place = { block_hash: `0x${hex(block)}`, tx_id: ID, output: ID };
@@ -29,7 +29,10 @@ describe('a window of two pages, layout files', () => {
     await build('sizes', 75, 'a', { pageSizes: [10, 60] });
   });
 
-  /** The answer over files of which `fromNew` picks those that are of another build; `then` is called before the second reading of the manifest. */
+  /**
+   * Asks for a target while another build replaces the files. `fromNew` selects the files that already come from the
+   * other build. `then` is called before the second read of the manifest.
+   */
   async function ask(target: string, other: string, fromNew: (path: string) => boolean, isDoneByThen: boolean): Promise<string> {
     let manifests = 0;
     const mirror = new FetchMirror((path) => {
@@ -48,7 +51,7 @@ describe('a window of two pages, layout files', () => {
     ['of which one is of another block', 'fork', BLOCK],
     ['of a transaction that is in another block now', 'fork', `/runes/v1/transactions/${ID}/activity?limit=60&offset=10`],
     ['by operation, of which one is of another block', 'fork', `${BLOCK}&operation_type=receive`],
-  ])('%s is answered with the new list if it is complete by then, otherwise with a 503', async (_, other, target) => {
+  ])('%s is answered with the new list if all of its files exist by then, otherwise with a 503', async (_, other, target) => {
     const fresh = await ask(target, other, () => true, false);
     expect(JSON.parse(fresh.slice(4))).toMatchObject({ limit: 60, offset: 10 });
     for (const page of ['/60/0.json', '/60/60.json']) {
@@ -57,7 +60,7 @@ describe('a window of two pages, layout files', () => {
     }
   });
 
-  it('of a rune is of one build, also when its pages are already those of the next one', async () => {
+  it('of a rune comes from one build, also when its pages are already those of the next build', async () => {
     const { rune } = record(5, 1);
     const target = `/runes/v1/etchings/${rune.id}/activity?limit=60&offset=10`;
     const [before, fresh] = [await ask(target, 'old', () => true, false), await ask(target, 'fork', () => true, false)];
@@ -66,7 +69,7 @@ describe('a window of two pages, layout files', () => {
     expect(await ask(target, 'fork', (path) => path.startsWith('runes/v1/blocks/'), false)).toBe(before);
     const others = new Set(archiveFiles(join(work, 'fork')));
     const files = archiveFiles(join(work, 'old')).filter((file) => !others.has(file));
-    // Root and segment at least: tables have only totals and places.
+    // At least the root and a segment: tables have only totals and positions.
     expect(files.length).toBeGreaterThanOrEqual(2);
     for (const file of files) {
       expect(await ask(target, 'fork', (path) => path === file, false)).toBe('503 ');
@@ -74,7 +77,7 @@ describe('a window of two pages, layout files', () => {
     }
   });
 
-  it.each(['?limit=5&offset=12', '?limit=1'])('or of one, %s, does not use a first page of another size', async (query) => {
+  it.each(['?limit=5&offset=12', '?limit=1'])('or a page, %s, does not use a first page of another size', async (query) => {
     const target = `/runes/v1/blocks/5/activity${query}`;
     const fresh = await ask(target, 'sizes', () => true, false);
     expect(fresh).toBe(await ask(target, 'old', () => true, false));

@@ -1,6 +1,6 @@
 /**
- * Incremental builds after changes that are easy to miss: other spent outputs, which are not in records, and burns
- * alone.
+ * Tests incremental builds after two changes that are easy to miss: other spent outputs, which records do not name, and
+ * blocks that only burn.
  */
 
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { messageScript, taproot } from '../support/runeBlocks.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
-it('a block that spends other outputs than before is built again, though its records are the same', async () => {
+it('a block that spends other outputs than before is built again, even if its records are the same', async () => {
   const next = randomFor('spent outputs');
   const random = (below: number) => Math.floor(next() * below);
   const work = temporaryFolder();
@@ -30,7 +30,8 @@ it('a block that spends other outputs than before is built again, though its rec
   const digest = await build(rows);
   const before = tree(out);
   for (let step = 0; step < 3; step += 1) {
-    // First no row says what is spent, then some say something else, and last all are as in the beginning.
+    // At first no row names spent outputs, then some rows name other outputs, and at last all rows are as in the
+    // beginning.
     const changed = [rows.map((row) => ({ ...row, spent: null })), rows.map((row) => changeSpent(row, random)), rows][step] ?? rows;
     expect(await build(changed)).toBe(digest);
     const full = join(work, `full-${step}`);
@@ -41,13 +42,13 @@ it('a block that spends other outputs than before is built again, though its rec
   }
 });
 
-it('a block that only burns changes the supply of its rune, also when it goes', async () => {
+it('adding or removing a block that only burns changes the supply of its rune', async () => {
   const work = temporaryFolder();
   const [input, out] = [join(work, 'in'), join(work, 'out')];
   const etching = { inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }], outputs: [messageScript([2, 1, 6, 1000]), taproot(1)] };
   const etched = chainOf(0, [[], [etching]]);
   const premine = outpointOf(memoryOf(etched).rows.at(-1)?.tx_id ?? '', 1);
-  /** A cenotaph burns all that it spends. */
+  /** A cenotaph burns all runes that it spends. */
   const [burns, sends] = [[messageScript([20, 1, 126, 0])], []].map((message) =>
     memoryOf([...etched, ...chainOf(2, [[{ inputs: [{ outpoint: premine }], outputs: [...message, taproot(2)] }]], etched.at(-1)?.hash)]),
   );
@@ -61,7 +62,7 @@ it('a block that only burns changes the supply of its rune, also when it goes', 
   }
 });
 
-it('unspent outputs are those of the ledger, in lists with pages of which blocks spend few or many outputs', async () => {
+it('unspent outputs equal the ledger, whether blocks spend few or many outputs of a page', async () => {
   const next = randomFor('pages of unspent outputs');
   const random = (below: number) => Math.floor(next() * below);
   const work = temporaryFolder();

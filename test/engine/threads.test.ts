@@ -1,4 +1,6 @@
-/** Threads that end, fail or are not needed any more: each is an error or an end, and none waits for ever. */
+/**
+ * Tests threads that end, fail or are no longer needed: the reader gets an error or the end, and never waits forever.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,7 +10,7 @@ import { temporaryFolder } from '../support/build.ts';
 
 class DamageError extends Error {}
 
-/** A thread that runs `code` for each request. `reply` sends a reply. */
+/** Starts a thread that runs `code` for each request. In `code`, `reply` sends a reply. */
 function threadOf(code: string, signal?: AbortSignal): AsyncGenerator<number> {
   const path = join(temporaryFolder(), 'thread.cjs');
   const reply = `const { parentPort } = require('node:worker_threads'); const reply = (message) => parentPort.postMessage(message); let next = 0;`;
@@ -25,7 +27,7 @@ async function all(items: AsyncIterable<number>): Promise<number[]> {
 const ITEMS = `next += 1; reply(next > 100 ? { kind: 'end' } : { kind: 'item', item: next });`;
 const failing = (failure: string) => `next += 1; reply(next < 3 ? { kind: 'item', item: next } : { kind: 'failed', ${failure} });`;
 
-it('yields all items in their order', async () => {
+it('yields all items in order', async () => {
   expect(await all(threadOf(ITEMS))).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
 });
 
@@ -44,7 +46,7 @@ it.each([
   expect(error).toEqual(typeof expected === 'object' && 'message' in expected ? expect.objectContaining(expected) : expected);
 });
 
-it('ends a thread that never answers when the signal aborts', async () => {
+it('ends a thread that never answers when the signal is aborted', async () => {
   const stopping = new AbortController();
   const first = threadOf('', stopping.signal).next();
   setTimeout(() => stopping.abort(), 50);

@@ -1,4 +1,7 @@
-/** Documents from rows of texts: the same files as from documents, whatever the texts and however they are divided. */
+/**
+ * Writes documents from rows of texts: the files equal those from complete documents, for any texts and any division
+ * into parts.
+ */
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
@@ -21,7 +24,8 @@ const put = (content: Uint8Array) => {
 it('texts become the same files as documents, also in several parts', async () => {
   const store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
   try {
-    // Characters of one to four bytes. A document has up to 2,999 values, so it extends over several chunks.
+    // The texts have characters of one to four bytes. A document has up to 2,999 values, so it extends over several
+    // chunks.
     const value = (document: number, i: number) => `${'•😀é'.repeat(document % 4)}${(document * 7919 + i * 104729) % 99991}`;
     const counts = Array.from({ length: 300 }, (_, document) => (document === 120 ? 2999 : document % 23));
     const documents = counts.map((count, document) => ({
@@ -32,7 +36,7 @@ it('texts become the same files as documents, also in several parts', async () =
     for (const document of documents) plain.addLine(lineOf(document));
     const expected = plain.finish(RANGE);
     expect(expected?.files.length).toBeGreaterThan(1);
-    // Members are cut by the length of JavaScript strings.
+    // Members are split by the length of JavaScript strings.
     let [members, size] = [0, limits.documentMember];
     for (const { key, values } of documents) {
       const { length } = `${key}\t${values.join('\t')}\n`;
@@ -47,7 +51,7 @@ it('texts become the same files as documents, also in several parts', async () =
       ...values.slice(1).map((one, place) => `(${rank}, ${place}, chr(9) || '${one}')`),
     ]);
     await store.run(`CREATE TEMP TABLE texts AS SELECT * FROM (VALUES ${cells.join(', ')}) AS t(rank, place, text)`);
-    // Numbers as texts would be in another order: 10 before 9.
+    // Ranks would sort differently as text: 10 before 9.
     const rows = { rows: 'SELECT * FROM texts ORDER BY hash(text)', key: 'rank', within: 'place' };
     for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
       const writer = new DocumentWriter(FILE_BYTES, limits, put);

@@ -1,4 +1,4 @@
-/** Lists of activity in archives of both layouts: rounds of reads, and the effect of damaged and forged files. */
+/** Tests lists of activity in archives of both layouts: rounds of reads, and the effect of damaged and forged files. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -61,7 +61,8 @@ describe.each(['small', 'ranges', 'files'] as const)('lists of activity, %s', (n
   it('take three rounds of reads after the manifest and the root, or four by name', async () => {
     for (const [i, target] of targets.entries()) {
       const { rounds } = await readsOf(target, siteAt(name), at(name));
-      // A table in small files may need another read. In layout `files`, the root is not in memory yet.
+      // A table in small files may take one more read. In layout `files`, the root is not in memory yet, so reading it
+      // takes one more.
       const most = (i < BY_ID.length ? 3 : 4) + { small: 2, ranges: 0, files: 1 }[name];
       expect([target, rounds, rounds <= most]).toEqual([target, rounds, true]);
     }
@@ -99,7 +100,7 @@ describe.each(['small', 'ranges', 'files'] as const)('lists of activity, %s', (n
   });
 });
 
-/** Copies a build, and changes the last level's table. Names and checksums are right. */
+/** Copies a build, and changes the table of the last level. Names and checksums stay right. */
 function forge(
   name: string,
   table: 'heads' | 'pointers',
@@ -131,7 +132,7 @@ function swap(content: Buffer, a: number, b: number, length: number): void {
   kept.copy(content, b);
 }
 
-describe('lists that a wrong program made', () => {
+describe('lists that a faulty program made', () => {
   it.each<[string, () => string]>([
     ['swapped pointers', () => forge('ranges', 'pointers', (content) => swap(content, 0, 300 * POINTER_BYTES, POINTER_BYTES))],
     ['a pointer to another record', () => forge('ranges', 'pointers', (content) => content.writeUInt8(content.readUInt8(11) ^ 1, 11))],
@@ -168,12 +169,12 @@ describe('lists that a wrong program made', () => {
   });
 
   it('are not answered: a record of another rune or address is a 503', async () => {
-    // Each pointer names the record beside its own.
+    // Each pointer names the record next to the right one.
     const wrong = forge('ranges', 'pointers', (content) => {
       for (let at = 0; at < content.length; at += 1) if ((at % 4096) % POINTER_BYTES === 11) content[at] = (content[at] ?? 0) ^ 1;
     });
     const answers = await answersOf(wrong);
-    // A record of the same rune in a wrong place is found by verification only.
+    // If the wrong record belongs to the same rune, only verification finds it.
     expect(answers.filter((answer) => answer === '503').length).toBeGreaterThan(0);
     const expected = await answersOf('ranges');
     for (const [i, answer] of answers.entries()) if (expected[i]?.includes('"total":0') === true) expect(answer).toBe(expected[i]);

@@ -1,6 +1,6 @@
 /**
- * Random histories of activity: every build has the lists of the oracle, equals a full build, and passes verification.
- * SEED repeats a run.
+ * Makes random histories of activity: every build has the lists of the oracle, equals a full build, and passes
+ * verification. The variable SEED repeats a run.
  */
 
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { randomFor } from '../support/seed.ts';
 const HISTORIES = Number(process.env['FC_RUNS'] ?? 4);
 const NAMES = [...RUNES.flatMap(({ id, number, name }) => [id, String(number), name]), 'NOSUCHRUNE', '99'];
 
-it('lists of activity are those of the oracle after any change, and an incremental build equals a full one', async () => {
+it('lists of activity equal those of the oracle after any change, and an incremental build equals a full build', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.nat(),
@@ -42,7 +42,7 @@ it('lists of activity are those of the oracle after any change, and an increment
           const out = join(work, 'out');
           await testBuild(out, options);
           const full = join(work, `full-${i}`);
-          // Sorted at once or in parts, pointers are the same.
+          // Pointers are the same whether they are sorted at once or in parts.
           await testBuild(full, { ...options, limits: limitsWith({ sortedAtOnce: 20 }) });
           expect(tree(out)).toEqual(tree(full));
           await check(out);

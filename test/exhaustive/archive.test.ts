@@ -17,12 +17,12 @@ const work = temporaryFolder();
 const at = (name: string) => join(work, name);
 const PAGE_SIZES = [3, 7, 20];
 
-/** The recorded data. */
+/** Builds of the recorded data. */
 const BUILDS = {
   files: { layout: 'files' },
-  /** Blocks of several segments, and tables of several files. */
+  /** Blocks have several segments, and tables have several files. */
   small: { layout: 'archive', objectSize: 4096 },
-  /** All in few files, which are read in ranges. */
+  /** The archive has few files, which are read in ranges. */
   large: { layout: 'archive', objectSize: 8 * 1024 * 1024 },
 } as const satisfies Record<string, Partial<TestBuild>>;
 const ARCHIVES = ['small', 'large'] as const;
@@ -39,7 +39,7 @@ describe('a request', () => {
   beforeAll(async () => {
     for (const name of Object.keys(BUILDS)) hosts.set(name, await startServer(at(name)));
     paths = activityPaths(at('files'));
-    // Ids that are not in the data, among them such that end like those that are.
+    // Unknown ids, some of which end like known ids.
     paths.push(
       ...paths
         .slice(0, 200)
@@ -51,7 +51,7 @@ describe('a request', () => {
     for (const host of hosts.values()) await host.close();
   });
 
-  it('is answered alike in both layouts, with any size of files: any list, any window, any operation', async () => {
+  it('gets the same answer in both layouts and from files of any size: any list, any window, any operation', async () => {
     const windows = fc.record({
       at: fc.nat(1_000_000),
       limit: fc.option(fc.integer({ min: 0, max: 21 }), { nil: undefined }),
@@ -76,7 +76,7 @@ describe('a request', () => {
     );
   }, 600_000);
 
-  it('is answered from the same bytes after a build of one layout became one of the other', async () => {
+  it('is answered from the same bytes after a build changed its layout', async () => {
     for (const name of ['small', 'files', 'large', 'small'] as const) {
       await testBuild(at('switched'), { inputs: CONFORMANCE_INPUTS, pageSizes: PAGE_SIZES, ...BUILDS[name] });
       expect(tree(at('switched'))).toEqual(tree(at(name)));
@@ -86,11 +86,11 @@ describe('a request', () => {
 
 describe('damage', () => {
   it.each(ARCHIVES)(
-    'of any byte, anywhere, is never a wrong answer, and verification finds it: %s',
+    'of any byte never causes a wrong answer, and verification finds the damage: %s',
     async (name) => {
       const random = randomFor(`damage of ${name}`);
       const { root } = readArchive(at(name));
-      // Directories, tables and the root are small beside pages, and must be met as often.
+      // Directories, tables and the root are much smaller than pages, but the test damages them as often.
       const contents = archiveFiles(at(name)).map((path) => ({ path, segment: root.segments.find(({ file }) => path.includes(file)) }));
       const targets = activityPaths(at('files')).filter((_, i) => i % 150 === 0);
       const expected = new Map<string, string>();
@@ -134,10 +134,10 @@ describe('damage', () => {
 });
 
 describe('a reorganisation', () => {
-  it('of one to twelve blocks, and a tip that goes back as far, make the files of a full build', async () => {
+  it('of one to twelve blocks, and a tip that goes back as far, give the files of a full build', async () => {
     const random = randomFor('reorganisations');
     const chain = new Chain(at('in'));
-    // Beside a multiple of 64, so that the newest level begins at another height again and again.
+    // The heights are near a multiple of 64, so that the start of the newest level changes again and again.
     for (let height = 8185; height < 8262; height += random() < 0.1 ? 3 : 1)
       chain.set(
         height,

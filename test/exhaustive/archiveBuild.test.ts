@@ -21,7 +21,7 @@ const bodyOf = async (answer: Answer<OpenFile>) =>
   answer.kind === 'page' ? answer.page.text() : answer.kind === 'window' ? answer.body : JSON.stringify(answer);
 
 describe('an incremental build', () => {
-  it('makes the files of a full one, whatever happened to the chain, and writes only what it must', async () => {
+  it('gives the files of a full build after any change of the chain, and writes only the necessary files', async () => {
     const chain = new Chain(at('growing'));
     fill(chain, randomFor('growing'), { blocks: 36, large: 60 });
     const options = { inputs: [at('growing')], layout: 'archive', objectSize: 4096, pageSizes: [4] } as const;
@@ -61,7 +61,7 @@ describe('an incremental build', () => {
       const after = tree(at('grown'));
       expect([name, wasFull, after]).toEqual([name, serial === 1, tree(fresh)]);
       await check(at('grown'));
-      // Uploaders get every new file and no other, and remove what is gone.
+      // Lists for uploaders name exactly the new files and the removed files.
       const isArchived = (path: string) => path.startsWith(ARCHIVE_FOLDER);
       if (serial > 1) {
         const [added, removed] = [list(at('grown'), 'added').filter(isArchived), list(at('grown'), 'removed').filter(isArchived)];
@@ -79,13 +79,13 @@ describe('an incremental build', () => {
     for (let height = 5070; height < 5073; height += 1) {
       chain.write();
       await testBuild(at('long-out'), options);
-      // A segment, the newest level, and the root.
+      // Expects a segment, the newest level, and the root.
       if (height > 5070) expect(list(at('long-out'), 'added').filter((path) => path.startsWith(ARCHIVE_FOLDER)).length).toBe(3);
       chain.set(height, [1]);
     }
   });
 
-  it('that needs a file which is gone, or has other content, or is cut, builds everything again', async () => {
+  it('builds everything again if a file that it needs is missing, changed or cut', async () => {
     const chain = new Chain(at('needed'));
     for (let height = 100; height < 110; height += 1) chain.set(height, [1, 2]);
     chain.write();
@@ -116,7 +116,7 @@ describe('an incremental build', () => {
   it.each([
     ['few new transactions', 400],
     ['many new transactions', 1],
-  ])('refuses a transaction of an unchanged block, and takes one whose id only ends alike: %s', async (_, old) => {
+  ])('refuses a transaction of an unchanged block, and accepts an id that only has the same ending: %s', async (_, old) => {
     const folder = at(`twice-${old}`);
     const id = (start: string) => `0x${start.repeat(52)}${'abcdef012345'}`;
     const of = (height: number, tx: number, txId: string) => record(height, tx, { location: { tx_id: txId, output: txId } });
@@ -145,7 +145,7 @@ describe('an incremental build', () => {
       const answer = await respond(`/runes/v1/transactions/${id(start)}/activity`, site(`once-${old}`), files, answerFromLists);
       expect(await bodyOf(answer)).toContain(`"block_height":${height},"tx_id":"${id(start)}"`);
     }
-    // It may move, when its old block is in the input again and does not have it any more.
+    // The transaction may move if the input has its old block again, without the transaction.
     writeFiles(folder, { '1.ndjson': ndjson([record(1, 1)]), '4.ndjson': ndjson([of(4, 1, id('1'))]) });
     expect(await testBuild(at(`once-${old}`), options)).toMatchObject({ wasFull: false });
     await check(at(`once-${old}`));

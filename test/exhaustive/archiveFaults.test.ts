@@ -1,4 +1,4 @@
-/** Layout `archive` while files are missing, damaged or replaced: an answer is right, or a 503. */
+/** Tests layout `archive` while files are missing, damaged or replaced: an answer is right, or a 503. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -21,16 +21,19 @@ import { randomFor } from '../support/seed.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const MB = 1024 * 1024;
-// Builds for ranges have only small files.
+// Makes readers use ranges although the builds for ranges have only small files.
 Object.assign(READER_LIMITS, { smallFile: 0 });
 
 const work = temporaryFolder();
 const at = (name: string) => join(work, name);
 const site = (name: string): BuiltSite => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
-/** Height of the block that is larger than small files. */
+/** Height of the block that has a file larger than `smallFile`. */
 let large = 0;
 
-/** Builds of one chain: blocks of several segments and tables of several files; and files that are read in ranges. */
+/**
+ * Builds of one chain. `small` has blocks of several segments and tables of several files. The other build has files
+ * that are read in ranges.
+ */
 const BUILDS = {
   small: { layout: 'archive', objectSize: 4096 },
   ranges: { layout: 'archive', objectSize: 2 * MB },
@@ -45,7 +48,7 @@ beforeAll(async () => {
   for (const [name, build] of Object.entries(BUILDS)) await testBuild(at(name), { inputs: [at('in')], pageSizes: PAGE_SIZES, ...build });
 });
 
-/** The lists of blocks and transactions in an archive. */
+/** Returns the paths of the lists of blocks and transactions in an archive. */
 function pathsOf(out: string): string[] {
   const pages = readArchive(out).blocks.flatMap((block) => block.pages);
   const ids = new Set(pages.flatMap((page) => [...page.matchAll(/"(?:tx_id|block_hash)":"([^"]*)"/g)].map(([found]) => found)));
@@ -56,20 +59,20 @@ function pathsOf(out: string): string[] {
   );
 }
 
-/** Answers of a mirror: `503`, or status and body. */
+/** Returns the answer of a mirror: `503`, or status and body. */
 async function ask(mirror: FetchMirror, target: string): Promise<string> {
   const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
   return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
 }
 
-/** A copy with some bits of a byte changed. */
+/** Returns a copy in which some bits of one byte are flipped. */
 function flipped(content: Buffer, at: number, bits: number): Buffer {
   const copy = Buffer.from(content);
   copy[at] = (copy[at] ?? 0) ^ bits;
   return copy;
 }
 
-/** Answers of the page map over a damaged archive. The compressed body must be that of the answer. */
+/** Collects answers of the page map over a damaged archive. The compressed body must match the answer. */
 async function damagedFiles(
   out: string,
   damaged: string,
@@ -108,7 +111,7 @@ describe('damage', () => {
     );
 
   it.each(['small', 'ranges'] as const)(
-    'of any byte, or an end that is missing, is a 503 or nothing, and verification finds it: %s',
+    'of any byte, or a missing end, gives a 503 or has no effect, and verification finds it: %s',
     async (name) => {
       const random = randomFor(`damage of ${name}`);
       const paths = archiveFiles(at(name));
@@ -130,7 +133,7 @@ describe('damage', () => {
         const mirror = mirrorOf((path, content) => (path === damaged ? damage(content) : content));
         const local = await damagedFiles(at(name), damaged, damage);
         for (const [n, target] of targets.entries()) {
-          // As workers read, and as the local server does.
+          // Alternates between the reader of workers and the reader of the local server.
           const answer = await (i % 2 === 0 ? ask(mirror, target) : local(target));
           if (answer !== '503' && answer !== expected[n]) expect(`${damaged} at ${place}: ${answer}`, target).toBe(expected[n]);
           seen[answer === '503' ? 'later' : 'right'] += 1;
@@ -147,7 +150,7 @@ describe('damage', () => {
     },
   );
 
-  it('that is a segment of another content is a 503, though its checksums are right', async () => {
+  it('a segment with other content is a 503, though its checksums are right', async () => {
     // Swaps two intact files.
     const { root } = readArchive(at('small'));
     const [a, b] = root.segments.filter(({ part }) => part !== undefined).map(({ file }) => `${ARCHIVE_FOLDER}/${file}.bin`);
@@ -159,7 +162,7 @@ describe('damage', () => {
   });
 
   it.each(['small', 'ranges'] as const)(
-    'of a file that stays missing is a 503 each time, and the rest is answered from memory all the same: %s',
+    'a file that stays missing is a 503 each time, and the other answers still come from memory: %s',
     async (name) => {
       const { blocks } = readArchive(at(name));
       const [one, other] = [blocks[0], blocks.at(-1)];
@@ -170,15 +173,15 @@ describe('damage', () => {
       for (let i = 0; i < 5; i += 1)
         expect([await ask(mirror, target(one)), (await ask(mirror, target(other))).slice(0, 3)]).toEqual(['503', '200']);
       const reads = (path: string) => asked.filter((read) => read.path === path).length;
-      // Once more for each 503: the answer might be another with a new manifest.
+      // Each 503 reads once more, because the answer might change with a new manifest.
       expect([reads(MANIFEST), reads(lost)]).toEqual([6, 10]);
       expect(reads(`${ARCHIVE_FOLDER}/${site(name).archive?.root}.bin`)).toBe(1);
-      // A page in a file of more than 1 MB is read each time, its directory once.
+      // A page in a file of more than 1 MB is read each time, but its directory only once.
       expect(reads(`${ARCHIVE_FOLDER}/${other?.segment.file}.bin`)).toBe(name === 'small' ? 1 : 6);
     },
   );
 
-  it('of a file that fills memory when it is inflated is a 503', async () => {
+  it('a file that fills memory when it is inflated is a 503', async () => {
     const bomb = gzipSync(Buffer.alloc(65 * MB));
     const { fetchFile } = fileServer(at('small'));
     const manifest = readFileSync(join(at('small'), MANIFEST), 'utf8').replace(/"bytes": [0-9]+/, `"bytes": ${bomb.length}`);
@@ -191,7 +194,7 @@ describe('damage', () => {
     expect(await ask(mirror, `/runes/v1/blocks/${large}/activity`)).toBe('503');
   });
 
-  it('of a file is gone when the file is repaired, also for a server that has it open', async () => {
+  it('of a file has no effect after the repair of the file, also for a server that has the file open', async () => {
     const out = at('repaired');
     const options = { inputs: [at('in')], ...BUILDS.ranges, pageSizes: PAGE_SIZES };
     await testBuild(out, options);
@@ -202,7 +205,7 @@ describe('damage', () => {
     const other = await startServer(out);
     const right = await answer(other, 41);
     await other.close();
-    // Opens the file. The answer stays in memory, so another window is asked for below.
+    // Opens the file. The answer stays in memory, so the requests below use another window.
     const host = await startServer(out);
     await answer(host, 40);
     const { root } = readArchive(out);
@@ -232,7 +235,7 @@ describe('an archive that is replaced', () => {
   it.each([
     ['by one with a block corrected', 0, 2],
     ['by one with another block', 1, 1],
-  ])('%s: an answer is the old one, the new one, or a 503, for any set of files, never of both', async (_, fork, amount) => {
+  ])('%s: an answer is the old one, the new one, or a 503, for any set of files, but never mixes both', async (_, fork, amount) => {
     await build('old', 0, 1);
     await build('new', fork, amount);
     const answers = async (folder: string) =>
@@ -245,7 +248,7 @@ describe('an archive that is replaced', () => {
     for (let i = 0; i < 100; i += 1) {
       const isNew = new Set(paths.filter(() => random() < (i % 10) / 10 + 0.05));
       const [a, b] = [fileServer(at('old')), fileServer(at('new'))];
-      // Files of the new build are added before, or instead of, those of the old one.
+      // Files of the new build exist beside, or instead of, files of the old build.
       const fetchFile = async (path: string, range?: string) => {
         const first = await (isNew.has(path) ? b : a).fetchFile(path, range);
         return first.status !== 404 || i % 2 === 0 ? first : a.fetchFile(path, range);
@@ -260,7 +263,7 @@ describe('an archive that is replaced', () => {
     expect([...seen].sort()).toEqual(['later', 'new', 'old']);
   });
 
-  it('under a mirror that remembers the old manifest is answered from the old files while they are there, and then from the new', async () => {
+  it('under a mirror that remembers the old manifest gives old answers while the old files exist, and then new ones', async () => {
     await build('old', 0, 1);
     await build('new', 0, 2);
     let folder = 'old';

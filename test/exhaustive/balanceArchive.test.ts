@@ -1,4 +1,4 @@
-/** Balances and holders in archives: rounds of reads, and the effect of damage and wrong content. */
+/** Tests balances and holders in archives: rounds of reads, and the effect of damage and wrong content. */
 
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ const build = (name: string, objectSize: number) =>
 const targets: string[] = [];
 
 beforeAll(async () => {
-  // All four levels have blocks.
+  // Appends until all four levels have blocks.
   while (history.tip < 4300) history.append();
   for (let i = 0; i < 40 || (history.tip - 7) % 144 < 32; i += 1) history.append(1);
   history.write(at('in'));
@@ -103,9 +103,9 @@ describe.each(['small', 'ranges'] as const)('balances of an archive, %s', (name)
   });
 });
 
-it('a damaged file that an incremental build needs makes it a full one', async () => {
+it('a damaged file that an incremental build needs causes a full build', async () => {
   await build('old', BUILDS.ranges);
-  // Which of the newest levels is joined depends on the heights.
+  // The heights decide which of the newest levels are merged.
   for (const { files } of rootAt('old').lists?.balances?.addresses.slice(-2) ?? []) {
     const path = join(at('old'), 'archive', `${files[0]?.file}.bin`);
     const content = readFileSync(path);
@@ -120,7 +120,7 @@ it('a damaged file that an incremental build needs makes it a full one', async (
 });
 
 describe('verification', () => {
-  /** Replaces the lists of an archive. Files come from other builds. */
+  /** Replaces the lists of an archive, with files from other builds. */
   function replaceLists(name: string, lists: Root['lists'], ...from: readonly string[]): void {
     const [out, root] = [at(name), rootAt(name)];
     const old = `${siteAt(name).archive?.root}`;
@@ -141,7 +141,7 @@ describe('verification', () => {
   it('finds balances that the records do not have', async () => {
     await build('wrong', BUILDS.ranges);
     expect(await detailsOf('wrong')).toBe('right');
-    // The same chain, but the highest block has another receipt.
+    // This chain differs only in one receipt of the highest block.
     history.blocks
       .get(history.tip)
       ?.events.push({ rune: `${history.runes[0]?.id}`, operation: 'receive', address: 'bc1qthief', amount: 7n, tx: 99 });

@@ -1,6 +1,6 @@
 /**
- * Random histories of balances: every build gives the answers of the oracle, equals a full build, and passes
- * verification. SEED repeats a run.
+ * Makes random histories of balances: every build gives the answers of the oracle, equals a full build, and passes
+ * verification. The variable SEED repeats a run.
  */
 
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { randomFor } from '../support/seed.ts';
 
 const HISTORIES = Number(process.env['FC_RUNS'] ?? 5);
 
-it('balances and holders are those of the oracle after any change, and an incremental build equals a full one', async () => {
+it('balances and holders equal those of the oracle after any change, and an incremental build equals a full build', async () => {
   const seen = { runs: 0, large: 0, unbalanced: 0 };
   await fc.assert(
     fc.asyncProperty(
@@ -30,7 +30,8 @@ it('balances and holders are those of the oracle after any change, and an increm
       fc.integer({ min: 1, max: 5 }),
       fc.constantFrom(LIMITS.listLevels, { steps: [64, 16, 4], unsettled: 3 }, { steps: [16, 4, 2], unsettled: 3 }),
       async (number, steps, dialect, layout, objectSize, listPage, listLevels) => {
-        // Every second history is wrong, has a lowest level at once, and lists of several pages, so that each run has all kinds.
+        // Every second history is wrong, has a lowest level at once, and has lists of several pages, so that each run
+        // has all kinds.
         const isWrong = seen.runs % 2 === 0;
         seen.runs += 1;
         const limits = limitsWith({ listPage: isWrong ? 1 : listPage, listLevels });

@@ -1,4 +1,4 @@
-/** The client answers the recorded requests over every kind of host, in each layout and dialect. */
+/** Compares the client's answers with the recorded requests, for every kind of host, in each layout and dialect. */
 import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { describeRecorded, HOSTS } from '../support/clientHosts.ts';
 

@@ -31,8 +31,8 @@ import { ROOT } from '../support/cli.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 /**
- * A type without its intended differences: `readonly`, and `undefined` as the value of an optional key. Makes all keys required, because TypeScript
- * would accept a type that lacks an optional key.
+ * Removes intended differences from a type: `readonly`, and `undefined` as the value of an optional key. Makes all keys
+ * required, because TypeScript would accept a type that lacks an optional key.
  */
 type Plain<T> = T extends readonly (infer Each)[]
   ? Plain<Each>[]
@@ -45,11 +45,11 @@ type Schemas = ReturnType<typeof responseSchemas> &
   ReturnType<typeof etchingSchemas> &
   ReturnType<typeof outputSchemas> &
   typeof BALANCE_SCHEMAS;
-/** True if the client's type of an answer is the type of the schema of this name. */
+/** True if the client's type of an answer equals the type of the schema with this name. */
 type IsAnswer<Type, Name extends keyof Schemas> = Same<Plain<Type>, Plain<z.output<Schemas[Name]>>>;
 
-it('the types are those of the contract', () => {
-  // These are checked by the compiler: `npm run typecheck` fails when they are not the same.
+it('the types equal those of the contract', () => {
+  // The compiler checks these constants: `npm run typecheck` fails if two types differ.
   const same: {
     activity: IsAnswer<ActivityPage, 'ActivityList'>;
     runeActivity: IsAnswer<RuneActivityPage, 'RuneActivityList'>;
@@ -57,7 +57,7 @@ it('the types are those of the contract', () => {
     balances: IsAnswer<BalancePage, 'BalanceList'>;
     holders: IsAnswer<HolderPage, 'HolderList'>;
     outputs: IsAnswer<OutputPage, 'OutputList'>;
-    // Only the keys: mirrors of older versions lack some fields.
+    // Compares only the keys, because mirrors of older versions lack some fields.
     output: Same<keyof OutputAnswer, keyof z.output<Schemas['Output']>>;
     manifest: Same<Plain<MirrorManifest>, Plain<Manifest>>;
     operation: Same<Operation, ListedOperation>;
@@ -84,8 +84,7 @@ it('client.d.ts declares what mirrorClient.ts exports', () => {
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true },
   });
   expect(diagnostics).toEqual([]);
-  // Types are written in the declarations alone. The source has no types of its own, and the declarations repeat its classes and functions,
-  // with their documentation.
+  // Only the declarations contain types. They repeat the classes and functions of the source, with their documentation.
   const isType = (each: ts.Statement) => ts.isInterfaceDeclaration(each) || ts.isTypeAliasDeclaration(each);
   const isLink = (each: ts.Statement) => ts.isImportDeclaration(each) || ts.isExportDeclaration(each);
   const made = fileOf(outputText);
@@ -172,7 +171,7 @@ describe.each([
     });
   });
 
-  it('does not compile where it is used wrongly', async () => {
+  it('does not compile if it uses the client wrongly', async () => {
     const uses = [
       `activity({ base: '', block: 1, limit: '5' })`,
       `activity({ base: '', block: 1, operation: 'steal' })`,

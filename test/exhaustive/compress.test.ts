@@ -1,4 +1,4 @@
-/** Compressed files beside pages: which files exist, their content, and their removal with the page. */
+/** Tests the compressed files next to pages: which of them exist, their content, and their removal with the page. */
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ describe('a build with --compress', () => {
       await testBuild(out, { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 }, compress });
   });
 
-  it('has the same pages as a build without it, and names the encodings in the manifest', () => {
+  it('has the same pages as a build without the flag, and names the encodings in the manifest', () => {
     const manifest = (out: string) => JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8'));
     expect(manifest(compressed)).toEqual({ ...manifest(plain), compress: ['br', 'gz'] });
     const [a, b] = [tree(plain), without(tree(compressed))];
@@ -30,9 +30,9 @@ describe('a build with --compress', () => {
     expect(b).toEqual(a);
   });
 
-  it('compresses each page of three or more records in each encoding, and no other file', () => expectCompressedPages(compressed));
+  it('compresses each page with three or more records in each encoding, and no other file', () => expectCompressedPages(compressed));
 
-  it('has the files of a hash as hard links to those of the height', () => {
+  it('stores the files of a hash as hard links to the files of the height', () => {
     const [hash = ''] = filesBelow(join(compressed, 'runes/v1/blocks')).filter((path) => /^0x[0-9a-f]{64}\/60\/0[.]json[.]gz$/.test(path));
     expect(statSync(join(compressed, 'runes/v1/blocks', hash)).nlink).toBe(2);
   });
@@ -44,7 +44,7 @@ describe('compressed files', () => {
   const list = (out: string, name: string) => readFileSync(join(`${out}.cache`, `changes/${name}.txt`), 'utf8').split('\n');
   const build = (out: string, compress: readonly Encoding[]) => testBuild(out, { inputs: [`${out}.in`], compress });
 
-  it('are removed when their page gets too few records, and when the flag is gone', async () => {
+  it('are removed when their page gets too few records, or when the flag is omitted', async () => {
     const out = join(work, 'out');
     writeFiles(`${out}.in`, { '5.ndjson': block(3) });
     await build(out, ['gz']);
@@ -77,9 +77,9 @@ describe('compressed files', () => {
     expect(tree(out)).toEqual(before);
   });
 
-  it('of other flags are removed by a full build', async () => {
+  it('for other flags are removed by a full build', async () => {
     const out = join(work, 'strange');
-    // A transaction of one record, and one of five.
+    // Writes a transaction with one record, and one with five.
     writeFiles(`${out}.in`, {
       '5.ndjson': ndjson([record(5, 0), ...[1, 2, 3, 4, 5].map((i) => record(5, 1, { location: { vout: i } }))]),
     });

@@ -1,4 +1,4 @@
-/** Builds with a damaged cache. */
+/** Tests builds with a damaged cache. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../s
 import { ndjson, record } from '../support/records.ts';
 
 describe('a cache that is', () => {
-  it('damaged inside costs a full build, wherever the damage is', async () => {
+  it('damaged inside causes a full build, at any position of the damage', async () => {
     const work = temporaryFolder();
     const [out, input] = [join(work, 'out'), join(work, 'in')];
     const put = (height: number, amount: string) =>

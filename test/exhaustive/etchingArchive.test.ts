@@ -1,6 +1,6 @@
 /**
- * Etchings in layout `archive`: the answers equal those of layout `files`, with three rounds of reads. Also the effect
- * of damage.
+ * Tests etchings in layout `archive`: the answers equal those of layout `files` and take three rounds of reads. Also
+ * tests the effect of damage.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 
 describe.each(['small', 'ranges'] as const)('etchings of an archive, %s', (name) => {
-  it('are those of layout files', async () => {
+  it('equal those of layout files', async () => {
     const [files, archive] = ['files', name].map((each) => new FetchMirror(fileServer(at(each)).fetchFile, 0));
     for (const target of targets) expect(await ask(archive as FetchMirror, target)).toBe(await ask(files as FetchMirror, target));
     expect(tablesOf(name).etchings?.levels.flatMap(({ files }) => files).length).toBeGreaterThan(name === 'small' ? 3 : 0);

@@ -1,4 +1,4 @@
-/** Builds of etchings: the fields that each kind of input allows, and faults in files of etchings. */
+/** Tests the fields of etchings that each kind of input allows, and faults in files of etchings. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -40,7 +40,7 @@ afterAll(async () => {
   for (const host of hosts) await host.close();
 });
 
-/** Builds from files, and returns the output and a function that asks for a path below `/runes/v1`. */
+/** Builds from files. Returns the output, and a function that requests a path below `/runes/v1`. */
 async function mirrorOf(files: Readonly<Record<string, string>>, options: object = {}) {
   const work = temporaryFolder();
   writeFiles(join(work, 'in'), files);
@@ -68,7 +68,7 @@ const FULL = {
 };
 
 describe.each(LAYOUTS)('etchings of layout %s', (layout) => {
-  it('have counts if the data begins at the first rune block', async () => {
+  it('have counts if the data begins at the first block that may have runes', async () => {
     const { get, manifest } = await mirrorOf({ 'ledger.csv': ledger(ROWS), 'runes.csv': runes(...BOTH) }, { layout });
     expect(manifest.lists).toEqual({ etchings: { total: 2, counts: true } });
     expect(await get('etchings/old')).toMatchObject({ status: 200, body: { id: '100:1', supply: FULL } });
@@ -107,14 +107,14 @@ describe.each(LAYOUTS)('etchings of layout %s', (layout) => {
       location: { block_hash: hex(`b${height}`), block_height: height, tx_id: hex(`x${height}`), tx_index: 9, timestamp: height },
     })}\n`;
 
-  it('of a rune whose amounts have other decimals than it has only the premine', async () => {
+  it('have only the premine if the amounts of a rune have other decimals than the rune', async () => {
     const files = { 'ledger.csv': ledger(ROWS), 'runes.csv': runes(...BOTH), 'a.ndjson': record(104, '100:1', 'OLD', '1.50') };
     const { get } = await mirrorOf(files, { layout });
     expect((await get('etchings/OLD')).body['supply']).toEqual({ premine: '7.0' });
     expect((await get('etchings/NEW')).body['supply']).toMatchObject({ current: '7.0' });
   });
 
-  it('that are lost with the runes table leave the names of the records, and come back with it', async () => {
+  it('without the runes table only have the names from the records, and are complete when the table is back', async () => {
     const work = temporaryFolder();
     const [out, input] = [join(work, 'out'), join(work, 'in')];
     const options = { inputs: [input], layout, lists: true, limits: limitsWith({ listLevels: { steps: [4, 2], unsettled: 1 } }) };
@@ -180,14 +180,14 @@ describe('data', () => {
   });
 });
 
-/** Changes what a build wrote about etchings. Names and checksums are right. */
+/** Changes to what a build wrote about etchings. Names and checksums stay right. */
 interface Forgery {
-  /** The documents of the lowest level. */
+  /** Changes the documents of the lowest level. */
   readonly lines?: (documents: StoredDocument[]) => StoredDocument[];
-  /** The table of names of the lowest level. */
+  /** Changes the table of names of the lowest level. */
   readonly names?: (content: Buffer) => void;
   readonly root?: (root: Root) => Root;
-  /** The names of the runes of the lowest level. */
+  /** Changes the rune names of the lowest level. */
   readonly runes?: (documents: StoredDocument[]) => StoredDocument[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Random histories of etchings: every build gives the answers of the oracle, equals a full build, and passes
- * verification. SEED repeats a run.
+ * Makes random histories of etchings: every build gives the answers of the oracle, equals a full build, and passes
+ * verification. The variable SEED repeats a run.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const HISTORIES = Number(process.env['FC_RUNS'] ?? 6);
 const fetchFrom = (folder: string) => async (path: string) =>
   existsSync(join(folder, path)) ? new Response(readFileSync(join(folder, path))) : new Response(null, { status: 404 });
 
-it('etchings are those of the oracle after any change, and an incremental build equals a full one', async () => {
+it('etchings equal those of the oracle after any change, and an incremental build equals a full build', async () => {
   let runs = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -67,7 +67,7 @@ it('etchings are those of the oracle after any change, and an incremental build 
   expect(runs).toBe(HISTORIES);
 }, 3_600_000);
 
-it('a rune is answered from files of two builds as in one of them, or with 503', async () => {
+it('a rune that is read from files of two builds is answered as in one of the builds, or with 503', async () => {
   const random = randomFor('etchings of two builds');
   const seen = { old: 0, new: 0, later: 0 };
   for (let run = 0; run < 10; run += 1) {

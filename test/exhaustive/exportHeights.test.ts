@@ -1,6 +1,7 @@
 /**
- * Holders after a block, exported from mirrors of random chains: of all history, and of mirrors that started at another
- * one. They equal the export of a mirror that was built up to the block, and an independent model.
+ * Exports holders after a block, from mirrors of random chains: mirrors with the complete history, and mirrors that
+ * started from another mirror. The files equal the export of a mirror that was built up to the block, and an
+ * independent model.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ const random = (below: number) => Math.floor(next() * below);
 const AIRDROP = 60;
 const TIP = 110;
 let dropped = extended([], AIRDROP, random, 6);
-// The time of the block is random. Half of the blocks have a hash below the target of regtest.
+// The time of the block is random, so half of the blocks have a hash below the target of regtest. Tries until one has.
 while (dropped.length === AIRDROP) {
   const blocks = extendedBy(dropped, [airdrop(30)], random);
   if ((blocks.at(-1)?.hash ?? '') < '7fffff') dropped = blocks;
@@ -51,7 +52,7 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i))('equal those of a mirror up
   let [long, refused] = [0, 0];
   for (const height of [start, start - 1, AIRDROP, TIP, start + random(TIP - start)]) {
     const lower = join(work, `up-to-${round}-${height}`);
-    // A list of fewer holders than a page is exact after the highest block.
+    // A list with fewer holders than a page is exact after the highest block.
     const input = temporaryFolder();
     await pulls.pull(input, { wanted: { from: undefined, to: height } });
     await testBuild(lower, { inputs: [input], layout: 'archive', lists: true });

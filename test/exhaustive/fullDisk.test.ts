@@ -1,4 +1,4 @@
-/** Real full disks: a small tmpfs. It needs the right to mount, which root has on Linux. */
+/** Tests full disks with a small tmpfs. Mounting needs a right that root has on Linux. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { randomFor } from '../support/seed.ts';
 
 const disk = join(temporaryFolder(), 'disk');
 
-/** Uses up what is left of the disk, but for so many bytes. */
+/** Fills the disk until only `left` bytes are free. */
 function fill(left: number): void {
   try {
     for (;;) writeFileSync(join(disk, 'filler'), Buffer.alloc(4096), { flag: 'a' });
@@ -34,7 +34,7 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     execFileSync('umount', [disk]);
   });
 
-  it('of the output: exit code 3, advice, no half page, and a build elsewhere works', async () => {
+  it('of the output: exit code 3, advice, no partial page, and a build elsewhere works', async () => {
     const out = join(disk, 'dist');
     const cache = join(temporaryFolder(), 'cache');
     const error = await failedBuild(out, { inputs: [SAMPLE_INPUT], cache });
@@ -52,7 +52,7 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     expect(tree(whole)).toMatchObject(written);
   });
 
-  it('of the cache: exit code 3 and advice, and the output is not begun', async () => {
+  it('of the cache: exit code 3 and advice, and the output is not changed', async () => {
     const work = temporaryFolder();
     rmSync(join(disk, 'dist'), { recursive: true });
     const packed = gzipSync(ndjson(Array.from({ length: 20_000 }, (_, i) => record(5, i))));
@@ -61,16 +61,16 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     expect([error.exitCode, error.details]).toEqual([3, ['Free some space there, or use another folder with --cache.']]);
     expect(error.message).toContain('a.ndjson.gz cannot be unpacked into the cache folder: ENOSPC');
     expect(() => readFileSync(join(work, 'out'))).toThrow('ENOENT');
-    // Nothing is left of the cache folder.
+    // The cache folder is empty again.
     expect(filesBelow(disk)).toEqual([]);
-    // A new state needs some 4 MB beside the old one.
+    // A new state needs about 4 MB beside the old state.
     execFileSync('mount', ['-o', 'remount,size=16m', disk]);
   });
 
   it.each([
     ['the lists of changes are', 0, /^writing the output failed: .*changes.added-\d+\.part: ENOSPC/],
     ['the state is', 600_000, /^the disk of the cache folder is full: /],
-  ])('of the cache when %s written: exit code 3, and the next build makes all whole', async (_, left, message) => {
+  ])('of the cache when %s written: exit code 3, and the next build completes everything', async (_, left, message) => {
     const work = temporaryFolder();
     const [out, cache] = [join(work, 'out'), join(disk, `cache-${left}`)];
     const build = { inputs: [join(work, 'in')], cache };
@@ -88,7 +88,7 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     rmSync(cache, { recursive: true });
   });
 
-  it('of a pull from a node, wherever it gets full: exit code 3 and advice, and the next pull goes on', async () => {
+  it('of a pull from a node, at any amount of free space: exit code 3 and advice, and the next pull continues', async () => {
     const next = randomFor('full disks of pulls from a node');
     const node = await FakeNode.start(
       extended([], 130, (below) => Math.floor(next() * below)),

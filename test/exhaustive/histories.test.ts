@@ -1,6 +1,6 @@
 /**
- * Random histories of a chain and of its files. SEED repeats a run, and FC_RUNS sets the number of histories:
- * FC_RUNS=200 npm run test:exhaustive -- histories
+ * Makes random histories of a chain and of its files. The variable SEED repeats a run, and FC_RUNS sets the number of
+ * histories: FC_RUNS=200 npm run test:exhaustive -- histories
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,12 +14,12 @@ import { activityPaths, check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 
 const HISTORIES = Number(process.env['FC_RUNS'] ?? 8);
-/** Kinds of changes that each history takes in turn. */
+/** Number of kinds of changes that each history must contain, taken in turn. */
 const IN_TURN = 2;
-/** Other tests of histories, with fewer of them: the first test has most of what they could find. */
+/** Other tests use fewer histories, because the first test already finds most faults. */
 const [RANGES, UPLOADS] = [Math.ceil((HISTORIES * 2) / 5), Math.max(6, Math.ceil(HISTORIES / 5))];
 
-/** Does to a copy of the output what an uploader would do with the lists of changes. */
+/** Updates a copy of the output as an uploader does, with the lists of changes. */
 function upload(out: string, remote: string): void {
   const list = (name: string) =>
     readFileSync(join(`${out}.cache/changes`, name), 'utf8')
@@ -29,7 +29,7 @@ function upload(out: string, remote: string): void {
     mkdirSync(dirname(join(remote, path)), { recursive: true });
     cpSync(join(out, path), join(remote, path));
   }
-  // A build without changes leaves the lists of the one before.
+  // A build without changes keeps the lists of the build before, so removed files may already be absent.
   for (const path of list('removed.txt')) rmSync(join(remote, path), { force: true });
 }
 
@@ -39,7 +39,7 @@ const content = (folder: string) => {
 };
 
 describe('after any change of the input', () => {
-  it('an incremental build equals a full one, verifies, and its lists of changes carry a mirror along', async () => {
+  it('an incremental build equals a full build, verifies, and its lists of changes keep a copy up to date', async () => {
     const kinds = new Set<string>();
     let runs = 0;
     await fc.assert(
@@ -53,7 +53,8 @@ describe('after any change of the input', () => {
           compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
           parquet: fc.boolean(),
           lists: fc.boolean(),
-          // So small that most blocks have segments of their own, and some have several; and all in few.
+          // With the small size, most blocks have segments of their own, and some have several. With the large size,
+          // all blocks are in few segments.
           objectSize: fc.constantFrom(4096, 8 * 1024 * 1024),
         }),
         async (number, steps, { compress, ...site }) => {
@@ -63,7 +64,7 @@ describe('after any change of the input', () => {
           const written = new Map<string, string>();
           const compressed = site.layout === 'files' ? { compress } : {};
           const options: TestBuild = { inputs: [input], ...site, ...compressed, pageSizes: [2, 4] };
-          // The first step of each history takes the next kinds in turn, so that few histories have all kinds.
+          // The first step of each history uses the next kinds in turn, so that a few histories cover all kinds.
           const inTurn = Array.from({ length: IN_TURN }, (_, i) => CHANGES[(runs * IN_TURN + i) % CHANGES.length] ?? 'reorg');
           runs += 1;
           for (const [i, changes] of [[], inTurn, ...steps.slice(1)].entries()) {
@@ -72,7 +73,7 @@ describe('after any change of the input', () => {
             const result = await testBuild(out, options);
             if (i > 0) for (const change of changes) kinds.add(change);
             expect(result.wasFull).toBe(i === 0);
-            // Builds of tests have one thread: the number of threads changes nothing.
+            // Other builds of tests have one thread. The number of threads must not change the files.
             await testBuild(join(work, `full-${i}`), { ...options, threads: 2 });
             expect(tree(out)).toEqual(tree(join(work, `full-${i}`)));
             await check(out);
@@ -81,17 +82,17 @@ describe('after any change of the input', () => {
           }
         },
       ),
-      // A history has about ten builds. A failure prints its seed, but is not made smaller, because that would take
-      // hundreds of builds.
+      // A history has about ten builds. A failure prints its seed, but fast-check does not shrink it, because that
+      // would take hundreds of builds.
       { numRuns: HISTORIES, endOnFailure: true },
     );
-    // A few histories need not have every kind.
+    // A low number of histories need not cover every kind.
     if (HISTORIES * IN_TURN >= CHANGES.length) expect([...kinds].sort()).toEqual([...CHANGES].sort());
   }, 3_600_000);
 });
 
 describe('a build of a range', () => {
-  it('equals one of input that holds only these blocks, also after changes', async () => {
+  it('equals a build of input with only these blocks, also after changes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.nat(),
@@ -114,7 +115,7 @@ describe('a build of a range', () => {
             await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], ...options, blocks });
             await testBuild(join(work, `expected-${i}`), { inputs: [join(work, `only-${i}`)], ...options });
             expect(tree(join(work, 'out'))).toEqual(tree(join(work, `expected-${i}`)));
-            // Once more, going on from the last build.
+            // Builds once more, from the state of the last build.
             const { wasFull } = await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], ...options, blocks });
             expect(wasFull).toBe(false);
           }
@@ -135,7 +136,7 @@ function apply(from: string, to: string, path: string): void {
   cpSync(join(from, path), join(to, path));
 }
 
-describe('while a tree is uploaded over an older one', () => {
+describe('while an upload replaces older files', () => {
   const fetchFrom = (folder: string) => (path: string) => {
     const file = join(folder, path);
     const isFile = existsSync(file) && statSync(file).isFile();
@@ -146,7 +147,7 @@ describe('while a tree is uploaded over an older one', () => {
     return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
   };
 
-  it('every answer is the old one, the new one, or a 503, in any order of uploads and with any age of what is in memory', async () => {
+  it('every answer is the old one, the new one, or a 503, in any order of uploads and with any age of data in memory', async () => {
     const outcomes = { old: 0, new: 0, later: 0 };
     let runs = 0;
     await fc.assert(
@@ -184,10 +185,10 @@ describe('while a tree is uploaded over an older one', () => {
           cpSync(before, remote, { recursive: true });
           const [a, b] = [tree(before), tree(after)];
           const changed = [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((path) => a[path] !== b[path]);
-          // As it should be: the archive, then the manifest, then removals. Or in any order at all.
+          // Uses either the documented order (the archive, then the manifest, then removals) or a random order.
           const rank = (path: string) => (b[path] === undefined ? 3 : path.endsWith('manifest.json') ? 2 : 1);
           const order = changed.map((path) => ({ path, at: isOrdered ? rank(path) + random() / 2 : random() })).sort((x, y) => x.at - y.at);
-          // One mirror has everything old in memory, another reads all anew.
+          // One mirror has all old files in memory. Another mirror reads everything anew.
           const mirrors = [new FetchMirror(fetchFrom(remote), 3_600_000), new FetchMirror(fetchFrom(remote), 0)];
           const [remembering] = mirrors;
           if (remembering !== undefined) for (const target of targets) await ask(remembering, target);
@@ -200,7 +201,8 @@ describe('while a tree is uploaded over an older one', () => {
                 const answer = await ask(mirror, targets[n] ?? '');
                 expect([old[n], fresh[n], '503'], `${targets[n]} after ${path}`).toContain(answer);
                 outcomes[answer === '503' ? 'later' : answer === old[n] ? 'old' : 'new'] += 1;
-                // Files come before what names them: a client is never sent away before old files go.
+                // In the documented order, files are uploaded before the manifest that names them, so clients get no
+                // 503 before old files are removed.
                 if (isOrdered && b[path] !== undefined) expect(answer).not.toBe('503');
               }
             }
@@ -210,7 +212,7 @@ describe('while a tree is uploaded over an older one', () => {
       ),
       { numRuns: UPLOADS, endOnFailure: true },
     );
-    // All three were seen, so that none is only allowed.
+    // All three outcomes must occur, so that the test covers each of them.
     for (const [outcome, times] of Object.entries(outcomes))
       expect([outcome, times]).toEqual([outcome, expect.toSatisfy((n: number) => n > 0)]);
   }, 3_600_000);

@@ -1,6 +1,6 @@
 /**
- * Sources that send data without end, or claim numbers that no chain has: pulls and comparisons refuse them, with
- * little memory. Each pull is a process with a small heap. So the process ends if a list grows with the claims of a
+ * Tests sources that send endless data, or claim numbers that no chain has: pulls and comparisons refuse these sources,
+ * with little memory. Each pull is a process with a small heap, so it would crash if a list grew with the claims of a
  * source.
  */
 import { spawn } from 'node:child_process';
@@ -14,9 +14,9 @@ import { RUNNER } from '../support/cli.ts';
 import { block } from '../support/pull.ts';
 import { hex, ndjson } from '../support/records.ts';
 
-/** Megabytes of V8's heap. A pull of few blocks needs 55. */
+/** Megabytes of V8's heap. A pull of few blocks needs 55 MB. */
 const HEAP = 122;
-/** Megabytes of memory: the heap, DuckDB, and the code of both. */
+/** Largest memory of a process in MB: the heap, DuckDB, and the code of both. */
 const MOST_RSS = 482;
 
 let server: Server | undefined;
@@ -25,7 +25,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** Returns the body of a 200 answer to a target. Undefined is a 404. */
+/** Returns the body of a 200 answer to a target. Undefined means a 404. */
 type Answers = (target: string) => string | Buffer | undefined;
 
 async function listen(answers: Answers): Promise<string> {
@@ -37,7 +37,7 @@ async function listen(answers: Answers): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Runs a command in a process with a small heap. Returns what it says, and its highest memory in megabytes. */
+/** Runs a command in a process with a small heap. Returns its output, and its peak memory in megabytes. */
 async function limited(command: string, args: readonly string[]): Promise<{ code: number | null; stderr: string; rss: number }> {
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP}`, RUNNER, command, ...args], {
     cwd: temporaryFolder(),
@@ -52,7 +52,7 @@ async function limited(command: string, args: readonly string[]): Promise<{ code
       const [, kilobytes] = /VmHWM:\s+([0-9]+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
       rss = Math.max(rss, Number(kilobytes ?? 0) / 1024);
     } catch {
-      // The process has ended.
+      // The process has already ended.
     }
   }, 20);
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
@@ -60,7 +60,7 @@ async function limited(command: string, args: readonly string[]): Promise<{ code
   return { code, stderr, rss };
 }
 
-/** Pulls. The process must end with this code and message, and have taken little memory. */
+/** Runs a pull. The process must end with this code and message, and its memory must stay low. */
 async function expectRefused(base: string, code: number, message: RegExp, retries = 1, more: readonly string[] = []): Promise<void> {
   const args = ['--from', base, '--to', 'in', '--rate', '0', '--retries', String(retries), ...more];
   const found = await limited('pull', args);
@@ -69,7 +69,7 @@ async function expectRefused(base: string, code: number, message: RegExp, retrie
   expect(found.rss).toBeLessThan(MOST_RSS);
 }
 
-/** A manifest of layout files with these changes. */
+/** Returns a manifest of layout `files` with these changes. */
 async function manifestWith(changes: object, layout: 'files' | 'archive' = 'files'): Promise<{ out: string; text: string }> {
   const work = temporaryFolder();
   writeFiles(work, { 'in/a.ndjson': ndjson(block(100, 3)) });
@@ -145,7 +145,7 @@ it('a mirror that lists more blocks than its manifest has is refused', async () 
   expect(files).toBeLessThan(20);
 });
 
-/** Answers of a server of the API whose block 840000 is the tip. */
+/** Returns answers like a server of the API whose tip is block 840000. */
 const api =
   (others: Answers): Answers =>
   (target) =>
@@ -162,8 +162,8 @@ it('a server whose tip is far above is refused before a list of its blocks fills
   await expectRefused(base, 2, /the source has more than 1000000 blocks to fetch, up to height 9999999/);
 });
 
-it('a server with ever more valid pages of a block takes as little memory as one page', async () => {
-  // Records of some 800 bytes. The objects of all of them would take twice the heap.
+it('a server with ever more valid pages of a block makes a pull use as little memory as one page', async () => {
+  // Records of about 800 bytes. As objects, all of them would take twice the heap.
   const [size, most] = [5000, 150_000];
   const page = (offset: number) => {
     const results = block(840_000, size).map((record, i) => ({
@@ -179,7 +179,7 @@ it('a server with ever more valid pages of a block takes as little memory as one
       if (offset === undefined) return undefined;
       if (Number(limit) === 1) return JSON.stringify({ limit: 1, offset: 0, total: 2 ** 24 - 1, results: block(840_000, 1) });
       last = Number(offset);
-      // A 404 is not asked for again, so it ends the pull.
+      // A pull does not repeat a request after a 404, so a 404 ends the pull.
       return last < most ? page(last) : undefined;
     }),
   );
@@ -205,7 +205,7 @@ it.each([
   await expectRefused(base, code, message, 0);
 });
 
-it('a server whose refusals have no end is asked no more', async () => {
+it('a server with endless error answers gets no further requests', async () => {
   const endless = Buffer.alloc(200 * 1024 * 1024, 'x');
   server = createServer((request, response) => {
     response.writeHead(request.url?.endsWith('/v1/') === true ? 403 : 404).end(endless);
@@ -214,7 +214,7 @@ it('a server whose refusals have no end is asked no more', async () => {
   await expectRefused(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 2, /the API key is missing or not accepted/);
 });
 
-it('a server with ever more etchings takes little memory for each', async () => {
+it('a server with ever more etchings makes a pull use little memory for each', async () => {
   const none = { amount: null, cap: null, height_start: null, height_end: null, offset_start: null, offset_end: null };
   const etching = (number: number) => ({
     ...{
@@ -241,7 +241,7 @@ it('a server with ever more etchings takes little memory for each', async () => 
   await expectRefused(base, 2, /has 10000001 etchings, more than 10000000/, 3);
 }, 600_000);
 
-it('a server with a claim of more etchings than any chain has is refused', async () => {
+it('a server that claims more etchings than any chain has is refused', async () => {
   const base = await listen(
     api((target) =>
       target.includes('/activity')

@@ -9,7 +9,7 @@ import { runProcess, start } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
 
-/** A folder with input that takes seconds to build. */
+/** Returns a folder with input that takes seconds to build. */
 function workFolder(): string {
   const work = temporaryFolder();
   const records = Array.from({ length: 40 }, (_, i) => Array.from({ length: 500 }, (_, tx) => record(i + 1, tx)));
@@ -17,7 +17,7 @@ function workFolder(): string {
   return work;
 }
 
-/** Starts a build, and sends it a signal at a moment. */
+/** Starts a build, and sends a signal as soon as `isDue` returns true. */
 async function stopped(work: string, signal: NodeJS.Signals, isDue: () => boolean): Promise<{ code: number | null; stderr: string }> {
   const child = start('build', ['--no-sync'], work);
   let stderr = '';
@@ -30,7 +30,7 @@ async function stopped(work: string, signal: NodeJS.Signals, isDue: () => boolea
   return { code, stderr };
 }
 
-it('before it writes, the output is unchanged', async () => {
+it('before a build writes, the output is unchanged', async () => {
   const work = workFolder();
   expect(await stopped(work, 'SIGTERM', () => existsSync(join(work, '.cache')))).toEqual({
     code: 130,
@@ -39,7 +39,7 @@ it('before it writes, the output is unchanged', async () => {
   expect(existsSync(join(work, 'dist'))).toBe(false);
 });
 
-it('while it writes, the next build completes the output', async () => {
+it('while a build writes, the next build completes the output', async () => {
   const work = workFolder();
   const marker = join(work, 'dist/.rune-activity-mirror');
   const isWriting = () => existsSync(marker) && readFileSync(marker, 'utf8').split('\n').length > 2;
@@ -52,7 +52,7 @@ it('while it writes, the next build completes the output', async () => {
   expect(tree(join(work, 'dist'))).toEqual(tree(join(work, 'fresh')));
 });
 
-/** CPU time that a process has used, in seconds; undefined when it has ended. */
+/** Returns the CPU seconds that a process has used, or undefined if the process has ended. */
 function cpuOf(pid: number): number | undefined {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
@@ -62,7 +62,7 @@ function cpuOf(pid: number): number | undefined {
   }
 }
 
-it('at any moment, a build ends soon, also one of many ids that end alike', async () => {
+it('at any moment, a build ends soon, also if many ids have the same ending', async () => {
   const work = temporaryFolder();
   const END = '0123456789ab';
   const block = (height: number, transactions: number) =>
@@ -83,7 +83,7 @@ it('at any moment, a build ends soon, also one of many ids that end alike', asyn
       isOver = true;
     });
     const [pid, moment] = [child.pid ?? 0, random() * 4];
-    // Moments are CPU time of the build, so that they are the same on a slow machine.
+    // Moments are measured in CPU time of the build, so that they are the same on a slow machine.
     while ((cpuOf(pid) ?? Number.POSITIVE_INFINITY) < moment) await sleep(5);
     const before = cpuOf(pid) ?? 0;
     child.kill('SIGTERM');

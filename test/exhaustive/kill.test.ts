@@ -1,7 +1,7 @@
 /**
- * Builds that are killed at random moments. Every existing path keeps its old bytes or has its new ones, and the next
- * build completes the output. SEED repeats the moments as far as the machine allows. KILLS sets their number: KILLS=100
- * npm run test:exhaustive -- kill
+ * Kills builds at random moments. Every existing path keeps its old bytes or gets its new bytes, and the next build
+ * completes the output. The variable SEED repeats the moments as exactly as the machine allows. KILLS sets the number
+ * of kills: KILLS=100 npm run test:exhaustive -- kill
  */
 import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const KILLS = Number(process.env['KILLS'] ?? 20);
 const work = temporaryFolder();
 const input = (name: string) => join(work, name);
 
-/** Blocks of over a hundred records in transactions of all sizes, a file each. */
+/** Writes blocks of over a hundred records in transactions of all sizes, one file per block. */
 function write(name: string, heights: readonly number[], edition: (height: number) => string): void {
   const files = heights.map((height): [string, string] => {
     const fork = edition(height);
@@ -40,7 +40,7 @@ function write(name: string, heights: readonly number[], edition: (height: numbe
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** Files of a complete build of each input in each layout. */
+/** Files of complete builds, for each input in each layout. */
 const whole: Record<string, Record<string, string>> = {};
 beforeAll(async () => {
   write('before', range(1, 24), () => 'a');
@@ -54,7 +54,10 @@ beforeAll(async () => {
   }
 });
 
-/** Every file but the marker, which tells whether a build finished, and the lock, which a killed build leaves. */
+/**
+ * Returns every file except the marker, which says whether a build finished, and the lock, which a killed build leaves
+ * behind.
+ */
 function contents(out: string): Record<string, string> {
   const { '.rune-activity-mirror': _marker, '.rune-activity-mirror.lock': _lock, ...files } = existsSync(out) ? tree(out) : {};
   return files;
@@ -100,7 +103,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 const random = randomFor('kills of builds');
 
-/** Some moment of a build: mostly one at which files are touched. */
+/** Waits until a random moment of a build, mostly while files are changed. */
 async function someMoment(loaded: Promise<void>, usual: Moments): Promise<void> {
   if (random() < 0.25) return pause(random() * usual.loaded);
   await loaded;
@@ -140,7 +143,7 @@ describe.each([
       await testBuild(out, { inputs: [input('after')], layout, lists: true });
       expect(contents(out)).toEqual(after);
       await verify(out, new Progress(new RecordingLog(), false));
-      // The lists of changes name all that the two builds did.
+      // The lists of changes name all files that either build changed.
       const list = (name: string) => new Set(readFileSync(join(`${out}.cache/changes`, name), 'utf8').split('\n'));
       const [added, removed] = [list('added.txt'), list('removed.txt')];
       expect(Object.keys(after).filter((path) => before[path] !== after[path] && !added.has(path))).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * A block that is much larger than a file of the archive, because one valid transaction can make millions of records.
- * RECORDS sets the number: RECORDS=3000000 npm run test:exhaustive -- largeBlock
+ * Tests a block that is much larger than a file of the archive, because one valid transaction can make millions of
+ * records. The variable RECORDS sets the number: RECORDS=3000000 npm run test:exhaustive -- largeBlock
  */
 import { join } from 'node:path';
 import { env } from 'node:process';
@@ -14,7 +14,7 @@ import { randomFor } from '../support/seed.ts';
 
 const RECORDS = Number(env['RECORDS'] ?? 150_000);
 const HEIGHT = 900_000;
-/** The first transaction has half of the records, the others have this many each. */
+/** The first transaction has half of the records. Each other transaction has this many. */
 const RECORDS_EACH = 1000;
 const LARGE = RECORDS / 2;
 const OBJECT_SIZE = Math.ceil((RECORDS / 150_000) * 64 * 1024);
@@ -35,7 +35,7 @@ describe(`a block of ${RECORDS} records`, () => {
     expect([target, response?.status]).toEqual([target, 200]);
     return (await response?.json()) as Answer;
   };
-  /** The amount of a record is its place in the block, so a window tells which records it has. */
+  /** The amount of a record is its position in the block, so the amounts identify the records of a window. */
   const places = ({ results }: Answer) => results.map(({ amount }) => Number(amount));
   const from = (first: number, count: number, step = 1) => Array.from({ length: Math.max(count, 0) }, (_, i) => first + i * step);
 
@@ -54,14 +54,14 @@ describe(`a block of ${RECORDS} records`, () => {
     mirror = new FetchMirror(fileServer(out).fetchFile, Number.POSITIVE_INFINITY);
   }, 600_000);
 
-  it('is in many files, each of one part, and passes verification', async () => {
+  it('is in many files with one part each, and passes verification', async () => {
     const { root } = readArchive(out);
     expect(root.segments.length).toBeGreaterThan(8);
     expect(root.segments.every(({ first, last, part }) => first === HEIGHT && last === HEIGHT && part !== undefined)).toBe(true);
     await check(out);
   }, 600_000);
 
-  it('answers windows of the block at every border of its files, and anywhere', async () => {
+  it('gives right answers to windows of the block at every border between its files, and elsewhere', async () => {
     const random = randomFor('windows of a large block');
     const borders = readArchive(out).root.segments.map(({ part }) => (part?.page ?? 0) * 60);
     const offsets = [
@@ -77,7 +77,7 @@ describe(`a block of ${RECORDS} records`, () => {
     }
   });
 
-  it('answers windows of an operation that few records of each file have', async () => {
+  it('gives right answers to windows of an operation that few records of each file have', async () => {
     const total = RECORDS / 1000;
     for (const offset of [0, 1, Math.floor(total / 2), total - 3, total]) {
       const answer = await ask(`blocks/${HEIGHT}/activity?operation_type=burn&limit=60&offset=${offset}`);
@@ -85,7 +85,7 @@ describe(`a block of ${RECORDS} records`, () => {
     }
   });
 
-  it('answers windows of its transactions, the largest of which is in many files', async () => {
+  it('gives right answers to windows of its transactions, the largest of which is in many files', async () => {
     for (const offset of [0, 59, Math.floor(LARGE / 3), LARGE - 1, LARGE]) {
       const answer = await ask(`transactions/${txId(0)}/activity?limit=60&offset=${offset}`);
       expect([answer.total, places(answer)]).toEqual([LARGE, from(offset, Math.min(60, LARGE - offset))]);
@@ -97,7 +97,7 @@ describe(`a block of ${RECORDS} records`, () => {
     expect(await ask(`transactions/${txId(LARGE / RECORDS_EACH + 1)}/activity`)).toMatchObject({ total: 0, results: [] });
   });
 
-  it('stays as it is when a block follows', async () => {
+  it('does not change when a block is added', async () => {
     const store = await Store.open({ memoryLimit: '1GB', threads: 1, scratch: join(work, 'scratch') });
     await store.run(`COPY (SELECT * REPLACE (${HEIGHT + 1} AS block_height, lpad('c', 64, '0') AS block_hash, 'f' || substr(tx_id, 2) AS tx_id)
       FROM read_parquet('${input}.parquet') WHERE event_index <= 100) TO '${join(work, 'next.parquet')}' (FORMAT parquet)`);

@@ -1,12 +1,12 @@
-/** Builds that are started at the same moment. */
+/** Starts builds at the same moment. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { runProcess } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 
-describe('two builds at once', () => {
-  it('started together end with one whole output, whoever wins', async () => {
+describe('two simultaneous builds', () => {
+  it('started together end with one complete output, whichever is first', async () => {
     const work = temporaryFolder();
     const names = ['a', 'b', 'c'];
     for (const [i, name] of names.entries()) {

@@ -1,7 +1,7 @@
 /**
- * Long lists of balances and holders: answers equal those of SQL, and their work does not grow with the list. ENTRIES
- * sets the lengths, and prints the work of answers and of a new block: ENTRIES=1000000 npm run test:exhaustive --
- * longBalances
+ * Tests long lists of balances and holders: answers equal those of SQL, and their cost does not grow with the list. The
+ * variable ENTRIES sets the lengths, and prints the cost of answers and of a new block: ENTRIES=1000000 npm run
+ * test:exhaustive -- longBalances
  */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,11 +27,11 @@ const report = (line: string) => {
 /** Cost of an answer when only the manifest and the root are in memory. */
 interface Work {
   reads: number;
-  /** Characters. */
+  /** Number of uncompressed characters. */
   inflated: number;
   /** Number of parsed values, including the values of directories. */
   parsed: number;
-  /** Milliseconds. */
+  /** Milliseconds of CPU time. */
   cpu: number;
 }
 
@@ -74,7 +74,7 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
         return text;
       },
     };
-    // An unknown height reads the root.
+    // A request for an unknown height loads the root into memory.
     await respond('/runes/v1/blocks/16777210/activity', site, files, answerFromLists, cache);
     Object.assign(taken, { reads: 0, inflated: 0 });
     const parse = vi.spyOn(JSON, 'parse');
@@ -87,13 +87,14 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
     return { ...taken, cpu: (user + system) / 1000, body: answer.body };
   }
 
-  /** Requires that an answer takes no more than a few pages and heads, and reports what it takes. */
+  /** Requires that an answer reads at most a few pages and heads, and reports its cost. */
   function checkWork(what: string, { reads, inflated, parsed, cpu }: Work): void {
     report(
       `${entries} entries, ${what}: CPU ${cpu.toFixed(1)} ms, ${reads} reads, ${inflated} characters inflated, ${parsed} values parsed`,
     );
     expect([what, reads <= 30, inflated <= 2_000_000]).toEqual([what, true, true]);
-    // A head has a value for each page, a level at most a page of changes, and a window is in few pages.
+    // Bound of parsed values: a head has one value per page, a level has at most one page of changes, and a window
+    // covers few pages.
     expect([what, parsed <= entries / 600 + 3 * 600 + 5 * 600 + 20]).toEqual([what, true]);
   }
 
@@ -102,7 +103,7 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
     for (const offset of [0, 17, Math.floor(total / 2), Math.max(total - 30, 0), total]) {
       const expected = await lists.window(name, offset, 60, height);
       const path = `${LISTS[name]}?limit=60&offset=${offset}`;
-      // The first time, functions are compiled.
+      // The first request only compiles functions.
       await ask(path);
       const answer = await ask(path);
       const found = JSON.parse(answer.body) as { results: { rune?: { id: string }; address: string; balance: string }[] };
@@ -114,7 +115,8 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
 
   async function checkAll(tip: number): Promise<void> {
     for (const name of Object.keys(LISTS) as ListName[]) {
-      // Too many balances of a long list changed in the newest level. A short list is made again there.
+      // If too many balances of a long list changed in the newest level, its list is as of an older block. A short list
+      // is always made again for the newest level.
       const isOld = name === 'holders of a rune etched in the level below' && entries > 600;
       await checkList(name, isOld ? 4479 : tip, tip);
     }
@@ -130,9 +132,9 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
     }
   }
 
-  it('are those of SQL, and no answer takes more than a few pages', () => checkAll(TIP), 3_600_000);
+  it('equal those of SQL, and no answer reads more than a few pages', () => checkAll(TIP), 3_600_000);
 
-  it('are so after a new block, which writes the newest level only, and what a full build does', async () => {
+  it('equal them after a new block, which writes only the newest level and gives the files of a full build', async () => {
     const before = balances();
     await lists.addBlock();
     const begin = performance.now();

@@ -1,6 +1,6 @@
 /**
- * An address with very many unspent outputs: the work of an answer depends on its window only. OUTPUTS=1000000 sets
- * their number, and prints the work of the build, of a new block and of answers.
+ * Tests an address with very many unspent outputs: the cost of an answer depends only on its window. The variable
+ * OUTPUTS sets their number, and prints the cost of the build, of a new block and of answers: OUTPUTS=1000000.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { readsOf } from '../support/rounds.ts';
 
 const BY_HAND = process.env['OUTPUTS'];
 
-/** The last blocks. 71 blocks spend outputs, in three levels. */
+/** Height of the last block. 71 blocks spend outputs, in three levels. */
 const TIP = 4100;
 
 interface Answer {

@@ -1,4 +1,4 @@
-/** All chains of the fixtures through pull, build and API, with reorganisations of every supported depth. */
+/** Runs all chains of the fixtures through pull, build and API, with reorganisations of every supported depth. */
 import { describe, expect, it } from 'vitest';
 import { hashText } from '../../src/runes/bytes.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
@@ -14,13 +14,13 @@ import { randomFor } from '../support/seed.ts';
 
 describe('chains of the fixtures', () => {
   it.each(fixtureLines<FixtureChain>('blocks.ndjson').map((chain) => [chain.test, chain] as const))(
-    '%s: answers carry the state of ord',
+    '%s: answers match the state of ord',
     (_, chain) => checkFixture(chain),
   );
 });
 
-it('spends many outputs of one transaction in their own block, in a time that grows with their number', () => {
-  // With a scan of all outputs for each input this takes minutes, and the test does not end in time.
+it('spends many outputs of one transaction in one block, in time proportional to their number', () => {
+  // A scan of all outputs for each input would take minutes, and the test would time out.
   const [outputs, inputs] = [40_000, 12_000];
   const etching = {
     inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }],
@@ -37,7 +37,7 @@ it('spends many outputs of one transaction in their own block, in a time that gr
   expect([changes.created.length, changes.spent.length]).toEqual([outputs - inputs + 1, 0]);
 }, 600_000);
 
-it('follows reorganisations of 1 to 100 blocks, one after the other, as if the old ones never were', async () => {
+it('follows reorganisations of 1 to 100 blocks, one after the other, without a trace of the replaced blocks', async () => {
   const next = randomFor('reorganisations');
   const random = (below: number) => Math.floor(next() * below);
   const options = { confirmations: 100 };
@@ -49,7 +49,7 @@ it('follows reorganisations of 1 to 100 blocks, one after the other, as if the o
     for (const depth of [100, 1, 2, 3, ...Array.from({ length: 6 }, () => 1 + random(100)), 100]) {
       chain = extended(chain.slice(0, chain.length - depth), depth + random(3), random);
       node.replace(chain);
-      // A chain of the same length has another tip, so it is followed too.
+      // A replacement chain of the same length has another tip hash, so the pull follows it too.
       expect(await testPull(`core:${node.url}`, to, options)).toMatchObject({ replaced: depth });
       expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     }

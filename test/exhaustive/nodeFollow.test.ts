@@ -1,6 +1,6 @@
 /**
- * `pull --follow`: it builds new blocks and reorganisations as they arrive, survives failures, and ends cleanly on
- * SIGTERM.
+ * Tests `pull --follow`: it builds new blocks and reorganisations as they arrive, survives failures, and ends cleanly
+ * on SIGTERM.
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -55,7 +55,7 @@ async function untilBuilt(height: number): Promise<void> {
   }
 }
 
-/** The digest of a mirror of these blocks that never saw others. */
+/** Returns the digest of a mirror that has only ever seen these blocks. */
 async function digestOf(blocks: typeof CHAIN): Promise<string> {
   const fresh = await FakeNode.start(blocks, { network: 'regtest' });
   const folder = temporaryFolder();
@@ -66,7 +66,7 @@ async function digestOf(blocks: typeof CHAIN): Promise<string> {
 }
 const builtDigest = () => (JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')) as { digest: string }).digest;
 
-it('builds new blocks, a reorganisation, and what came while the node or the build failed', async () => {
+it('builds new blocks, a reorganisation, and blocks that came while the node or the build failed', async () => {
   await untilBuilt(19);
   node.replace(CHAIN.slice(0, 21));
   await untilBuilt(20);
@@ -78,7 +78,7 @@ it('builds new blocks, a reorganisation, and what came while the node or the bui
   expect(builtDigest()).toBe(await digestOf(branch));
   expect(said).toMatch(/5 blocks to 22, 3 replaced: [0-9,]+ records?; pulled in [0-9.]+ s, built in [0-9.]+ s/);
 
-  // A file that no build reads makes the next one fail; without it, the blocks of both are built.
+  // A file that no build can read makes the next build fail. After its removal, a build has the blocks of both pulls.
   writeFileSync(join(to, 'pulled/broken.json'), '{"nothing": 1}');
   const longer = extended(branch, 2, random);
   node.replace(longer.slice(0, 24));
@@ -90,14 +90,14 @@ it('builds new blocks, a reorganisation, and what came while the node or the bui
   expect(builtDigest()).toBe(await digestOf(longer));
 }, 600_000);
 
-it('ends with exit code 0 when it is told to, and leaves a folder that a pull continues', async () => {
+it('ends with exit code 0 on a signal, and leaves a folder that a pull continues', async () => {
   child.kill('SIGTERM');
   const [code] = await once(child, 'exit');
   expect([code, said]).toEqual([0, expect.stringContaining('Stopped following.')]);
   expect(await testPull(`core:${node.url}`, to)).toMatchObject({ blocks: 0, replaced: 0 });
 });
 
-it('waits with the first build until the first wanted block is there', async () => {
+it('starts the first build only when the first wanted block exists', async () => {
   const [folder, built] = [join(work, 'later'), join(work, 'later-dist')];
   const late = await FakeNode.start(CHAIN.slice(0, 20), { network: 'regtest' });
   const following = start(
@@ -116,7 +116,7 @@ it('waits with the first build until the first wanted block is there', async () 
   try {
     await until('Following');
     late.replace(CHAIN.slice(0, 21));
-    // A look at the node each second.
+    // The pull asks the node once a second.
     const looks = late.calls.length;
     while (late.calls.length < looks + 6) await sleep(20);
     expect(text).not.toContain('the build failed');

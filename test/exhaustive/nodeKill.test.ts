@@ -1,6 +1,5 @@
 /**
- * Pulls from a node that are killed at random moments, even in reorganisations: the files equal those of a pull that
- * was not killed.
+ * Kills pulls from a node at random moments, even in reorganisations: the files equal those of an uninterrupted pull.
  */
 import { once } from 'node:events';
 import { env } from 'node:process';
@@ -14,7 +13,7 @@ import { testPull } from '../support/pull.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
-/** How many pulls are killed on each chain. */
+/** Number of killed pulls on each chain. */
 const KILLS = Number(env['KILLS'] ?? 6);
 const CONFIRMATIONS = 12;
 
@@ -42,12 +41,12 @@ it(`a pull from a node is killed ${KILLS} times, then ${KILLS} times in reorgani
     await testPull(from, to, { confirmations: CONFIRMATIONS });
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     for (let killed = 0; killed < KILLS; killed++) {
-      // A branch is at least as long as what it replaces, so each fork stays within the last blocks that were pulled.
+      // A branch is at least as long as the blocks that it replaces, so each fork stays within the last pulled blocks.
       const depth = 1 + random(CONFIRMATIONS);
       chain = extended(chain.slice(0, chain.length - depth), depth + random(20), random);
       node.replace(chain);
       await kill();
-      // A branch may go below what the last whole pull had, but not deeper than this.
+      // A branch may go below the tip of the last complete pull, but not deeper than this.
       await testPull(from, to, { confirmations: CONFIRMATIONS });
     }
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));

@@ -1,4 +1,7 @@
-/** The height of a mirror is the last block that its pull from a node has read, even if this block has no runes. */
+/**
+ * Tests that the height of a mirror is the last block that its pull from a node has read, even if this block has no
+ * runes.
+ */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Layout } from '../../src/pages/mirrorOptions.ts';
@@ -12,7 +15,7 @@ import { startServer } from '../support/server.ts';
 
 const spending = (name: string): Transaction['inputs'] => [{ outpoint: outpointOf(name.repeat(32), 0) }];
 
-/** Mints of this rune are open in blocks below height 34. */
+/** This rune can be minted below height 34. */
 const ETCHING: Transaction = { inputs: spending('aa'), outputs: [messageScript([2, 3, 6, 1000, 8, 5, 10, 7, 14, 34, 22, 1]), taproot(1)] };
 const MINT: Transaction = { inputs: spending('bb'), outputs: [messageScript([20, 3, 20, 1, 22, 1]), taproot(2)] };
 
@@ -23,11 +26,11 @@ const grown = (chain: readonly FakeBlock[], more: readonly (readonly Transaction
 ];
 
 const CHAIN = grown([], [...empty(3), [ETCHING], ...empty(46)]);
-/** Block 40 has no runes in any of these, but its hash differs. */
+/** No variant of block 40 has runes, but each variant has another hash. */
 const BRANCH = grown(CHAIN.slice(0, 38), [[{ inputs: spending('cc'), outputs: [taproot(9)] }], ...empty(2)]);
 const LONGER = grown(BRANCH.slice(0, 39), [[MINT], ...empty(3)]);
 
-/** Chains of the node, one after the other. */
+/** Chains that the node has, one after the other. */
 const STEPS: readonly [what: string, chain: readonly FakeBlock[]][] = [
   ['the etching', CHAIN.slice(0, 4)],
   ['a block without runes', CHAIN.slice(0, 5)],
@@ -54,8 +57,8 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
   });
   afterAll(() => node.close());
 
-  // Layout files shares all but the lists of outputs with archive, so fewer steps do.
-  it.each(STEPS.filter((_, i) => layout === 'archive' || i % 4 === 1))('says the last block that was read: %s', async (what, chain) => {
+  // Layout `files` shares all code with layout `archive` except the lists of outputs, so fewer steps suffice.
+  it.each(STEPS.filter((_, i) => layout === 'archive' || i % 4 === 1))('reports the last block that was read: %s', async (what, chain) => {
     node.replace(chain);
     await testPull(`core:${node.url}`, to);
     const { manifest } = await testBuild(out, options);
@@ -71,14 +74,14 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
     try {
       const ask = async (path: string) => JSON.parse((await server.send('GET', `/runes/v1${path}`)).body);
       expect((await ask('')).block_height).toBe(height);
-      // The next block may mint below height 34.
+      // A mint is open if the next block is below height 34.
       expect((await ask('/etchings/3:1')).supply.mintable).toBe(height + 1 < 34);
       if (layout === 'archive') {
         for (const path of [`/outputs/${'12'.repeat(32)}:0`, '/addresses/bc1qnone/outputs']) {
           expect((await ask(path)) as Answer).toMatchObject({ block_height: height, block_hash: hash });
         }
       }
-      // A mirror of this mirror has read the same blocks.
+      // A mirror that pulls from this mirror reports the same last block.
       if (!what.includes('without runes')) return;
       await testPull(`http://127.0.0.1:${server.port}`, copy);
       expect((await testBuild(join(copy, 'dist'), { ...options, inputs: [join(copy, 'pulled')] })).manifest.tip).toEqual({ height, hash });
@@ -87,7 +90,7 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
     }
   });
 
-  it('says the highest block with runes when a range of blocks leaves the last one out', async () => {
+  it('reports the highest block with runes if a range of blocks excludes the last block', async () => {
     const { manifest } = await testBuild(join(temporaryFolder(), 'dist'), { ...options, blocks: { from: 0, to: 20 } });
     expect(manifest.tip).toEqual({ height: 3, hash: CHAIN[3]?.hash });
   });

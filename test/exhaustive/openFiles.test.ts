@@ -1,4 +1,4 @@
-/** Builds with a low limit of open files. */
+/** Runs builds with a low limit of open files. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -9,11 +9,11 @@ import { ROOT, runProcess } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 
 describe('too many open files', () => {
-  it.skipIf(process.platform === 'win32')('are named, whichever file is one too many, and the next build makes all whole', async () => {
+  it.skipIf(process.platform === 'win32')('are named, whichever file exceeds the limit, and the next build is complete', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson(Array.from({ length: 500 }, (_, i) => record(5, i))) });
     const command = [process.execPath, join(ROOT, 'scripts/run.cjs'), 'build', '--input', 'in', '--out', 'out', '--cache', 'cache'];
-    // Fills the cache of tsx, because compiling starts a process, which opens files.
+    // Fills the cache of tsx first, because compiling starts a process, which opens files.
     expect((await runProcess('build', ['--input', 'in', '--out', 'warm', '--cache', 'warm-cache'], work)).code).toBe(0);
     let failures = 0;
     for (const limit of [24, 26, 28, 30, 32, 34, 36, 38, 42]) {
@@ -26,7 +26,7 @@ describe('too many open files', () => {
       const [code] = (await once(child, 'close')) as [number];
       if (code === 0) continue;
       failures += 1;
-      // Node itself needs about two dozen; where it has too few to start, the words are its own.
+      // Node itself needs about two dozen files. If it cannot start, the message is Node's own.
       if (!/^Error: /m.test(text)) continue;
       expect([code, text]).toEqual([3, expect.stringMatching(/EMFILE|[Tt]oo many open files/)]);
       expect(text).not.toContain('unexpected');

@@ -1,4 +1,4 @@
-/** The steps of operators in README.md and docs/quickstart.md, with each kind of source. */
+/** Follows the steps for operators in README.md and docs/quickstart.md, with each kind of source. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { extended } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 import { startServer } from '../support/server.ts';
 
-/** The calls of npm scripts in the shell blocks of a page: script and arguments. */
+/** Returns the calls of npm scripts in the shell blocks of a page, as script and arguments. */
 const callsOf = (page: string) =>
   codeBlocksOf(page)
     .filter(({ label }) => label === 'sh')
@@ -22,7 +22,10 @@ const callsOf = (page: string) =>
 
 const next = randomFor('operator');
 
-/** Starts each kind of source; its address in the documents, and how to end it. */
+/**
+ * Functions that start each kind of source. Each returns the address that the documents use, and a function that stops
+ * the source.
+ */
 const SOURCES = {
   'core:http://127.0.0.1:8332': async () => {
     const node = await FakeNode.start(
@@ -56,7 +59,7 @@ it.each(Object.entries(SOURCES))('README.md: a mirror from %s', async (address, 
   try {
     for (const [script = '', ...args] of [pull, ...builds, ['verify']]) {
       const given = args.map((arg) => arg.replace(address, source.url));
-      // The invented records of the database do not add up, which verification notes.
+      // Verification reports that the invented records of the database do not add up.
       const isNoted = script === 'verify' && address.startsWith('postgres:');
       const stderr = isNoted ? expect.stringMatching(/^Note: the records of \d+ runes do not add up: .*\n$/) : '';
       expect(await runProcess(script, given, work)).toMatchObject({ code: 0, stderr });

@@ -1,6 +1,6 @@
 /**
- * Random chains of blocks: every build has the unspent outputs of a ledger by ord's rules, and equals a full build.
- * SEED repeats a run.
+ * Makes random chains of blocks: every build has the same unspent outputs as a ledger by ord's rules, and equals a full
+ * build. The variable SEED repeats a run.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { randomFor } from '../support/seed.ts';
 
 const CHAINS = Number(process.env['CHAINS'] ?? 1);
 
-/** Levels and pages that short chains fill. The lists of four addresses become long and short again. */
+/** Levels and pages that short chains fill. The lists of four addresses grow and shrink. */
 const TINY = [
   { listPage: 2, documentMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 14 },
   { listPage: 3, documentMember: 20, listLevels: { steps: [12, 4, 2], unsettled: 1 }, spentBlocks: 7 },
@@ -35,7 +35,7 @@ it.each([
   ['usual limits', undefined, 150],
   ['tiny limits', TINY, 30],
 ] as const)(
-  'with %s, unspent outputs are those of the ledger after any reorganisation, and an incremental build equals a full one',
+  'with %s, unspent outputs equal the ledger after any reorganisation, and an incremental build equals a full build',
   async (name, tiny, begin) => {
     for (let number = 0; number < CHAINS; number += 1) {
       const next = randomFor(`outputs ${name} ${number}`);
@@ -57,10 +57,10 @@ it.each([
           (limit) => !crossings.has(limit),
         ),
       ];
-      // Goes on until the chain has crossed every limit and has every kind of document.
+      // Repeats until the chain has crossed every limit and has every kind of document.
       for (let step = 0; step < steps.length || (missing().length > 0 && step < 40); step += 1) {
         const depth = steps[step] ?? 0;
-        // Some blocks spend much, so that whole pages are removed.
+        // Some blocks spend so many outputs that entire pages are removed.
         const thrift = random(3) === 0 ? 2 : 40;
         if (step > 0) chain = extended(chain.slice(0, chain.length - depth), depth + 1 + random(step === 5 ? 30 : 3), random, thrift, busy);
         const memory = memoryOf(chain);
@@ -81,7 +81,7 @@ it.each([
   600_000 * CHAINS,
 );
 
-it('spent outputs that change without a record change the build as a full one does', async () => {
+it('spent outputs that change without a record give the same files as a full build', async () => {
   for (let number = 0; number < CHAINS; number += 1) {
     const next = randomFor(`spent ${number}`);
     const random = (below: number) => Math.floor(next() * below);
@@ -90,7 +90,8 @@ it('spent outputs that change without a record change the build as a full one do
     const options = { inputs: [input], layout: 'archive', pageSizes: [3, 6], lists: true, objectSize: 4096 } as const;
     const { rows, ledger } = memoryOf(extended([], 205 + random(20), random, 10));
     const highest = rows.at(-1)?.block_height ?? 0;
-    // The last step has changes in the first blocks too, below those whose spent outputs a state keeps.
+    // The last step also changes the first blocks, which are older than the blocks whose spent outputs the state
+    // stores.
     for (const [step, depth] of [0, 3, 30, 250].entries()) {
       const changed = rows.map((row) => (row.block_height <= highest - depth ? row : changeSpent(row, random)));
       writeRows({ rows: changed, ledger }, input);
@@ -113,7 +114,7 @@ describe('an archive of rows from a node', () => {
   };
   const without = <Row extends object>({ spent, ...row }: Row & { readonly spent?: unknown }) => row;
 
-  it('without a spent output that rows say is spent does not verify', async () => {
+  it('without an output that is spent according to the rows does not verify', async () => {
     const work = temporaryFolder();
     const at = memory.rows.findIndex(isSpent);
     await build(
@@ -128,7 +129,7 @@ describe('an archive of rows from a node', () => {
   it.each([
     [44, 'is taken from the state', false],
     [45, 'is gone, and the build is a full one', true],
-  ] as const)('whose tip is block %i and which is reorganised: what block 24 spent %s', async (tip, _, isLost) => {
+  ] as const)('with tip %i, after a reorganisation: the list of outputs that block 24 spent %s', async (tip, _, isLost) => {
     const work = temporaryFolder();
     const next = randomFor('outputs of a reorganised chain');
     const draw = (below: number) => Math.floor(next() * below);
@@ -138,14 +139,14 @@ describe('an archive of rows from a node', () => {
       return rows.some(({ block_height, spent }) => block_height === 24 && spent !== null) && heights.has(39) && heights.has(tip);
     };
     while (!isFit(memoryOf(old))) old = extended([], tip + 1, draw, 40, 12);
-    // Levels are 0 to 23, 24 to 39, and newer ones. The state has what the newest 21 blocks spent.
+    // The levels are 0 to 23, 24 to 39, and newer blocks. The state has the outputs that the newest 21 blocks spent.
     const limits = limitsWith({ listPage: 3, listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 20 });
     const log = new RecordingLog();
     const common = { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits, log } as const;
     writeRows(memoryOf(old), join(work, 'in'));
     await testBuild(join(work, 'out'), common);
     expect(log.notices).toEqual([]);
-    // Block 39 is replaced, so the level from block 24 on is made again.
+    // Block 39 is replaced, so the level that starts at block 24 is made again.
     writeRows(memoryOf(extended(old.slice(0, 39), tip - 38, draw, 40, 12)), join(work, 'in'));
     const { wasFull } = await testBuild(join(work, 'out'), common);
     expect(wasFull).toBe(isLost);
@@ -172,7 +173,10 @@ describe('an archive of rows from a node', () => {
     const manifest = readFileSync(join(out, MANIFEST), 'utf8');
     const put = (content: Uint8Array) => putFile(out, content);
 
-    /** Changes the first document that a change is about, and verifies. A change returns undefined to leave a document out. */
+    /**
+     * Changes the first document that the function `change` accepts, and verifies. `change` returns undefined to remove
+     * a document.
+     */
     const findingsAfter = async (kind: 'addresses' | 'starts', change: (document: StoredDocument) => StoredDocument | undefined) => {
       let isDone = false;
       const changed = outputs[kind].map((level) => {
@@ -206,7 +210,7 @@ describe('an archive of rows from a node', () => {
     expect(wrongStarts).toContain('has wrong starts of pages of the address bcrt1');
   });
 
-  it('has outputs only while all of its rows say what is spent', async () => {
+  it('has outputs only if all of its rows name spent outputs', async () => {
     const work = temporaryFolder();
     expect((await build(work, memory.rows)).manifest.lists?.outputs).toEqual({});
     const name = `ledger-${memory.rows.at(-1)?.block_height}.csv`;

@@ -1,7 +1,7 @@
 /**
- * Every output of random chains, at several tips: what the API says that it holds or held, and how a client classifies
- * it, is what an independent model says. CHAINS sets the number of chains, LIES the number of wrong files, and SEED repeats a
- * run.
+ * Compares every output of random chains, at several tips, with an independent model: the runes that the API reports
+ * for it, and how a client classifies it. The variable CHAINS sets the number of chains, LIES sets the number of wrong
+ * files, and SEED repeats a run.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const BASE = 'https://mirror.example.org/';
 const LAYOUTS = ['archive', 'files'] as const;
 type Layout = (typeof LAYOUTS)[number];
 
-/** Builds a chain. Returns the folder, and the tip of the mirror: the last block with records. */
+/** Builds a chain. Returns the folder, and the tip of the mirror, which is the last block with records. */
 async function built(work: string, chain: ReturnType<typeof grown>, layout: Layout, objectSize = 4096) {
   const memory = memoryOf(chain);
   const limits = limitsWith({
@@ -45,7 +45,7 @@ const signed = (out: string) => signedFiles(filesOf(out), '2026-11-24T00:00:00Z'
 const mirrorOver = (files: ReadonlyMap<string, Buffer>, options: MirrorOptions = {}) =>
   new Mirror(BASE, { fetch: fetchOver((path) => files.get(path)), ...options });
 
-/** The classes without reasons, after checking that each unknown output has one. */
+/** Returns the classes without reasons, after a check that each unknown output has a reason. */
 const withoutReasons = (classes: readonly ClassifiedOutput[]) =>
   classes.map((one) => {
     if (one.kind !== 'unknown') return one;
@@ -87,7 +87,7 @@ it(`${CHAINS} random chains: every output is what the model says`, async () => {
   for (const count of [...Object.values(seen.answers), ...Object.values(seen.classes)]) expect(count).toBeGreaterThan(10);
 });
 
-/** An output as a wallet may ask for it: mostly right, with or without the hash, and sometimes wrong. */
+/** Returns an output as a wallet may ask for it: mostly right, with or without the hash, and sometimes wrong. */
 function distorted({ outpoint, height, blockHash }: MadeOutput, draw: (below: number) => number): OutputToClassify {
   const kind = draw(12);
   if (kind === 0) return { outpoint };
@@ -99,20 +99,20 @@ function distorted({ outpoint, height, blockHash }: MadeOutput, draw: (below: nu
 describe('a transaction with many records', () => {
   const draw = randomFor('airdrops');
   const random = (below: number) => Math.floor(draw() * below);
-  // Pages have 6 records, and an answer reads 25 pages.
+  // A page has 6 records, and an answer reads at most 25 pages.
   const chain = extendedBy(extendedBy(grown([], 3, random), [airdrop(149), airdrop(150)], random), [airdrop(2)], random);
   const [readable, tooLong] = [149, 150].map((count) => {
     const [one] = outputsMade(chain).filter(({ outpoint, height }) => height === 3 && outpoint.endsWith(`:${count}`));
     return one?.outpoint.split(':')[0] ?? '';
   });
 
-  it.each(LAYOUTS)('layout %s: says what outputs held if they are 25 pages, else 501 with the reason', async (layout) => {
+  it.each(LAYOUTS)('layout %s: reports the runes of outputs with up to 25 pages, else 501 with the reason', async (layout) => {
     const { out, tip } = await built(temporaryFolder(), chain, layout);
     const model = modelOf(chain.slice(0, tip + 1));
     const server = fileServer(out);
     const host = new FetchMirror(server.fetchFile, Number.POSITIVE_INFINITY);
     const ask = async (outpoint: string) => host.answer(new Request(`http://host/runes/v1/outputs/${outpoint}`));
-    // The message of an airdrop is its last output.
+    // The last output of an airdrop is its message, which never has runes.
     const never = [`${readable}:149`, `${tooLong}:150`];
     expect(await (await ask(never[0] ?? ''))?.json()).toMatchObject(answerAbout(never[0] ?? '', model));
     for (const vout of [0, 148])
@@ -138,7 +138,7 @@ describe('a mirror with wrong files', () => {
   const draw = (below: number) => Math.floor(random() * below);
   const pick = <T>(items: readonly T[]): T => items[draw(items.length)] as T;
 
-  it('gives a client with keys the right class or none, whatever is changed, swapped, cut or missing', async () => {
+  it('gives a client with keys the right class or none, if a file is changed, swapped, cut or missing', async () => {
     const chain = grown([], 30, draw);
     const { out } = await built(temporaryFolder(), chain, 'archive');
     const files = signed(out);
@@ -163,11 +163,11 @@ describe('a mirror with wrong files', () => {
     expect(seen.unknown).toBeGreaterThan(LIES);
   });
 
-  it('in layout files, while a build replaces pages, answers as of one build or with 503', async () => {
+  it('in layout files, while a build replaces pages, answers come from one build or are a 503', async () => {
     const old = grown([], 30, draw);
     const newer = grown(old.slice(0, 27), 6, draw);
     const [before, after] = [await built(temporaryFolder(), old, 'files'), await built(temporaryFolder(), newer, 'files')];
-    // Manifest and lists are still those of the older build.
+    // The manifest and the lists still come from the older build.
     const isPage = (path: string) => /^runes\/v1\/(?:transactions|blocks)\//.test(path);
     const mixed = new Map([
       ...[...filesOf(before.out)].filter(([path]) => !isPage(path)),
@@ -194,7 +194,7 @@ describe('several mirrors', () => {
   const random = randomFor('several mirrors');
   const draw = (below: number) => Math.floor(random() * below);
 
-  it('classify an output only if all of them agree', async () => {
+  it('classify an output only if all mirrors agree', async () => {
     const chain = grown([], 30, draw);
     const [older, newer] = await Promise.all([
       built(temporaryFolder(), chain.slice(0, 24), 'archive'),
@@ -213,11 +213,11 @@ describe('several mirrors', () => {
     expect(withoutReasons(classes)).toEqual(expected);
     expect(new Set(classes.map(({ kind }) => kind)).size).toBe(4);
     expect(classes).toContainEqual(expect.objectContaining({ reason: expect.stringContaining(`blocks up to ${older?.tip}`) }));
-    // Outputs that the newer mirror knows as spent, and the older one as unspent.
+    // The newer mirror knows these outputs as spent, the older mirror as unspent.
     expect(classes).toContainEqual(expect.objectContaining({ reason: 'the mirrors do not agree: spent, runes' }));
   });
 
-  it('are needed, and a mirror that fails leaves all outputs unknown', async () => {
+  it('are all needed: if one fails, all outputs are unknown', async () => {
     await expect(classify([], [])).rejects.toThrow(new TypeError('classify needs at least one mirror'));
     const asked = [{ outpoint: `${'ab'.repeat(32)}:0`, height: 5 }];
     const gone = mirrorOver(new Map());

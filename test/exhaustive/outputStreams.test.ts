@@ -1,4 +1,4 @@
-/** Builds whose standard output has no reader, or cannot be written. */
+/** Tests builds whose standard output is closed or cannot be written. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { temporaryFolder, writeFiles } from '../support/build.ts';
 import { ROOT, run, start } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 
-/** A folder with one good input file. */
+/** Returns a folder with one valid input file. */
 function workFolder(): string {
   const work = temporaryFolder();
   writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
@@ -16,7 +16,7 @@ function workFolder(): string {
 }
 
 describe('npm run build', () => {
-  it('goes on when nobody reads what it says any more', async () => {
+  it('continues when the reader of its output is gone', async () => {
     const work = workFolder();
     const child = start('build', ['--input', 'input'], work);
     child.stdout?.destroy();
@@ -25,7 +25,7 @@ describe('npm run build', () => {
     expect((await run('verify', [], work)).code).toBe(0);
   });
 
-  it.skipIf(!existsSync('/dev/full'))('goes on when its log cannot be written, and says so in the format that was asked for', async () => {
+  it.skipIf(!existsSync('/dev/full'))('continues when its log cannot be written, and says so in the requested format', async () => {
     const work = workFolder();
     const full = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [join(ROOT, 'scripts/run.cjs'), 'build', '--log', 'json'], {

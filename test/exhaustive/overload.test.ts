@@ -1,4 +1,4 @@
-/** Too many clients, and slow or endless ones: the local server still answers other clients, and disconnects these. */
+/** Tests too many, slow and endless clients: the local server disconnects them and still answers others. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   writeFileSync(join(dist, 'large.bin'), Buffer.alloc(LARGE_BYTES));
 });
 
-/** What /proc says of a process. */
+/** Counts the open files of a process, from /proc. */
 const filesOf = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
 const statusOf = (pid: number) => readFileSync(`/proc/${pid}/status`, 'utf8');
 const residentMegabytesOf = (pid: number) => Number(/VmRSS:\s+([0-9]+)/.exec(statusOf(pid))?.[1]) / 1024;
@@ -32,7 +32,7 @@ const workersOf = (pid: number) => readFileSync(`/proc/${pid}/task/${pid}/childr
 
 const DEADLINE_MS = 60_000;
 
-/** Waits for a figure; rejects with the last one when it takes too long. */
+/** Waits until `figure` returns a right value. Rejects with the last value after a timeout. */
 async function until(figure: () => number, isRight: (value: number) => boolean): Promise<void> {
   const end = Date.now() + DEADLINE_MS;
   for (let value = figure(); !isRight(value); value = figure()) {
@@ -53,7 +53,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
-/** Starts a server in a process of its own, which prints its address. Rejects with what it says when it ends instead. */
+/** Starts a server in its own process, which prints its address. Rejects with its output if it ends instead. */
 async function startProcess(program: string, args: readonly string[]): Promise<Server> {
   const child = spawn(program, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
@@ -70,11 +70,11 @@ async function startProcess(program: string, args: readonly string[]): Promise<S
   return { child, pid: child.pid ?? 0, port, send: sendTo(port) };
 }
 
-/** A server with limits of its own. */
+/** Starts a server with these limits. */
 const startWith = (limits: Partial<ClientLimits>) =>
   startProcess(process.execPath, ['--import', 'tsx', join(ROOT, 'test/support/ownProcess.ts'), dist, JSON.stringify(limits)]);
 
-/** `npm start` with so many files allowed. */
+/** Runs `npm start` with this limit of open files. */
 const startLimited = (files: number, workers = 1) => {
   const command = `ulimit -n ${files} && exec "$0" "$@"`;
   const flags = ['--dir', dist, '--port', '0', '--workers', String(workers)];
@@ -89,7 +89,7 @@ describe('a slow client', () => {
   });
   afterAll(() => host.close());
 
-  it('that never ends its headers, or sends none, is told 408 and closed', async () => {
+  it('that never ends its headers, or sends none, gets a 408 and is closed', async () => {
     for (const text of ['', 'GET / HTTP/1.1\r\n', `GET ${BLOCK} HTTP/1.1\r\nhost: x\r\nx-a: `]) {
       const socket = openSocket(host.port, text);
       const drip = setInterval(() => text !== '' && socket.writable && socket.write('a'), 50);
@@ -99,7 +99,7 @@ describe('a slow client', () => {
     }
   });
 
-  it.each(['GET', 'POST'])('that never ends the body of a %s is answered, and closed', async (method) => {
+  it.each(['GET', 'POST'])('that never ends the body of a %s gets an answer, and is closed', async (method) => {
     const socket = openSocket(host.port, `${method} ${BLOCK} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`);
     const drip = setInterval(() => socket.writable && socket.write('1\r\na\r\n'), 50);
     const answer = await untilClosed(socket);
@@ -107,12 +107,12 @@ describe('a slow client', () => {
     expect(answer).toMatch(method === 'GET' ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 405 /);
   });
 
-  it('that asks for nothing more is closed', async () => {
+  it('that sends no further request is closed', async () => {
     const answer = await untilClosed(openSocket(host.port, `GET ${BLOCK} HTTP/1.1\r\nhost: x\r\n\r\n`));
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('that reads nothing of a large file, or goes away, leaves no file open', async () => {
+  it('that reads nothing of a large file, or disconnects, leaves no file open', async () => {
     const own = await startWith({ stalledMs: 700, checkEveryMs: 50 });
     const before = filesOf(own.pid);
     const sockets = Array.from({ length: 20 }, () => openSocket(own.port, 'GET /large.bin HTTP/1.1\r\nhost: x\r\n\r\n'));
@@ -126,21 +126,21 @@ describe('a slow client', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('that reads nothing is cut after the time of a stall, and not after twice that', async () => {
+  it('that reads nothing is disconnected after the stall time, and not only after twice that time', async () => {
     const server = createMirrorServer(dist, { limits: { ...CLIENT_LIMITS, stalledMs: 1000, checkEveryMs: 50 } });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const socket = openSocket((server.address() as AddressInfo).port, 'GET /large.bin HTTP/1.1\r\nhost: x\r\n\r\n');
     socket.pause();
     const [connection] = (await once(server, 'connection')) as [Socket];
-    // Both timers are of this process, so the earlier one comes first however busy the machine is.
+    // Both timers run in this process, so the earlier timer fires first however busy the machine is.
     const first = await Promise.race([once(connection, 'close').then(() => 'cut'), wait(1900, 'not yet')]);
     socket.destroy();
     server.close();
     expect(first).toBe('cut');
   });
 
-  it('that asks much in one packet and reads nothing of it is not served ahead, and cut off', async () => {
+  it('that sends many requests in one packet and reads no answer is not served ahead, and is disconnected', async () => {
     const requests = `GET ${BLOCK}?limit=60&offset=1 HTTP/1.1\r\nhost: x\r\n\r\n`;
     const own = await startWith({ stalledMs: 700 });
     const peak = peakMegabytesOf(own.pid);
@@ -155,7 +155,7 @@ describe('a slow client', () => {
   });
 });
 
-/** Opens connections, so many at a time; `between` is called after each time. */
+/** Opens `count` connections, `atOnce` at a time. Calls `between` after each group. */
 async function openMany(port: number, count: number, atOnce: number, between: () => unknown): Promise<Socket[]> {
   const sockets: Socket[] = [];
   while (sockets.length < count) {
@@ -168,8 +168,8 @@ async function openMany(port: number, count: number, atOnce: number, between: ()
 }
 
 describe('connections', () => {
-  it('in thousands that say nothing: others are answered meanwhile, and they are let go of', async (context) => {
-    // Both ends need a file each.
+  it('in thousands that send nothing: other clients are answered meanwhile, and the idle ones are closed', async (context) => {
+    // Each end of a connection needs a file descriptor.
     const room = Number(/Max open files\s+[0-9]+\s+([0-9]+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
     if (room < 11_000) {
       process.stderr.write(
@@ -194,7 +194,7 @@ describe('connections', () => {
     const memory = residentMegabytesOf(pid) - before;
     await closed;
     expect(during).toEqual(during.map(() => 200));
-    // A slow machine has let go of the first before it has opened the last.
+    // A slow machine closes the first connections before the last ones are open.
     expect(most).toBeGreaterThan(5000);
     expect(memory).toBeLessThan(300);
     expect((await send('GET', BLOCK)).status).toBe(200);
@@ -209,13 +209,15 @@ describe('connections', () => {
     expect(pids).toHaveLength(workers);
     const most = () => Math.max(...pids.map(filesOf));
     expect((await send('GET', BLOCK)).status).toBe(200);
-    // One of them asks for what the server has not read yet. It has asked before, so that it may stay longer than the silent ones.
+    // One client asks for something that the server has not read yet. It has sent a request before, so it may stay
+    // longer than the silent clients.
     const first = openSocket(port, `GET ${BLOCK} HTTP/1.1\r\nhost: x\r\n\r\n`);
     const answers = untilClosed(first);
     await once(first, 'data');
-    // Not faster than they are taken: what waits in a queue of the server would be refused for want of files there, and not for being too many.
+    // Opens connections no faster than the server accepts them. Otherwise they wait in a queue, and the server refuses
+    // them for lack of file descriptors instead of by their number.
     const sockets = await openMany(port, 600, 50, () => wait(50));
-    // One that was taken would be told why it is closed.
+    // Reads the sockets, because the server sends accepted clients the reason why it closes their connection.
     for (const socket of sockets) socket.resume();
     first.write('GET /runes/v1/blocks/2000004/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
     expect((await answers).match(/HTTP\/1\.1 200 /g)).toHaveLength(2);

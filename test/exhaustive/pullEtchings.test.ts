@@ -1,4 +1,4 @@
-/** Pulls of etchings: a build of the pulled files has the etchings of the source, even after reorganisations. */
+/** Tests pulls of etchings: a build of the pulled files has the etchings of the source, even after reorganisations. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -31,7 +31,7 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A host without code, and what it was asked. */
+/** Starts a static file host that lists the paths of its requests. */
 async function fileHost(folder: string): Promise<{ readonly base: string; readonly asked: string[] }> {
   const asked: string[] = [];
   const options = { public: folder, cleanUrls: false, directoryListing: false };
@@ -44,7 +44,7 @@ async function fileHost(folder: string): Promise<{ readonly base: string; readon
   return { base, asked };
 }
 
-/** A server of the API without a manifest, as the recorded one. */
+/** Starts a server of the API without a manifest, like the recorded service. */
 async function apiHost(folder: string): Promise<{ readonly base: string; readonly asked: string[]; readonly mirror: LocalHost }> {
   const mirror = await startServer(folder);
   open.push(mirror);
@@ -63,7 +63,7 @@ async function apiHost(folder: string): Promise<{ readonly base: string; readonl
   return { base, asked, mirror };
 }
 
-/** The etchings and names of a build of an input. */
+/** Returns the etchings and names of a build of these inputs. */
 async function etchingsOf(...inputs: readonly string[]) {
   const out = join(temporaryFolder(), 'out');
   await testBuild(out, { inputs, operationPages: false });
@@ -103,7 +103,7 @@ describe('a pull of the recorded data', () => {
     await testBuild(join(work, 'direct'), { inputs: ETCHING_INPUTS, operationPages: false });
     const { base } = await apiHost(join(work, 'direct'));
     await testPull(base, join(work, 'input'), { wanted: { from: 840000, to: 840003 } });
-    // A window without all runes.
+    // This range of blocks does not contain all runes.
     await testBuild(join(work, 'window'), { inputs: [join(work, 'input/pulled/840000')], operationPages: false });
     const other = await apiHost(join(work, 'window'));
     const { blocks } = await testPull(other.base, join(work, 'second'));
@@ -111,7 +111,7 @@ describe('a pull of the recorded data', () => {
     expect(tree(join(work, 'second/pulled'))).not.toHaveProperty('runes.parquet');
   });
 
-  it('stops at a table of runes that was damaged', async () => {
+  it('stops at a damaged table of runes', async () => {
     const work = temporaryFolder();
     await testBuild(join(work, 'dist'), { inputs: ETCHING_INPUTS });
     const { base } = await fileHost(join(work, 'dist'));
@@ -139,7 +139,7 @@ describe('random histories', () => {
       history.write(source);
       await testBuild(dist, { inputs: [source], layout, pageSizes: [2], objectSize: 4096, dialect: 'hiro' });
       const { base } = await hostOf(dist);
-      // A height range, because a server's first block is 840,000 otherwise.
+      // Names a height range, because otherwise the first block of a server is 840,000.
       await testPull(base, input, { confirmations: isFork ? 1000 : 1, wanted: { from: 4000, to: undefined } });
       expect(await etchingsOf(input), `step ${step}`).toEqual(await etchingsOf(source));
     }
@@ -164,7 +164,7 @@ describe('a page of etchings', () => {
     ]);
   });
 
-  it.each(['"1e5"', '5', '"-1"'])('with the cap %s is not one', (cap) => {
+  it.each(['"1e5"', '5', '"-1"'])('is invalid with the cap %s', (cap) => {
     expect(() => parseEtchingPage(page(none, cap))).toThrow();
   });
 });

@@ -1,4 +1,4 @@
-/** Pulls over HTTP join settled blocks in files of a hundred blocks: reorganisations, kills and damage. */
+/** Pulls over HTTP join settled blocks into files of a hundred blocks. Tests reorganisations, kills and damage. */
 import { appendFileSync, copyFileSync, cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -8,11 +8,13 @@ import { base, builtDigest, server, shortChain, to, useServer } from '../support
 
 useServer();
 
-describe('settled blocks of a hundred', () => {
+describe('settled blocks in files of a hundred', () => {
   const wanted = { from: 1098, to: undefined };
-  /** So many that no block is settled. */
+  /** A number of confirmations so high that no block is settled. */
   const unsettled = 1000;
-  /** A chain with hundreds that are settled to 1199. Blocks 1098, 1099 and 1150 are empty. */
+  /**
+   * Returns a chain whose blocks up to 1199 are settled, in files of a hundred. Blocks 1098, 1099 and 1150 are empty.
+   */
   const longChain = () => {
     shortChain(1210, 1100);
     server.blocks.delete(1150);
@@ -41,14 +43,14 @@ describe('settled blocks of a hundred', () => {
     const before = tree(to);
     server.requests.length = 0;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0, heights: [{ first: 1098, last: 1210 }] });
-    // Also where the highest settled block is in the file.
+    // The same holds when the highest settled block is in the file.
     expect(await testPull(base, to, { confirmations: 11 })).toMatchObject({ blocks: 0 });
     expect(await testPull(base, to, { confirmations: unsettled })).toMatchObject({ blocks: 0 });
     expect(fetched()).toEqual([]);
     expect(tree(to)).toEqual(before);
   });
 
-  it('share a file after a pull that was killed while it joined or split them', async () => {
+  it('share a file after a pull that was killed while it joined or split files', async () => {
     longChain();
     const [apart, joined] = [await fresh({ confirmations: unsettled }), await fresh()];
     const files = filesBelow(join(apart, 'pulled')).filter((path) => /\/11[0-9]{2}-/.test(path));
@@ -77,7 +79,7 @@ describe('settled blocks of a hundred', () => {
     ['as many', 1195, 1210],
     ['fewer', 1185, 1193],
     ['more', 1101, 1320],
-  ])('are replaced by %s in a deep reorganisation, and the others stay', async (_, fork, last) => {
+  ])('are replaced by %s in a deep reorganisation, and the other files stay', async (_, fork, last) => {
     longChain();
     await testPull(base, to, { wanted });
     const before = tree(to);
@@ -90,7 +92,7 @@ describe('settled blocks of a hundred', () => {
     expect(tree(to)).toEqual(before);
     const confirmations = Number(/--confirmations ([0-9]+) or more/.exec(error.details[0] ?? '')?.[1]);
     server.requests.length = 0;
-    // It fails in the middle first.
+    // The first attempt fails in the middle.
     server.fault = (target) => (target.includes(`/${fork + 2}/activity?offset=0&limit=60`) ? { kind: 'status', status: 500 } : undefined);
     expect((await failedPull(base, to, { confirmations, retries: 0 })).exitCode).toBe(3);
     server.fault = () => undefined;
@@ -100,7 +102,7 @@ describe('settled blocks of a hundred', () => {
     expect(tree(to)).toEqual(tree(await fresh()));
   });
 
-  it('are compared with their checksum', async () => {
+  it('are compared with the checksum of the file', async () => {
     longChain();
     await testPull(base, to, { wanted });
     const [file = ''] = filesBelow(join(to, 'pulled')).filter((path) => path.includes('/1100-1199-'));

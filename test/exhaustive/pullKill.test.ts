@@ -1,7 +1,4 @@
-/**
- * Pulls over HTTP and from PostgreSQL that are killed at random moments: the files equal those of a pull that was not
- * killed.
- */
+/** Kills pulls over HTTP and from PostgreSQL at random moments: the files equal those of an uninterrupted pull. */
 import { once } from 'node:events';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +12,7 @@ import { testPull } from '../support/pull.ts';
 import { base, server, shortChain, to, useServer } from '../support/recordedServer.ts';
 import { randomFor } from '../support/seed.ts';
 
-/** How often each pull is killed. */
+/** Number of kills of each pull. */
 const KILLS = Number(env['KILLS'] ?? 6);
 
 useServer();
@@ -79,11 +76,11 @@ it(`a pull from PostgreSQL is killed ${KILLS} times`, async () => {
       const ended = once(child, 'exit');
       const connected = `SELECT pid FROM pg_stat_activity WHERE application_name = 'rune-activity-mirror'`;
       while (child.exitCode === null && (await database.sql.query(connected)).rows.length === 0) await sleep(10);
-      // Most of the time from the first connection until the end.
+      // Most of the running time lies between the first connection and the end.
       await Promise.race([ended, sleep(Math.floor(random() * 400))]);
       child.kill('SIGKILL');
       await ended;
-      // Connections of the dead pull end on their own.
+      // PostgreSQL ends the connections of the killed pull by itself.
       while ((await database.sql.query(connected)).rows.length > 0) await sleep(10);
     }
     await testPull(database.url, to);

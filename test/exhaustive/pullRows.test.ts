@@ -1,4 +1,4 @@
-/** Pulls of published rows over random histories of the donor, and pulls that are killed at random moments. */
+/** Tests pulls of published rows over random histories of the donor mirror, and kills pulls at random moments. */
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -67,14 +67,14 @@ it(`follows a donor through ${STEPS} steps of a random history, with builds of t
 
 it(`a pull of rows is killed ${KILLS} times`, async () => {
   const next = randomFor('kills of pulls of rows');
-  // Begins another chain.
+  // Starts another chain.
   for (const folder of ['node', 'dist']) rmSync(join(work, folder), { recursive: true, force: true });
   await mirror(extended([], 340, (below) => Math.floor(next() * below), 3));
   const [to, whole] = [temporaryFolder(), temporaryFolder()];
   await testPull(base, whole);
   let killed = 0;
   for (let tried = 0; killed < KILLS && tried < 5 * KILLS; tried += 1) {
-    // Later kills begin anew, when there is nothing left to fetch.
+    // Later kills start with an empty folder if nothing is left to fetch.
     const child = start('pull', ['--from', base, '--to', to, '--rate', '0', '--concurrency', '2'], '/');
     let left = Math.floor(next() * 14);
     requested = () => {

@@ -1,4 +1,4 @@
-/** A short rehearsal of mainnet, with limits that its chain often crosses (test/rehearsal). */
+/** Runs a short rehearsal of mainnet, with limits that its chain often crosses (test/rehearsal). */
 import { expect, it } from 'vitest';
 import { changed, FAULTS } from '../rehearsal/faults.ts';
 import { rehearse } from '../rehearsal/rehearsal.ts';
@@ -6,20 +6,21 @@ import { RecordingLog, temporaryFolder } from '../support/build.ts';
 import { TINY } from '../support/limits.ts';
 import { randomFor } from '../support/seed.ts';
 
-it('a pull, builds, reorganisations and kills with tiny limits leave what an independent model says', async () => {
+it('a pull, builds, reorganisations and kills with tiny limits give the results of an independent model', async () => {
   const seed = Math.floor(randomFor('a rehearsal')() * 2 ** 31);
-  // A tip at which every level of the tiny limits has blocks.
+  // At this tip, every level of the tiny limits has blocks.
   const options = { blocks: 428, rows: 12, heights: 2, follow: 4, requests: 600, seed, folder: temporaryFolder(), limits: TINY };
   const { differences, crossed } = await rehearse(options, new RecordingLog());
   expect([differences.count, differences.first]).toEqual([0, []]);
   expect(differences.compared).toBeGreaterThan(10_000);
-  // Only some seeds draw a reorganisation below the blocks whose spent outputs are kept. A pull from a node writes
-  // no text files. Crossing runesMember counts as crossing documentMember.
+  // Limits that need not be crossed. Only some seeds draw a reorganisation below `spentBlocks`. A pull from a node
+  // writes no text files, so `filesPerScan` does not apply. Crossing `runesMember` counts as crossing `documentMember`.
   const others = ['spentBlocks', 'filesPerScan', 'runesMember'];
   expect(Object.keys(TINY).filter((name) => !others.includes(name) && !crossed.has(name))).toEqual([]);
 });
 
-// The rehearsals themselves take minutes: `npx tsx test/rehearsal/faults.ts`.
+// Checks only that each fault still applies to the code. The rehearsals themselves take minutes: `npx tsx
+// test/rehearsal/faults.ts`.
 it.each(FAULTS)('$name can still be put into the program', (fault) => {
   expect(changed(fault)).toContain(fault.to);
 });

@@ -1,6 +1,6 @@
 /**
- * Outputs that are replaced under the local server: an answer is from the old build, from the new build, or a 503,
- * never from both builds.
+ * Replaces outputs under the local server: an answer comes from the old build, from the new build, or is a 503, but
+ * never mixes both.
  */
 import { once } from 'node:events';
 import { cpSync, renameSync } from 'node:fs';
@@ -14,10 +14,10 @@ import { activityPaths } from '../support/outputs.ts';
 import { recordedOutput } from '../support/recorded.ts';
 import { type LocalHost, sendTo, startServer } from '../support/server.ts';
 
-describe('an output that becomes another under the local server', () => {
+describe('an output that is replaced under the local server', () => {
   const work = temporaryFolder();
   const outputs = new Map<Name, string>();
-  /** Some builds of the same data. */
+  /** Options of several builds of the same data. */
   const BUILDS = {
     files: { layout: 'files', dialect: 'contract' },
     archive: { layout: 'archive', dialect: 'contract' },
@@ -30,7 +30,7 @@ describe('an output that becomes another under the local server', () => {
   const expected = new Map<Name, string[]>();
   let targets: string[] = [];
 
-  // In processes of their own, so that the server is asked meanwhile.
+  // Builds run in their own processes, so that the server can answer meanwhile.
   const build = (out: string, name: Name) => {
     const inputs = CONFORMANCE_INPUTS.flatMap((path) => ['--input', path]);
     const { layout, dialect } = BUILDS[name];
@@ -47,13 +47,13 @@ describe('an output that becomes another under the local server', () => {
 
   beforeAll(async () => {
     for (const name of NAMES) outputs.set(name, await recordedOutput(BUILDS[name].layout, BUILDS[name].dialect));
-    // Blocks by height and by hash, with windows across pages, and transactions of all prefixes.
+    // Requests blocks by height and by hash, with windows across pages, and transactions of all prefixes.
     targets = [
       ...activityPaths(built('files'), ['blocks']).flatMap((path) =>
         ['', '?limit=60&offset=13', '?limit=3&offset=2&operation_type=receive'].map((query) => path + query),
       ),
       ...activityPaths(built('files'), ['transactions']).filter((_, i) => i % 24 === 0),
-      // Layout `files` refuses these.
+      // Layout `files` refuses these requests.
       ...['1:0', '840000:4', '3'].flatMap((rune) => [
         `/runes/v1/etchings/${rune}/activity`,
         `/runes/v1/etchings/${rune}/activity?offset=50`,
@@ -93,7 +93,7 @@ describe('an output that becomes another under the local server', () => {
     try {
       const { code, stderr } = await make(out, to);
       expect(code, stderr).toBe(0);
-      // Answers in the memory of the server must not outlive the replacement.
+      // Answers from the server's memory must not survive the replacement.
       for (const [i, target] of targets.entries()) if ((await ask(host, target)) !== fresh[i]) wrong.push(`${target} after it`);
     } finally {
       isDone = true;
@@ -110,14 +110,14 @@ describe('an output that becomes another under the local server', () => {
     ['files', 'archive-hiro'],
     ['archive', 'files'],
     ['archive', 'archive-hiro'],
-  ])('from %s to %s between the beginning of a request and its first file: the answer is the new one', async (from, to) => {
+  ])('from %s to %s between the start of a request and its first file: the answer is the new one', async (from, to) => {
     const folder = temporaryFolder();
     const at = (name: string) => join(folder, name);
     cpSync(built(from), at('out'), { recursive: true });
     cpSync(built(to), at('next'), { recursive: true });
     for (let i = 0; i < targets.length; i += Math.ceil(targets.length / 5)) {
       const server = createMirrorServer(at('out'));
-      // The request begins with the manifest of before, which is in memory.
+      // The request starts with the old manifest, which is in memory.
       server.prependListener('request', () => {
         renameSync(at('out'), at('gone'));
         renameSync(at('next'), at('out'));

@@ -8,10 +8,10 @@ import { check, list } from '../support/outputs.ts';
 import { extended } from '../support/runeChains.ts';
 
 describe('an incremental build', () => {
-  it('has the files of a full one while blocks come, settle and are replaced, and lists what changed', async () => {
+  it('has the files of a full build while blocks are added, settle and are replaced, and lists the changes', async () => {
     const { out, put, build, fresh } = await built({ layout: 'archive' });
     let blocks = chain;
-    // The second hundred settles again, and the third one settles.
+    // The second hundred settles again, and the third hundred settles for the first time.
     for (const [depth, more] of [
       [3, 4],
       [20, 30],
@@ -30,7 +30,7 @@ describe('an incremental build', () => {
     await check(out);
   });
 
-  it('becomes a full one, and says so, when a file that it needs was changed or is gone', async () => {
+  it('becomes a full build, and says so, if a file that it needs is changed or missing', async () => {
     for (const damage of [
       (path: string) => writeFileSync(path, readFileSync(path).fill(1, 30, 40)),
       (path: string) => {
@@ -41,7 +41,7 @@ describe('an incremental build', () => {
       const { out, put, build, fresh } = await built();
       const path = Object.keys(published(out)).find((one) => one.startsWith('rows/100-199-')) ?? '';
       damage(join(out, path));
-      // The hundred gets another block at its end, and the rows of others come from its file.
+      // Another block is added at the end of the hundred. The rows of the other blocks come from the old file.
       put(extended(chain.slice(0, 199), 30, random, 3));
       const { wasFull, notices } = await build();
       expect([wasFull, notices]).toEqual([
@@ -52,7 +52,7 @@ describe('an incremental build', () => {
     }
   });
 
-  it('keeps files of others in the folder', async () => {
+  it('keeps foreign files in the folder', async () => {
     const { out, build } = await built();
     writeFiles(out, { 'rows/mine.txt': 'mine', 'rows/700-799-0123456789abcdef.parquet': 'left over' });
     await build({ full: true });

@@ -1,4 +1,4 @@
-/** Pulls of published rows from another mirror: the same folder, the same mirror, and donors that lie. */
+/** Tests pulls of published rows from another mirror: the same folder, the same mirror, and mirrors that lie. */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -69,10 +69,10 @@ const indexIn = (name: string) =>
   );
 
 describe('a pull of rows', () => {
-  it('leaves the folder of a node’s pull, of which a build makes the same mirror, and follows its donor', async () => {
+  it('leaves the same folder as a pull from a node, from which a build makes the same mirror, and follows its source', async () => {
     let chain = extended([], 212, random, 3);
     await mirror(chain);
-    // The last file settles later, and a fork reaches into it.
+    // The last file settles later, and a fork reaches into this file.
     for (const [depth, more, replaced] of [
       [0, 0, 0],
       // A fork of a few blocks may replace only blocks without rows.
@@ -91,7 +91,7 @@ describe('a pull of rows', () => {
       expect(indexIn('again')).toEqual(indexIn('dist'));
       expect(tree(join(work, 'again'))).toEqual(tree(join(work, 'dist')));
       expect(again.manifest.lists?.outputs).toBeDefined();
-      // No page was read, and nothing is fetched twice.
+      // No page was read, and no file was fetched twice.
       expect(requests.filter((path) => /\/blocks\/|\/archive\//.test(path))).toEqual([]);
       expect(new Set(fetchedRows()).size).toBe(fetchedRows().length);
       requests.length = 0;
@@ -102,13 +102,14 @@ describe('a pull of rows', () => {
     await check(join(work, 'again'));
   });
 
-  it('takes part of a mirror, in files of its own settled blocks', async () => {
+  it('can take part of a mirror, in files of its own settled blocks', async () => {
     const chain = extended([], 212, random, 3);
     await mirror(chain);
     await testPull(base, to(), { wanted: { from: 150, to: 205 }, confirmations: 40 });
     const rows = memoryRows(memoryOf(chain)).filter((row) => /"block_height":(?:1[5-9][0-9]|20[0-5])\b/.test(row));
     expect(await pulledRows(to())).toEqual(rows);
-    // Blocks above 171 are not settled for this pull, so they are single files, from the mirror's file of a hundred.
+    // Blocks above 171 are not settled for this pull, so it writes them as single files, although the mirror has them
+    // in a file of a hundred.
     expect(Object.keys(pulledTree(to()))).toContainEqual(expect.stringMatching(/^0\/(1[89][0-9])-\1\.parquet$/));
     await testPull(base, to(), { wanted: { from: 150, to: undefined } });
     expect(Object.keys(pulledTree(to()))).toContain('0/150-199.parquet');
@@ -116,7 +117,7 @@ describe('a pull of rows', () => {
     expect(Object.keys(pulledTree(to())).filter((path) => path.startsWith('0/1'))).toEqual([]);
   });
 
-  it('of a database has no spent outputs, and gives the same mirror', async () => {
+  it('from a mirror of a database has no spent outputs, and gives the same mirror', async () => {
     await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, parquet: true });
     await testPull(base, to());
     const again = await testBuild(join(work, 'again'), { inputs: [to()], parquet: true });
@@ -125,7 +126,7 @@ describe('a pull of rows', () => {
     expect(again.manifest.lists?.outputs).toBeUndefined();
   });
 
-  it('of a mirror that published none before goes on page by page, and says so', async () => {
+  it('from a mirror that published no rows before continues page by page, and says so', async () => {
     await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_010 } });
     await testPull(base, to());
     await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_012 }, parquet: true });
@@ -135,7 +136,7 @@ describe('a pull of rows', () => {
     expect(fetchedRows()).toEqual([]);
   });
 
-  it('goes on after a replacement of the mirror in its middle', async () => {
+  it('continues after the mirror was replaced in the middle of the pull', async () => {
     const chain = extended([], 212, random, 3);
     await mirror(chain);
     cpSync(join(work, 'dist'), join(work, 'old'), { recursive: true });
@@ -174,7 +175,7 @@ describe('a mirror that lies', () => {
   const manifestOf = () => JSON.parse(readFileSync(join(dist(), MANIFEST_PATH), 'utf8')) as { rows: { index: string } };
   const indexOf = () => rowsIndex.parse(JSON.parse(readFileSync(join(dist(), manifestOf().rows.index), 'utf8')));
   const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
-  /** Publishes another list, as one would who knows how. */
+  /** Publishes another list with a right digest, as a skilled liar would. */
   const publish = (index: unknown) => {
     const { path, sha256: digest, content } = rowsIndexFile(index as RowsIndex);
     writeFileSync(join(dist(), path), content);
@@ -184,7 +185,7 @@ describe('a mirror that lies', () => {
     const index = indexOf();
     publish({ ...index, files: index.files.map((file, i) => (i === 0 ? { ...file, ...change } : file)) });
   };
-  /** Replaces the first file of rows, or the runes, and the list, with digests that are right. */
+  /** Replaces the first file of rows (or the runes), and publishes a list with right digests for it. */
   const rewrite = async (select: (file: string) => string, isRunes = false) => {
     const index = indexOf();
     const { first, last, sha256: name } = index.files[0]!;
@@ -201,7 +202,7 @@ describe('a mirror that lies', () => {
     if (isRunes) publish({ ...index, runes: facts });
     else withFile(facts);
   };
-  /** The first row that receives something, with another value. */
+  /** Changes one column of the first row that receives something. */
   const other = (column: string, value: string) => (file: string) =>
     `SELECT * REPLACE ((CASE WHEN (block_height, tx_index, event_index) = (SELECT (block_height, tx_index, event_index) FROM ${file}
        WHERE operation = 'receive' AND amount <> '0' LIMIT 1) THEN ${value} ELSE "${column}" END) AS "${column}") FROM ${file}`;
@@ -251,7 +252,7 @@ describe('a mirror that lies', () => {
     [
       'a file that unpacks to gigabytes',
       () => rewrite((file) => `SELECT * REPLACE (tx_id || event_index || repeat('a', 900000) AS spent) FROM ${file} LIMIT 500`),
-      // Statistics in the footer have such cells, too, and may need more memory than the process gets.
+      // The statistics in the footer have such cells too, and may need more memory than the process has.
       /bytes after unpacking|needs more memory/,
     ],
     ['other numbers of rows', () => withFile({ rows: 7 }), /it has [0-9]+ rows, but the list says 7/],
@@ -361,7 +362,7 @@ describe('a mirror that lies', () => {
     ]);
   });
 
-  it('about nothing but spent outputs is believed, because records do not have them', async () => {
+  it('about nothing except spent outputs is believed, because records do not name spent outputs', async () => {
     cpSync(join(whole, 'dist'), dist(), { recursive: true });
     await rewrite((file) => `SELECT * REPLACE (CASE WHEN spent IS NULL THEN NULL ELSE spent || 'x' END AS spent) FROM ${file}`);
     await testPull(base, to());

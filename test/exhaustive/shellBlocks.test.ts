@@ -25,7 +25,7 @@ import { ROOT } from '../support/cli.ts';
 import { codeBlocksOf, PAGES, readPage, withoutBlocks } from '../support/pages.ts';
 import { ProjectCopy } from '../support/shell.ts';
 
-/** A block that is not run. */
+/** A block that the test does not run. */
 interface Exemption {
   readonly page: string;
   /** Text in the block that cannot run in a test. */
@@ -168,10 +168,10 @@ const EXEMPTIONS: readonly Exemption[] = [
   },
 ];
 
-/** Labels of blocks that are no shell. */
+/** Labels of blocks in other languages than sh. */
 const OTHER_LABELS = ['crontab', 'csv', 'html', 'http', 'js', 'json', 'mermaid', 'python', 'sql', 'text', 'toml', 'ts', 'yaml'];
 
-/** The tables of flags, by npm script. */
+/** The flag tables, by npm script. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   bench: BENCH_COMMAND,
   'bench:hosts': BENCH_HOSTS_COMMAND,
@@ -198,7 +198,7 @@ const exemptionsOf = ({ page, text }: { readonly page: string; readonly text: st
 const BEGINS_AS_SHELL =
   /^(?:\$ |(?:sudo |exec )?(?:apt-get|bun|caddy|cat|cd|cp|curl|deno|docker|duckdb|git|hosting\/upload\.sh|mkdir|nginx|node|npm|npx|psql|rclone|rsync|rm|systemctl|wget|wrangler)(?: |$))/;
 
-/** The words of a line, as a shell splits them where nothing is substituted, up to a comment or the next command. */
+/** Splits a line into words as a shell does without substitutions, up to a comment or the next command. */
 function wordsOf(line: string): string[] {
   const words: string[] = [];
   for (const [word] of line.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)) {
@@ -208,7 +208,7 @@ function wordsOf(line: string): string[] {
   return words;
 }
 
-/** The calls of npm scripts in a text, as script and arguments. */
+/** Returns the calls of npm scripts in a text, as script and arguments. */
 const callsIn = (text: string): [script: string, args: string[]][] =>
   [...text.replace(/\\\n/g, ' ').matchAll(/\bnpm (?:run (?:-s )?([\w:]+)|(start))(?: -- ([^\n`]*))?/g)].map(
     ([, script, start, args = '']) => [script ?? start ?? '', wordsOf(args)],
@@ -219,13 +219,13 @@ describe('the blocks of documents', () => {
     expect(SHELL.length).toBeGreaterThan(15);
   });
 
-  it('say what they are', () => {
+  it('have a label', () => {
     const unknown = BLOCKS.filter(({ label }) => label !== 'sh' && !OTHER_LABELS.includes(label));
     expect(unknown.map(({ page, label, text }) => [page, label, text.slice(0, 60)])).toEqual([]);
   });
 
-  it('are labelled sh where they are shell, and fenced', () => {
-    // Rooms of a picture may have the name of a command, such as duckdb.
+  it('have the label sh if they are shell, and have fences', () => {
+    // Skips mermaid, because a node of a diagram may have the name of a command, such as duckdb.
     const labelled = BLOCKS.filter(({ label }) => label !== 'sh' && label !== 'mermaid').flatMap(({ page, label, text }) =>
       text.split('\n').map((line) => [page, label, line] as const),
     );
@@ -238,7 +238,7 @@ describe('the blocks of documents', () => {
     expect([...labelled, ...indented].filter(([, , line]) => BEGINS_AS_SHELL.test(line.trim()))).toEqual([]);
   });
 
-  it.each(SHELL)('are shell that can be parsed: $page $text', ({ text }) => {
+  it.each(SHELL)('have valid shell syntax: $page $text', ({ text }) => {
     expect(spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
   });
 });
@@ -247,21 +247,21 @@ describe('the flags of npm scripts', () => {
   const scripts = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }).scripts;
   const TEST_FILES = fg.sync('test/**/*.test.ts', { cwd: ROOT });
 
-  it.each(PAGES.filter((page) => callsIn(readPage(page)).length > 0))('in %s are those that the commands have', (page) => {
+  it.each(PAGES.filter((page) => callsIn(readPage(page)).length > 0))('in %s exist in the commands', (page) => {
     for (const [script, args] of callsIn(readPage(page))) {
       expect(Object.keys(scripts)).toContain(script);
       const command = COMMANDS[script];
-      // Vitest takes parts of file names.
+      // Vitest accepts parts of file names as arguments.
       if (script.startsWith('test')) expect(args.filter((arg) => !TEST_FILES.some((file) => file.includes(arg)))).toEqual([]);
       else if (command === undefined) expect([script, args]).toEqual([script, []]);
-      // Flags alone, as where prose speaks of one: without what else the command takes.
+      // Checks flags that prose mentions alone, without the other arguments of the command.
       else if (args.length > 0) Flags.parse({ ...command, positionals: { name: 'anything', least: 0 } }, args);
     }
   });
 });
 
 describe('exemptions', () => {
-  it.each(EXEMPTIONS)('of $page are of one block that needs it: $needs', ({ page, needs, ranBy }) => {
+  it.each(EXEMPTIONS)('of $page match one block that needs the exemption: $needs', ({ page, needs, ranBy }) => {
     expect(SHELL.filter((block) => block.page === page && block.text.includes(needs))).toHaveLength(1);
     if (ranBy !== undefined) expect(readFileSync(join(ROOT, ranBy[0]), 'utf8')).toContain(ranBy[1]);
   });

@@ -1,4 +1,7 @@
-/** Mirrors that start at several blocks, through reorganisations: every answer equals that of a mirror of all history. */
+/**
+ * Tests mirrors that start at several blocks, through reorganisations: every answer equals that of a mirror with all
+ * history.
+ */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
@@ -24,7 +27,7 @@ afterAll(() => pulls.node.close());
 it.each([
   ['archive', 45],
   ['files', 145],
-] as const)('a build in layout %s that starts at a mirror up to block %d', { timeout: 600_000 }, async (layout, last) => {
+] as const)('a build in layout %s that starts from a mirror up to block %d', { timeout: 600_000 }, async (layout, last) => {
   pulls.node.replace(CHAIN.slice(0, LENGTH));
   const [to, out] = [temporaryFolder(), join(temporaryFolder(), 'dist')];
   const { height, digest } = await pulls.start(to, last);

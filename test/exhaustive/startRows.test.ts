@@ -1,4 +1,4 @@
-/** Pulls from a node that start at a mirror and take over the rows of older blocks, too. */
+/** Tests pulls from a node that start from a mirror and also copy the rows of older blocks. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -19,7 +19,10 @@ import { StartedPulls } from '../support/startedPulls.ts';
 const next = randomFor('rows of starts');
 const random = (below: number) => Math.floor(next() * below);
 const CHAIN = extended([], 260, random, 6, 5);
-/** Blocks that the mirror has. The newest end of its lower levels is in the middle of a hundred. */
+/**
+ * Number of blocks of the mirror, and the block of the start. The newest of its lower levels ends in the middle of a
+ * hundred.
+ */
 const [LENGTH, START] = [230, 219];
 
 let pulls: StartedPulls;
@@ -47,12 +50,15 @@ const failed = (to: string, base: string, from = 0, options = {}) =>
 const rowsFrom = (chain: readonly FakeBlock[], height: number) =>
   memoryRows({ rows: memoryOf(chain).rows.filter((row) => row.block_height >= height) });
 const startOf = (to: string) => JSON.parse(readFileSync(join(to, 'pulled/blocks.json'), 'utf8')).start;
-/** The files of rows, except those of the hundred of the start, which one pull has block by block until it is settled. */
+/**
+ * Returns the files of rows, except those of the hundred with the start: one of the pulls has single blocks there until
+ * the hundred is settled.
+ */
 const settledRows = (to: string) =>
   Object.fromEntries(Object.entries(pulledTree(to)).filter(([path]) => /^[0-9]/.test(path) && !/\/2[0-9][0-9]-/.test(path)));
 
 describe('a start with the rows of all blocks', () => {
-  it('is as a pull that read all blocks, through new blocks and reorganisations', async () => {
+  it('equals a pull that read all blocks, through new blocks and reorganisations', async () => {
     const [to, complete] = [temporaryFolder(), temporaryFolder()];
     const [built, all] = [join(temporaryFolder(), 'dist'), join(temporaryFolder(), 'all')];
     pulls.node.replace(CHAIN.slice(0, LENGTH));
@@ -70,7 +76,7 @@ describe('a start with the rows of all blocks', () => {
       const [ours, theirs] = builds.map(({ manifest }) => manifest);
       expect(ours!.start).toEqual(startOf(to));
       expect({ ...ours, start: undefined }).toEqual({ ...theirs, start: undefined });
-      // The same files of all lists, so the same answers.
+      // All lists have the same files, so they give the same answers.
       expect(tree(join(built, 'archive'))).toEqual(tree(join(all, 'archive')));
     }
     expect(settledRows(to)).toEqual(settledRows(complete));
@@ -82,7 +88,7 @@ describe('a start with the rows of all blocks', () => {
     expect(startOf(to)).toMatchObject({ class: 'located', height: START, donors: [donor.base] });
   });
 
-  it('takes rows from a later block on, as a pull of all blocks that writes only these', async () => {
+  it('can take rows from a later block on, like a pull of all blocks that writes only these rows', async () => {
     const [to, complete] = [temporaryFolder(), temporaryFolder()];
     pulls.node.replace(CHAIN.slice(0, LENGTH));
     await start(to, 137, { confirmations: 10 });
@@ -95,7 +101,7 @@ describe('a start with the rows of all blocks', () => {
     await check(built);
   });
 
-  it('continues with the rows that it has, and after a kill between its last steps', async () => {
+  it('continues with the rows that it has, also after a kill between its last steps', async () => {
     const [to, killed] = [temporaryFolder(), temporaryFolder()];
     pulls.node.replace(CHAIN.slice(0, LENGTH));
     const { intercept } = donor;
@@ -115,7 +121,7 @@ describe('a start with the rows of all blocks', () => {
     expect(donor.asked.filter((path) => fetched.includes(path))).toEqual([]);
     expect(filesBelow(join(to, 'pulled')).filter((path) => path.includes('.start'))).toEqual([]);
 
-    // A kill after the ledger was written: some files are not in their place yet.
+    // Simulates a kill after the ledger was written, when some files have not been moved to their final paths.
     cpSync(to, killed, { recursive: true });
     const [pulled, rows] = [join(killed, 'pulled'), join(rowsFolder(join(killed, 'pulled'), 0, donor.base), 'pulled')];
     for (const path of ['0/0-99.parquet', '0/0-99.parquet.sha256', '0/100-199.parquet', 'runes.parquet', 'runes.parquet.sha256']) {
@@ -126,7 +132,7 @@ describe('a start with the rows of all blocks', () => {
     expect(pulledTree(killed)).toEqual(pulledTree(to));
   });
 
-  it('needs a mirror that publishes the rows, and says it', async () => {
+  it('needs a mirror that publishes the rows, and says so', async () => {
     pulls.node.replace(CHAIN.slice(0, LENGTH));
     const plain = join(temporaryFolder(), 'plain');
     await pulls.build(plain, input);
@@ -140,7 +146,7 @@ describe('a start with the rows of all blocks', () => {
     } finally {
       await host.close();
     }
-    // A mirror that started itself has no older rows.
+    // A mirror that itself started from another mirror has no older rows.
     const [to, started] = [temporaryFolder(), join(temporaryFolder(), 'started')];
     await pulls.startAt(to, out);
     pulls.node.replace(CHAIN);
@@ -172,9 +178,9 @@ describe('a start is verified by a pull that read all blocks', () => {
   it.each([
     ['of fewer blocks', (other: string) => pulls.pull(other, { wanted: { from: undefined, to: START - 1 } })],
     ['of rows from a later block on', (other: string) => pulls.pull(other, { wanted: { from: 100, to: undefined } })],
-    // Its list of blocks says what the mirror says: that a node gave all rows.
+    // The mirror's list of blocks claims that a node gave all rows.
     ['from the mirror', (other: string) => testPull(donor.base, other)],
-  ])('but not by a pull %s, or by one that started at a mirror itself', async (_, pullOther) => {
+  ])('but not by a pull %s, or by a pull that started from a mirror itself', async (_, pullOther) => {
     const [to, other] = [temporaryFolder(), temporaryFolder()];
     pulls.node.replace(CHAIN.slice(0, LENGTH));
     await pullOther(other);
@@ -186,7 +192,7 @@ describe('a start is verified by a pull that read all blocks', () => {
     expect(startOf(to)).toMatchObject({ class: 'located' });
   });
 
-  it('which alone finds a mirror that lies about a symbol', async () => {
+  it('which is the only way to detect a mirror that lies about a symbol', async () => {
     const [copy, lying, to] = [temporaryFolder(), join(temporaryFolder(), 'lying'), temporaryFolder()];
     pulls.node.replace(CHAIN.slice(0, LENGTH));
     cpSync(join(input, 'pulled'), join(copy, 'pulled'), { recursive: true });
@@ -208,7 +214,7 @@ describe('a start is verified by a pull that read all blocks', () => {
   });
 });
 
-/** Builds a mirror from the rows of the honest one with another value in each row of a condition. */
+/** Builds a mirror from the rows of the honest mirror, with another value in each row that meets a condition. */
 async function rewritten(value: string, where: string): Promise<string> {
   const [copy, lying] = [temporaryFolder(), join(temporaryFolder(), 'lying')];
   cpSync(join(input, 'pulled'), join(copy, 'pulled'), { recursive: true });
@@ -241,10 +247,10 @@ describe('a mirror whose rows lie', () => {
     }
   };
 
-  it('about which output was spent is found, because the rows give another ledger', async () => {
+  it('about spent outputs are detected, because the rows give another ledger', async () => {
     pulls.node.replace(CHAIN.slice(0, LENGTH));
     const lying = await rewritten(`regexp_replace(spent, '^[^,]*,?', '') AS spent`, `spent LIKE '%,%'`);
-    // The honest ledger with the rows of the lie: no record depends on them.
+    // Combines the honest ledger with the false rows. No record depends on the difference.
     const liar = join(temporaryFolder(), 'liar');
     cpSync(out, liar, { recursive: true });
     cpSync(join(lying, 'rows'), join(liar, 'rows'), { recursive: true });
@@ -254,7 +260,7 @@ describe('a mirror whose rows lie', () => {
     await expectFound(liar, /its rows add up to the digest [0-9a-f]{64} instead of/);
   });
 
-  it.each(['block_hash', 'timestamp'])('about the %s of a block is found in the headers of the node', async (column) => {
+  it.each(['block_hash', 'timestamp'])('about the %s of a block are detected in the headers of the node', async (column) => {
     pulls.node.replace(CHAIN.slice(0, LENGTH));
     const etched = new Set(
       memoryOf(CHAIN).rows.flatMap(({ operation, block_height: height }) => (operation === 'etching' ? [height] : [])),

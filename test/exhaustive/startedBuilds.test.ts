@@ -1,4 +1,4 @@
-/** Builds of pulls that start at a mirror. startBuild.test.ts has more starts, chains and requests. */
+/** Builds from pulls that start from a mirror. startBuild.test.ts has more starts, chains and requests. */
 import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ const LENGTH = 70;
 const CHAIN = extended([], LENGTH + 40, random, 6);
 
 let pulls: StartedPulls;
-/** Input with a start, and its block. */
+/** Input that starts from a mirror, and the block of the start. */
 const to = temporaryFolder();
 let start: { height: number; digest: string };
 beforeAll(async () => {
@@ -34,7 +34,7 @@ afterAll(() => pulls.node.close());
 
 const startOf = (out: string) => StoredArchive.find(out)?.root.lists?.start;
 
-it('has the lists of a mirror with all of history, through new blocks and a reorganisation', async () => {
+it('has the same lists as a mirror with all history, through new blocks and a reorganisation', async () => {
   const out = join(temporaryFolder(), 'dist');
   const fork = extended(CHAIN.slice(0, LENGTH - 2), 30, random, 6);
   for (const chain of [CHAIN.slice(0, LENGTH), fork]) {
@@ -54,7 +54,7 @@ it('has the lists of a mirror with all of history, through new blocks and a reor
   expect(tree(out)).toEqual(tree(full));
 });
 
-it('is equal to a mirror of all history, and the start of further mirrors', async () => {
+it('equals a mirror with all history, and other mirrors can start from it', async () => {
   pulls.node.replace(CHAIN.slice(0, LENGTH));
   const [one, other] = [join(temporaryFolder(), 'one'), join(temporaryFolder(), 'other')];
   await pulls.pull(to);
@@ -81,7 +81,7 @@ it.each([
   await check(out);
 });
 
-it('is not used by builds of later blocks, and of an input without it', async () => {
+it('is not used by builds of later blocks, nor of an input without the start', async () => {
   const [out, input] = [join(temporaryFolder(), 'dist'), temporaryFolder()];
   cpSync(join(to, 'pulled'), input, { recursive: true });
   const first = await pulls.build(out, input);
@@ -118,7 +118,7 @@ it('refuses two starts', async () => {
 });
 
 describe('a wrong start', () => {
-  /** Changes a table of a start, and removes its checksum. */
+  /** Changes a table of a start, and removes the table's checksum. */
   async function changeTable(input: string, table: 'outputs' | 'runes', change: string): Promise<void> {
     const path = join(input, `start/${table}.parquet`);
     rmSync(`${path}.sha256`, { force: true });
@@ -130,7 +130,7 @@ describe('a wrong start', () => {
     }
   }
 
-  /** Copies the input with a change of one of its tables. */
+  /** Copies the input, and changes one of its tables. */
   async function forged(table: 'outputs' | 'runes', change: string): Promise<string> {
     const input = temporaryFolder();
     cpSync(join(to, 'pulled'), input, { recursive: true });
@@ -142,7 +142,7 @@ describe('a wrong start', () => {
     ['an amount', 'outputs', `UPDATE changed SET units = '9' || units WHERE rowid = 0`],
     ['a missing output', 'outputs', 'DELETE FROM changed WHERE rowid = 0'],
     ['a burned amount', 'runes', `UPDATE changed SET burned = burned || '1' WHERE rowid = 0`],
-  ] as const)('with %s stops the build, and is found in an output that claims the digest of the true start', async (_, table, change) => {
+  ] as const)('with %s stops the build, and is found in an output that claims the true digest', async (_, table, change) => {
     const [input, out] = [await forged(table, change), join(temporaryFolder(), 'dist')];
     const options = { inputs: [input], layout: 'archive', lists: true, limits: pulls.limits } as const;
     const failure = await failedBuild(out, options);
@@ -150,7 +150,7 @@ describe('a wrong start', () => {
       2,
       expect.stringContaining('the ledger with which the input begins has the digest'),
     ]);
-    // Makes a consistent mirror of the lie, which then claims the true digest.
+    // Builds a consistent mirror of the wrong start, which then claims the true digest.
     const [digest = ''] = /[0-9a-f]{64}/.exec(failure.message) ?? [];
     await changeTable(input, 'runes', `UPDATE changed SET start_digest = '${digest}'`);
     const { manifest } = await pulls.build(out, input);

@@ -1,4 +1,4 @@
-/** Commands on a real terminal: the progress line, help, colours, and the table at the end. */
+/** Runs commands on a real terminal: the progress line, help, colours, and the table at the end. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,12 +9,15 @@ import { ndjson, record } from '../support/records.ts';
 
 const CLEAR = '\r\x1b[K';
 
-/** True if `script` is the program of util-linux, which runs a command in a terminal. Other versions have other flags. */
+/**
+ * True if `script` is the program of util-linux, which runs a command in a terminal. Other versions of `script` have
+ * other flags.
+ */
 const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
 if (!hasScript) console.warn('script of util-linux is missing: what commands do on a terminal is not tested');
 
 describe.skipIf(!hasScript)('on a terminal', () => {
-  /** Runs a command in a terminal of so many columns, which is both standard output and standard error. Returns the output. */
+  /** Runs a command in a terminal that is both its standard output and its standard error. Returns the output. */
   function onTerminal(command: string, cwd: string, { columns = 80, env = {} }: { columns?: number; env?: Record<string, string> } = {}) {
     const line = `stty cols ${columns}; ${process.execPath} ${join(ROOT, 'scripts/run.cjs')} ${command}`;
     const { NO_COLOR: _, ...inherited } = process.env;
@@ -26,7 +29,9 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     }).replaceAll('\r\n', '\n');
   }
 
-  /** Returns the text that remains on the terminal: for each line, the text after it was last cleared, without colours. */
+  /**
+   * Returns the visible text of a terminal: for each line, the text after the line was last cleared, without colours.
+   */
   const seen = (written: string) =>
     written
       .split('\n')
@@ -37,9 +42,9 @@ describe.skipIf(!hasScript)('on a terminal', () => {
 
   const records = Array.from({ length: 30_000 }, (_, i) => record(1 + (i % 300), 1 + Math.floor(i / 300)));
 
-  it('a build shows how far it is in one line, and leaves nothing of it behind', async () => {
+  it('a build shows its progress in one line, and removes the line at the end', async () => {
     const work = temporaryFolder();
-    // Two files with the same block make a notice.
+    // The same block in two files causes a notice.
     writeFiles(work, {
       'input/a.ndjson': ndjson(records),
       'input/b.ndjson': ndjson([record(999, 1)]),
@@ -57,21 +62,21 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     const plain = await run('build', ['--out', 'plain', '--cache', 'cache'], work);
     expect(plain.stderr).toMatch(/^Note: 1 block\(s\) are in several files/);
     expect(plain.stdout + plain.stderr).not.toContain('\x1b');
-    // Where there is no terminal, a slow machine makes lines of it.
+    // Without a terminal, a slow machine prints progress as lines.
     const lines = (plain.stderr + plain.stdout).replace(/^(?:load|write|finish): .*\n/gm, '');
     expect(withoutFigures(seen(written))).toBe(withoutFigures(lines).replaceAll('plain', 'terminal'));
     const again = onTerminal('verify --dir terminal', work);
     expect(withoutFigures(seen(again))).toMatch(/^terminal is correct: .*\n {2}records +30,001\n/);
   });
 
-  it('with --log json, or where TERM is dumb, there is no such line and no colour', async () => {
+  it('with --log json, or if TERM is dumb, there is no progress line and no colour', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'input/a.ndjson': ndjson(records) });
     for (const line of onTerminal('build --log json', work).trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ level: 'info' });
     expect(onTerminal('build --full', work, { env: { TERM: 'dumb' } })).not.toContain('\x1b');
   });
 
-  it('colours are sparing, and none with NO_COLOR', () => {
+  it('colours are rare, and none with NO_COLOR', () => {
     const work = temporaryFolder();
     const failed = (env: Record<string, string>) => {
       const command = `build --inptu x || true`;
@@ -86,9 +91,9 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     [60, 60],
     [44, 44],
     [400, 100],
-  ])('help in a terminal of %i columns has lines of %i at most', (columns, most) => {
+  ])('help in a terminal of %i columns has lines of at most %i characters', (columns, most) => {
     const help = seen(onTerminal('build --help', ROOT, { columns }));
-    // An example and the name of a command are not broken, so that they can be copied.
+    // An example and the name of a command are never wrapped, so that users can copy them.
     const lines = help.split('\n').filter((line) => !line.includes('npm run'));
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(most);
     expect(Math.max(...lines.map((line) => line.length))).toBeGreaterThan(most - 20);

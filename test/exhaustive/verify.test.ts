@@ -1,4 +1,4 @@
-/** Verification of the recorded data, and of changes of any byte. */
+/** Verifies builds of the recorded data, and detects changes of any byte. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -17,9 +17,9 @@ import { randomFor } from '../support/seed.ts';
 const work = temporaryFolder();
 const FIXTURES = new URL('../fixtures', import.meta.url).pathname;
 
-describe('what a build made', () => {
+describe('an unchanged build', () => {
   it.each(DIALECTS)(
-    'is whole: the recorded data in dialect %s, in each layout, compressed, and without lists by operation',
+    'passes verification: the recorded data in dialect %s, in each layout, compressed, and without lists by operation',
     async (dialect) => {
       for (const layout of LAYOUTS) {
         const [out, plain] = [join(temporaryFolder(), 'out'), join(temporaryFolder(), 'plain')];
@@ -39,7 +39,7 @@ describe('what a build made', () => {
 });
 
 describe('verification finds', () => {
-  it.each(LAYOUTS)('any byte that changes in any file, and any file that goes, in layout %s', async (layout) => {
+  it.each(LAYOUTS)('a change of any byte in any file, and the removal of any file, in layout %s', async (layout) => {
     const out = join(work, `bytes-${layout}`);
     const many = Array.from({ length: 70 }, (_, i) => record(5, 1, { amount: `${i}`, operation: i % 2 === 0 ? 'send' : 'receive' }));
     writeFiles(work, { 'a.ndjson': ndjson([record(5, 2), ...many, record(6, 1), record(2005, 1)]) });
@@ -90,7 +90,7 @@ describe('verification finds each changed value of the manifest', () => {
     }
     writeFileSync(path, before);
     expect(await findingsOf(out)).toEqual([]);
-    // No file says which blocks without activity a pull read below the first block with activity.
+    // Not detectable: no file records which blocks without activity a pull read below the first block with activity.
     expect(missed).toEqual(source === 'a node' ? ['/sources/0/blocks/0/0'] : []);
   });
 });
@@ -111,7 +111,7 @@ async function pulledChain(): Promise<string> {
   return to;
 }
 
-/** Yields copies of a JSON value, each with one number, text or flag changed, and the place of the change. */
+/** Yields copies of a JSON value, each with one number, text or flag changed, and the path of the change. */
 function* changedValues(value: unknown, place = ''): Generator<[place: string, copy: unknown]> {
   if (typeof value === 'number') yield [place, value + 1];
   else if (typeof value === 'boolean') yield [place, !value];

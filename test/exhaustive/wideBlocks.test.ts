@@ -1,7 +1,8 @@
 /**
- * The widest blocks that anybody can make, through pull, build, answers and verification: a transaction with all inputs
- * of a block, a transaction with the most rows that are not yet summed, many outputs, and many records in a block.
- * OUTPUTS and RECORDS set the last two numbers: OUTPUTS=300000 RECORDS=500000 npm run test:exhaustive -- wideBlocks
+ * Tests the widest possible blocks through pull, build, answers and verification: a transaction with all inputs of a
+ * block, a transaction with the most rows that are not yet summed, many outputs, and many records in a block. The
+ * variables OUTPUTS and RECORDS set the last two numbers: OUTPUTS=300000 RECORDS=500000 npm run test:exhaustive --
+ * wideBlocks
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,29 +21,29 @@ import { check } from '../support/outputs.ts';
 import { testPull } from '../support/pull.ts';
 import { messageScript, type Transaction, taproot } from '../support/runeBlocks.ts';
 
-/** A block has room for as many inputs of 167 weight units. */
+/** Number of inputs of 167 weight units that fit into a block. */
 const INPUTS = 23_900;
-/** A transaction with more rows gets sums. */
+/** For a transaction with more rows, the program sums rows. */
 const MOST_ROWS = 10_000;
 const OUTPUTS = Number(env['OUTPUTS'] ?? 8_000);
 const RECORDS = Number(env['RECORDS'] ?? 16_000);
-/** Outputs of 31 bytes that a block has room for. */
+/** Number of outputs of 31 bytes per block, limited to the number that fits into a block. */
 const OUTPUTS_EACH = Math.min(OUTPUTS, 30_000);
 const RUNES = 16;
-/** A `receive` and a `send` for each rune and output. */
+/** Each rune and output has a `receive` and a `send`. */
 const RECEIVERS = RECORDS / RUNES / 2;
 
-/** A script of 22 bytes whose address is one of a few. */
+/** Returns a script of 22 bytes. All scripts belong to a few addresses. */
 const keyHash = (number: number): Uint8Array => Buffer.concat([Uint8Array.of(0, 20, number), new Uint8Array(19)]);
 const address = (script: Uint8Array): string => addressOf(script, NETWORKS.regtest, hash256) ?? '';
-/** The message of an etching with a premine that all outputs get in equal parts, and its outputs. */
+/** Returns a transaction that etches a rune and divides the premine equally among these outputs. */
 const etching = (premine: number, outputs: readonly Uint8Array[], input = 0): Transaction => ({
   inputs: [{ outpoint: outpointOf('11'.repeat(32), input) }],
   outputs: [messageScript([2, 1, 6, premine, 0, 0, 0, 0, outputs.length + 1]), ...outputs],
 });
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
-/** Adds a block of these transactions. Returns their ids. */
+/** Adds a block of these transactions. Returns the ids of the transactions. */
 function extend(chain: FakeBlock[], memory: MemoryChain, transactions: readonly Transaction[]): string[] {
   const [block] = chainOf(chain.length, [transactions], chain.at(-1)?.hash);
   if (block === undefined) throw new Error('no block');
@@ -65,7 +66,7 @@ describe('wide blocks from a node', () => {
     return (await answer?.json()) as { total: number; results: { operation: string; address?: string; balance?: string }[] };
   };
   const ids = { wide: '', narrow: '', sums: '' };
-  /** Heights of the widest blocks. */
+  /** Heights of the widest block of each kind. */
   const at = { inputs: 0, rows: 0, records: 0 };
 
   beforeAll(async () => {
@@ -102,7 +103,8 @@ describe('wide blocks from a node', () => {
     );
     at.records = chain.length;
     const block = chain.length - 1;
-    // Ids of edicts are differences: the first one is the block and the transaction, then the next transaction.
+    // Ids of edicts are encoded as differences: the first id is the block and the transaction, each further id is the
+    // step to the next transaction.
     const edicts = many(RUNES, (i) => [i === 0 ? block : 0, 1, 0, RECEIVERS + 1]).flat();
     [ids.sums = ''] = extend(chain, memory, [
       {
@@ -110,14 +112,14 @@ describe('wide blocks from a node', () => {
         outputs: [messageScript([0, ...edicts]), ...many(RECEIVERS, (i) => keyHash(i % 7))],
       },
     ]);
-    // One more spends some of what the wide ones made.
+    // A last block spends some outputs of the wide blocks.
     extend(chain, memory, [{ inputs: many(3, (i) => ({ outpoint: outpointOf(ids.sums, i + 1) })), outputs: [taproot(5)] }]);
     node = await FakeNode.start(chain, { network: 'regtest' });
     mirror = new FetchMirror(fileServer(out).fetchFile, 0);
   }, 600_000);
   afterAll(() => node.close());
 
-  it('are pulled with all of their rows, in steps that builds follow', async () => {
+  it('are pulled with all rows, in steps that builds can follow', async () => {
     const widest = memory.rows.reduce((most, { spent }) => Math.max(most, spent?.length ?? 0), 0);
     expect(widest).toBeGreaterThan(3_000_000);
     const rowsOf = (height: number) => memory.rows.filter((row) => row.block_height === height).length;
@@ -139,7 +141,7 @@ describe('wide blocks from a node', () => {
     await check(out);
   }, 1_200_000);
 
-  it('are built as files of whole blocks too', async () => {
+  it('can be built as files of whole blocks too', async () => {
     const files = join(work, 'files');
     await testBuild(files, { inputs: [to], pageSizes: [100_000], operationPages: false, memoryLimit: '2GB' });
     await check(files);
@@ -147,7 +149,7 @@ describe('wide blocks from a node', () => {
     expect(JSON.parse(readFileSync(join(files, 'runes/v1/manifest.json'), 'utf8'))).toMatchObject({ digest: archive.digest });
   }, 1_200_000);
 
-  it('answer every list', async () => {
+  it('give right answers for every list', async () => {
     expect(await ask(`transactions/${ids.wide}/activity`)).toMatchObject({
       total: 2,
       results: [{ operation: 'send', address: address(taproot(1)) }, { operation: 'receive' }],

@@ -1,4 +1,4 @@
-/** `npm start -- --workers`: several processes, and their restarts and ends. */
+/** Tests `npm start -- --workers`: several processes, and their restarts and ends. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
@@ -11,14 +11,17 @@ import { ROOT, run, start } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { sendTo } from '../support/server.ts';
 
-/** A folder with one good input file. */
+/** Returns a folder with one valid input file. */
 function workFolder(): string {
   const work = temporaryFolder();
   writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
   return work;
 }
 
-/** The processes that a server with --workers has started, oldest first. A compiler that runs for a moment is none. */
+/**
+ * Returns the worker processes of a server with --workers, oldest first. Skips the compiler, which runs only for a
+ * moment.
+ */
 function workersOf(pid: number | undefined): number[] {
   return childrenOf(pid)
     .filter((child) => textOf(`/proc/${child}/environ`).includes('NODE_UNIQUE_ID='))
@@ -27,7 +30,7 @@ function workersOf(pid: number | undefined): number[] {
 
 const childrenOf = (pid: number | undefined) => textOf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
 
-/** When a process was started, by the kernel's clock. */
+/** Returns the start time of a process, by the kernel's clock. */
 const startOf = (pid: number) => Number(textOf(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ')[19]);
 
 const SIGTERM = constants.signals.SIGTERM;
@@ -36,7 +39,7 @@ const hasPending = (pid: number, signal: number) => {
   return (pending & (1n << BigInt(signal - 1))) !== 0n;
 };
 
-/** A file of /proc; empty when the process has just ended. */
+/** Reads a file of /proc. Returns an empty text if the process has just ended. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -46,7 +49,7 @@ function textOf(path: string): string {
 }
 
 describe('npm start', () => {
-  it('with --workers answers from several processes, replaces one that dies, and ends them all on SIGTERM', async () => {
+  it('with --workers answers from several processes, replaces one that dies, and ends all of them on SIGTERM', async () => {
     const work = workFolder();
     await run('build', [], work);
     const child = start('serve', ['--port', '0', '--workers', '2', '--no-compression'], work);
@@ -85,7 +88,7 @@ describe('npm start', () => {
     });
     afterEach(() => child.kill('SIGKILL'));
 
-    /** The worker that was started as the nth, stopped as soon as it is there. */
+    /** Returns the nth started worker, stopped as soon as it exists. */
     async function stopped(nth: number): Promise<number> {
       while (workersOf(child.pid).length < nth) await wait(1);
       const pid = workersOf(child.pid)[nth - 1] ?? 0;
@@ -93,18 +96,19 @@ describe('npm start', () => {
       return pid;
     }
 
-    it.each([1, 2])('ends on SIGTERM, though the worker numbered %s has not begun', async (nth) => {
+    it.each([1, 2])('ends on SIGTERM, though the worker numbered %s has not started', async (nth) => {
       const pid = await stopped(nth);
       const exit = once(child, 'exit');
       child.kill('SIGTERM');
-      // The parent has told it when the signal waits there; a thread that was not stopped yet has taken it at once.
+      // A pending signal proves that the parent has sent it. A thread that was not stopped yet has already received the
+      // signal.
       while (existsSync(`/proc/${pid}`) && !hasPending(pid, SIGTERM)) await wait(5);
       if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGCONT');
       expect([await exit, said]).toEqual([[0, null], { stdout: '', stderr: '' }]);
       expect(() => process.kill(pid, 0)).toThrow('ESRCH');
     });
 
-    it.each([1, 2])('replaces the worker numbered %s when it is killed, and says when all serve', async (nth) => {
+    it.each([1, 2])('replaces the worker numbered %s when it is killed, and says when all workers serve', async (nth) => {
       const pid = await stopped(nth);
       process.kill(pid, 'SIGKILL');
       while (!said.stdout.includes('\n')) await wait(20);

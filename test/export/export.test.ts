@@ -1,4 +1,7 @@
-/** The command `export`: files of complete lists, compared with the API and with an independent model of the chain. */
+/**
+ * Tests the command `export`: files of complete lists, compared with the API and with an independent model of the
+ * chain.
+ */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -20,12 +23,12 @@ import { startServer } from '../support/server.ts';
 
 const next = randomFor('exports');
 const random = (below: number) => Math.floor(next() * below);
-/** A block that gives a rune to 8 addresses. */
+/** Height of a block that gives a rune to 8 addresses. */
 const AIRDROP = 50;
 const CHAIN = extended(extendedBy(extended([], AIRDROP, random, 6), [airdrop(20)], random), 20, random, 6);
 const MODEL = modelOf(CHAIN);
 const TIP = memoryOf(CHAIN).rows.at(-1)?.block_height ?? -1;
-/** Lists are long, and those of holders are as of older blocks. */
+/** With these limits, lists are long, and lists of holders are as of older blocks. */
 const limits = limitsWith({ listPage: 3, listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30 });
 const work = temporaryFolder();
 const BUILDS = [
@@ -33,7 +36,7 @@ const BUILDS = [
   ['files', 'hiro'],
 ] as const;
 const folderOf = (layout: string) => join(work, layout);
-/** The rune of the airdrop, and others with many holders. */
+/** The rune of the airdrop, and other runes with many holders. */
 const [WIDEST, ...OTHERS] = [...MODEL.etchings()].sort((a, b) => MODEL.holders(b, AIRDROP).length - MODEL.holders(a, AIRDROP).length);
 if (WIDEST === undefined) throw new Error('the chain has no runes');
 const RUNES = [WIDEST, ...OTHERS.slice(0, 3)];
@@ -67,7 +70,7 @@ const holdersOf = (rune: (typeof RUNES)[number], height: number) =>
 describe.each(BUILDS)('from layout %s in dialect %s', (layout, dialect) => {
   const dir = ['--dir', folderOf(layout)];
 
-  it('has the holders after any block, as the model says', async () => {
+  it('has the holders after any block, equal to the model', async () => {
     let found = 0;
     for (const rune of RUNES) {
       for (const height of [TIP, AIRDROP, AIRDROP - 1, random(TIP)]) {
@@ -85,7 +88,7 @@ describe.each(BUILDS)('from layout %s in dialect %s', (layout, dialect) => {
     expect(found).toBeGreaterThan(8);
   });
 
-  it('has balances, outputs and activity, as the model and the API say', async () => {
+  it('has balances, outputs and activity, equal to the model and the API', async () => {
     const server = await startServer(folderOf(layout));
     try {
       for (const address of ADDRESSES) {
@@ -116,13 +119,13 @@ describe.each(BUILDS)('from layout %s in dialect %s', (layout, dialect) => {
     }
   });
 
-  it('has the same lists over HTTP, also from a host without ranges', async () => {
+  it('has the same lists over HTTP, also from a host without range requests', async () => {
     const [server, plain] = [await startServer(folderOf(layout)), await startPlainFiles(folderOf(layout))];
     try {
       const args = ['holders', WIDEST.id, '--height', String(TIP)];
       const { lines, about } = await exported([...args, ...dir]);
       for (const url of [`http://127.0.0.1:${server.port}`, `${plain.base}/`]) {
-        // The first answer is lost.
+        // The connection of the first request is closed without an answer.
         let failures = 0;
         plain.intercept = (_, __, response) => {
           if (failures > 0) return false;
@@ -145,7 +148,7 @@ describe.each(BUILDS)('from layout %s in dialect %s', (layout, dialect) => {
   });
 });
 
-it('writes Parquet with the rows of CSV, typed', async () => {
+it('writes the rows of CSV to Parquet, with types', async () => {
   for (const args of [
     ['activity', ADDRESSES[0] ?? ''],
     ['outputs', ADDRESSES[0] ?? ''],
@@ -221,12 +224,12 @@ describe('refuses', () => {
     expect(readdirSync(work)).toEqual(before);
   });
 
-  it('an unknown name, and tells similar ones', async () => {
+  it('an unknown name, and suggests similar names', async () => {
     const { code, stderr } = await run('export', ['activity', `${WIDEST.letters.slice(0, -2)}QQ`, '--dir', folderOf('archive')], work);
     expect([code, stderr]).toEqual([2, expect.stringMatching(/there is no rune ".*QQ" in the mirror\n {2}Similar names: [A-Z•]+/)]);
   });
 
-  it('to replace a file', async () => {
+  it('to replace an existing file', async () => {
     for (const name of ['kept', 'kept2.json']) writeFileSync(join(work, name), 'mine');
     for (const out of ['kept', 'kept2']) {
       const { code, stderr } = await run('export', ['holders', WIDEST.id, '--dir', folderOf('archive'), '--out', out], work);
@@ -236,7 +239,7 @@ describe('refuses', () => {
   });
 });
 
-it('names the file by list, subject and height, and leaves nothing of an export that fails', async () => {
+it('names the file by list, subject and height, and removes the file of a failed export', async () => {
   const folder = join(work, 'named');
   mkdirSync(folder);
   const subject = WIDEST.id;
@@ -253,7 +256,7 @@ it('names the file by list, subject and height, and leaves nothing of an export 
   expect(readdirSync(folder)).toEqual([name, `${name}.json`]);
 });
 
-it('leaves nothing when it is stopped', { timeout: 60_000 }, async () => {
+it('removes its file when it is stopped', { timeout: 60_000 }, async () => {
   const plain = await startPlainFiles(folderOf('archive'));
   const folder = join(work, 'stopped');
   mkdirSync(folder);

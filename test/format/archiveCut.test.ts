@@ -1,4 +1,4 @@
-/** The cut of an archive's blocks into segments, and the heights of the levels of its tables. */
+/** Tests the division of an archive's blocks into segments, and the heights of the levels of its tables. */
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ const SIZE = 100;
 const LENGTH = 32;
 const FORM = { objectSize: SIZE, segmentBlocks: LENGTH };
 
-/** Blocks of a chain: sizes by height. Some heights have none. */
+/** Sizes of the blocks of a chain, by height. Some heights have no block. */
 type Chain = ReadonlyMap<number, number>;
 
 const bytes = fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 1, max: 12 }) }, fc.integer({ min: 1, max: SIZE * 1.5 }));
@@ -34,15 +34,15 @@ const single = ([height, size]: readonly [number, number]): Piece => ({ first: h
 const cutChain = (chain: Chain) => cut([...chain].sort(([a], [b]) => a - b).map(single), tipOf(chain), FORM);
 const bytesOf = ({ pieces }: Cut<Piece>) => pieces.reduce((sum, piece) => sum + piece.bytes, 0);
 
-/** Ranges, with the heights of their blocks. */
+/** Returns the ranges of segments, with the heights of their blocks. */
 const shapeOf = (cuts: readonly Cut<Piece>[], chain: Chain) =>
   cuts.map(({ first, last, pieces }) => [
     `${first}-${last}`,
     pieces.flatMap((piece) => [...chain.keys()].filter((height) => height >= piece.first && height <= piece.last)),
   ]);
 
-describe('a cut', () => {
-  it('puts each block into one segment, whose range is the largest aligned one that ends by the tip and fits', () => {
+describe('a division into segments', () => {
+  it('puts each block into one segment, whose range is the largest aligned one that ends at or below the tip and fits', () => {
     fc.assert(
       fc.property(chains, (chain) => {
         const cuts = cutChain(chain);
@@ -55,7 +55,7 @@ describe('a cut', () => {
           expect(first).toBeGreaterThan(cuts[i - 1]?.last ?? -1);
           expect(last).toBeLessThanOrEqual(tip);
           if (pieces.length > 1) expect(bytesOf(one)).toBeLessThanOrEqual(SIZE);
-          // The range of twice the length is too large, or not full yet.
+          // The range of twice the length is too large, or extends above the tip.
           const start = first - (first % (length * 2));
           const end = start + length * 2 - 1;
           const inside = [...chain].filter(([height]) => height >= start && height <= end);
@@ -79,7 +79,7 @@ describe('a cut', () => {
     fc.record({ kind: fc.constant('insert' as const), at: fc.nat(), size: bytes }),
   );
 
-  it('of pieces of earlier cuts is that of single blocks, whatever happened between', () => {
+  it('of earlier segments equals the division of single blocks, after any history', () => {
     fc.assert(
       fc.property(chains, fc.array(change, { minLength: 1, maxLength: 8 }), (start, changes) => {
         const chain = new Map(start);
@@ -103,7 +103,7 @@ describe('a cut', () => {
           else if (one.kind === 'remove') set(heights[one.at % heights.length] ?? 0, undefined);
           else set((heights[0] ?? 0) + (one.at % 200), one.size);
           const tip = tipOf(chain);
-          // Segments in which nothing changed stay pieces; the others are taken apart.
+          // Segments without changes stay together. The others are split into blocks.
           const pieces = [...changed].flatMap((height) => (chain.has(height) ? [single([height, chain.get(height) ?? 0])] : []));
           for (const old of cuts) {
             const isChanged = [...changed].some((height) => height >= old.first && height <= old.last);
@@ -123,7 +123,7 @@ describe('a cut', () => {
     );
   });
 
-  it('writes few segments for a new block, and each block a few times', () => {
+  it('writes few segments for a new block, and each block only a few times', () => {
     const first = 840_000;
     const chain = new Map<number, number>();
     let known = new Set<string>();
@@ -136,7 +136,7 @@ describe('a cut', () => {
       written += bytesOf(fresh[0] as Cut<Piece>);
       known = new Set(cuts.map((one) => `${one.first}-${one.last}`));
     }
-    // A block is in segments of 1, 2, 4 and so on to 32.
+    // While the chain grows, a block is in segments of 1, 2, 4, and so on up to 32 blocks.
     expect(written / 1000).toBeLessThanOrEqual(6);
   });
 
@@ -146,7 +146,7 @@ describe('a cut', () => {
 describe('the levels of a table', () => {
   const tips = fc.oneof(fc.integer({ min: -1, max: 9000 }), fc.integer({ min: 800_000, max: 900_000 }), fc.constant(HIGHEST_HEIGHT));
 
-  it('have each height up to the tip once, and the lower ones none of the newest eight', () => {
+  it('cover each height up to the tip once, and the lower levels have none of the newest eight blocks', () => {
     fc.assert(
       fc.property(tips, (tip) => {
         const ranges = levelRanges(tip, LIMITS.tableLevels);
@@ -163,7 +163,7 @@ describe('the levels of a table', () => {
     );
   });
 
-  it('of a window have each of its heights once, and few of them change when it moves by a block', () => {
+  it('of a moving range of blocks cover each height once, and few levels change when it moves by a block', () => {
     fc.assert(
       fc.property(
         tips,
@@ -195,16 +195,16 @@ describe('the levels of a table', () => {
       }
       before = new Set(ranges.map(nameOf));
     }
-    // Both ends move past a day seven times in these 1,007 blocks.
+    // Both ends of the range pass a multiple of 144 seven times in these 1,007 blocks.
     expect([most, Math.round(changed / 1007)]).toEqual([14, 42]);
   });
 
-  it('are ranked but for the newest two', () => {
+  it('have ranks, except the newest two', () => {
     expect([99, 100, 101].map((tip) => lastRanked(tip, { steps: [20, 5], unsettled: 2 }))).toEqual([79, 79, 99]);
     expect([0, 100].map((tip) => lastRanked(tip, { steps: [20], unsettled: 2 }))).toEqual([-1, -1]);
   });
 
-  it('change with every block, every 64 and every 4,096', () => {
+  it('change with every block, every 64 blocks and every 4,096 blocks', () => {
     const [lowest, middle] = [new Set<number>(), new Set<string>()];
     const [begin, blocks] = [205 * 4096 + 7, 3 * 4096];
     let longest = 0;
@@ -215,9 +215,9 @@ describe('the levels of a table', () => {
       longest = Math.max(longest, tip - (upper.at(-1)?.first ?? 0) + 1);
     }
     expect([...lowest]).toEqual([205 * 4096, 206 * 4096, 207 * 4096]);
-    // Just after the lowest level has grown, there is nothing between it and the newest.
+    // Just after the lowest level has grown, there is no level between the lowest and the newest.
     expect(middle.size).toBe(blocks / 64 - 3);
-    // The newest level is written with every block, so it must be small.
+    // Every new block writes the newest level again, so this level must be small.
     expect(longest).toBe(64 + 8 - 1);
   });
 });
@@ -225,7 +225,7 @@ describe('the levels of a table', () => {
 describe('the plan of levels', () => {
   const steps = fc.constantFrom(LIMITS.listLevels, { steps: [12, 4, 2], unsettled: 2 }, { steps: [8, 2], unsettled: 0 });
 
-  it('joins levels of the last build in one level at most, above levels that stay and below levels that are made anew', () => {
+  it('joins levels of the last build into at most one level, above unchanged levels and below levels that are made anew', () => {
     fc.assert(
       fc.property(
         steps,
@@ -234,9 +234,9 @@ describe('the plan of levels', () => {
         fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined }),
         fc.integer({ min: 1, max: 100 }),
         (listLevels, before, tip, height, scale) => {
-          // With `scale`, the tips are far apart or near to each other in the steps of mainnet too.
+          // With `scale`, tips are near to each other or far apart even for the level lengths of mainnet.
           const [from, to] = [before * scale, tip * scale];
-          // A shorter chain has replaced blocks, and those above the tip are gone.
+          // A shorter chain has replaced blocks, and blocks above its tip are removed.
           const changed = Math.min(
             height === undefined ? Number.POSITIVE_INFINITY : height * scale,
             to < from ? to + 1 : Number.POSITIVE_INFINITY,
@@ -248,7 +248,7 @@ describe('the plan of levels', () => {
           const joined = firstAnew < 0 ? [] : plans.slice(firstAnew);
           for (const [i, { first, reused, isSame }] of joined.entries()) {
             expect([isSame, i > 0 && reused.length > 0]).toEqual([false, false]);
-            // They are the lowest blocks of the level, without a gap.
+            // The joined levels are the lowest blocks of the new level, without a gap.
             let next = first;
             for (const range of reused) {
               expect(range.first).toBe(next);

@@ -1,4 +1,4 @@
-/** The files of archives and the answers of hosts that a reader accepts and refuses. */
+/** Tests which archive files and which answers of hosts a reader accepts and refuses. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { sealFile } from '../../src/contract/archiveFile.ts';
@@ -19,7 +19,7 @@ describe('a root', () => {
   const sizes = { pageSize: 60, objectSize: 4096, segmentBlocks: 1024 };
   const root: Root = { ...sizes, steps: [16, 4], unsettled: 2, segments: [segment], ids: [level] };
 
-  it('is read as it was written', () => {
+  it('is read as written', () => {
     const parted: Root = { ...root, segments: [{ ...segment, part: { page: 3, operations: { mint: 4 } } }] };
     for (const one of [root, parted]) expect(parseRoot(renderRoot(one))).toEqual(one);
   });
@@ -84,12 +84,12 @@ describe('a root', () => {
     expect(asked).toEqual([name]);
   });
 
-  it('is refused when it is none', () => {
+  it('is refused if it is not a root', () => {
     for (const text of ['', '<!doctype html>', 'null', renderRoot(root).slice(0, -3)])
       expect(() => parseRoot(text), text).toThrow(ArchiveError);
   });
 
-  it('names directories, which are refused when they do not fit', () => {
+  it('names directories, which are refused if they do not fit', () => {
     const line = JSON.stringify({ height: 4, hash: hex('x'), records: 3, pages: [30, 50], operations: { mint: [1, 2] } });
     expect(parseDirectory(`${line}\n`, segment).get(4)).toMatchObject({ offsets: [0, 30] });
     for (const text of [
@@ -124,12 +124,12 @@ describe('a part of a file', () => {
     expect(part && Buffer.from(part).toString()).toBe(expected);
   });
 
-  it('is not known after any other answer', async () => {
+  it('is not taken from any other answer', async () => {
     for (const status of [500, 403, 301])
       await expect(partOf('file', response(content, status), 2, 4)).rejects.toThrow(`file was answered with status ${status}`);
   });
 
-  it('comes in pieces of any length, and the rest is not read', async () => {
+  it('may arrive in pieces of any length, and the rest of the answer is not read', async () => {
     for (const size of [1, 3, 4, 100]) {
       let isCancelled = false;
       const body = new ReadableStream<Uint8Array>({
@@ -143,7 +143,7 @@ describe('a part of a file', () => {
     }
   });
 
-  it('is inflated when it is one whole member, up to a size', async () => {
+  it('is inflated if it is one complete gzip member, up to a size', async () => {
     const member = gzipSync('•'.repeat(1000));
     expect(await inflateText(member, 3000)).toBe('•'.repeat(1000));
     await expect(inflateText(member, 2999)).rejects.toThrow('inflates to more than 2999 bytes');

@@ -1,4 +1,4 @@
-/** The sorted tables of an archive, and the memory for parts of an archive. */
+/** Tests the sorted tables of an archive, and the cache for parts of an archive. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -29,7 +29,7 @@ import { randomFor } from '../support/seed.ts';
 const KEYS = 2 ** 48;
 const UNUSED: TableEntry = { key: KEYS - 1, height: 2 ** 24 - 1, first: 2 ** 32 - 1, count: 2 ** 24 - 1 };
 
-/** The blocks of a table, made as the format says (docs/archive.md). */
+/** Encodes the blocks of a table as docs/archive.md says. */
 function blocksOf(entries: readonly TableEntry[]): Uint8Array {
   const count = Math.ceil(entries.length / ENTRIES_PER_BLOCK);
   const bytes = new Uint8Array(count * BLOCK_BYTES);
@@ -42,7 +42,7 @@ function blocksOf(entries: readonly TableEntry[]): Uint8Array {
   return bytes;
 }
 
-/** A level with these keys, ascending; `bits` of a key are counted. Each entry is told apart by its `first`. */
+/** Makes a level with these ascending keys and counts for the first `bits` of a key. `first` identifies each entry. */
 function levelOf(keys: readonly number[], bits: number): { readonly level: Level; readonly entries: readonly TableEntry[] } {
   const entries = keys.map((key, i) => ({ key, height: i % 1000, first: i, count: i % 7 }));
   const counts = Array.from({ length: 2 ** bits }, () => 0);
@@ -53,7 +53,7 @@ function levelOf(keys: readonly number[], bits: number): { readonly level: Level
   return { level: { first: 0, last: 999, counts, files: [] }, entries };
 }
 
-/** Reads from memory, and keeps how many blocks each read had. */
+/** Reads from memory, and records the number of blocks of each read. */
 function counting(entries: readonly TableEntry[]) {
   const blocks = blocksOf(entries);
   const reads: number[] = [];
@@ -69,7 +69,7 @@ const anyKey = fc.oneof(
   fc.maxSafeNat().map((n) => n % KEYS),
   fc.constantFrom(0, 1, KEYS - 2, KEYS - 1),
 );
-/** Keys near one another: steps of few to few million, from anywhere. */
+/** Keys near one another, with steps of a few to a few million, from a random start. */
 const cluster = fc
   .tuple(anyKey, fc.constantFrom(1, 50, 5_000_000), fc.integer({ min: 1, max: 1500 }))
   .map(([start, step, count]) => Array.from({ length: count }, (_, i) => Math.min(start + i * step, KEYS - 1)));
@@ -82,8 +82,8 @@ const someKeys = fc
   .array(fc.oneof(evenly, cluster, equals), { minLength: 0, maxLength: 4 })
   .map((parts) => parts.flat().sort((a, b) => a - b));
 
-describe('looking a key up', () => {
-  it('finds what a linear search finds, whatever the keys are', async () => {
+describe('a look-up of a key', () => {
+  it('finds the same as a linear search, for any keys', async () => {
     await fc.assert(
       fc.asyncProperty(
         someKeys,
@@ -99,7 +99,7 @@ describe('looking a key up', () => {
             reads.length = 0;
             const expected = entries.filter((entry) => entry.key === key);
             expect(await findEntries(level, key, readBlocks)).toEqual(expected);
-            // Two computed places, then halves; and the blocks of equal entries.
+            // At most two computed positions, then halving, and the blocks of equal entries.
             const most = 3 + Math.ceil(Math.log2(Math.max(keys.length, 1))) + Math.ceil(expected.length / ENTRIES_PER_BLOCK);
             expect(reads.length).toBeLessThanOrEqual(most);
           }
@@ -109,11 +109,11 @@ describe('looking a key up', () => {
     );
   });
 
-  it('has at most 65,536 counts to compute its place from', () => {
+  it('computes the position from at most 65,536 counts', () => {
     expect([1, 2, 3, 2 ** 40].map((entries) => countsFor(entries, 1))).toEqual([1, 2, 4, 2 ** 16]);
   });
 
-  it('takes one read of at most five blocks, as keys of real ids are evenly spread', async () => {
+  it('takes one read of at most five blocks if keys are evenly spread, as for real ids', async () => {
     const random = randomFor('evenly spread keys');
     for (const count of [300, 25_000, 130_000]) {
       const keys = Array.from({ length: count }, () => Math.floor(random() * KEYS)).sort((a, b) => a - b);
@@ -170,7 +170,7 @@ describe('looking a key up', () => {
   });
 });
 
-/** Files of an archive in memory. */
+/** Serves files of an archive from memory. */
 function inMemory(contents: ReadonlyMap<string, Uint8Array>): ArchiveFiles {
   return {
     read: (file, offset, length, size) => {
@@ -185,7 +185,7 @@ function inMemory(contents: ReadonlyMap<string, Uint8Array>): ArchiveFiles {
 }
 
 describe('an entry', () => {
-  it('is read as it was written, up to the largest numbers', () => {
+  it('is read as written, up to the largest numbers', () => {
     const upTo = (bits: number) =>
       fc.oneof(
         fc.maxSafeNat().map((n) => n % 2 ** bits),
@@ -205,12 +205,12 @@ describe('an entry', () => {
     );
   });
 
-  it('has the end of its id as key, because block hashes begin with zeros', () => {
+  it('uses the end of its id as key, because block hashes begin with zeros', () => {
     expect(keyOf(`${'0'.repeat(52)}0123456789ab`)).toBe(0x0123456789ab);
     expect([keyOf('0'.repeat(64)), keyOf('f'.repeat(64))]).toEqual([0, KEYS - 1]);
   });
 
-  it('is in a file of which every changed bit and every cut shows', () => {
+  it('is in a file in which every changed bit and every cut is detected', () => {
     const blocks = blocksOf(
       levelOf([1, 5, 900], 0).entries.concat(
         levelOf(
@@ -232,7 +232,7 @@ describe('an entry', () => {
   });
 });
 
-it('the CRC-32 is that of gzip', () => {
+it('the CRC-32 equals that of gzip', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(20), (bytes, from) => {
       const part = bytes.subarray(from);
@@ -241,7 +241,7 @@ it('the CRC-32 is that of gzip', () => {
   );
 });
 
-describe('the memory for parts', () => {
+describe('the cache for parts', () => {
   const names = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
   const step = fc.record({
     name: names,
@@ -249,12 +249,12 @@ describe('the memory for parts', () => {
     isForgotten: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
   });
 
-  it('keeps what was used last, within its bytes', async () => {
+  it('keeps the most recently used parts, within its limit of bytes', async () => {
     const MOST = 100;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const cache = new PartCache(MOST);
-        // What should be in memory, least recently used first.
+        // Expected content of the cache, least recently used first.
         let kept: { readonly name: string; readonly bytes: number }[] = [];
         for (const { name, bytes, isForgotten } of steps) {
           const known = kept.find((one) => one.name === name);
@@ -277,7 +277,7 @@ describe('the memory for parts', () => {
     );
   });
 
-  it('keeps the last root whatever its size, and no value of infinite size', async () => {
+  it('keeps the last root at any size, and no value of infinite size', async () => {
     const cache = new PartCache(1);
     const load = (value: string) => async () => value;
     const unexpected = () => Promise.reject(new Error('it was loaded again'));
@@ -291,7 +291,7 @@ describe('the memory for parts', () => {
     expect(await cache.root('a', load('third'))).toBe('third');
   });
 
-  it('counts a part once that several requests loaded at the same time, and keeps nothing of a failure', async () => {
+  it('counts a part once if several requests loaded it at the same time, and stores no failure', async () => {
     const cache = new PartCache(100);
     const load = async () => ({ value: 'x', bytes: 20 });
     await Promise.all(Array.from({ length: 10 }, () => cache.get('same', load)));

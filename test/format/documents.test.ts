@@ -1,5 +1,6 @@
 /**
- * Documents of archives: every stored key is found, no other key is found, and damage is an error. SEED repeats a run.
+ * Tests documents of archives: every stored key is found, no other key is found, and damage is an error. The variable
+ * SEED repeats a run.
  */
 
 import { createHash } from 'node:crypto';
@@ -35,7 +36,7 @@ import { removalKey, renderAddressHead, sortKeyOf } from '../../src/lists/unspen
 import { noTransactions } from '../support/archives.ts';
 import { hex } from '../support/records.ts';
 
-/** Writes documents as a level of an archive in memory. Readers read parts of files if `objectSize` is large. */
+/** Writes documents as a level of an archive in memory. If `objectSize` is large, readers read parts of files. */
 async function levelOf(documents: readonly StoredDocument[], fileSize: number, objectSize = fileSize, limits = LIMITS) {
   const files = new Map<string, Uint8Array>();
   const reads = { rounds: 0, pending: 0, places: [] as string[] };
@@ -70,7 +71,7 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
 
 const sha256 = (value: string) => createHash('sha256').update(value).digest('hex');
 
-// Files of the other tests are larger, so that their directories and members are separate reads.
+// Counts most test files as large, so that readers fetch their directories and members separately.
 Object.assign(READER_LIMITS, { smallFile: 400 });
 
 const key = fc.string({ unit: fc.constantFrom('a', 'b', 'z', '%', '.', '0'), maxLength: 6 });
@@ -78,7 +79,7 @@ const documentsOf = (keys: readonly string[]): StoredDocument[] =>
   [...new Set(keys)].sort().map((one) => ({ key: one, values: [`["${one}"]`, 'x'.repeat((one.length * 97) % 400)] }));
 
 describe('documents', () => {
-  it('are found by their keys, and nothing else is', async () => {
+  it('are found by their keys, and no other key is found', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(key, { maxLength: 300 }),
@@ -106,11 +107,11 @@ describe('documents', () => {
       return parseMembers(gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString(), file);
     });
     expect(Math.max(...members.map(({ length }) => length))).toBeGreaterThan(1);
-    // Starts of members are short.
+    // Directories store short prefixes of keys.
     for (const { from } of members.flat().slice(1)) expect(from.length).toBeLessThan(9);
   });
 
-  it('that are asked for together are read from each directory and each member once', async () => {
+  it('that are requested together take one read of each directory and each member', async () => {
     const keys = Array.from({ length: 300 }, (_, i) => `key ${1000 + i}`);
     const { level, archive, reads } = await levelOf(documentsOf(keys), 4096, 2 ** 22, { ...LIMITS, documentMember: 999 });
     expect(level.files.length).toBeGreaterThan(1);
@@ -127,7 +128,7 @@ describe('documents', () => {
     expect(level.files.map(({ bytes }) => bytes <= READER_LIMITS.smallFile)).toEqual([true]);
     const opened = await archive();
     for (const key of [...keys, ...keys]) expect(await findDocuments(opened, level, [key])).not.toEqual([undefined]);
-    // The root, and the file.
+    // Reads the root, and the file.
     expect(reads.places).toHaveLength(2);
   });
 
@@ -150,7 +151,7 @@ describe('documents', () => {
     expect(several).toBeGreaterThan(5);
   });
 
-  it('are in the fewest members that follow each other within the limits', async () => {
+  it('are in the smallest number of consecutive members that the limits allow', async () => {
     const documents = documentsOf(Array.from({ length: 300 }, (_, i) => `key ${i}`));
     for (const [objectSize, documentMember] of [
       [4096, 2000],
@@ -176,9 +177,9 @@ describe('documents', () => {
     }
   });
 
-  it('fill members and files to the last byte', async () => {
+  it('can fill members and files to the last byte', async () => {
     const documents = Array.from({ length: 40 }, (_, i) => ({ key: `key ${i + 10}`, values: [hex(`value ${i}`)] }));
-    // A line has a key, a tab, a value and a line feed.
+    // Size of four lines. A line has a key, a tab, a value and a line feed.
     const documentMember = 4 * (6 + 1 + 64 + 1);
     const lengthsIn = async (objectSize: number) => {
       const { level, files } = await levelOf(documents, objectSize, objectSize, { ...LIMITS, documentMember });
@@ -194,7 +195,7 @@ describe('documents', () => {
     expect((await lengthsIn(first + second))[0]).toEqual([first, second]);
   });
 
-  /** The files of a level as the archive of the last build. */
+  /** Presents the files of a level as the archive of the last build. */
   const storedIn = (files: ReadonlyMap<string, Uint8Array>): StoredArchive => {
     const read = (file: string) => Buffer.from(files.get(file) ?? '');
     const open = (file: string) => ({
@@ -209,7 +210,7 @@ describe('documents', () => {
     return found;
   };
 
-  it('are read by the next build, all of them or those of some keys and their pages', async () => {
+  it('can be read by the next build: all of them, or those of some keys and their pages', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(key, fc.constantFrom('', ' 00000000', ' 00000001', ' r00000002')), { maxLength: 300 }),
@@ -217,7 +218,7 @@ describe('documents', () => {
         fc.constantFrom(300, 4096),
         fc.constantFrom(onlyKey, withPages),
         async (keys, asked, size, rangeOf) => {
-          // No value is empty.
+          // Every value has at least one character.
           const documents = documentsOf(keys.map((parts) => `k${parts.join('')}`));
           const { level, files } = await levelOf(documents, size, size, { ...LIMITS, documentMember: 200 });
           const stored = storedIn(files);
@@ -230,7 +231,7 @@ describe('documents', () => {
     );
   });
 
-  it('of a file that is damaged, or that has them in wrong places, make a full build', async () => {
+  it('of a file that is damaged, or has documents at wrong positions, cause a full build', async () => {
     const { level, files } = await levelOf(documentsOf(Array.from({ length: 200 }, (_, i) => `key ${i}`)), 4096, 4096, {
       ...LIMITS,
       documentMember: 999,
@@ -257,7 +258,7 @@ describe('documents', () => {
     await refused(() => Buffer.concat([twice, directory]), /has the document a in a wrong place$/, { ...level, files: [file] });
   });
 
-  it('of damaged files are an error, or right', async () => {
+  it('of damaged files are right or an error', async () => {
     const documents = documentsOf(Array.from({ length: 200 }, (_, i) => `key ${i}`));
     await fc.assert(
       fc.asyncProperty(fc.nat(), fc.nat(), fc.integer({ min: 1, max: 255 }), fc.boolean(), async (which, at, bits, isCut) => {
@@ -274,21 +275,21 @@ describe('documents', () => {
           if (found instanceof ArchiveError) errors += 1;
           else expect(found).toEqual([values]);
         }
-        // A bit of a gzip header, such as its time, has no meaning.
+        // Some bits of a gzip header, such as its time, have no effect.
         if (isCut) expect(errors).toBeGreaterThan(0);
       }),
       { numRuns: 60 },
     );
   });
 
-  it('of etchings are all there, or reading them is an error', async () => {
+  it('of etchings are read completely, or reading fails', async () => {
     const { level, archive } = await levelOf([{ key: '00000004', values: ['{}'] }], 4096);
     const read = async (from: number, to: number) => readEtchings(await archive(), { total: 9, levels: [level], runes: [] }, from, to);
     expect(await read(4, 5)).toEqual(['{}']);
     await expect(read(3, 5)).rejects.toThrow('the archive does not have the etching 00000003');
   });
 
-  it('of outputs are damaged if they remove more than there is', async () => {
+  it('of outputs are damaged if they remove more outputs than exist', async () => {
     const value = (vout: number) => `["${'ab'.repeat(32)}:${vout}",3,"${'cd'.repeat(32)}",1,0,["1:1",0,"A","A",0,"5"]]`;
     const older = await levelOf([{ key: 'ann', values: [value(0), value(1)] }], 4096);
     const totalAfter = async (removed: number) => {
@@ -306,7 +307,7 @@ describe('documents', () => {
     await expect(totalAfter(3)).rejects.toThrow(ArchiveError);
   });
 
-  it('must ascend', () => {
+  it('must be in ascending order', () => {
     const writer = new DocumentWriter(4096, LIMITS, () => '');
     writer.addLine(lineOf({ key: 'b', values: [] }));
     expect(() => writer.addLine(lineOf({ key: 'a', values: [] }))).toThrow('the document a comes after b');
@@ -354,13 +355,13 @@ describe('directories', () => {
 });
 
 describe('keys', () => {
-  it('of addresses are ASCII, and those of Bitcoin are themselves', () => {
+  it('of addresses are ASCII, and a Bitcoin address is its own key', () => {
     expect(keyOfAddress('bc1pej2j02c4as4luf8jxqvwnwvgq69w5vrc4a76xx65v0yd36w9ykaskjvfwa')).toMatch(/^bc1pej2/);
     expect(keyOfAddress(`é\t!'()*~`)).toBe('%C3%A9%09%21%27%28%29%2A~');
     expect(keyOfAddress('\ud800')).toBeUndefined();
   });
 
-  it('have the shortest start that is after the key before', () => {
+  it('are stored as the shortest prefix that sorts after the previous key', () => {
     fc.assert(
       fc.property(key, key, (a, b) => {
         fc.pre(a < b);

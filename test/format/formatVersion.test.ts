@@ -1,6 +1,6 @@
 /**
- * Files of another format version: every reader names the version of the files and its own version, and says what to
- * do.
+ * Tests files of another format version: every reader names the version of the files and its own version, and gives
+ * advice.
  */
 import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,18 +27,18 @@ const TARGET = '/runes/v1/blocks/840000/activity';
 
 beforeAll(() => testBuild(whole, { inputs: [SAMPLE_INPUT], layout: 'archive' }));
 
-/** Replaces the format in a text of JSON, as another version of the program would write it. */
+/** Replaces the format version in a JSON text, as another version of the program would write it. */
 const withFormat = (text: string, format: number | undefined) =>
   JSON.stringify({ ...(JSON.parse(text) as object), ...(format === undefined ? { format: undefined } : { format }) });
 
-/** Replaces the format in the manifest of an output. */
+/** Replaces the format version in the manifest of an output. */
 function changeManifest(out: string, format: number | undefined): void {
   const path = join(out, MANIFEST);
   writeFileSync(`${path}.new`, withFormat(readFileSync(path, 'utf8'), format));
   renameSync(`${path}.new`, path);
 }
 
-/** Replaces the format in the root, and names that root in the manifest. */
+/** Replaces the format version in the root, and names the new root in the manifest. */
 function changeRoot(out: string, format: number | undefined): void {
   const path = join(out, MANIFEST);
   const manifest = JSON.parse(readFileSync(path, 'utf8')) as { archive: { root: string; bytes: number } };
@@ -89,7 +89,7 @@ it.each([
       const found: unknown = await verify(out, new Progress(new RecordingLog(), false)).catch((error: unknown) => error);
       expect(found instanceof VerificationError && found.details.join('\n')).toContain(message);
 
-      // A server that starts on it says so, too.
+      // A server that starts on such an output reports the version too.
       if (name === 'the manifest') await expect(startServer(out)).rejects.toThrow(InputError);
       if (name === 'the manifest') await expect(startServer(out)).rejects.toThrow(message);
     } finally {
@@ -115,7 +115,7 @@ it('a build replaces an output of another version in full', async () => {
   const out = join(work, 'built');
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive' });
   changeManifest(out, undefined);
-  // Files of formats before 3 had shorter names.
+  // File names of formats before 3 were shorter.
   writeFileSync(join(out, ARCHIVE_FOLDER, `${'ab'.repeat(16)}.bin`), 'old');
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive' });
   expect(tree(out)).toEqual(tree(whole));

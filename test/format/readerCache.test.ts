@@ -1,4 +1,4 @@
-/** The cache of archive readers: roots and directories are parsed once, and damaged reads are forgotten. */
+/** Tests the cache of archive readers: roots and directories are parsed once, and damaged reads are not cached. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ const limits = limitsWith({ segmentBlocks: 4, tableBlocksAtOnce: 1 });
 const build = (name: string, objectSize: number) =>
   testBuild(at(name), { inputs: [at('in')], layout: 'archive', pageSizes: [2, 7, 20], objectSize, limits });
 
-/** Paths of lists of blocks, by height and hash, and of transactions. */
+/** Returns the paths of lists of blocks, by height and hash, and of transactions. */
 const pathsOf = (out: string) =>
   readArchive(out).blocks.flatMap(({ height, hash, pages }) => {
     const ids = new Set(pages.flatMap((page) => [...page.matchAll(/"tx_id":"([^"]*)"/g)].map(([, id]) => `transactions/${id}`)));
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 
 describe('a segment', () => {
-  it('has no more blocks than the limit, which the root names, also after incremental builds', async () => {
+  it('has at most as many blocks as the limit, which the root names, also after incremental builds', async () => {
     for (const step of [1, 2]) {
       chain.set(chain.tip + step, [3, 1]);
       chain.write();
@@ -52,8 +52,8 @@ describe('a segment', () => {
   });
 });
 
-describe('with room for a single part', () => {
-  it('an answer inflates the root once for all, and each directory and page once', async () => {
+describe('a cache with space for one part', () => {
+  it('inflates the root once for all answers, and each directory and page once for one answer', async () => {
     const { root } = readArchive(at('out'));
     const site = siteOf(JSON.parse(readFileSync(join(at('out'), MANIFEST), 'utf8')));
     const files = diskFiles(at('out'));
@@ -85,11 +85,11 @@ describe('with room for a single part', () => {
   });
 });
 
-describe('a read that is damaged', () => {
+describe('a damaged read', () => {
   it.each([
     ['whole files', 4096],
     ['ranges', 2 * 1024 * 1024],
-  ])('is forgotten, so that the next one counts, with %s', async (_, objectSize) => {
+  ])('is not cached, so that the next read is used, with %s', async (_, objectSize) => {
     await build(`damaged-${objectSize}`, objectSize);
     const out = at(`damaged-${objectSize}`);
     const { root } = readArchive(out);
@@ -99,7 +99,7 @@ describe('a read that is damaged', () => {
     const segment = root.segments.find(({ first, last }) => first <= height && height <= last);
     const paths = [archivePath(segment?.file ?? ''), ...root.ids.flatMap(({ files }) => files.map(archivePath))];
     for (const damaged of paths) {
-      // A mirror reads the manifest again and tries once more, so an answer takes two damaged reads.
+      // A mirror reads the manifest again and retries once, so one answer takes two damaged reads.
       let left = 2;
       const { fetchFile } = fileServer(out, (path, content) => {
         if (path !== damaged || left === 0) return content;

@@ -1,4 +1,4 @@
-/** Signed notes and the keys that sign them: vectors of other programs, and every kind of malformed text. */
+/** Tests signed notes and their keys: vectors of other programs, and every kind of malformed text. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../../src/contract/schemas.ts';
@@ -7,12 +7,12 @@ import { keyIdOf, NoteError, parseKey, parseNote, signersOf } from '../../src/fo
 import { checkSignature, makeKey, parseSigningKey, withNote } from '../../src/output/signingKeys.ts';
 import { randomFor } from '../support/seed.ts';
 
-/** The example of the specification (C2SP signed-note). */
+/** Example of the specification (C2SP signed-note). */
 const SPECIFICATION = {
   key: 'example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k',
   note: 'This is an example message.\n\n— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=\n',
 };
-/** The example of golang.org/x/mod/sumdb/note. */
+/** Example of golang.org/x/mod/sumdb/note. */
 const GO = {
   privateKey: 'PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz',
   key: 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW',
@@ -69,7 +69,7 @@ manifest 1f8a48ab2e9abc0fcf3b9a7a6c4ebd45f1e9bb1f4c3ba2d9f8e3a3c8e8b9d1a1
 `;
 
 describe('the note of a mirror', () => {
-  it('has the bytes that it always had', async () => {
+  it('has the same bytes as in earlier versions', async () => {
     const { note = '' } = signed(OWN);
     expect(note).toMatchInlineSnapshot(`
       "rune-activity-mirror/1
@@ -88,7 +88,7 @@ describe('the note of a mirror', () => {
     expect(await open(note, OWN.publicText)).toMatchObject({ signers: [OWN.publicText] });
   });
 
-  it('is the same whatever note the manifest has, and different for any other manifest', () => {
+  it('does not depend on the note that the manifest already has, and differs for any other manifest', () => {
     const facts = { network: 'mainnet', time: '2026-11-24T00:41:07Z' };
     const text = renderMirrorNote(MANIFEST, facts);
     expect(readMirrorNote(text, signed(OWN, OTHER))).toEqual(facts);
@@ -128,7 +128,7 @@ describe('the note of a mirror', () => {
 });
 
 describe('signatures', () => {
-  it('of several keys count for each of them, and unknown keys are ignored', async () => {
+  it('of several keys count for each key, and unknown keys are ignored', async () => {
     const { note = '' } = signed(OWN, OTHER);
     for (const keys of [[OWN], [OTHER], [OTHER, OWN]]) {
       const { signers } = await open(note, ...keys.map(({ publicText }) => publicText));
@@ -139,7 +139,7 @@ describe('signatures', () => {
     );
   });
 
-  it('of a known key that are wrong refuse the note, even beside a right one', async () => {
+  it('of a known key that are wrong make the note invalid, even next to a right signature', async () => {
     const { note = '' } = signed(OWN, OTHER);
     const lines = note.split('\n');
     const at = lines.length - 2;
@@ -179,7 +179,7 @@ describe('malformed text', () => {
     ['base64 without padding', right.replace(/=\n$/, '\n')],
     ['base64 with unused bits', right.replace(/.=\n$/, '/=\n')],
     ['too many characters', `${'a'.repeat(16_384)}\n${right}`],
-  ])('is no note: %s', (_, text) => {
+  ])('is not accepted as a note: %s', (_, text) => {
     expect(text).not.toBe(right);
     expect(() => parseNote(text)).toThrow(NoteError);
   });
@@ -193,11 +193,11 @@ describe('malformed text', () => {
     ['another type', GO.key.replace('+ARpc', '+Ahpc')],
     ['a line feed', `${GO.key}\n`],
     ['a space in the name', GO.key.replace('Peter', 'Peter ')],
-  ])('is no public key: %s', (_, text) => {
+  ])('is not accepted as a public key: %s', (_, text) => {
     expect(() => parseKey(text)).toThrow('is not a public key, such as mirror.example.org+0a1b2c3d+AbCd…');
   });
 
-  it('is never taken for a key, and never makes another error', () => {
+  it('is never accepted as a key, and never causes another error', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         expect(() => parseKey(text)).toThrow(NoteError);
@@ -206,7 +206,7 @@ describe('malformed text', () => {
     );
   });
 
-  it('in place of a private key is refused without repeating it', () => {
+  it('in place of a private key is refused, and the message does not repeat it', () => {
     const secret = OWN.privateText.split('+').at(-1) ?? '';
     for (const text of [
       '',

@@ -1,4 +1,4 @@
-/** hosting/caddy/Caddyfile as it is shipped, on a real Caddy. */
+/** Runs hosting/caddy/Caddyfile, unchanged, on a real Caddy. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '../support/build.ts';

@@ -1,4 +1,4 @@
-/** The case table and the recorded requests of every exact host, asked of the Netlify chain. */
+/** Sends the case table and the recorded requests that every exact host must pass to Netlify's engines. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';

@@ -1,4 +1,4 @@
-/** The Cloudflare worker in Cloudflare's own runtime, over each kind of origin. */
+/** Runs the Cloudflare worker in Cloudflare's own runtime, over each kind of origin. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   await testBuild(dist('bulk'), { inputs: [SAMPLE_INPUT], parquet: true });
 });
 
-/** A host for the tests of a `describe`. */
+/** Starts a host before the tests of a `describe`, and closes it afterwards. */
 function using<H extends { close(): Promise<void> }>(start: () => Promise<H>): () => H {
   let host: H | undefined;
   beforeAll(async () => {
@@ -60,14 +60,14 @@ describeOutputs(async (folder) => {
   return host;
 });
 
-describe('R2, the 720 recorded vectors', () => {
+describe('R2, the 720 recorded requests', () => {
   const host = using(async () => {
     await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'archive' });
     return overR2('vectors');
   });
 
   it('are answered as recorded, or as a rule decides', async () => {
-    // The runtime compresses answers by itself, as Cloudflare does.
+    // The runtime itself compresses answers, as Cloudflare does.
     expect(await wrongVectors(host(), ['Accept-Encoding'])).toEqual([]);
     expect(host().log()).toBe('');
   });
@@ -76,7 +76,7 @@ describe('R2, the 720 recorded vectors', () => {
 describe('Parquet files', () => {
   const origin = using(() => startServer(dist('bulk')));
 
-  it('are read by ranges from R2', async () => {
+  it('can be read in ranges from R2', async () => {
     const host = await overR2('bulk');
     await checkRanges(host.port, dist('bulk'));
     await checkSiteFiles(host, dist('bulk'));
@@ -84,7 +84,7 @@ describe('Parquet files', () => {
     await host.close();
   });
 
-  it('are read by ranges from an HTTP origin', async () => {
+  it('can be read in ranges from an HTTP origin', async () => {
     const host = await startCloudflare({ ORIGIN: `http://127.0.0.1:${origin().port}` });
     await checkRanges(host.port, dist('bulk'));
     expect(host.log()).toBe('');
@@ -96,7 +96,7 @@ describe('R2, the files themselves', () => {
   const host = using(() => overR2('archive'));
   const text = (path: string) => readFileSync(join(dist('archive'), path), 'utf8');
 
-  it('are served by their own paths', async () => {
+  it('are served at their own paths', async () => {
     const paths = filesBelow(dist('archive')).filter((path) => /^(?:runes|archive)\//.test(path));
     for (const path of ['index.html', ...paths]) {
       const answer = await host().send('GET', `/${path}?x=1`);
@@ -104,11 +104,11 @@ describe('R2, the files themselves', () => {
     }
   });
 
-  it('have the headers of the API and their own type', () => checkFileHeaders(host()));
+  it('have the headers of the API and their own content type', () => checkFileHeaders(host()));
 
-  it('are, of a wrong path, a page for browsers, but JSON in the API', () => checkErrorPages(host()));
+  it('if missing, are answered with a page for browsers, but with JSON in the API', () => checkErrorPages(host()));
 
-  it('are no others: dot files, other objects, other methods', async () => {
+  it('do not include dot files, other objects, or answers to other methods', async () => {
     for (const [method, target] of [
       ['GET', '/.rune-activity-mirror'],
       ['GET', '/runes/v1/.rune-activity-mirror'],
@@ -129,8 +129,8 @@ describe('R2, the files themselves', () => {
   });
 });
 
-describe('R2 while it is not as it should be', () => {
-  it('is a 503 with Retry-After when a file is missing, and is right again when it is back', async () => {
+describe('R2 with missing or unreadable files', () => {
+  it('is a 503 with Retry-After if a file is missing, and is right again when the file is back', async () => {
     const host = await overR2('archive');
     try {
       const segment = readArchive(dist('archive')).root.segments.find(({ first, last }) => first <= 2000007 && last >= 2000007);
@@ -159,7 +159,7 @@ describe('R2 while it is not as it should be', () => {
     }
   });
 
-  it('is a 503 when R2 cannot be read: an id is not called unknown for that', async () => {
+  it('is a 503 if R2 cannot be read, instead of an unknown id', async () => {
     const fail = () => Promise.reject(new Error('internal error (10001)'));
     const bucket = { get: fail, head: fail };
     const response = await worker.fetch(
@@ -182,7 +182,7 @@ describe('R2 after a new upload', () => {
       ['old', 3],
       ['new', 5],
     ] as const) {
-      // The large block 6 makes the file of both so large that the host does not keep all of it in memory.
+      // The large block 6 makes the file of both blocks so large that the host caches only parts of it.
       writeFiles(work, { [`in-${name}/7.ndjson`]: block(7, records), [`in-${name}/6.ndjson`]: block(6, 400) });
       await testBuild(dist(name), { inputs: [dist(`in-${name}`)], layout: 'archive' });
     }
@@ -191,7 +191,7 @@ describe('R2 after a new upload', () => {
   it.each([
     ['0', 5],
     ['600', 3],
-  ])('FRESH_SECONDS %s gives %i records at once, and the new ones when the old pages are gone', async (seconds, atOnce) => {
+  ])('FRESH_SECONDS %s gives %i records immediately, and the new records when the old pages are gone', async (seconds, atOnce) => {
     const host = await overR2('old', { FRESH_SECONDS: seconds });
     try {
       expect(total(await host.send('GET', target))).toBe(3);
@@ -204,7 +204,7 @@ describe('R2 after a new upload', () => {
     }
   });
 
-  it('FRESH_SECONDS 1 gives the new ones after a second', async () => {
+  it('FRESH_SECONDS 1 gives the new records after a second', async () => {
     const host = await overR2('old', { FRESH_SECONDS: '1' });
     try {
       expect(total(await host.send('GET', target))).toBe(3);
@@ -217,7 +217,7 @@ describe('R2 after a new upload', () => {
   });
 });
 
-/** A plain file server without ETags; `gate` is awaited before each answer. */
+/** Starts a plain file server without ETags. It awaits `gate` before each answer. */
 async function startFiles(
   folder: string,
 ): Promise<{ port: number; gate: (path: string) => Promise<number | undefined>; close(): Promise<void> }> {
@@ -251,7 +251,7 @@ describe('an HTTP origin', () => {
 
   it.each(CASES)('$name', (one) => checkCase(host(), one));
 
-  it('without ETags gives files one that is made of what is in them', () => checkFileHeaders(host()));
+  it('without ETags: files get an ETag of their content', () => checkFileHeaders(host()));
 
   it('that fails is a 503, for the API and for files', async () => {
     files().gate = () => Promise.resolve(500);
@@ -264,7 +264,7 @@ describe('an HTTP origin', () => {
     expect((await host().send('GET', '/runes/v1/blocks/2000007/activity')).status).toBe(200);
   });
 
-  it('is read on for the others when the client that was first goes away', async () => {
+  it('is read to the end for other clients if the client that caused the read disconnects', async () => {
     const slow = await startCloudflare({ ORIGIN: `http://127.0.0.1:${files().port}/mirror/`, FRESH_SECONDS: '600' });
     try {
       let asked = 0;
@@ -317,7 +317,7 @@ describe('a private S3 bucket', () => {
 
   it.each(CASES)('$name', (one) => checkCase(host(), one));
 
-  it('is a 503 with keys that are not right, or none', async () => {
+  it('is a 503 with wrong keys, or without keys', async () => {
     for (const S3_SECRET_ACCESS_KEY of ['wrong', undefined]) {
       const { S3_ACCESS_KEY_ID, S3_REGION, ORIGIN } = settings();
       const wrong = await startCloudflare(
@@ -334,7 +334,7 @@ describe('a private S3 bucket', () => {
   });
 });
 
-describe('settings that cannot be', () => {
+describe('invalid settings', () => {
   const bucket = { get: () => Promise.resolve(null), head: () => Promise.resolve(null) };
   const assets = { fetch: () => Promise.resolve(new Response(null, { status: 404 })) };
   it.each([
@@ -356,7 +356,7 @@ describe('settings that cannot be', () => {
     expect(response.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('are told by the runtime too', async () => {
+  it('are reported in the runtime too', async () => {
     const host = await startCloudflare({}, false);
     try {
       const { status, body } = await host.send('GET', '/runes/v1/');

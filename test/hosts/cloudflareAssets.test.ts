@@ -1,4 +1,4 @@
-/** The Cloudflare worker over files that are deployed with it, as wrangler.jsonc in the root sets it up. */
+/** Runs the Cloudflare worker over files that are deployed with it, as wrangler.jsonc in the root configures. */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   for (const layout of LAYOUTS) await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout, lists: true, parquet: true });
 });
 
-/** A host for the tests of a `describe`. */
+/** Starts a host before the tests of a `describe`, and closes it afterwards. */
 function using(name: string): () => LocalHost & Logged {
   let host: (LocalHost & Logged) | undefined;
   beforeAll(async () => {
@@ -41,7 +41,7 @@ describe.each(LAYOUTS)('layout %s', (layout) => {
   const host = using(layout);
   it.each(LIST_CASES)('$name', (one) => checkCase(host(), one));
 
-  it('serves every file of the API by its own path, and says nothing', async () => {
+  it('serves every file of the API at its own path, and logs nothing', async () => {
     for (const path of ['index.html', ...filesBelow(dist(layout)).filter((path) => /^(?:runes|archive)\//.test(path))]) {
       const { status, body } = await host().send('GET', `/${path}?x=1`);
       expect({ path, status, body }).toEqual({ path, status: 200, body: readFileSync(join(dist(layout), path), 'utf8') });
@@ -49,7 +49,7 @@ describe.each(LAYOUTS)('layout %s', (layout) => {
     expect(host().log()).toBe('');
   });
 
-  it('gives files the headers of the API and their own type', () => checkFileHeaders(host()));
+  it('sends files with the headers of the API and their own content type', () => checkFileHeaders(host()));
 
   it('serves the pages for people, their scripts and bulk data', () => checkSiteFiles(host(), dist(layout)));
 
@@ -70,7 +70,7 @@ describe.each(LAYOUTS)('layout %s', (layout) => {
     ['GET', '//runes/v1/manifest.json'],
     ['POST', '/runes/v1/manifest.json'],
     ['POST', '/index.html'],
-  ] as const)('answers %s %s with the 404 of the API, though there may be a file', async (method, target) => {
+  ] as const)('answers %s %s with the 404 of the API, even if a file exists', async (method, target) => {
     const answer = await host().send(method, target);
     expect(answer.status).toBe(404);
     expect(answer.headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
@@ -78,11 +78,11 @@ describe.each(LAYOUTS)('layout %s', (layout) => {
   });
 });
 
-it('answers the 720 recorded vectors as recorded, or as a rule decides', async () => {
+it('answers the 720 recorded requests as recorded, or as a rule decides', async () => {
   await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'archive' });
   const host = await startCloudflareAssets(dist('vectors'));
   try {
-    // The runtime compresses answers by itself, as Cloudflare does.
+    // The runtime itself compresses answers, as Cloudflare does.
     expect(await wrongVectors(host, ['Accept-Encoding'])).toEqual([]);
     expect(host.log()).toBe('');
   } finally {
@@ -90,7 +90,7 @@ it('answers the 720 recorded vectors as recorded, or as a rule decides', async (
   }
 });
 
-it('is a 503 with Retry-After when a file was not deployed', async () => {
+it('is a 503 with Retry-After if a file was not deployed', async () => {
   await testBuild(dist('hole'), { inputs: [SAMPLE_INPUT], layout: 'archive' });
   const segment = readArchive(dist('hole')).root.segments.find(({ first, last }) => first <= 2000007 && last >= 2000007);
   rmSync(join(dist('hole'), `archive/${segment?.file}.bin`));
@@ -104,8 +104,8 @@ it('is a 503 with Retry-After when a file was not deployed', async () => {
   }
 });
 
-describe('what is read of the files', () => {
-  /** Counts reads of a build as the binding gives it. */
+describe('the files that are read', () => {
+  /** Serves a build like Cloudflare's binding for assets, and records the paths of the reads. */
   function counted(): { fetch(request: Request): Promise<Response>; paths: string[] } {
     const paths: string[] = [];
     return {
@@ -120,7 +120,7 @@ describe('what is read of the files', () => {
   const ask = (settings: Parameters<typeof worker.fetch>[1]) =>
     worker.fetch(new Request('https://m.example/runes/v1/blocks/2000007/activity?limit=60'), settings, { waitUntil: () => {} });
 
-  it('are manifest, root and directory once, and then only pages: a deployment never changes', async () => {
+  it('are manifest, root and directory once, and then only pages, because a deployment never changes', async () => {
     const ASSETS = counted();
     for (let i = 0; i < 3; i += 1) expect((await ask({ ASSETS })).status).toBe(200);
     const count = (path: string) => ASSETS.paths.filter((one) => one.startsWith(path)).length;
@@ -128,7 +128,7 @@ describe('what is read of the files', () => {
     expect([count(MANIFEST), count(`archive/${archive.root}`), count('archive/')]).toEqual([1, 1, 1 + 1 + 3]);
   });
 
-  it('are read again when FRESH_SECONDS says so', async () => {
+  it('are read again as often as FRESH_SECONDS says', async () => {
     const ASSETS = counted();
     for (let i = 0; i < 3; i += 1) expect((await ask({ ASSETS, FRESH_SECONDS: '0' })).status).toBe(200);
     expect(ASSETS.paths.filter((path) => path.endsWith('manifest.json'))).toHaveLength(3);

@@ -1,6 +1,6 @@
 /**
- * The worker as it is deployed: bundled by wrangler from its wrangler.jsonc, run by workerd, Cloudflare's own runtime, with an R2
- * bucket or a folder of files on this machine. Both are of the package in this folder.
+ * Starts the worker as it is deployed: wrangler bundles it from its wrangler.jsonc, and workerd, Cloudflare's own
+ * runtime, runs it with a local R2 bucket or a local folder of files. The package in this folder has both programs.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,11 +12,12 @@ import { ROOT } from '../support/cli.ts';
 import { type LocalHost, sendTo } from '../support/server.ts';
 
 const PACKAGES = join(ROOT, 'test/hosts/node_modules');
-/** Where the wrangler.jsonc of a deployment is. */
+/** Folder with the wrangler.jsonc of each deployment. */
 const FOLDERS = { r2: join(ROOT, 'hosting/cloudflare'), assets: ROOT } as const;
 type Deployment = keyof typeof FOLDERS;
 
-// The parts of miniflare that are used. Its own types are not imported, so that the project type-checks without it installed.
+// The parts of miniflare that the tests use. Its own types are not imported, so that the project type-checks without
+// miniflare installed.
 interface R2Bucket {
   put(key: string, value: Uint8Array): Promise<unknown>;
   delete(keys: string[]): Promise<void>;
@@ -29,17 +30,17 @@ interface Miniflare {
 type MiniflareClass = new (options: object) => Miniflare;
 
 export interface Logged {
-  /** Output of the worker's console so far. */
+  /** Returns the output of the worker's console so far. */
   log(): string;
 }
 
 export interface CloudflareHost extends LocalHost, Logged {
-  /** Puts the files of a build into the bucket. */
+  /** Copies the files of a build into the bucket. */
   put(dist: string, prefix?: string): Promise<void>;
   remove(keys: readonly string[]): Promise<void>;
 }
 
-/** The settings of wrangler.jsonc that the tests use. */
+/** The settings in wrangler.jsonc that the tests use. */
 interface Configuration {
   readonly compatibility_date: string;
   readonly assets?: {
@@ -56,7 +57,7 @@ const configurationOf = (deployment: Deployment): Configuration =>
 
 const bundles = new Map<Deployment, string>();
 
-/** The file that `wrangler deploy` would upload. */
+/** Returns the script that `wrangler deploy` would upload. */
 function bundle(deployment: Deployment, args: readonly string[] = []): string {
   const known = bundles.get(deployment);
   if (known !== undefined) return known;
@@ -70,14 +71,14 @@ function bundle(deployment: Deployment, args: readonly string[] = []): string {
     { cwd: FOLDERS[deployment], env, encoding: 'utf8' },
   );
   if (status !== 0) throw new Error(`wrangler failed: ${stdout}${stderr}`);
-  // It says so of keys that it does not know.
+  // wrangler warns about keys in the configuration that it does not know.
   if (stderr !== '' || /warning/i.test(stdout)) throw new Error(`wrangler warns: ${stdout}${stderr}`);
   const file = join(out, 'worker.js');
   bundles.set(deployment, file);
   return file;
 }
 
-/** Starts the worker with these variables, and with an empty R2 bucket as BUCKET unless there is an ORIGIN. */
+/** Starts the worker with these variables. Unless there is an ORIGIN, BUCKET is an empty R2 bucket. */
 export async function startCloudflare(
   settings: Readonly<Record<string, string>> = {},
   hasBucket = !('ORIGIN' in settings),
@@ -96,7 +97,7 @@ export async function startCloudflareAssets(dist: string, settings: Readonly<Rec
   return run(bundle('assets', ['--assets', dist]), {
     compatibilityDate: compatibility_date,
     bindings: settings,
-    // As wrangler translates them.
+    // Same values as wrangler derives from its configuration.
     assets: {
       directory: dist,
       binding: assets.binding,
@@ -112,9 +113,9 @@ async function run(script: string, options: object): Promise<CloudflareHost> {
   const miniflare = new Miniflare({
     modules: true,
     scriptPath: script,
-    // The folder of the script, because workerd ends if a module's name leads out of the modules' root.
+    // Must be the folder of the script, because workerd ends if a module's name leads out of `modulesRoot`.
     modulesRoot: dirname(script),
-    // Otherwise Miniflare would ask Cloudflare for facts about this machine.
+    // Otherwise Miniflare would ask Cloudflare for data about this machine.
     cf: false,
     host: '127.0.0.1',
     handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {

@@ -1,6 +1,6 @@
 /**
- * The image of hosting/own-server: buildah builds it by the recipe, and its commands run in it. The base image has this
- * machine's Node and npm, because nothing can be downloaded but packages of npm.
+ * Tests the image of hosting/own-server: buildah builds it by the recipe, and its commands run in it. The base image
+ * has this machine's Node and npm, because only npm packages can be downloaded here.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
@@ -27,19 +27,19 @@ let command: string[];
 const buildah = (...args: readonly string[]): string =>
   execFileSync(program, [...STORAGE, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1e9 }).trim();
 
-/** The arguments that run a command in the container, over the folder `data`. */
+/** Returns the arguments that run a command in the container, with the folder `data` mounted. */
 const inContainer = (data: string, ...args: readonly string[]): string[] => [
   ...STORAGE,
   ...['run', '--isolation', 'chroot', '--volume', `${data}:/data:rw`, container, '--', ...args],
 ];
 
-/** The shared libraries that programs load. */
+/** Returns the shared libraries that programs load. */
 function librariesOf(...programs: readonly string[]): string[] {
   const found = spawnSync('ldd', programs, { encoding: 'utf8' }).stdout.match(/(?<=\s)\/\S+(?= \()/g);
   return [...new Set(found)];
 }
 
-/** A root folder with Node, npm, a shell, and a user as Node's images have it. */
+/** Makes a root folder with Node, npm, a shell, and the same user as Node's images have. */
 function makeBase(): string {
   const base = join(work, 'base');
   const put = (from: string, to: string) => {
@@ -66,7 +66,7 @@ beforeAll(async () => {
   buildah('add', '--quiet', scratch, makeBase(), '/');
   buildah('config', '--env', 'PATH=/usr/bin:/bin', '--env', `NODE_EXTRA_CA_CERTS=${CERTIFICATES}`, scratch);
   buildah('commit', '--quiet', '--rm', scratch, 'docker.io/library/node:24-slim');
-  // Packages come from where this machine has them.
+  // Uses the npm configuration and cache of this machine.
   const mounts = ['.npmrc', '.npm'].filter((name) => existsSync(join(homedir(), name)));
   const volumes = mounts.flatMap((name) => ['--volume', `${join(homedir(), name)}:/root/${name}`]);
   const [, ...args] =
@@ -90,7 +90,7 @@ interface Config {
   readonly Healthcheck: { readonly Test: readonly string[] };
 }
 
-it('serves a build, and knows when it is healthy', async () => {
+it('serves a build, and reports its health', async () => {
   const data = join(work, 'served');
   cpSync(dist, join(data, 'dist'), { recursive: true });
   const check = (port: number) => inContainer(data, ...healthcheck.map((text) => text.replace('3000', `${port}`)));
@@ -108,7 +108,7 @@ it('serves a build, and knows when it is healthy', async () => {
   expect(spawnSync(program, check(host.port)).status).not.toBe(0);
 });
 
-it('builds as the checkout does', () => {
+it('builds the same files as the checkout', () => {
   const data = join(work, 'built');
   cpSync(SAMPLE_INPUT, join(data, 'input'), { recursive: true });
   execFileSync('chown', ['-R', '1000', data]);

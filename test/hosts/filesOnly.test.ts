@@ -1,4 +1,4 @@
-/** hosting/files-only: `serve` with the shipped serve.json, as a host that knows nothing but files. */
+/** Tests hosting/files-only: `serve` with the shipped serve.json, which stands for any static file host. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -17,7 +17,10 @@ const FILE_HEADERS = {
   'cache-control': 'public, no-cache, must-revalidate',
 };
 
-/** Paths that `serve` resolves before it looks: to the landing page, the status, a file by its own path, or the note that marks an output folder. */
+/**
+ * Paths that `serve` normalises: they lead to the landing page, the status, a file at its own path, or the marker of an
+ * output folder.
+ */
 const RESOLVED = [
   '/runes/v1/blocks//840001.json',
   '/runes/v1/blocks/./840001.json',
@@ -40,7 +43,7 @@ function startServe(dist: string): Promise<LocalHost> {
   return startProgram((port) => ({ program: process.execPath, args: [...args, '--listen', `tcp://127.0.0.1:${port}`] }));
 }
 
-describe('files alone', () => {
+describe('a static file host', () => {
   const folder = temporaryFolder();
   const [sample, recorded] = [join(folder, 'sample'), join(folder, 'recorded')];
   const open: LocalHost[] = [];
@@ -57,7 +60,7 @@ describe('files alone', () => {
     for (const host of open) await host.close();
   });
 
-  it('serves every file of the API by its own path, with CORS and an ETag that it knows again', async () => {
+  it('serves every file of the API at its own path, with CORS and an ETag that it recognises', async () => {
     const paths = filesBelow(sample).filter((path) => path.endsWith('.json'));
     expect(paths.length).toBeGreaterThan(600);
     for (const path of paths) {
@@ -76,8 +79,9 @@ describe('files alone', () => {
     await checkPlainRanges(port, sample);
   });
 
-  it('answers of the case table only the file of changes, and gives no other a page', async () => {
-    // `serve` knows the ETag of this file only as it was sent, and the case asks in other ways, too.
+  it('answers of the case table only the file of changes, and no other case with a page', async () => {
+    // Skips this case: it also sends the ETag in other forms, but `serve` recognises an ETag only in the form that it
+    // sent.
     const { 'what a block touched': _, ...others } = await judgeCases(ofSample as LocalHost, problemOfOwnError);
     const verdicts = countVerdicts(Object.values(others));
     console.log('files alone, case table', verdicts);
@@ -86,19 +90,19 @@ describe('files alone', () => {
     expect(await ofSample?.send('GET', touched?.target ?? '')).toMatchObject({ status: 200, body: touched?.body });
   });
 
-  it('answers of the recorded requests the status and what is no path, and gives no other a page', async () => {
-    // `serve` takes every method for GET, and knows an ETag only when it comes alone and as it was sent.
+  it('answers of the recorded requests only the status and invalid paths, and no other request with a page', async () => {
+    // `serve` treats every method as GET, and recognises an ETag only alone and in the form that it sent.
     const isPlain = ({ method, headers = {} }: PlainRequest) => ['GET', 'HEAD'].includes(method) && !('If-None-Match' in headers);
     const requests = vectorRequests().filter(isPlain);
     const verdicts = await classifyAll(ofRecorded as LocalHost, exact as LocalHost, requests, problemOfOwnError);
     const isWrong = (_: unknown, i: number) => verdicts[i]?.startsWith('WRONG');
     console.log('files alone, recorded requests', countVerdicts(verdicts));
-    // The status, under spellings that the API does not know.
+    // The status, at spellings that the API does not know.
     expect(requests.filter(isWrong).map(({ target }) => target)).toEqual(['/runes/v1//', '/runes//']);
     expect(verdicts.filter((verdict) => verdict === 'exact')).toHaveLength(8);
   });
 
-  it('answers odd spellings with errors, but for paths that lead to a file', async () => {
+  it('answers odd spellings with errors, except paths that lead to a file', async () => {
     const requests = ODD_TARGETS.map((target) => ({ method: 'GET', target }));
     const verdicts = await classifyAll(ofRecorded as LocalHost, exact as LocalHost, requests, problemOfOwnError);
     expect(ODD_TARGETS.filter((_, i) => verdicts[i]?.startsWith('WRONG'))).toEqual(RESOLVED);

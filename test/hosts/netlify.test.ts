@@ -1,6 +1,6 @@
 /**
- * The Netlify deployment, run by Netlify's own engines: with the edge function, without it, and with one that fails. The answers must equal the
- * answers of the page map for the same build.
+ * Runs the Netlify deployment on Netlify's own engines: with the edge function, without it, and with one that fails.
+ * The answers must equal those of the page map for the same build.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,9 @@ interface Case {
   readonly expected: { readonly status: number; readonly body: string };
 }
 
-/** Requests that were not recorded: paths that leave a list's folder, and queries that rules may parse differently. */
+/**
+ * More requests than the recorded ones: paths that leave a list's folder, and queries that rules may parse differently.
+ */
 const MORE_TARGETS = [
   '/runes/v1/blocks/840001/activity?operation_type=20%2F20',
   '/runes/v1/blocks/840001/activity?operation_type=..%2F840002',
@@ -45,7 +47,10 @@ const MORE_TARGETS = [
 let cases: Case[] = [];
 const mirror = new FetchMirror(readDist, Number.POSITIVE_INFINITY);
 
-/** Returns a case with the answer of the page map. For a request outside the API, the answer is a file of the build or a 404. */
+/**
+ * Returns a case whose expected answer comes from the page map. Outside the API, the expected answer is a file of the
+ * build or a 404.
+ */
 async function toCase(target: string, headers: Readonly<Record<string, string>> = {}): Promise<Case> {
   const request = new Request(`http://127.0.0.1${target}`, { headers });
   const path = new URL(request.url).pathname.slice(1);
@@ -60,7 +65,7 @@ beforeAll(async () => {
   cases = await Promise.all([...vectors.map((v) => toCase(v.path, v.request_headers)), ...MORE_TARGETS.map((target) => toCase(target))]);
 });
 
-/** Sends all, several at once; problems in the order of the cases. */
+/** Sends all cases, several in parallel. Returns the problems in the order of the cases. */
 async function findProblems(
   host: NetlifyHost,
   all: readonly Case[],
@@ -83,14 +88,14 @@ async function findProblems(
 const show = ({ status, body }: { status: number; body: string }) => `${status} ${body.slice(0, 60)}`;
 const isExact = ({ expected }: Case, answer: Answer) => answer.status === expected.status && answer.body === expected.body;
 const inApi = ({ target }: Case) => /^\/(?:runes(?:[/?]|$)|$)/.test(target);
-/** Outside the API the host answers, with a 404 of its own. */
+/** Outside the API, the host answers with its own 404. */
 const mustBeExact = (c: Case, answer: Answer) =>
   (inApi(c) ? isExact(c, answer) : answer.status === 404) ? undefined : `${show(answer)}, not ${show(c.expected)}`;
 const mustBeExactOrNotFound = (c: Case, answer: Answer) => (answer.status === 404 ? undefined : mustBeExact(c, answer));
 
 /**
- * A fourth of the recorded requests, and all others: the emulator starts a worker for each request to the edge function. Another test asks
- * all recorded requests (cases.test.ts).
+ * Takes a fourth of the recorded requests, and all others: the emulator starts a worker for each request to the edge
+ * function. Another test sends all recorded requests (cases.test.ts).
  */
 const fewer = (): Case[] => cases.filter((_, i) => i % 4 === 0 || i >= cases.length - MORE_TARGETS.length);
 
@@ -115,7 +120,7 @@ const API_HEADERS = { ...SECURITY_HEADERS.json, ...EXPOSED };
 describe('Netlify with the edge function', () => {
   const host = startHost('on');
 
-  it('answers recorded requests as the page map does', async () => {
+  it('answers recorded requests like the page map', async () => {
     expect(fewer().length).toBeGreaterThan(160);
     expect(await findProblems(host(), fewer(), mustBeExact)).toEqual([]);
     expect(host().edgeLog()).toBe('');
@@ -131,7 +136,7 @@ describe('Netlify with the edge function', () => {
     }
   });
 
-  it('answers 304 to a known ETag, of a file or of a window', async () => {
+  it('answers 304 to a current ETag, of a file or of a window', async () => {
     for (const query of ['', '?limit=7&offset=3']) {
       const { headers } = await host().send('GET', `${BLOCK}/activity${query}`);
       const again = await host().send('GET', `${BLOCK}/activity${query}`, { 'if-none-match': `W/${headers.etag}` });
@@ -139,7 +144,7 @@ describe('Netlify with the edge function', () => {
     }
   });
 
-  it('sends refusals with CORS and never cached', async () => {
+  it('sends errors with CORS and without caching', async () => {
     for (const [target, status] of [
       ['/activity?limit=abc', 400],
       ['/nothing', 404],
@@ -169,7 +174,7 @@ describe('Netlify with the edge function', () => {
   });
 });
 
-/** Canonical requests and the files that answer them without the edge function. */
+/** Canonical requests, each with the file that answers it without the edge function. */
 const CANONICAL: readonly (readonly [string, string])[] = [
   ['/runes/v1', '/runes/v1/index.json'],
   ['/runes/v1/', '/runes/v1/index.json'],
@@ -190,8 +195,9 @@ const CANONICAL: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Requests that the rules answer with a page, although the API would refuse them. The engine ignores a stray slash in a path, and does not see a
- * parameter without `=`, with an encoded name, or before a final `&`. No rule can tell these requests apart. The page names its own window.
+ * Requests that the rules answer with a page, although the API would refuse them. The engine ignores an extra slash in
+ * a path, and does not see a parameter without `=`, with an encoded name, or before a final `&`. So no rule can tell
+ * these requests from valid ones. The page states its own window.
  */
 const FORGIVEN = [
   '/runes/v1/blocks/840014/activity/',
@@ -220,7 +226,7 @@ for (const edge of ['off', 'failing'] as const) {
       }
     });
 
-    it('answers a transaction as its file', async () => {
+    it('answers a transaction with its file', async () => {
       const { target } = cases.find((c) => c.target.startsWith('/runes/v1/transactions/') && c.target.endsWith('/activity')) ?? {
         target: '',
       };
@@ -228,7 +234,7 @@ for (const edge of ['off', 'failing'] as const) {
       expect(answer.body).toBe(await readText(target.replace(/\/activity$/, '.json')));
     });
 
-    it('answers everything else exactly or with a 404, but for what rules cannot tell apart', async () => {
+    it('answers everything else exactly or with a 404, except where rules cannot tell requests apart', async () => {
       const asked = edge === 'off' ? cases : fewer();
       const problems = await findProblems(host(), asked, mustBeExactOrNotFound);
       const forgiven = FORGIVEN.filter((target) => asked.some((one) => one.target === target));

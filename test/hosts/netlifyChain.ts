@@ -1,6 +1,6 @@
 /**
- * Netlify on this machine: the engines of its own development server, chained in its order (edge function, redirect rules, files,
- * headers) behind a real HTTP server. The engines are a package of their own, see package.json beside this file.
+ * Netlify on this machine: the engines of its own development server, in the same order (edge function, redirect rules,
+ * files, headers), behind a real HTTP server. The engines are a separate package; see package.json in this folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
@@ -22,16 +22,20 @@ const DENO = join(PACKAGES, 'deno', process.platform === 'win32' ? 'deno.exe' : 
 export interface NetlifyOptions {
   /** The folder of a build. */
   readonly dist: string;
-  /** `off`: the site has no edge function; `failing`: it throws, because its manifest is answered with status 500. */
+  /**
+   * `off`: the site has no edge function. `failing`: the edge function throws, because the request for its manifest
+   * gets a 500.
+   */
   readonly edge: 'on' | 'off' | 'failing';
 }
 
 export interface NetlifyHost extends LocalHost {
-  /** Output of the edge function's process so far. */
+  /** Returns the output of the edge function's process so far. */
   edgeLog(): string;
 }
 
-// The parts of the engines that are used. Their own types are not imported, so that the project type-checks without them installed.
+// The parts of the engines that the tests use. Their own types are not imported, so that the project type-checks
+// without the engines installed.
 type GetFile = (request: Request) => Promise<(() => Promise<Response>) | undefined>;
 interface EdgeProcess {
   ps?: ChildProcess;
@@ -66,7 +70,7 @@ interface Engines {
   HeadersHandler: new (options: object) => HeadersHandler;
 }
 
-/** Throws an error that names what is not installed. */
+/** Loads the engines. Throws an error that names a missing package. */
 async function loadEngines(): Promise<Engines> {
   const names = ['edge-functions-dev', 'redirects', 'static', 'headers'].map((name) => `@netlify/${name}`);
   const missing = names.filter((name) => !existsSync(join(PACKAGES, name)));
@@ -106,7 +110,10 @@ export async function startNetlify({ dist, edge }: NetlifyOptions): Promise<Netl
     return applied ?? (await (await getFile(request, request))?.()) ?? new Response('Not Found', { status: 404 });
   }
 
-  /** A file with its headers; a rule that leads to it from another path also gives the status (the engine leaves that to its caller). */
+  /**
+   * Returns a file with its headers. If a rule leads to the file from another path, the rule also gives the status,
+   * which the engine leaves to its caller.
+   */
   async function getFile(request: Request, wanted: Request, rule?: RedirectMatch): Promise<(() => Promise<Response>) | undefined> {
     const file = await files.match(wanted);
     if (file === undefined) return undefined;
@@ -141,14 +148,14 @@ export async function startNetlify({ dist, edge }: NetlifyOptions): Promise<Netl
 }
 
 /**
- * The emulator of edge functions. How it starts deno is replaced: its own way listens on all interfaces, downloads a deno that it likes
- * better, and resolves packages from wherever the tests were started.
+ * Starts the emulator of edge functions. Replaces how the emulator starts deno: by default it listens on all
+ * interfaces, may download another deno, and resolves packages from the current folder.
  */
 function startEdgeFunctions({ EdgeFunctionsHandler }: Engines): { handler: EdgeHandler; log: string[] } {
   const log: string[] = [];
   let configs: Promise<unknown> | undefined;
   class LocalEdgeFunctions extends EdgeFunctionsHandler {
-    /** Read once: the emulator would start a worker for it at every request. */
+    /** Reads the configuration once. Otherwise the emulator would start a worker for it at every request. */
     override getFunctionConfigs(port: number, functions: Record<string, string>): Promise<unknown> {
       configs ??= super.getFunctionConfigs(port, functions);
       return configs;
@@ -189,7 +196,7 @@ function startEdgeFunctions({ EdgeFunctionsHandler }: Engines): { handler: EdgeH
   return { handler, log };
 }
 
-/** Adds what Netlify's CDN adds to files: a strong ETag of the content, and 304. */
+/** Adds the headers that Netlify's CDN adds to files, a strong ETag of the content, and answers with 304. */
 async function asServed(request: Request, file: Response, status: number): Promise<Response> {
   const body = Buffer.from(await file.arrayBuffer());
   const etag = `"${createHash('md5').update(body).digest('hex')}-ssl"`;

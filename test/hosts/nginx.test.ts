@@ -1,4 +1,4 @@
-/** hosting/nginx/nginx.conf as it is shipped, on a real nginx. */
+/** Runs hosting/nginx/nginx.conf, unchanged, on a real nginx. */
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -12,7 +12,7 @@ const BROTLI = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
 
 type More = 'brotli' | 'no links';
 
-/** Starts nginx as a distribution does: its main file includes the site. */
+/** Starts nginx like a distribution: its main file includes the site. */
 const startNginx = (dist: string, options: HostOptions = {}, more?: More): Promise<LocalHost> =>
   startProgram((port) => configure(port, dist, options, more));
 
@@ -63,7 +63,7 @@ testPlainHost({
   ],
 });
 
-it('nginx follows no symbolic links when it is told so', async () => {
+it('nginx follows no symbolic links if its configuration forbids them', async () => {
   const dist = join(temporaryFolder(), 'dist');
   await testBuild(dist, { inputs: CONFORMANCE_INPUTS });
   symlinkSync(join(dist, 'runes/v1/manifest.json'), join(dist, 'runes/v1/linked.json'));
@@ -76,7 +76,7 @@ it('nginx follows no symbolic links when it is told so', async () => {
   }
 });
 
-it('nginx sends pages packed with brotli, with the module of its package', async () => {
+it('nginx sends pages compressed with brotli, with the module of its package', async () => {
   if (!existsSync(BROTLI)) throw new Error('not installed: brotli for nginx. Run: apt-get install -y libnginx-mod-http-brotli-static');
   const dist = join(temporaryFolder(), 'dist');
   await testBuild(dist, { inputs: CONFORMANCE_INPUTS, compress: ['br'] });

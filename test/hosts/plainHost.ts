@@ -1,6 +1,6 @@
 /**
- * Checks the answers of hosts without our code. An answer must equal the answer of `npm start` to the same request, or be an error. Any other answer
- * is a wrong page, which a client would read as data.
+ * Checks the answers of hosts that run none of this project's code. An answer must equal the answer of `npm start` to
+ * the same request, or be an error. Any other answer is a wrong page, which a client would read as data.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,10 +12,10 @@ import { freePort } from '../support/ports.ts';
 import { type Answer, type Host, type LocalHost, sendTo } from '../support/server.ts';
 import type { PlainRequest } from './requests.ts';
 
-/** `exact`, `refused 501` or whatever the status is, or what is wrong with an answer. */
+/** `exact`, `refused` with the status (such as `refused 501`), or a description of the problem. */
 export type Verdict = string;
 
-/** The problem with an answer that is not exact, none when it is an honest error. */
+/** Returns the problem with an answer that is not exact. Undefined for an honest error. */
 export type JudgeError = (answer: Answer, method: string, expected: Answer | undefined) => string | undefined;
 
 /** True for the body of an empty list. Only such an answer may be a 404, because a client reads a 404 as an empty list. */
@@ -42,19 +42,19 @@ const problemOfApiError: JudgeError = ({ status, headers, body }, method, expect
   }
 };
 
-/** An error in the words of the host. */
+/** Accepts any error with the host's own body. */
 export const problemOfOwnError: JudgeError = ({ status }) => (status < 400 ? 'is no error' : undefined);
 
-/** Judges an answer by what the exact server said. */
+/** Compares an answer with the answer of the exact server. */
 function classify({ method, target }: PlainRequest, answer: Answer, expected: Answer, judge: JudgeError = problemOfApiError): Verdict {
   if (answer.status === expected.status && answer.body === expected.body) return 'exact';
-  // Files that `npm start` has beside the API may be missing.
+  // The host may lack files that `npm start` has outside of the API.
   const isList = target.includes('/activity');
   const problem = judge(answer, method, isList ? expected : undefined);
   return problem === undefined ? `refused ${answer.status}` : `WRONG ${problem}: ${answer.status} ${answer.body.slice(0, 100)}`;
 }
 
-/** Asks both for all, several at once. Verdicts in the order of the requests. */
+/** Sends all requests to both hosts, several in parallel. Returns the verdicts in the order of the requests. */
 export async function classifyAll(host: Host, exact: Host, requests: readonly PlainRequest[], judge?: JudgeError): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   let next = 0;
@@ -70,14 +70,17 @@ export async function classifyAll(host: Host, exact: Host, requests: readonly Pl
   return verdicts;
 }
 
-/** How many verdicts there are of each kind. */
+/** Counts the verdicts of each kind. */
 export function countVerdicts(verdicts: readonly Verdict[]): Record<Verdict, number> {
   const counts: Record<Verdict, number> = {};
   for (const verdict of [...verdicts].sort()) counts[verdict] = (counts[verdict] ?? 0) + 1;
   return counts;
 }
 
-/** The whole case table: the verdict of each case, by its name. Exact is what `checkCase` takes of an exact host, with its headers and ETag. */
+/**
+ * Runs the complete case table. Returns the verdict of each case by its name. An answer is exact if `checkCase` accepts
+ * it from an exact host, with headers and ETag.
+ */
 export async function judgeCases(host: Host, judge: JudgeError = problemOfApiError): Promise<Record<string, Verdict>> {
   const verdicts: Record<string, Verdict> = {};
   for (const one of CASES) {
@@ -92,27 +95,27 @@ export async function judgeCases(host: Host, judge: JudgeError = problemOfApiErr
   return verdicts;
 }
 
-/** The cases that are not exact. */
+/** Returns the cases that are not exact. */
 export const notExact = (verdicts: Readonly<Record<string, Verdict>>): Record<string, Verdict> =>
   Object.fromEntries(Object.entries(verdicts).filter(([, verdict]) => verdict !== 'exact'));
 
-/** How to start a program of a host on a port. */
+/** Command that starts a host's program on a port. */
 export interface ProgramCall {
   readonly program: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** How often a program is started. */
+/** Number of attempts to start a program. */
 const STARTS = 4;
 const ANSWER_MS = 30_000;
 
-/** A program ended before it answered. */
+/** Thrown when a program ends before it answers. */
 class EndedError extends Error {}
 
 /**
- * Starts a program of a host and waits until it answers. The port that it is given was free a moment before, and tests beside this one take ports
- * too, so when it ends instead it is started again on another.
+ * Starts a program of a host and waits until it answers. The port was free a moment before, but parallel tests may take
+ * it. If the program ends instead, it is started again on another port.
  */
 export async function startProgram(callFor: (port: number) => ProgramCall): Promise<LocalHost> {
   for (let starts = 1; ; starts += 1) {
@@ -162,22 +165,24 @@ async function startOnce({ program, args, env = {} }: ProgramCall, port: number)
   };
 }
 
-/** The path of a program that a distribution installs. Throws with what to do when it is missing. */
+/**
+ * Returns the path of a program that a distribution installs. Throws an error with advice if the program is missing.
+ */
 export function findProgram(name: string): string {
-  // Debian keeps servers where a user's PATH may not lead.
+  // Also searches folders outside of a user's PATH, where Debian installs servers.
   const found = spawnSync('sh', ['-c', `command -v ${name}`], { env: { PATH: `${process.env['PATH']}:/usr/sbin:/usr/local/sbin` } });
   const path = found.stdout.toString('utf8').trim();
   if (path === '') throw new Error(`not installed: ${name}. Run: apt-get install -y ${name}`);
   return path;
 }
 
-/** Replaces a pattern that must be there so many times. */
+/** Replaces a pattern. Throws unless the pattern occurs exactly `times` times. */
 export function replaceAll(text: string, from: RegExp, to: string, times: number): string {
   expect(text.match(from)).toHaveLength(times);
   return text.replace(from, to);
 }
 
-/** An answer with the bytes of its body as they were sent. */
+/** Returns an answer with the bytes of its body as sent, without decompression. */
 export function fetchRaw(
   port: number,
   path: string,

@@ -1,4 +1,6 @@
-/** Tests of every host without our code: nginx and Caddy, each with its shipped configuration. */
+/**
+ * Defines the tests for every host without this project's code: nginx and Caddy, each with its shipped configuration.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,18 +19,21 @@ import { classifyAll, countVerdicts, fetchRaw, judgeCases, notExact, type Verdic
 import { inventedTargets, ODD_TARGETS, type PlainRequest, requestsOf, vectorRequests } from './requests.ts';
 
 export interface HostOptions {
-  /** The port of `npm start`, which answers what is no file. */
+  /** The port of `npm start`, which answers requests without a file. */
   readonly exactPort?: number;
-  /** Other page sizes than 20,60. */
+  /** Page sizes of the build, if they are not 20,60. */
   readonly pageSizes?: readonly [number, number];
 }
 
 interface Plain {
   readonly name: string;
   start(dist: string, options?: HostOptions): Promise<LocalHost>;
-  /** Odd targets that the engine refuses by itself, or spells otherwise when it passes them on, so that not even `npm start` behind it can be exact. */
+  /**
+   * Odd targets that the engine refuses, or rewrites before it passes them on, so that the answer is not exact even
+   * with `npm start` behind the engine.
+   */
   readonly refusedByEngine: readonly string[];
-  /** Whether the engine lets its configuration word the refusal of a URL that is too long. */
+  /** True if the engine's configuration can set the body of the error for a URL that is too long. */
   readonly wordsAllErrors: boolean;
 }
 
@@ -71,19 +76,19 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       ofRecorded = await keep(start(recorded));
     });
 
-    it('answers the case table exactly, or refuses what needs code', async () => {
+    it('answers the case table exactly, or refuses requests that need code', async () => {
       const verdicts = await judgeCases(ofSample as LocalHost);
       console.log(name, 'case table', countVerdicts(Object.values(verdicts)));
       expect(notExact(verdicts)).toEqual(REFUSED_CASES);
     });
 
-    it('answers the recorded requests exactly, or refuses what needs code', async () => {
+    it('answers the recorded requests exactly, or refuses requests that need code', async () => {
       const counts = countVerdicts(await classifyAll(host(), exact.recorded, vectorRequests()));
       console.log(name, 'recorded requests', counts);
       expect(counts).toEqual(VECTORS);
     });
 
-    it('answers each file to the requests that it is the answer to, in both dialects', async () => {
+    it('answers every request for a file with that file, in both dialects', async () => {
       for (const [dist, asked, reference, every] of [
         [sample, ofSample as LocalHost, exact.sample, 1],
         [recorded, host(), exact.recorded, 11],
@@ -111,7 +116,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect(requests.flatMap(({ target }, i) => (verdicts[i]?.startsWith('WRONG') ? [`${target} ${verdicts[i]}`] : []))).toEqual([]);
     });
 
-    it('never answers a path that leads elsewhere, a hidden file or a folder', async () => {
+    it('never answers a path out of its folder, a hidden file or a folder', async () => {
       for (const target of ODD_TARGETS.filter((one) => /%|\.\.|\/\/|\/\.|\/$/.test(one.split('?')[0] ?? ''))) {
         const { status } = await host().send('GET', target);
         if (!['/', '/runes/', '/runes/v1/'].includes(target.split('?')[0] ?? '')) expect([target, status >= 400]).toEqual([target, true]);
@@ -144,7 +149,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       }
     });
 
-    it('sends the headers of the API with errors, which are never kept', async () => {
+    it('sends errors with the headers of the API and without caching', async () => {
       for (const [target, status] of [
         [`${BLOCK}/activity?limit=7`, 501],
         [UNKNOWN, 404],
@@ -171,7 +176,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       });
     });
 
-    it('answers 304 to a known ETag, and the whole page to a part of it', async () => {
+    it('answers 304 to a current ETag, and a range request with the complete page', async () => {
       const target = `${BLOCK}/activity?limit=60`;
       const { headers, body } = await host().send('GET', target);
       const etag = String(headers.etag);
@@ -184,7 +189,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect((await host().send('GET', target, { range: 'bytes=99999999-' })).status).toBe(200);
     });
 
-    it('sends pages for people, their scripts and bulk data as npm start does', async () => {
+    it('sends pages for people, their scripts and bulk data like npm start', async () => {
       const others = [
         'explorer.js',
         'explorer.css',
@@ -217,7 +222,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       });
     });
 
-    it('answers requests for parts of Parquet files', async () => {
+    it('answers range requests of Parquet files', async () => {
       const path = rowsFile(sample, '2000007');
       const bytes = readFileSync(join(sample, path));
       const url = `http://127.0.0.1:${(ofSample as LocalHost).port}/${path}`;
@@ -242,7 +247,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect(await ask(`bytes=${bytes.length}-`)).toMatchObject({ status: 416, place: `bytes */${bytes.length}` });
     });
 
-    it('answers no conditions of time', async () => {
+    it('ignores conditions with a date', async () => {
       const target = `${BLOCK}/activity?limit=60`;
       const { headers, body } = await host().send('GET', target);
       const times = [String(headers['last-modified'] ?? new Date().toUTCString()), 'Fri, 01 Jan 2100 00:00:00 GMT'];
@@ -251,7 +256,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       }
     });
 
-    it('words what the engine refuses as the API does', async () => {
+    it("uses the API's wording for requests that the engine refuses", async () => {
       const long = await host().send('GET', `${BLOCK}/activity?limit=60&x=${'x'.repeat(10_000)}`);
       if (wordsAllErrors) expect([long.status, JSON.parse(long.body).statusCode]).toEqual([414, 414]);
       else expect(long.status).toBe(200);
@@ -269,7 +274,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       }
     });
 
-    it('sends compressed pages that lie beside a page as they are, only to who takes them', async () => {
+    it('sends the compressed file next to a page unchanged, and only to clients that accept it', async () => {
       const compressed = join(folder, 'compressed');
       await testBuild(compressed, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', compress: ENCODINGS });
       const alone = await keep(start(compressed));
@@ -287,7 +292,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect((await alone.send('GET', `${BLOCK}/60/120.json.gz`)).status).toBe(404);
     });
 
-    it('compresses other pages on the way, under a weak ETag', async () => {
+    it('compresses other pages dynamically, with a weak ETag', async () => {
       const target = `${BLOCK}/activity?limit=60&offset=60`;
       const { body } = await host().send('GET', target);
       const { headers, bytes } = await fetchRaw(host().port, target, { 'accept-encoding': 'gzip' });
@@ -313,13 +318,13 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       }
     };
 
-    it('says that there is no build, not that an id is unknown', async () => {
+    it('says that there is no build, instead of an unknown id', async () => {
       expect(await answerOf(temporaryFolder(), UNKNOWN)).toMatchObject({ status: 503, headers: NO_STORE });
     });
 
     it('says that layout archive needs code', async () => {
       const dist = join(folder, 'archive');
-      // In the place of a mirror in layout files, which may have lists in the same folder.
+      // Replaces a mirror in layout `files`, which may leave lists in the same folder.
       for (const layout of ['files', 'archive'] as const) await testBuild(dist, { inputs: CONFORMANCE_INPUTS, layout, lists: true });
       for (const target of [`${BLOCK}/activity`, UNKNOWN]) {
         const answer = await answerOf(dist, target);
@@ -327,7 +332,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       }
     });
 
-    it('says that a build has no lists by operation, as the API does', async () => {
+    it('says that a build has no lists by operation, like the API', async () => {
       const dist = join(folder, 'no-operations');
       await testBuild(dist, { inputs: CONFORMANCE_INPUTS, operationPages: false });
       const target = `${BLOCK}/activity?operation_type=mint`;
@@ -335,7 +340,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect((await answerOf(dist, target)).body).toBe((await reference.send('GET', target)).body);
     });
 
-    it('serves other page sizes when its marked lines name them', async () => {
+    it('serves other page sizes if its marked lines name them', async () => {
       const dist = join(folder, 'sizes');
       await testBuild(dist, { inputs: CONFORMANCE_INPUTS, pageSizes: [30, 1000] });
       const host = await keep(start(dist, { pageSizes: [30, 1000] }));
@@ -377,13 +382,13 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
 
     it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(ofSample as LocalHost));
 
-    it('answers odd spellings exactly, but for what the engine refuses', async () => {
+    it('answers odd spellings exactly, unless the engine refuses them', async () => {
       const verdicts = await classifyAll(host(), exact.recorded, gets(ODD_TARGETS));
       const others = ODD_TARGETS.flatMap((target, i) => (verdicts[i] === 'exact' ? [] : [`${target} ${verdicts[i]}`]));
       expect(others).toEqual(refusedByEngine);
     });
 
-    it('takes files from the disk, not from the program behind it', async () => {
+    it('reads files from the disk, not from the program behind it', async () => {
       const alone = await keep(start(recorded));
       for (const [query, same] of [
         ['', true],
@@ -395,7 +400,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       }
     });
 
-    it('sends what the program made compressed, under an ETag of its own', async () => {
+    it('sends the answers of the program compressed, with a separate ETag', async () => {
       const target = `${BLOCK}/activity?limit=50&offset=7`;
       const { headers, bytes } = await fetchRaw(host().port, target, { 'accept-encoding': 'gzip' });
       expect(headers).toMatchObject({ ...API_HEADERS, ...CACHED, 'content-encoding': 'gzip' });
@@ -404,7 +409,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect(headers['etag']).not.toBe(plain.headers.etag);
     });
 
-    it('answers pages, and an honest error to the rest, while the program is down', async () => {
+    it('answers pages, and an honest error otherwise, while the program is down', async () => {
       const gone = await startServer(recorded);
       await gone.close();
       const alone = await keep(start(recorded, { exactPort: gone.port }));

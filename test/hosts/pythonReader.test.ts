@@ -1,4 +1,7 @@
-/** docs/read_archive.py, a reader of layout `archive` in another language, gives the records that `npm start` gives. */
+/**
+ * Tests that docs/read_archive.py, a reader of layout `archive` in another language, gives the same records as `npm
+ * start`.
+ */
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,19 +18,19 @@ let host: LocalHost;
 beforeAll(async () => {
   if (spawnSync('python3', ['--version']).error !== undefined) throw new Error('python3 is not installed, and this test needs it');
   const out = join(temporaryFolder(), 'out');
-  // Files of two blocks of 4,096 bytes, so that tables and blocks have several files.
+  // Each file has two blocks of 4,096 bytes, so that tables and blocks have several files.
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive', objectSize: 8192 });
   host = await startServer(out);
 });
 afterAll(() => host.close());
 
-/** Records as the program in Python prints them. */
+/** Returns records as the Python program prints them. */
 async function recordsOf(kind: string, id: string | number): Promise<unknown[]> {
   const { stdout } = await run('python3', [join(ROOT, 'docs/read_archive.py'), `http://127.0.0.1:${host.port}`, kind, String(id)]);
   return JSON.parse(stdout) as unknown[];
 }
 
-/** The same records from the API. */
+/** Returns the same records from the API. */
 async function expectedOf(list: string): Promise<{ location: { tx_id: string } }[]> {
   const records: { location: { tx_id: string } }[] = [];
   for (let total = 1; records.length < total; ) {
@@ -52,7 +55,7 @@ it('finds transactions', async () => {
   expect(await recordsOf('transaction', '9'.repeat(64))).toEqual([]);
 });
 
-it('prints the names of all runes by the program of docs/bulk.md', async () => {
+it('prints the names of all runes with the program in docs/bulk.md', async () => {
   const [, program = ''] = /^```python\n(.*?)^```$/ms.exec(readPage('docs/bulk.md')) ?? [];
   const { stdout } = await run('python3', ['-c', program, `http://127.0.0.1:${host.port}`]);
   const { body } = await host.send('GET', '/runes/v1/etchings?limit=60');

@@ -1,4 +1,4 @@
-/** Requests that hosts without our code are tried with. */
+/** Requests that test hosts without this project's code. */
 import fc from 'fast-check';
 import { readVectors } from '../support/vectors.ts';
 
@@ -8,7 +8,7 @@ export interface PlainRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The recorded requests. Without `accept-encoding`, so that bodies are text; compression has its own tests. */
+/** Returns the recorded requests without `accept-encoding`, so that bodies are text. Other tests cover compression. */
 export const vectorRequests = (): PlainRequest[] =>
   readVectors().map(({ method, path, request_headers }) => {
     const headers = Object.entries(request_headers ?? {}).filter(([name]) => name.toLowerCase() !== 'accept-encoding');
@@ -17,7 +17,7 @@ export const vectorRequests = (): PlainRequest[] =>
 
 const BLOCK = '/runes/v1/blocks/840001';
 
-/** Ways out of a list's folder, files that are nobody's business, and spellings that a server may read otherwise than the API does. */
+/** Paths out of a list's folder, private files, and spellings that a server may parse differently from the API. */
 export const ODD_TARGETS: readonly string[] = [
   ...['20%2F20', '..%2F840002', '../840002', 'mint/20', '/mint', 'Mint', 'mint%00', 'mint.json', 'mint&operation_type=send'].map(
     (value) => `${BLOCK}/activity?operation_type=${value}`,
@@ -64,7 +64,8 @@ export const ODD_TARGETS: readonly string[] = [
   ...['10', '30', '0020', '-0', '9007199254740990', '9007199254740991', '9007199254740992', '9999999999999999', '18446744073709551616'].map(
     (offset) => `${BLOCK}/activity?offset=${offset}`,
   ),
-  // As long as a server takes them: expressions that give up on such a text must not let it through.
+  // As long as servers accept a URL: a regular expression that gives up on such a text must not let the request
+  // through.
   `${BLOCK}/activity?limit=20&${'x&'.repeat(3800)}limit=60`,
   `${BLOCK}/activity?limit=20&${'&'.repeat(7800)}limit=60`,
   `${BLOCK}/activity?limit=20&${'limi=&'.repeat(1200)}l%69mit=60`,
@@ -197,7 +198,7 @@ function encodeSpaces(text: string): string {
   return text.replaceAll(' ', '%20');
 }
 
-/** The requests whose answer is a file of the build: what the file's path says, spelled in every way that means the same. */
+/** Returns all spellings of the requests whose answer is this file of the build. */
 export function requestsOf(path: string): string[] {
   const [, collection, name, rest = ''] = /^runes\/v1\/(blocks|transactions)\/([^/.]+)(.*)\.json$/.exec(path) ?? [];
   if (collection === undefined || name === undefined) return [];
@@ -252,10 +253,13 @@ const VALUES = [
   '9007199254740992',
 ];
 
-/** Invented targets, most of them nearly right: every part is of a few that a host may read in more than one way. */
+/**
+ * Returns invented targets, most of them nearly right. Every part comes from a few values that hosts may parse in more
+ * than one way.
+ */
 export const inventedTargets = (count: number): string[] => {
   const pick = (values: readonly string[]) => fc.constantFrom(...values);
-  // More often than not a part is a right one: else hardly any target would be wrong in one way only.
+  // Most parts are right, so that many targets are wrong in only one way.
   const mostly = (right: readonly string[], others: readonly string[]) => fc.oneof({ weight: 3, arbitrary: pick(right) }, pick(others));
   const pair = fc
     .tuple(mostly(['limit', 'offset', 'operation_type'], NAMES), mostly(['='], ['']), mostly(['20', '60', '0', 'mint'], VALUES))

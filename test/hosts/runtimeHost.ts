@@ -1,6 +1,6 @@
 /**
- * The local server in Deno and Bun, started by the very lines that hosting/own-server/README.md gives. Both programs are of the package in this
- * folder.
+ * Runs the local server in Deno and Bun, started with the exact commands of hosting/own-server/README.md. The package
+ * in this folder has both programs.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -20,13 +20,16 @@ const PROGRAMS: Readonly<Record<Runtime, string>> = {
 };
 
 export interface RuntimeHost extends LocalHost {
-  /** Standard error of the process so far. */
+  /** Returns the standard error of the process so far. */
   errors(): string;
-  /** Sends SIGTERM and waits for the end; resolves to the exit code. */
+  /** Sends SIGTERM and waits for the end. Resolves to the exit code. */
   stop(): Promise<number | null>;
 }
 
-/** The documented line for a runtime, for this folder and a free port: its permissions are for the folder and port that the README names. */
+/**
+ * Returns the documented command for a runtime, with this folder and a free port. Its permissions are limited to the
+ * folder and port that the README names, which are replaced too.
+ */
 function argumentsFor(runtime: Runtime, dist: string): string[] {
   const line = new RegExp(`^(${runtime} .*scripts/serve\\.ts)$`, 'm').exec(readFileSync(README, 'utf8'))?.[1];
   if (line === undefined) throw new Error(`${README} has no line for ${runtime}`);
@@ -37,7 +40,7 @@ function argumentsFor(runtime: Runtime, dist: string): string[] {
   return [...args.slice(1), '--dir', dist, '--port', '0'];
 }
 
-/** Starts the server; resolves when it listens. */
+/** Starts the server. Resolves when the server listens. */
 export async function startRuntime(runtime: Runtime, dist: string): Promise<RuntimeHost> {
   const program = PROGRAMS[runtime];
   if (!existsSync(program))

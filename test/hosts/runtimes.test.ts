@@ -1,4 +1,7 @@
-/** The local server in runtimes other than Node: what test/serve/server.test.ts asks of it there, as far as it can differ. */
+/**
+ * Tests the local server in other runtimes than Node. These are the checks of test/serve/server.test.ts whose result
+ * may depend on the runtime.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -26,7 +29,7 @@ beforeAll(async () => {
   symlinkSync(dist('secret.json'), join(dist('files'), 'link.json'));
 });
 
-/** A server for the tests of a `describe`. */
+/** Starts a server before the tests of a `describe`, and stops it afterwards. */
 function using(runtime: Runtime, name: string): () => RuntimeHost {
   let host: RuntimeHost | undefined;
   beforeAll(async () => {
@@ -43,15 +46,15 @@ describe.each(RUNTIMES)('%s', (runtime) => {
   describe.each(LAYOUTS)('layout %s', (layout) => {
     const host = using(runtime, layout);
     it.each(LIST_CASES)('$name', (one) => checkCase(host(), one));
-    it('says nothing of it', () => expect(host().errors()).toBe(''));
+    it('logs nothing about the requests', () => expect(host().errors()).toBe(''));
   });
 
   describeOutputs((folder) => startRuntime(runtime, folder), folderOnDisk);
 
-  it('answers the 720 recorded vectors as recorded, or as a rule decides', async () => {
+  it('answers the 720 recorded requests as recorded, or as a rule decides', async () => {
     const host = await startRuntime(runtime, dist('vectors'));
     try {
-      // Deno compresses answers by itself.
+      // Deno itself compresses answers.
       expect(await wrongVectors(host, runtime === 'deno' ? ['Accept-Encoding'] : [])).toEqual([]);
       expect(host.errors()).toBe('');
     } finally {
@@ -67,7 +70,7 @@ describe.each(RUNTIMES)('%s', (runtime) => {
       await checkRanges(host().port, dist('files'));
     });
 
-    it('are served by their own paths, with CORS and an ETag', async () => {
+    it('are served at their own paths, with CORS and an ETag', async () => {
       for (const [target, path] of [
         ['/', 'index.html'],
         ['/runes/v1/manifest.json', 'runes/v1/manifest.json'],
@@ -102,13 +105,13 @@ describe.each(RUNTIMES)('%s', (runtime) => {
       '/runes/v1/blocks/..%2f..%2f..%2fsecret/activity',
       '/.rune-activity-mirror',
       '/runes/v1/.rune-activity-mirror',
-    ])('are no others: %s', async (target) => {
+    ])('are refused for other paths: %s', async (target) => {
       const { status, body } = await host().send('GET', target);
       expect([400, 404]).toContain(status);
       expect(JSON.parse(body)).toMatchObject({ statusCode: status });
     });
 
-    it('are known again by the ETag of a compressed answer', async () => {
+    it('are recognised by the ETag of a compressed answer', async () => {
       const target = '/runes/v1/blocks/2000007/activity?limit=5&offset=3';
       const { status, headers } = await host().send('GET', target, { 'accept-encoding': 'gzip' });
       expect([status, headers['content-encoding']]).toEqual([200, 'gzip']);
@@ -116,7 +119,7 @@ describe.each(RUNTIMES)('%s', (runtime) => {
       expect([again.status, again.body]).toEqual([304, '']);
     });
 
-    it('that are large are streamed, whole and with an ETag of their content', async () => {
+    it('that are large are streamed completely, with an ETag of their content', async () => {
       const own = await startRuntime(runtime, dist('large'));
       try {
         const page = readFileSync(join(dist('large'), 'runes/v1/blocks/5/2000/0.json'));
@@ -130,7 +133,7 @@ describe.each(RUNTIMES)('%s', (runtime) => {
       }
     });
 
-    it('are answered on after what is no HTTP, and after clients that go away', async () => {
+    it('are still answered after malformed HTTP, and after clients that disconnect', async () => {
       for (const text of [
         'hello\r\n\r\n',
         'GET /runes/v1/ HTTP/1.1\r\nhost: x\r\n\r\n',
@@ -174,7 +177,7 @@ describe.each(RUNTIMES)('%s', (runtime) => {
     idle.destroy();
   });
 
-  it('ends with a sentence and its code when there is no build', async () => {
+  it('ends with a message and its exit code if there is no build', async () => {
     await expect(startRuntime(runtime, dist('nothing'))).rejects.toThrow('build not found');
   });
 });

@@ -1,7 +1,8 @@
 /**
- * A small S3 in memory: what rclone and the worker use of it, as strict as the real one. A PUT is there whole or not at all, and requests
- * have to be signed (Signature Version 4), unless reading is public. The servers of this kind on npm write objects in place, so that a reader
- * finds half of one, and leave folders out of listings.
+ * A small S3 server in memory, with the operations that rclone and the worker use, and as strict as the real one. A PUT
+ * stores the complete object or nothing. Requests must be signed (Signature Version 4), unless reading is public.
+ * Similar servers on npm write objects in place, so that a reader may find a partial object, and omit folders from
+ * listings.
  */
 import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -17,16 +18,16 @@ interface StoredObject {
 
 export interface S3Server {
   readonly port: number;
-  /** By key. */
+  /** Stored objects, by key. */
   readonly objects: Map<string, StoredObject>;
-  /** Method and key of the requests so far, or method, `?` and the query of a listing. */
+  /** Requests so far: method and key, or for a listing the method, `?` and the query. */
   readonly requests: string[];
-  /** Returns the status of an error to answer with. Undefined lets the request pass. May wait first. */
+  /** Returns the status of an error to answer with, or undefined to let the request pass. May wait first. */
   intercept: (method: string, key: string) => Promise<number | undefined>;
   close(): Promise<void>;
 }
 
-/** Keys in each page of a listing: few, so that the listings of the tests have several pages. */
+/** Number of keys in each page of a listing. It is low, so that the listings of the tests have several pages. */
 const KEYS_PER_LISTING = 100;
 
 export async function startS3({ isPublic = false }: { readonly isPublic?: boolean } = {}): Promise<S3Server> {
@@ -101,7 +102,7 @@ export async function startS3({ isPublic = false }: { readonly isPublic?: boolea
   return s3;
 }
 
-/** The whole body; undefined when the client went away before its end. */
+/** Returns the complete body, or undefined if the client disconnects before the end. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   try {
@@ -120,7 +121,7 @@ function sendError(response: ServerResponse, status: number, code: string, messa
 
 const escapeXml = (text: string): string => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
-/** ListObjects and ListObjectsV2. */
+/** Answers ListObjects and ListObjectsV2. */
 function listing(objects: ReadonlyMap<string, StoredObject>, query: URLSearchParams): string {
   const prefix = query.get('prefix') ?? '';
   const delimiter = query.get('delimiter') ?? '';
@@ -160,7 +161,10 @@ function listing(objects: ReadonlyMap<string, StoredObject>, query: URLSearchPar
 const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([0-9]{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
 
-/** Describes a wrong signature of a request, by the rules of Signature Version 4. Undefined if it is right. */
+/**
+ * Describes the fault in a request's signature, by the rules of Signature Version 4. Returns undefined if the signature
+ * is right.
+ */
 function checkSignature(request: IncomingMessage, body: Buffer): string | undefined {
   const [, id, day = '', region = '', signed = '', signature] = AUTHORIZATION.exec(request.headers.authorization ?? '') ?? [];
   if (signature === undefined) return 'the request is not signed';

@@ -1,7 +1,7 @@
 /**
- * hosting/upload.sh with the real rclone, against an S3 of this machine: the bucket ends as the build is, whatever happened before, and
- * whoever reads it meanwhile gets an old answer, a new one, or a 503. More kills:
- * KILLS=50 npx vitest run --config test/hosts/vitest.config.ts upload
+ * Runs hosting/upload.sh with the real rclone, against an S3 server on this machine. The bucket ends equal to the
+ * build, whatever happened before. Meanwhile, readers get an old answer, a new answer, or a 503. More kills: KILLS=50
+ * npx vitest run --config test/hosts/vitest.config.ts upload
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
@@ -60,7 +60,7 @@ const INPUTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const blockHash = (block: string) => hex(`block ${block}`);
-/** Every other transaction is in each fork of its block. */
+/** Every second transaction is the same in each fork of its block. */
 const txId = (block: string, tx: number) => hex(`tx ${tx % 2 === 0 ? block.slice(0, -1) : block} ${tx}`);
 
 function writeInputs(): void {
@@ -81,7 +81,7 @@ function writeInputs(): void {
   }
 }
 
-/** Requests while an upload is running. */
+/** Targets that are requested while an upload runs. */
 const TARGETS = [...new Set(Object.values(INPUTS).flat())].flatMap((block) => [
   ...[Number.parseInt(block, 10), blockHash(block)].flatMap((id) =>
     ['', '?limit=60', '?limit=7&offset=33', '?operation_type=send'].map((query) => `/runes/v1/blocks/${id}/activity${query}`),
@@ -103,11 +103,14 @@ const answersOf = async (dist: string) => {
   return Promise.all(TARGETS.map((target) => ask(mirror, target)));
 };
 
-/** Asks the bucket over HTTP until it is stopped; each answer must be one of those that are given for its target. */
+/**
+ * Requests targets from the bucket over HTTP until `stop`. Each answer must be one of the allowed answers of its
+ * target.
+ */
 function poll(allowed: readonly (readonly string[])[]): { stop(): Promise<Record<string, number>> } {
   const outcomes: Record<string, number> = { '503': 0 };
   const fetchFile = (path: string) => fetch(`http://127.0.0.1:${s3.port}/${BUCKET}/${path}`);
-  // One reads everything anew, the other remembers as much as it may.
+  // One mirror reads everything anew, the other caches as long as possible.
   const mirrors = [new FetchMirror(fetchFile, 0), new FetchMirror(fetchFile, 600_000)];
   let isStopped = false;
   const work = mirrors.map(async (mirror) => {
@@ -119,7 +122,7 @@ function poll(allowed: readonly (readonly string[])[]): { stop(): Promise<Record
       outcomes[which] = (outcomes[which] ?? 0) + 1;
     }
   });
-  // A failure is told by stop().
+  // stop() reports a failure.
   for (const one of work) one.catch(() => {});
   return {
     stop: async () => {
@@ -144,11 +147,11 @@ function start(dist: string, more: Readonly<Record<string, string>> = {}, args =
     RCLONE_RETRIES: '1',
     RCLONE_LOW_LEVEL_RETRIES: '1',
     RCLONE_TRANSFERS: '4',
-    // Files of an archive would stay for a day.
+    // Otherwise old files of an archive would stay for a day.
     UPLOAD_GRACE_SECONDS: '0',
     ...more,
   };
-  // A process group of its own, so that rclone dies with the script.
+  // Uses its own process group, so that a signal kills rclone together with the script.
   return spawn(join(ROOT, 'hosting/upload.sh'), args, { env, cwd: work, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
@@ -169,7 +172,9 @@ async function upload(dist: string, more?: Readonly<Record<string, string>>): Pr
   return stdout;
 }
 
-/** Uploads after a killed upload. A killed rclone keeps the lock until the process has ended, a moment after the signal. */
+/**
+ * Uploads after a killed upload. A killed rclone keeps the lock until its process has ended, a moment after the signal.
+ */
 async function uploadAfterKill(dist: string): Promise<void> {
   for (;;) {
     const { code, stderr } = await finished(start(dist));
@@ -181,7 +186,7 @@ async function uploadAfterKill(dist: string): Promise<void> {
 
 const build = (dist: string, input: string, layout: Layout) => testBuild(dist, { inputs: [join(work, input)], layout, lists: true });
 
-/** The bucket holds the files of the build, byte for byte, and nothing else. */
+/** Checks that the bucket has the files of the build, byte for byte, and no others except `others`. */
 function expectSame(dist: string, others: readonly string[] = []): void {
   const files = filesBelow(dist).filter((path) => !path.startsWith('.'));
   expect([...s3.objects.keys()].filter((key) => key !== NUMBER).sort()).toEqual([...files, ...others].sort());
@@ -189,7 +194,7 @@ function expectSame(dist: string, others: readonly string[] = []): void {
   expect(wrong).toEqual([]);
 }
 
-/** Changes of the build's files; before the first of them, an upload leaves its number. */
+/** Returns the requests that change files of the build. Before the first change, an upload stores its number. */
 const changesOf = (requests: readonly string[]) => {
   const changes = requests.filter((line) => /^(?:PUT|DELETE) /.test(line));
   if (changes.length > 0) expect(changes.shift()).toBe(`PUT ${NUMBER}`);
@@ -202,10 +207,10 @@ const newDist = () => {
   return join(work, `dist-${folders}`);
 };
 
-/** Builds of the first input, uploaded, with what the bucket then has: most tests begin so. */
+/** Builds of the first input, with the objects in the bucket after their upload. Most tests start from these. */
 const beginnings = new Map<Layout, { readonly dist: string; readonly objects: S3Server['objects'] }>();
 
-/** Returns a copy of the build of the first input, whose upload the bucket has. */
+/** Returns a copy of the build of the first input. The bucket has the upload of this build. */
 async function uploaded(layout: Layout): Promise<string> {
   let beginning = beginnings.get(layout);
   if (beginning === undefined) {
@@ -216,14 +221,14 @@ async function uploaded(layout: Layout): Promise<string> {
     beginnings.set(layout, beginning);
   }
   const dist = newDist();
-  // Keeps the fractions of times, which the script compares.
+  // `cp -a` keeps fractions of seconds in file times, which the script compares.
   for (const end of ['', '.cache']) execFileSync('cp', ['-a', `${beginning.dist}${end}`, `${dist}${end}`]);
   for (const [key, object] of beginning.objects) s3.objects.set(key, object);
   return dist;
 }
 
 describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
-  it('fills an empty bucket, the manifest last', async () => {
+  it('fills an empty bucket, with the manifest last', async () => {
     const dist = newDist();
     await build(dist, 'before', layout);
     await upload(dist);
@@ -235,7 +240,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     });
   });
 
-  it('sends only what changed: pages, what names them, the manifest, then removals', async () => {
+  it('sends only changes: pages, then the files that name them, the manifest, then removals', async () => {
     const dist = await uploaded(layout);
     const before = new Map(s3.objects);
     const old = await answersOf(dist);
@@ -262,21 +267,21 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     expect(changes.map((line) => line.replace(/^[A-Z]+ /, '')).sort()).toEqual(differing.sort());
   });
 
-  it('sends nothing when nothing changed', async () => {
+  it('sends nothing if nothing changed', async () => {
     const dist = await uploaded(layout);
     s3.requests.length = 0;
     expect(await upload(dist)).toContain('0 files sent, 0 removed');
     expect(changesOf(s3.requests)).toEqual([]);
   });
 
-  it('makes up for builds that were not uploaded', async () => {
+  it('catches up on builds that were not uploaded', async () => {
     const dist = await uploaded(layout);
     for (const input of ['after', 'later']) await build(dist, input, layout);
     await upload(dist);
     expectSame(dist);
   });
 
-  it('compares with the bucket when it does not know what is there, and leaves alone what is not in runes/v1', async () => {
+  it('compares with the bucket if it does not know the content, and keeps objects outside of runes/v1', async () => {
     const dist = await uploaded(layout);
     const stray = { bytes: Buffer.from('{}'), headers: { etag: '"x"', 'last-modified': new Date().toUTCString() } };
     for (const key of ['robots.txt', 'runes/v1/blocks/99/60/0.json', 'runes/v1/transactions/zz.json']) s3.objects.set(key, stray);
@@ -291,12 +296,12 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     expect(sent.filter((line) => same.some(([key]) => line === `PUT ${key}`))).toEqual([]);
   });
 
-  it('brings files of rows along, and removes those that are gone, however it finds out', async () => {
+  it('uploads files of rows, and deletes removed ones, whether it compares with the bucket or not', async () => {
     const stray = { bytes: Buffer.from('{}'), headers: { etag: '"x"', 'last-modified': new Date().toUTCString() } };
     const dist = newDist();
     const others = ['rows/mine.txt', 'rows/below/0-99-0123456789abcdef.parquet'];
     const gone = 'rows/900-900-0123456789abcdef.parquet';
-    // Only ledger rows are published. A few blocks have more files than a listing of the bucket.
+    // Publishes ledger rows only. A few blocks have more files than one page of a listing.
     const blocks = { from: 840_002, to: 840_005 };
     const buildRows = (parquet: boolean) => testBuild(dist, { inputs: CONFORMANCE_INPUTS, blocks, layout, parquet, lists: true });
     for (const env of [{}, { UPLOAD: 'all' }]) {
@@ -328,17 +333,18 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     expectSame(dist);
   });
 
-  it('compares with the bucket when an upload that it does not know of died before the manifest', async () => {
+  it('compares with the bucket if an upload from elsewhere died before the manifest', async () => {
     const dist = await uploaded(layout);
     const kept = join(temporaryFolder(), 'kept');
     cpSync(dist, kept, { recursive: true, preserveTimestamps: true });
     cpSync(`${dist}.cache`, `${kept}.cache`, { recursive: true, preserveTimestamps: true });
-    // A block is replaced, and the upload dies when all but the manifest is there; with the machine goes what it remembers.
+    // A block is replaced, and the upload dies when only the manifest is missing. The local record of uploads is lost
+    // with the machine.
     await build(dist, 'after', layout);
     s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key === MANIFEST ? 500 : undefined);
     expect((await finished(start(dist))).code).not.toBe(0);
     s3.intercept = () => Promise.resolve(undefined);
-    // The chain turns back: from what was kept, it is as if nothing had happened.
+    // The chain returns to its old state. According to the older local record, the bucket would already be up to date.
     expect(await upload(kept)).toContain('compared with the bucket');
     expectSame(kept);
     expect(await upload(kept)).toContain('0 files sent, 0 removed');
@@ -385,7 +391,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
         if ((await end).code !== 0) killed += 1;
       }
       if (i % 4 === 3) {
-        // Goes back to the old data, instead of finishing the interrupted upload.
+        // Returns to the old data instead of finishing the interrupted upload.
         const answers = await polling.stop();
         for (const [which, count] of Object.entries(answers)) totals[which] = (totals[which] ?? 0) + count;
         await build(dist, from, layout);
@@ -403,8 +409,8 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
   });
 });
 
-describe('the files of an archive that a new build does not have', () => {
-  it('stay for the readers of the old manifest, for as long as UPLOAD_GRACE_SECONDS says, with a record and without', async () => {
+describe('archive files that a new build does not have', () => {
+  it('stay for readers of the old manifest as long as UPLOAD_GRACE_SECONDS says, with a local record and without', async () => {
     const dist = await uploaded('archive');
     const old = filesBelow(dist).filter((path) => path.startsWith('archive/'));
     const answers = await answersOf(dist);
@@ -424,7 +430,7 @@ describe('the files of an archive that a new build does not have', () => {
   });
 });
 
-describe('an upload that cannot be done', () => {
+describe('an upload that fails', () => {
   const dist = join(work, 'dist-bad');
   beforeAll(() => build(dist, 'before', 'archive'));
 
@@ -454,7 +460,7 @@ describe('an upload that cannot be done', () => {
     expect(await failure([REMOTE, dist], { RCLONE_CONFIG_TEST_SECRET_ACCESS_KEY: 'wrong' })).toContain(`${REMOTE} cannot be read`);
   });
 
-  it('names what is missing', async () => {
+  it('names a missing program or setting', async () => {
     expect(await failure([])).toContain('usage: hosting/upload.sh REMOTE');
     expect(await failure(['bucket', dist])).toContain('r2:my-bucket');
     expect(await failure([REMOTE, join(work, 'none')])).toContain('build not found in');
@@ -467,12 +473,12 @@ describe('an upload that cannot be done', () => {
     expect(await failure([REMOTE, dist], { PATH: bin })).toContain('rclone is not installed');
   });
 
-  it.each(['at the beginning', 'at the end'])('removes nothing when the files cannot be listed %s', async (when) => {
+  it.each(['at the beginning', 'at the end'])('removes nothing if the files cannot be listed %s', async (when) => {
     await build(dist, 'after', 'archive');
     await upload(dist, { UPLOAD: 'all' });
     const old = new Map(s3.objects);
     await build(dist, 'before', 'archive');
-    // A `find` that breaks off, as at a folder that may not be read, once there is a file that says so.
+    // A `find` that fails, as it does for an unreadable folder, once a certain file exists.
     const bin = join(work, `find ${when}`);
     const isBroken = join(bin, 'broken');
     writeFiles(bin, {
@@ -502,7 +508,7 @@ describe('an upload that cannot be done', () => {
     { layout: 'archive', dialect: 'hiro' },
     { layout: 'archive', pageSizes: [20, 100] },
     { layout: 'archive', operationPages: false },
-  ] as const)('does not touch a bucket with a build of other choices: %j', async (other) => {
+  ] as const)('does not change a bucket with a build of other options: %j', async (other) => {
     await upload(dist);
     const strange = newDist();
     await testBuild(strange, { inputs: [join(work, 'after')], ...other });
@@ -510,7 +516,7 @@ describe('an upload that cannot be done', () => {
     expectSame(dist);
   });
 
-  it('leaves compressed files out', async () => {
+  it('does not upload compressed files', async () => {
     const dist = newDist();
     await testBuild(dist, { inputs: [join(work, 'before')], compress: ['gz'] });
     const isCompressed = (path: string) => path.endsWith('.gz');
@@ -521,7 +527,7 @@ describe('an upload that cannot be done', () => {
     expectSame(dist);
   });
 
-  it('waits for builds and other uploads to be done', async () => {
+  it('waits until builds and other uploads have ended', async () => {
     const marker = join(dist, '.rune-activity-mirror');
     const finishedMarker = readFileSync(marker);
     appendFileSync(marker, 'A build is running here, or it did not finish.\n');
@@ -543,7 +549,7 @@ describe('an upload that cannot be done', () => {
     expectSame(dist);
   });
 
-  it('notices a build that changes the files meanwhile, and makes the bucket whole the next time', async () => {
+  it('detects a build that changes the files meanwhile, and completes the bucket the next time', async () => {
     await build(dist, 'after', 'archive');
     await upload(dist, { UPLOAD: 'all' });
     await build(dist, 'before', 'archive');

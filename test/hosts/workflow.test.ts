@@ -1,7 +1,8 @@
 /**
- * .github/workflows/mirror.yml, run: its steps in order, each script by bash as GitHub's runner does it, in a fresh copy of the project for every run,
- * with nothing but the archive of the cache carried from one to the next; and the script for cron of docs/ci.md. Blocks come from a mirror of this
- * machine, files go to an S3 of this machine. Only GitHub's own actions are played here, and `npm ci`.
+ * Runs .github/workflows/mirror.yml: its steps in order, each script by bash as GitHub's runner does. Every run has a
+ * fresh copy of the project, and only the archive of the cache passes from run to run. Also runs the cron script of
+ * docs/ci.md. Blocks come from a mirror on this machine, and files go to an S3 server on this machine. Only GitHub's
+ * own actions and `npm ci` are simulated.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import {
@@ -43,15 +44,15 @@ const JOB = (
 ).jobs.mirror;
 
 const API_KEY = 'key-of-the-source';
-/** How many of the last blocks are wanted. */
+/** Number of newest blocks to mirror. */
 const WINDOW = 8;
 const MANIFEST = 'runes/v1/manifest.json';
 
 const work = temporaryFolder();
-/** The same path in every run, as on GitHub's machines. */
+/** Every run uses the same path, as on GitHub's machines. */
 const workspace = join(work, 'workspace');
 const dist = join(workspace, 'dist');
-/** Files for GitHub Pages. */
+/** Folder for the files of GitHub Pages. */
 const pagesArtifact = join(work, 'pages');
 let s3: S3Server;
 let source: Source;
@@ -64,7 +65,7 @@ interface Contexts {
 }
 const TOKEN = /\s*(?:('(?:[^']|'')*')|(\d+)|([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)|(\|\||&&|==|!=|[()]))/y;
 
-/** Evaluates the part of GitHub's expressions that the workflow uses. A missing value is null, as for GitHub. */
+/** Evaluates the subset of GitHub's expressions that the workflow uses. A missing value is null, as on GitHub. */
 function evaluate(expression: string, contexts: Contexts): Value {
   const tokens: string[] = [];
   TOKEN.lastIndex = 0;
@@ -101,7 +102,7 @@ function evaluate(expression: string, contexts: Contexts): Value {
     if (tokens[0] !== '==' && tokens[0] !== '!=') return left;
     return (next() === '==') === (text(left) === text(primary()));
   };
-  // Both sides are read in any case: they have no effects.
+  // Both sides are always evaluated, which is harmless because expressions have no side effects.
   const and = (): Value => {
     let left = equal();
     while (tokens[0] === '&&') {
@@ -130,7 +131,7 @@ const fill = (text: unknown, contexts: Contexts): string =>
 
 // The runner ----------------------------------------------------------------------------------------------------------------------------------
 
-/** Entries of the cache by key, in the order in which they were made. An entry is an archive as actions/cache makes it. */
+/** Entries of the cache by key, in the order of their creation. An entry is an archive like those of actions/cache. */
 const cache = new Map<string, string>();
 let runNumber = 0;
 
@@ -138,13 +139,16 @@ interface RunOptions {
   readonly inputs?: Contexts;
   readonly vars?: Contexts;
   readonly attempt?: number;
-  /** Text in the script of the step after which the machine dies. No later step runs, including those that save caches. */
+  /**
+   * Text in the script of the step after which the machine dies. No later step runs, including the steps that save
+   * caches.
+   */
   readonly diesAfter?: string;
 }
 
 interface Run {
   readonly isGood: boolean;
-  /** Scripts that were run, and how they ended. */
+  /** Scripts that ran, and their results. */
   readonly scripts: readonly (Finished & { readonly script: string })[];
   readonly output: string;
 }
@@ -193,7 +197,7 @@ async function runWorkflow({ inputs = {}, vars = {}, attempt = 1, diesAfter }: R
   return { isGood, scripts, output };
 }
 
-/** Does the work of GitHub's actions. Returns their outputs. */
+/** Simulates GitHub's actions. Returns their outputs. */
 function act(step: Step, contexts: Contexts): Contexts {
   const given = (name: string) => fill(step.with?.[name], contexts);
   const key = given('key');
@@ -217,13 +221,13 @@ function act(step: Step, contexts: Contexts): Contexts {
       const paths = given('path')
         .split('\n')
         .filter((path) => path !== '' && existsSync(join(workspace, path)));
-      // Both only make a warning there.
+      // On GitHub, each of these cases causes only a warning.
       if (paths.length === 0 || cache.has(key)) return {};
       pack(key, paths);
       return {};
     }
     case 'actions/upload-pages-artifact':
-      // It leaves out files whose names begin with a dot.
+      // GitHub's action leaves out files whose names begin with a dot.
       rmSync(pagesArtifact, { recursive: true, force: true });
       cpSync(join(workspace, given('path')), pagesArtifact, { recursive: true, filter: (path) => !basename(path).startsWith('.') });
       return {};
@@ -232,7 +236,7 @@ function act(step: Step, contexts: Contexts): Contexts {
   }
 }
 
-/** The format that actions/cache writes: times keep their fractions, which hosting/upload.sh compares. */
+/** Writes the archive format of actions/cache: times keep their fractions, which hosting/upload.sh compares. */
 function pack(key: string, paths: readonly string[]): void {
   const archive = join(work, `${cache.size}-${key}.tar`);
   execFileSync('tar', ['--posix', '-cf', archive, '-P', '-C', workspace, ...paths]);
@@ -240,8 +244,8 @@ function pack(key: string, paths: readonly string[]): void {
 }
 
 /**
- * Files of a clone, and files that are not committed yet, without the tests, which no step reads. Omits folders and links to folders, which are never
- * part of the project.
+ * Lists the files of a clone, and uncommitted files, without the tests, which no step reads. Omits folders and links to
+ * folders, which are never part of the project.
  */
 const projectFiles = (): string[] =>
   execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
@@ -257,11 +261,11 @@ function runScript(script: string, env: Readonly<Record<string, string>>): Promi
   }
   const file = join(work, 'step.sh');
   writeFileSync(file, script);
-  // As `shell: bash` of a workflow.
+  // Same flags as `shell: bash` of a workflow.
   return run(['bash', '--noprofile', '--norc', '-eo', 'pipefail', file], { CI: 'true', GITHUB_ACTIONS: 'true', ...env });
 }
 
-/** Runs a command in the workspace. Nothing of the environment of the tests goes along. */
+/** Runs a command in the workspace, without the environment variables of the tests. */
 function run([command = '', ...args]: readonly string[], env: Readonly<Record<string, string>>): Promise<Finished> {
   const child = spawn(command, args, {
     cwd: workspace,
@@ -278,16 +282,19 @@ function run([command = '', ...args]: readonly string[], env: Readonly<Record<st
   return new Promise((resolve, reject) => child.on('error', reject).on('close', (code) => resolve({ code, ...text })));
 }
 
-/** So that uploads that are made to fail do so at once, and that files of an archive do not stay for a day. */
+/**
+ * Settings that let uploads fail without retries, and remove old files of an archive immediately instead of after a
+ * day.
+ */
 const FAST = { RCLONE_RETRIES: '1', RCLONE_LOW_LEVEL_RETRIES: '1', RCLONE_TRANSFERS: '1', UPLOAD_GRACE_SECONDS: '0' };
 
 // The source ----------------------------------------------------------------------------------------------------------------------------------
 
-/** A mirror that wants a key, and whose chain is what a test says: heights to forks. */
+/** A mirror that requires a key. The test sets its chain as a map from heights to forks. */
 class Source {
   readonly requests: string[] = [];
   chain = new Map<number, string>();
-  /** Answered to everything when it is set. */
+  /** If set, the status of every answer. */
   status: number | undefined;
   url = '';
   readonly #folder = join(work, 'source');
@@ -310,7 +317,7 @@ class Source {
     this.#server?.closeAllConnections();
   }
 
-  /** Sets blocks by height and fork, as in `107b`, and builds. Removes the blocks above the last one. */
+  /** Sets blocks by height and fork, such as `107b`, and builds. Removes all blocks above the last of them. */
   async set(...blocks: readonly string[]): Promise<void> {
     for (const block of blocks) this.chain.set(Number.parseInt(block, 10), block);
     const last = Number.parseInt(blocks.at(-1) ?? '', 10);
@@ -319,7 +326,7 @@ class Source {
     this.requests.length = 0;
   }
 
-  /** Builds the last blocks of the chain. Returns the output folder. */
+  /** Builds the newest blocks of the chain. Returns the output folder. */
   async expected(): Promise<string> {
     const out = join(work, `expected-${runNumber}-${[...this.chain.values()].at(-1)}`);
     const last = Math.max(...this.chain.keys());
@@ -378,7 +385,7 @@ async function expectMirror(): Promise<void> {
   expect(published(dist)).toEqual(published(expected));
   for (const path of published(dist).filter((name) => name !== MANIFEST))
     expect(readFileSync(join(dist, path)).equals(readFileSync(join(expected, path))), path).toBe(true);
-  // Only a pull says where its blocks are from.
+  // Leaves out `sources`, because only a pull records where its blocks come from.
   const { sources, ...manifest } = JSON.parse(readFileSync(join(dist, MANIFEST), 'utf8')) as Record<string, unknown>;
   expect(manifest).toEqual(JSON.parse(readFileSync(join(expected, MANIFEST), 'utf8')));
   expect(sources).toMatchObject([{ rules: 'server' }]);
@@ -405,11 +412,11 @@ function expectOnlyChanges(before: ReadonlyMap<string, Buffer>): void {
   expect(sent().sort()).toEqual(differing.sort());
   expect(removed().sort()).toEqual([...before.keys()].filter((key) => !now.has(key)).sort());
 }
-/** Heights of the blocks whose records were asked for. */
+/** Returns the heights of blocks whose records were requested. */
 const fetched = () => [...new Set(source.requests.flatMap((url) => /\/blocks\/([0-9]+)[./]/.exec(url)?.[1] ?? []))].map(Number).sort();
 
 describe.sequential('the workflow', () => {
-  it('does nothing where no source is set, as in a fork', async () => {
+  it('does nothing without a source, as in a fork', async () => {
     const run = await runWorkflow({ vars: { PULL_FROM: '' } });
     expect(run.scripts).toEqual([]);
   });
@@ -423,7 +430,7 @@ describe.sequential('the workflow', () => {
     await expectMirror();
   });
 
-  it('sends and fetches nothing when there is nothing new', async () => {
+  it('sends and fetches nothing if nothing is new', async () => {
     const run = await runWell();
     expect(fetched()).toEqual([]);
     expect([...sent(), ...removed()]).toEqual([]);
@@ -431,13 +438,13 @@ describe.sequential('the workflow', () => {
     await expectMirror();
   });
 
-  it('fetches a new block and sends what it changes; the block that leaves the window goes', async () => {
+  it('fetches a new block and sends its changes, and removes the block that leaves the window', async () => {
     const before = bytesInBucket();
     await source.set('110a');
     const run = await runWell();
     expect(fetched()).toEqual([110]);
     expect(run.output).not.toContain('compared with the bucket');
-    // Segments of the first and the last blocks, a level, and the root.
+    // Expects the segments of the first and the last blocks, a level, and the root.
     const archived = (keys: readonly string[]) => keys.filter((key) => key.startsWith('archive/'));
     expect([archived(sent()).length <= 5, archived(removed()).length > 0]).toEqual([true, true]);
     expectOnlyChanges(before);
@@ -453,7 +460,7 @@ describe.sequential('the workflow', () => {
     await expectMirror();
   });
 
-  it('goes on from there after the source did not answer, and keeps the cache meanwhile', async () => {
+  it('keeps the cache if the source does not answer, and continues in the next run', async () => {
     source.status = 503;
     const failed = await runWorkflow();
     expect(failed.isGood).toBe(false);
@@ -466,7 +473,7 @@ describe.sequential('the workflow', () => {
     await expectMirror();
   });
 
-  /** The upload stops when it comes to the manifest: pages are there, and nothing that the bucket's readers see tells of it. */
+  /** Lets the upload fail at the manifest: pages are uploaded, but the bucket's readers see no file that names them. */
   const failLate = () => {
     s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key === MANIFEST ? 403 : undefined);
   };
@@ -474,7 +481,7 @@ describe.sequential('the workflow', () => {
   it.each([
     ['saved what it knew', {}],
     ['was lost with its machine', { diesAfter: 'hosting/upload.sh' }],
-  ])('makes up for an upload that failed and %s, when the chain then turned back', async (how, options) => {
+  ])('makes up for an upload that failed and %s, if the chain then returned to its old state', async (how, options) => {
     const before = bytesInBucket();
     const [entries, tip] = [cache.size, Math.max(...source.chain.keys())];
     await source.set(`${tip}x`);
@@ -494,7 +501,7 @@ describe.sequential('the workflow', () => {
     for (const [key, bytes] of bytesInBucket()) expect(before.get(key)?.equals(bytes), key).toBe(true);
   });
 
-  it('sends nothing when a run is started again, and compares with the bucket when it is asked to', async () => {
+  it('sends nothing if a run is started again, and compares with the bucket on request', async () => {
     expect((await runWell({ attempt: 2 })).output).toContain('0 files sent');
     s3.objects.delete([...s3.objects.keys()].find((key) => key.includes('/blocks/')) ?? '');
     expect((await runWell()).output).toContain('0 files sent');
@@ -503,7 +510,7 @@ describe.sequential('the workflow', () => {
   });
 
   it.each([[['input/pulled', '.cache', 'dist']], [['input/pulled']], [['.cache']], [['dist']]])(
-    'ends as it should without %s',
+    'ends as expected without %s',
     async (lost) => {
       const tip = Math.max(...source.chain.keys());
       const before = bytesInBucket();
@@ -519,7 +526,7 @@ describe.sequential('the workflow', () => {
     },
   );
 
-  it('fetches a deeper reorganisation only when it is told to', async () => {
+  it('fetches a deeper reorganisation only on request', async () => {
     const tip = Math.max(...source.chain.keys());
     await source.set(...Array.from({ length: 8 }, (_, i) => `${tip - 7 + i}d`));
     const failed = await runWorkflow();
@@ -529,7 +536,7 @@ describe.sequential('the workflow', () => {
     expect(existsSync(pagesArtifact)).toBe(false);
   });
 
-  it('gives the whole build to GitHub Pages where no bucket is set', async () => {
+  it('passes the complete build to GitHub Pages if no bucket is set', async () => {
     const tip = Math.max(...source.chain.keys());
     await source.set(`${tip + 1}d`);
     await runWell({ vars: { BUCKET: '' } });
@@ -543,7 +550,7 @@ describe.sequential('the workflow', () => {
 });
 
 describe('the script for cron in docs/ci.md', () => {
-  it('does the same, and leaves a second one that is started meanwhile with nothing to do', async () => {
+  it('does the same, and a second run that starts meanwhile does nothing', async () => {
     const [, documented = ''] = /```sh\n(#!\/bin\/sh\n[\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/ci.md'), 'utf8')) ?? [];
     const file = join(work, 'update.sh');
     writeFileSync(file, documented.replace('/srv/rune-activity-mirror', workspace));

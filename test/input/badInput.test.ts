@@ -1,4 +1,4 @@
-/** Every kind of bad input: the exact message, exit code 2, and an unchanged output folder and cache. */
+/** Tests every kind of bad input: the exact message, exit code 2, and an unchanged output folder and cache. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -10,7 +10,7 @@ import { type Activity, hex, ndjson, record } from '../support/records.ts';
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
-/** A build of good input, which every refused one is made over. */
+/** A build of valid input. Every refused build uses the same output. */
 const good = temporaryFolder();
 const goodState = () => ({ out: tree(join(good, 'out')), cache: tree(join(good, 'out.cache')) });
 let before: ReturnType<typeof goodState>;
@@ -21,7 +21,8 @@ beforeAll(async () => {
 });
 
 /**
- * Builds the bad input over the good output and as a first build: neither may change anything. Returns what was said, with the test's folder cut out.
+ * Builds bad input into the valid output and into an empty folder: neither build may change anything. Returns the
+ * messages, without the path of the test's folder.
  */
 async function refusal(files: Files, input = 'in'): Promise<{ message: string; details: readonly string[] }> {
   const work = temporaryFolder();
@@ -81,11 +82,11 @@ describe('a field that breaks its rule', () => {
     ],
   ];
   const HALF = CASES.length / 2;
-  // Two files of ten records each, because a report shows 20 findings, and a record may have several.
+  // Uses two files of ten records each, because a report shows 20 findings, and a record may have several.
   it.each([
     ['the first ten', CASES.slice(0, HALF)],
     ['the others', CASES.slice(HALF)],
-  ])('is found among records that keep them: %s', async (_, cases) => {
+  ])('is found among valid records: %s', async (_, cases) => {
     const { message, details } = await refusal({ 'a.ndjson': ndjson(cases.flatMap(([, wrong]) => [record(5, 2), wrong])) });
     const findings = cases.map(([name, , finding], i) => [name, `in/a.ndjson line ${2 * i + 2}: ${finding}`]);
     const firsts = cases.map(([name], i) => [name, details.find((line) => line.startsWith(`in/a.ndjson line ${2 * i + 2}: `))]);
@@ -99,7 +100,7 @@ describe('a field that breaks its rule', () => {
     expect((await refusal({ 'a.ndjson': text })).details).toEqual([`in/a.ndjson line 1: location.timestamp 9007199254740992 ${INTEGER}`]);
   });
 
-  it('is named by its line, also after blank lines, by its record in an array, and by its place in a saved response', async () => {
+  it('is named by its line, also after blank lines, by its record in an array, and by its position in a saved response', async () => {
     const wrong = { ...record(5, 1), operation: 'x' };
     const rule = 'operation "x" must be one of etching, mint, burn, send, receive';
     expect((await refusal({ 'a.ndjson': `\n\n${ndjson([record(5, 2)])}\n${ndjson([wrong])}` })).details).toEqual([
@@ -111,7 +112,7 @@ describe('a field that breaks its rule', () => {
     expect((await refusal({ 'a.ndjson.gz': gzipSync(ndjson([record(5, 2), wrong])) })).details).toEqual([`in/a.ndjson.gz line 2: ${rule}`]);
   });
 
-  it('is shown for the first 20 of many, in the order of the files, with the count of the rest', async () => {
+  it('is shown for the first 20 of many faults, in the order of the files, with the number of the others', async () => {
     const many = (height: number, n: number) => ndjson(Array.from({ length: n }, (_, i) => ({ ...record(height, i), operation: `x${i}` })));
     const { message, details } = await refusal({ 'b.ndjson': many(2, 1000), 'a.ndjson': many(1, 3) });
     expect(message).toBe('the input has 1003 error(s); nothing was written');
@@ -163,14 +164,14 @@ describe('a ledger export', () => {
     });
     expect(message).toBe('the runes table has none of the runes of in/ledger.csv, such as "9:9"');
   });
-  it('with amounts that are no smallest units', async () => {
+  it('with amounts that are not integers of smallest units', async () => {
     const { details } = await refusal({
       'ledger.csv': `${LEDGER}\n${ledgerRow({ amount: '1.5' })}`,
       'runes.csv': `${RUNES}\n1:0,0,A,A,0\n`,
     });
     expect(details).toEqual(['in/ledger.csv row 1: amount "1.5" must be an integer from 0 to 2^128 - 1, in smallest units']);
   });
-  it('with runes tables that disagree', async () => {
+  it('with runes tables that contradict each other', async () => {
     const { message, details } = await refusal({
       'ledger.csv': `${LEDGER}\n${ledgerRow()}`,
       'runes1.csv': `${RUNES}\n1:0,0,A,A,0\n`,
@@ -191,7 +192,7 @@ describe('a ledger export', () => {
       'in/runes.csv row 3: divisibility "y" must be an integer from 0 to 9007199254740991 (2^53 - 1)',
     ]);
   });
-  it('with a divisibility over 38', async () => {
+  it('with a divisibility above 38', async () => {
     const { details } = await refusal({ 'ledger.csv': `${LEDGER}\n${ledgerRow()}`, 'runes.csv': `${RUNES}\n1:0,0,A,A,39\n` });
     expect(details).toEqual(['in/runes.csv: divisibility of rune "1:0" is 39, must be at most 38']);
   });
@@ -199,11 +200,11 @@ describe('a ledger export', () => {
     const { details } = await refusal({ 'ledger.csv': `${LEDGER}\n${ledgerRow()}${ledgerRow()}`, 'runes.csv': `${RUNES}\n1:0,0,A,A,0\n` });
     expect(details).toEqual([`tx_id ${hex('t')} has 2 records with event_index 0 (in/ledger.csv)`]);
   });
-  it('with a row that is cut off', async () => {
+  it('with a truncated row', async () => {
     const { message } = await refusal({ 'ledger.csv': `${LEDGER}\n${ledgerRow()}1:0,${hex('b')}`, 'runes.csv': `${RUNES}\n1:0,0,A,A,0\n` });
     expect(message).toMatch(/^in\/ledger\.csv is broken CSV: CSV Error on Line: 3/);
   });
-  it('with a quote that never ends is told in a line, whatever comes after it', async () => {
+  it('with a quote that never ends is reported in one line, whatever follows', async () => {
     const { message } = await refusal({
       'ledger.csv': `${LEDGER}\n${ledgerRow()}"${ledgerRow().repeat(2000)}`,
       'runes.csv': `${RUNES}\n1:0,0,A,A,0\n`,
@@ -243,7 +244,7 @@ describe('records that contradict each other', () => {
       'block 5 differs between in/a.ndjson (1 records) and in/b.ndjson (2 records); one file must have all records of a block',
     ]);
   });
-  it('a block whose records stand in another order in a second file', async () => {
+  it('a block whose records have another order in a second file', async () => {
     const [first, second] = [record(5, 1), record(5, 1, { amount: '2' })];
     const { details } = await refusal({ 'a.ndjson': ndjson([first, second]), 'b.ndjson': ndjson([second, first]) });
     expect(details).toEqual([
@@ -268,7 +269,7 @@ describe('records that contradict each other', () => {
     expect(message).toBe('the input contradicts itself about 1 transaction(s)');
     expect(details).toEqual([`tx_id ${hex('t')} is in two blocks: 5 and 6 (in/a.ndjson, in/b.ndjson)`]);
   });
-  it('a transaction at two places of its block, and two transactions at one', async () => {
+  it('a transaction at two positions of its block, and two transactions at one', async () => {
     const tx = location({ tx_id: hex('t') });
     expect((await refusal({ 'a.ndjson': ndjson([record(5, 1, tx), record(5, 2, tx)]) })).details).toEqual([
       `tx_id ${hex('t')} has two values of tx_index in block 5: 1 and 2 (in/a.ndjson)`,
@@ -284,12 +285,12 @@ describe('records that contradict each other', () => {
 describe('saved responses', () => {
   const page = (offset: number, total: number, results: unknown[]) => JSON.stringify({ limit: 60, offset, total, results });
   const all = Array.from({ length: 5 }, (_, i) => record(5, 9 - i));
-  it('that are not all of a list', async () => {
+  it('that are not a complete list', async () => {
     const { message, details } = await refusal({ '0.json': page(0, 5, all.slice(0, 2)), '3.json': page(3, 5, all.slice(3)) });
     expect(message).toBe('1 list(s) of saved responses are incomplete');
     expect(details).toEqual(['in/0.json: the saved responses of block 5 have 4 of its 5 records; save every page (offset 0 to 4)']);
   });
-  it('that hold different records at one offset', async () => {
+  it('with different records at one offset', async () => {
     const { details } = await refusal({ 'a.json': page(0, 5, all), 'b.json': page(1, 5, [record(5, 8, { amount: '9' }), all[2]]) });
     expect(details).toEqual(['in/a.json: two saved responses of block 5 have different records at the same offset']);
   });
@@ -304,7 +305,7 @@ describe('saved responses', () => {
 });
 
 describe('a file that', () => {
-  it('is not there', async () => {
+  it('does not exist', async () => {
     expect((await refusal({}, 'missing')).message).toMatch(/^input not found: .*missing$/);
   });
   it('has a backslash in its name', async () => {
@@ -322,14 +323,14 @@ describe('a file that', () => {
     expect((await refusal({ 'a.ndjson': '' })).message).toBe('in/a.ndjson is empty (0 bytes)');
     expect((await refusal({ 'a.ndjson.gz': gzipSync('') })).message).toBe('in/a.ndjson.gz is empty after unpacking (0 bytes)');
   });
-  it('holds no records', async () => {
+  it('has no records', async () => {
     expect((await refusal({ 'a.json': ' [ ]\n' })).message).toBe('the input has no activity records');
     expect((await refusal({ 'ledger.csv': `${LEDGER}\n`, 'runes.csv': `${RUNES}\n1:0,0,A,A,0\n` })).message).toBe(
       'the input has no activity records',
     );
     expect((await refusal({ 'runes.csv': `${RUNES}\n1:0,0,A,A,0\n` })).message).toBe('the input has no activity records');
   });
-  it('is in no known form', async () => {
+  it('has an unrecognised format', async () => {
     const { message, details } = await refusal({ 'a.json': '{"hello":1,"world":{"rune":2}}' });
     expect(message).toBe('in/a.json has an unrecognised format: its first JSON object has the keys hello, world');
     expect(details[0]).toBe(
@@ -349,7 +350,7 @@ describe('a file that', () => {
       /^in\/a\.ndjson is broken JSON: .*line 2/,
     );
   });
-  it('is no UTF-8, or holds half a character', async () => {
+  it('is not UTF-8, or ends within a character', async () => {
     const line = ndjson([record(5, 2)]);
     const broken = Buffer.from(line.replace('bc1qexample', 'bc1q\u00e9'), 'latin1');
     expect((await refusal({ 'a.ndjson': Buffer.concat([Buffer.from(line), broken]) })).message).toBe(
@@ -372,7 +373,7 @@ describe('a file that', () => {
       `in/a.json line 1 results[0]: total "1" ${INTEGER}`,
     ]);
   });
-  it('is broken JSON among good ones', async () => {
+  it('is broken JSON among valid files', async () => {
     const good = ndjson([record(5, 2)]);
     expect((await refusal({ 'a.ndjson': good, 'b.ndjson': `${good.slice(0, 80)}\n`, 'c.ndjson': good })).message).toMatch(
       /^in\/b\.ndjson is broken JSON/,
@@ -397,7 +398,7 @@ describe('a file that', () => {
       'in/a.csv.zst is not a complete zstd file: unexpected EOF',
     );
   });
-  it('is a broken or inexact Parquet file', async () => {
+  it('is a broken Parquet file, or has inexact numbers', async () => {
     const folder = temporaryFolder();
     const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: folder });
     const columns = RUNES.split(',').map((name) => `'1' AS ${name}`);

@@ -1,5 +1,5 @@
 /**
- * Faults of input that a build might miss or mistake for its own faults. Each ends with exit code 2 and changes
+ * Tests faults of input that a build might miss or mistake for its own faults. Each ends with exit code 2 and changes
  * nothing. See also badInput.test.ts.
  */
 import { execFileSync } from 'node:child_process';
@@ -26,7 +26,7 @@ afterAll(() => store.close());
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
-/** The message and details of the refusal of files, with the test's folder cut out. */
+/** Returns the message and details of a refusal, without the path of the test's folder. */
 async function refusal(files: Files): Promise<string> {
   const work = temporaryFolder();
   writeFiles(join(work, 'in'), files);
@@ -39,7 +39,7 @@ async function refusalOf(work: string): Promise<string> {
   return [error.message, ...error.details].join(' | ').replaceAll(/[^ ("]*\/in\//g, 'in/');
 }
 
-/** A Parquet file of the flat form with these blocks; `more` replaces SQL of columns. */
+/** Returns a Parquet file of flat records with these blocks. `more` replaces the SQL of columns. */
 async function parquet(blocks: number, more: Readonly<Record<string, string>> = {}, options = ''): Promise<Buffer> {
   const cells: Record<string, string> = {
     rune_id: "'1:0'",
@@ -134,7 +134,7 @@ describe('input that could be lost silently', () => {
     }
   });
 
-  it('a link that leads nowhere', async () => {
+  it('a broken symbolic link', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([one]) });
     symlinkSync('gone.ndjson', join(work, 'in/b.ndjson'));
@@ -157,7 +157,7 @@ describe('damaged input', () => {
   it('in any byte of a .zst with a checksum is detected', async () => {
     const whole = frame('checked');
     expect(await unpacked(whole)).toBe(text);
-    // The first bytes are the frame's beginning, of which the window's size may be larger than needed.
+    // Skips the header of the frame, because a larger window size than needed is no damage.
     for (let at = 0; at < whole.length; at += 1 + Math.floor(whole.length / 60)) {
       const bytes = Buffer.from(whole);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;
@@ -205,7 +205,7 @@ describe('damaged input', () => {
   });
 });
 
-/** A runes table whose column `number` is encoded as no version of DuckDB of ours reads it. */
+/** A runes table whose column `number` has an encoding that this project's DuckDB cannot read. */
 const BYTE_STREAM_SPLIT =
   'UEFSMRUAFRoVGiwVAhUAFQYVBhwAAAACAAAAAgEDAAAAMTowFQAVHBUcLBUCFRIVBhUGHAAAAAIAAAACAQEAAAAAAAAAFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVHBUcLBUCFQAVBhUGHAAAAAIAAAACAQAAAAAAAAAAFQQZbDUAGAZzY2hlbWEVCgAVDCUCGAJpZCUATBwAAAAVBCUCGAZudW1iZXIAFQwlAhgEbmFtZSUATBwAAAAVDCUCGAtzcGFjZWRfbmFtZSUATBwAAAAVBCUCGAxkaXZpc2liaWxpdHkAFgIZHBlcJgAcFQwZJQYAGRgCaWQVABYCFkAWQCYISRwVABUAFQIAPBYGGQYZJgACAAAAJgAcFQQZJQYSGRgGbnVtYmVyFQAWAhZCFkImSEkcFQAVEhUCADwpBhkmAAIAAAAmABwVDBklBgAZGARuYW1lFQAWAhY8FjwmigFJHBUAFQAVAgA8FgIZBhkmAAIAAAAmABwVDBklBgAZGAtzcGFjZWRfbmFtZRUAFgIWPBY8JsYBSRwVABUAFQIAPBYCGQYZJgACAAAAJgAcFQQZJQYAGRgMZGl2aXNpYmlsaXR5FQAWAhZCFkImggJJHBUAFQAVAgA8KQYZJgACAAAAFrwCFgImCBa8AgAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjUuMC4xGVwcAAAcAAAcAAAcAAAcAAAApwEAAFBBUjE=';
 
@@ -250,7 +250,7 @@ describe('errors of limits', () => {
     expect(await refusal(await files())).toMatch(message);
   });
 
-  it('a line longer than a string of Node.js can be', async () => {
+  it('a line longer than the longest string of Node.js', async () => {
     const path = join(temporaryFolder(), 'a.ndjson');
     writeFileSync(path, `${JSON.stringify(one)}\n`);
     const piece = Buffer.alloc(64 * 1024 * 1024, 'a');
@@ -271,7 +271,7 @@ describe('input that could hang a build', () => {
     await expect(discover(['in/**/*.ndjson'], [], work)).rejects.toThrow(/reaches the folder .* by more than 100 paths/);
   });
 
-  it('pipes, sockets and devices are refused at once', async () => {
+  it('pipes, sockets and devices are refused immediately', async () => {
     const work = temporaryFolder();
     mkdirSync(join(work, 'pipe'));
     execFileSync('mkfifo', [join(work, 'pipe/a')]);
@@ -298,13 +298,13 @@ describe('input that could hang a build', () => {
     expect(await recognise({ path: join(work, 'a.ndjson'), name: 'a' }, store, join(work, 'plain'))).toMatchObject({ form: 'activity' });
     writeFiles(work, { 'b.ndjson': '{"a\\"b" : {"rune":"location"}, "c":["results"], "results":[],"total" :1}' });
     expect(await recognise({ path: join(work, 'b.ndjson'), name: 'b' }, store, join(work, 'plain'))).toMatchObject({ form: 'envelope' });
-    // Bounded generously: it took a minute and a half.
+    // A generous bound: quadratic time would be a minute and a half.
     expect(process.cpuUsage().user - started).toBeLessThan(20_000_000);
   });
 });
 
 describe('a file that changes while it is read', () => {
-  /** A log that does something when the build says this. */
+  /** Returns a log that calls `act` when the build reports this event. */
   const when = (event: string, act: () => void) =>
     new (class extends RecordingLog {
       override info(said: string): void {
@@ -312,7 +312,7 @@ describe('a file that changes while it is read', () => {
       }
     })();
 
-  it('ends the build when another file replaces it, and when it is truncated', async () => {
+  it('ends the build if another file replaces it, or if it is truncated', async () => {
     const evil = await parquet(50, { tx_id: "repeat('../', 20) || 'evil'", address: "'evil'" });
     const good = await parquet(50);
     for (const change of [
@@ -332,7 +332,7 @@ describe('a file that changes while it is read', () => {
     }
   });
 
-  it('never puts its ids into paths', () => {
+  it('never gets its ids into paths', () => {
     const batch = {
       bytes: Buffer.from('{},'),
       offsets: Float64Array.of(0, 3),

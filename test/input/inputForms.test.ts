@@ -1,6 +1,6 @@
 /**
- * One data set builds the same tree from every input form, byte for byte. test/exhaustive/inputForms.test.ts has the
- * complete data, in the other dialect of each form.
+ * Builds the same tree from one data set in every input format, byte for byte. test/exhaustive/inputForms.test.ts has
+ * the complete data, in the other dialect of each format.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { failedBuild, RecordingLog, temporaryFolder, testBuild, treeOfRecords, w
 import { describeForms, type Envelope, reference, store } from '../support/inputForms.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 
-/** Blocks of 1 to 240 records: two of one operation only, and four that the form of several forms has twice. */
+/** Blocks of 1 to 240 records: two have only one operation, and four occur twice in the input with several formats. */
 const FEW = [840_000, 840_002, 840_008, 840_012, 840_019, 840_020, 840_021, 840_023, 840_024, 840_026];
 describeForms(
   (height) => FEW.includes(height),
@@ -18,7 +18,7 @@ describeForms(
 );
 
 describe('hundreds of files', () => {
-  it('are read in little memory, and named rightly when one is wrong', async () => {
+  it('are read with little memory, and a faulty one is named correctly', async () => {
     const work = temporaryFolder();
     const files = Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`${1000 + i}.ndjson`, ndjson([record(i, 2), record(i, 1)])]));
     writeFiles(join(work, 'in'), files);
@@ -32,7 +32,7 @@ describe('hundreds of files', () => {
 });
 
 describe('file names', () => {
-  it('with the characters of patterns, quotes and other scripts name just that file', async () => {
+  it('with wildcards, quotes and other scripts name exactly one file', async () => {
     const work = temporaryFolder();
     const names = ['a[1].ndjson', 'a1.ndjson', '**.ndjson', 'a?b.ndjson', 'o\'clock "x".ndjson', 'données 记录.ndjson', '{a,b}.ndjson'];
     writeFiles(join(work, 'in'), Object.fromEntries(names.map((name, i) => [name, ndjson([record(i, 1)])])));
@@ -57,7 +57,7 @@ describe('file names', () => {
     });
   });
 
-  it('may be columns too: further columns are passed over', async () => {
+  it('may look like columns: additional columns are ignored', async () => {
     const work = temporaryFolder();
     await store.run(`COPY (SELECT *, 'x' AS filename, 'a,"b"' AS "odd, ""name""" FROM flat) TO '${join(work, 'a.csv')}' (header)`);
     await testBuild(join(work, 'out'), { inputs: [join(work, 'a.csv')] });
@@ -66,7 +66,7 @@ describe('file names', () => {
 });
 
 describe('the output folder inside the input folder', () => {
-  it('is no input', async () => {
+  it('is not read as input', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
     for (let i = 0; i < 2; i += 1) {
@@ -91,7 +91,7 @@ describe('saved responses', () => {
   const page = (offset: number, total: number, results: unknown[]) => JSON.stringify({ limit: 60, offset, total, results });
   const total = (out: string, path: string) => (JSON.parse(readFileSync(join(out, 'runes/v1', path), 'utf8')) as Envelope).total;
 
-  it('of transactions only make what they hold', async () => {
+  it('of transactions alone build only the records that they have', async () => {
     const work = temporaryFolder();
     const [a, b] = [record(5, 1), record(5, 2)];
     writeFiles(work, { 'in/a.json': page(0, 1, [a]), 'in/b.json': page(0, 2, [b, { ...b, amount: '2' }]), 'in/c.json': page(0, 0, []) });
@@ -112,7 +112,7 @@ describe('saved responses', () => {
     ]);
   });
 
-  it('whose pages happen to hold one transaction each are a block', async () => {
+  it('whose pages have one transaction each are recognised as a block', async () => {
     const work = temporaryFolder();
     const [a, b] = [record(5, 2), record(5, 1)];
     writeFiles(work, { 'in/0.json': page(0, 2, [a]), 'in/1.json': page(1, 2, [b]) });
@@ -139,7 +139,7 @@ describe('values', () => {
     );
   });
 
-  it('tell vout 0, no vout, null and an outpoint apart, in both dialects', async () => {
+  it('distinguish vout 0, no vout, null and an outpoint, in both dialects', async () => {
     const work = temporaryFolder();
     const id = hex('outpoint');
     const outputs = [

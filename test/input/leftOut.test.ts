@@ -1,6 +1,6 @@
 /**
- * Ledger rows whose rune is not in the runes table, as in databases of bitcoin-indexer v3.0: builds leave out, count
- * and name them.
+ * Tests ledger rows whose rune is not in the runes table, as in databases of bitcoin-indexer v3.0: builds leave them
+ * out, count them and name them.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { hex, ndjson, record } from '../support/records.ts';
 
 const RUNES = ['1:0', '2:0', '3:0', '4:0'] as const;
 
-/** The rows of each block: a rune id for each transaction. */
+/** Rows of each block: the rune id of each transaction. */
 type Blocks = ReadonlyMap<number, readonly string[]>;
 
 const ledger = (blocks: Blocks): string =>
@@ -70,7 +70,7 @@ describe('rows without a rune', () => {
     expect(log.summaryRows.get('left out')).toMatch(/^5 ledger rows/);
   });
 
-  it('are left out of Parquet, of layout archive and of Parquet files alike', async () => {
+  it('are left out of Parquet, of layout archive and of input from Parquet files', async () => {
     const { input, out, build } = await example({ layout: 'archive', parquet: true });
     const manifest = await build();
     const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(out, '../scratch') });
@@ -93,7 +93,7 @@ describe('rows without a rune', () => {
     expect(await build({ blocks, dryRun: true })).toMatchObject({ heights: [[12, 12]], left_out: { rows: 4, runes: ['0:0', '9:9'] } });
   });
 
-  it('are counted once when a block has copies; copies with and without records differ', async () => {
+  it('are counted once if a block has copies; copies with and without records differ', async () => {
     const { input, build } = await example();
     const manifest = await build();
     writeFiles(input, { 'copy.csv': ledger(EXAMPLE) });
@@ -104,7 +104,7 @@ describe('rows without a rune', () => {
     });
   });
 
-  it('are reported with 20 runes and the number of the others', async () => {
+  it('are reported with 20 runes and the number of other runes', async () => {
     const { input, log, build } = await example();
     const runes = Array.from({ length: 23 }, (_, i) => `7:${String(i).padStart(2, '0')}`);
     writeFiles(input, { 'ledger.csv': ledger(new Map([[10, ['1:0', ...runes, '7:22']]])) });
@@ -112,7 +112,7 @@ describe('rows without a rune', () => {
     expect(log.summaryRows.get('left out')).toMatch(/^24 ledger rows .*: 7:22, 7:00, .*, 7:18 and 3 more$/);
   });
 
-  it('are an error when the runes table has none of the runes, also after a change of one file', async () => {
+  it('are an error if the runes table has none of the runes, also after a change of one file', async () => {
     const { input, out, build } = await example();
     await build();
     const before = tree(out);
@@ -132,10 +132,10 @@ describe('rows without a rune', () => {
 });
 
 describe('after any change of ledgers and runes', () => {
-  it('an incremental build equals a full one and has only records with a rune', async () => {
+  it('an incremental build equals a full build and has only records with a rune', async () => {
     const step = fc.record({
       known: fc.uniqueArray(fc.constantFrom(...RUNES), { minLength: 1 }),
-      // A file of each name: the blocks that it has, or none. Two may have a copy of the same block.
+      // Maps a name of a file to its blocks, or to none. Two files may have a copy of the same block.
       files: fc.record({
         a: fc.subarray([1, 2, 3]),
         b: fc.subarray([3, 4]),
@@ -148,7 +148,7 @@ describe('after any change of ledgers and runes', () => {
         const work = temporaryFolder();
         const [input, out] = [join(work, 'in'), join(work, 'out')];
         const options = { inputs: [input], threads: 1, pageSizes: [2, 4], operationPages: false };
-        // Always there, so that neither the mirror nor its runes are ever empty.
+        // This block always exists, so that neither the mirror nor its runes are ever empty.
         const always: Blocks = new Map([[100, ['100:0']]]);
         writeFiles(input, { 'always.csv': ledger(always) });
         for (const { known, files } of steps) {
@@ -163,14 +163,14 @@ describe('after any change of ledgers and runes', () => {
           const without = rows.filter((rune) => !known.includes(rune as (typeof RUNES)[number]));
           expect([manifest.records, manifest.left_out?.rows ?? 0]).toEqual([rows.length - without.length + 1, without.length]);
           expect([...(manifest.left_out?.runes ?? [])].sort()).toEqual([...new Set(without)].sort());
-          // The manifest has a digest of every record, so a full build needs not be written to be compared.
+          // The manifest has a digest of every record, so a dry run of a full build is enough for the comparison.
           const full = await testBuild(join(work, 'full'), { ...options, dryRun: true });
           expect(manifest).toEqual(full.manifest);
         }
         await testBuild(join(work, 'full'), options);
         expect(tree(out)).toEqual(tree(join(work, 'full')));
       }),
-      // More in the exhaustive tier, or with FC_RUNS=100 npx vitest run test/input/leftOut.test.ts
+      // More histories run in the exhaustive tier, or with FC_RUNS=100 npx vitest run test/input/leftOut.test.ts
       { numRuns: Number(process.env['FC_RUNS'] ?? 1), endOnFailure: true },
     );
   }, 3_600_000);

@@ -1,6 +1,6 @@
 /**
- * The runes table: builds read all columns from every form, check them, join several files, and keep the table in the
- * state.
+ * Tests the runes table: builds read all columns from every format, check them, join several files, and keep the table
+ * in the state.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,9 @@ const LARGEST = 2n ** 128n - 1n;
 const COLUMNS =
   'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
 
-/** As psql writes it: 1:0 without a transaction, a rune with all terms, a cenotaph, and a rune without terms. */
+/**
+ * A table as psql writes it: 1:0 without a transaction, a rune with all terms, a cenotaph, and a rune without terms.
+ */
 const PSQL = `${COLUMNS}
 1:0,0,UNCOMMONGOODS,UNCOMMON•GOODS,${hex('5')},840000,0,"",0,0,⧉,1,${LARGEST},840000,1050000,,,f,f,0
 5:1,1,A,A,${hex('5')},5,1,${hex('a')},38,${LARGEST},"a""b",${LARGEST},0,0,18446744073709551615,9007199254740993,7,t,f,1700000005
@@ -126,7 +128,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** A folder of input with a ledger, and what its builds keep of runes. */
+/** Makes an input folder with a ledger. Returns functions that build it and read the runes in the state. */
 function inputOf(files: Readonly<Record<string, string>>) {
   const work = temporaryFolder();
   const [input, out] = [join(work, 'in'), join(work, 'out')];
@@ -140,7 +142,7 @@ function inputOf(files: Readonly<Record<string, string>>) {
   return { input, out, put, build, refused, kept: () => keptRunes(`${out}.cache`) };
 }
 
-/** The runes in the state of the last build. */
+/** Returns the runes in the state of the last build. */
 async function keptRunes(cache: string): Promise<Record<string, unknown>[]> {
   await store.run(`ATTACH ${literal(join(cache, 'state.duckdb'))} AS kept (READ_ONLY)`);
   try {
@@ -150,7 +152,7 @@ async function keptRunes(cache: string): Promise<Record<string, unknown>[]> {
   }
 }
 
-/** Cuts columns out of a table. */
+/** Removes columns from a table. */
 const without = (csv: string, ...columns: string[]): string => {
   const [header = '', ...rows] = csv.trimEnd().split('\n');
   const names = header.split(',');
@@ -190,7 +192,7 @@ describe('all columns are kept', () => {
   ])('of %s', async (_, write) => {
     const { input, build, kept } = inputOf({});
     await write(input);
-    // Runes are needed whatever block etched them.
+    // Runes are needed even if their etching is outside of the blocks.
     await build({ blocks: { from: 5, to: 5 } });
     expect(await kept()).toEqual(ROWS);
   });
@@ -302,7 +304,7 @@ describe('a runes table is refused', () => {
     );
   });
 
-  it('if two files differ, with the names of both and of the columns', async () => {
+  it('if two files differ, with the names of both files and of the columns', async () => {
     const changed = PSQL.replace(`38,${LARGEST},"a""b"`, '38,1,"a""b"')
       .replace(',"",,,,,,,f,t,', ',"",,5,,,,,f,t,')
       .replace(`${hex('c')},2,7,¤,,,,,,,f,f`, `${hex('d')},3,7,x,,,,,,,t,t`);
@@ -330,7 +332,7 @@ it('a state of an earlier format, which lacks columns, is not used', async () =>
   expect(await build()).toMatchObject({ wasFull: false });
 });
 
-it('a value that no page has changes the state but no page', async () => {
+it('a value that occurs in no page changes the state but no page', async () => {
   const { out, put, build, kept } = inputOf({ 'runes.csv': PSQL });
   await build();
   const pages = () => filesBelow(out).filter((path) => /\/(?:blocks|transactions|stats|digests)\//.test(path));

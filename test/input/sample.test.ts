@@ -1,4 +1,4 @@
-/** The sample is only for trying the program: builds never use it in place of data. */
+/** Tests that the sample is only for trials: builds never use it in place of data. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { ndjson, record } from '../support/records.ts';
 
 const SAMPLE = join(ROOT, 'sample');
 
-/** A folder like a fresh checkout: the sample, and an input folder without data. */
+/** Makes a folder like a fresh checkout: the sample, and an input folder without data. */
 function checkout(): string {
   const work = temporaryFolder();
   const sample = Object.fromEntries(filesBelow(SAMPLE).map((path) => [`sample/${path}`, readFileSync(join(SAMPLE, path), 'utf8')]));
@@ -22,7 +22,7 @@ const explorerOf = (work: string) => readFileSync(join(work, 'dist/index.html'),
 const DATA = { 'input/a.ndjson': ndjson([record(5, 1)]) };
 
 describe('a build without --input', () => {
-  it('uses the sample while input has no data, and says so in its output, its manifest and its explorer', async () => {
+  it('uses the sample while the input folder is empty, and says so in its output, manifest and explorer', async () => {
     const work = checkout();
     const built = await run('build', [], work);
     expect([built.code, built.stderr]).toEqual([0, expect.stringContaining('this build uses the sample in sample: invented runes')]);
@@ -33,7 +33,7 @@ describe('a build without --input', () => {
     expect(tree(join(work, 'dist'))).toEqual(before);
   });
 
-  it('uses data where there is any, and replaces a mirror of the sample', async () => {
+  it('uses data if there is any, and replaces a mirror of the sample', async () => {
     const work = checkout();
     expect((await run('build', [], work)).code).toBe(0);
     writeFiles(work, DATA);
@@ -53,7 +53,7 @@ describe('a build without --input', () => {
     expect(filesBelow(work)).not.toContain('dist/runes/v1/manifest.json');
   });
 
-  it('does not use the sample when --input has no data', async () => {
+  it('does not use the sample if --input has no data', async () => {
     const work = checkout();
     expect((await run('build', ['--input', 'input'], work)).code).toBe(2);
   });
@@ -84,7 +84,7 @@ describe('a mirror of data', () => {
 });
 
 describe('the sample', () => {
-  it('is marked also when only some of its blocks are built', async () => {
+  it('is marked also if only some of its blocks are built', async () => {
     const work = checkout();
     expect((await run('build', ['--input', 'sample', '--blocks', '..2000001'], work)).code).toBe(0);
     expect(manifestOf(work)).toMatchObject({ sample: true, blocks: 2 });

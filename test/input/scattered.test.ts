@@ -1,4 +1,7 @@
-/** A large source whose blocks are scattered over its rows is sorted, because each batch of blocks would scan all of it. */
+/**
+ * Tests that a large source is sorted if its blocks are scattered over its rows, because otherwise each batch of blocks
+ * would scan the complete source.
+ */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -11,13 +14,13 @@ import { limitsWith } from '../support/limits.ts';
 it.each([
   ['block by block', 'block_height', true],
   ['in pairs of blocks that overlap', 'block_height // 2, i', true],
-  // A row per block comes last, so each block is incomplete almost to the end.
+  // One row of each block is at the end, so each block is incomplete almost to the end.
   ['in two passes', 'i = 0, block_height', false],
   ['in no order', 'hash(i, block_height)', false],
 ])('rows of blocks %s are clustered or not', async (_, order, expected) => {
   const store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
   try {
-    // An etching far below the other blocks must not make their overlap look small.
+    // An etching far below the other blocks must not distort the measured overlap.
     await store.run(`CREATE TEMP TABLE rows AS FROM (SELECT 1 AS block_height, 0 AS i UNION ALL
       SELECT 100000 + height, i FROM range(300) AS h(height), range(20) AS r(i)) ORDER BY ${order}`);
     const reading = { store, limits: limitsWith({ unsortedRecords: 1000 }) };
@@ -33,7 +36,7 @@ it('reads a ledger in any order of rows', async () => {
   const [ledger = '', runes = ''] = CONFORMANCE_INPUTS;
   await testBuild(join(work, 'out'), { inputs: CONFORMANCE_INPUTS });
   const store = await Store.open({ memoryLimit: '500MB', threads: 2, scratch: join(work, 'scratch') });
-  // In the smallest groups of rows that DuckDB writes, each of which has most blocks.
+  // Uses the smallest row groups that DuckDB writes. Each of them has rows of most blocks.
   const groups = { csv: 'HEADER', parquet: 'FORMAT parquet, ROW_GROUP_SIZE 2048' };
   for (const [form, options] of Object.entries(groups)) {
     mkdirSync(join(work, form));

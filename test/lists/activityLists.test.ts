@@ -17,7 +17,7 @@ import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const INPUTS = { own: ACTIVITY_INPUTS, parent: CONFORMANCE_INPUTS };
-/** How many recordings each rule decides otherwise. A change here is a change of the API. */
+/** Number of recorded answers that each rule overrides. A change here is a change of the API. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'a long name is unknown': 1,
   'an empty address is malformed': 2,

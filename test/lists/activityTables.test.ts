@@ -1,4 +1,4 @@
-/** The format of lists of activity: keys, heads, names and pointers. */
+/** Tests the format of lists of activity: keys, heads, names and pointers. */
 
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
@@ -23,20 +23,20 @@ import {
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 describe('SHA-256', () => {
-  // From FIPS 180-4's examples.
+  // Examples of FIPS 180-4.
   it.each([
     ['', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
     ['abc', 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'],
     ['abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq', '248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1'],
-  ])('of %j is the published one', (text, hash) => expect(hexOf(sha256(utf8Of(text)))).toBe(hash));
+  ])('of %j has the published value', (text, hash) => expect(hexOf(sha256(utf8Of(text)))).toBe(hash));
 
-  it('is that of the platform for bytes of any length', () => {
+  it("equals the platform's implementation for bytes of any length", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => hexOf(sha256(bytes)) === createHash('sha256').update(bytes).digest('hex')),
     );
   });
 
-  it('takes texts as UTF-8, as the platform encodes them', () => {
+  it('encodes texts as UTF-8, like the platform', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => hexOf(utf8Of(text)) === Buffer.from(text).toString('hex')));
     expect(hexOf(utf8Of('a\ud800b'))).toBe(Buffer.from('a\ud800b').toString('hex'));
   });
@@ -64,7 +64,7 @@ describe('heads', () => {
     expect(headOf(entries, key)).toEqual(head);
   });
 
-  it('of other keys with the same first bits are left out', () => {
+  it('of other keys with the same first bits are skipped', () => {
     const others = [...headEntries({ upper: 5, lower: 6 }, { position: 0, count: 3 }), ...headEntries(key, { position: 3, count: 1 })];
     expect(headOf(others, key)).toEqual({ position: 3, count: 1 });
     expect(headOf(others, { upper: 5, lower: 8 })).toBeUndefined();
@@ -77,7 +77,7 @@ describe('heads', () => {
 });
 
 describe('a list', () => {
-  it('has no more records than its levels have pointers', async () => {
+  it('has at most as many records as its levels have pointers', async () => {
     const table = { first: 0, last: 9, counts: [5], files: [] };
     const key = listKeyOf(LISTED.rune('1:0'));
     const found = (position: number, count: number) => {
@@ -91,7 +91,7 @@ describe('a list', () => {
 });
 
 describe('a pointer', () => {
-  it('is read as it was written', () => {
+  it('is read as written', () => {
     const view = new DataView(new ArrayBuffer(POINTER_BYTES));
     const number = (bits: number) => fc.integer({ min: 0, max: 2 ** bits - 1 });
     fc.assert(

@@ -1,6 +1,6 @@
 /**
- * Balances and holders: the recorded requests to the local server, whose build has the same data in dialect hiro. Also
- * the input that builds of balances need.
+ * Tests balances and holders: sends the recorded requests to the local server, whose build has the same data in dialect
+ * hiro. Also tests the input that builds of balances need.
  */
 
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { hex } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
-/** How many recordings each rule decides otherwise. A change here is a change of the API. */
+/** Number of recorded answers that each rule overrides. A change here is a change of the API. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'an address of more than 100 characters is malformed': 2,
   'an empty address is malformed': 2,
@@ -65,7 +65,7 @@ describe('the recorded requests for balances and holders', () => {
     expect(Object.fromEntries(counts)).toEqual(EXCEPTIONS);
   });
 
-  it('have holders that, with what has no address, are the current supply', async () => {
+  it('have holders whose sum, with units that have no address, is the current supply', async () => {
     const get = async (path: string) => JSON.parse((await host?.send('GET', `/runes/v1/${path}`))?.body ?? '') as Listed;
     const units = (amount: string) => BigInt(amount.replace('.', ''));
     const etchings = await allOf('etchings', get);
@@ -155,7 +155,7 @@ describe('a mirror', () => {
     return { manifest, log, get };
   }
 
-  it('names runes with a balance below zero, which it leaves out', async () => {
+  it('names runes with a balance below zero, and leaves them out', async () => {
     const { manifest, log, get } = await mirrorOf(INPUT);
     expect(manifest.lists?.balances).toEqual({ unbalanced: { runes: ['100:1'], more_runes: 0 } });
     expect(log.summaryRows.get('unbalanced')).toBe('1 rune with a balance below zero, which is left out: 100:1');
@@ -165,7 +165,7 @@ describe('a mirror', () => {
     expect(await get('addresses/bob/balances')).toEqual([200, { limit: 20, offset: 0, total: 0, results: [] }]);
   });
 
-  it('counts no record below the etching, and no digits that the rune does not have', async () => {
+  it('counts no record below the etching, and no digits beyond the divisibility of the rune', async () => {
     const record = (amount: string, tx: number) => ({
       rune: { id: '100:1', number: 0, name: 'OLD', spaced_name: 'OLD' },
       address: 'dan',
@@ -211,7 +211,7 @@ describe('a mirror', () => {
     const [out, inputs] = [join(work, 'out'), [join(work, 'in')]];
     const heights = new Set<number | undefined>();
     crossings.clear();
-    // Lists as of a block below, and lists as of the tip.
+    // True if some lists are as of an earlier block, and others are as of the tip.
     const hasBoth = () => heights.size > 1 && heights.has(undefined);
     for (let i = 0; i < tips || (!hasBoth() && i < 30); i += 1) {
       history.append(1);
@@ -237,7 +237,7 @@ describe('a mirror', () => {
     expect(hasBoth()).toBe(true);
   });
 
-  it('has the files of a full build after its newest level became a ranked one', async () => {
+  it('has the files of a full build after its newest level became one with ranks', async () => {
     const limits = limitsWith({ listPage: 1, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
     const history = new BalanceHistory(randomFor('a level that becomes ranked'), false);
     const work = temporaryFolder();
@@ -248,7 +248,7 @@ describe('a mirror', () => {
       return wasFull;
     };
     history.append(4095 - history.tip);
-    // The newest level has the blocks from 4,096 to 4,099.
+    // The newest level has blocks 4,096 to 4,099.
     for (let i = 0; i < 4; i += 1) history.append(1);
     expect(await built('out')).toBe(true);
     for (let i = 0; i < 3; i += 1) history.append(1);
@@ -257,9 +257,9 @@ describe('a mirror', () => {
     expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'full')));
   });
 
-  it('answers for odd addresses alike on hosts that decode files in different ways, in the form of its schemas', async () => {
+  it('gives the same answers for odd addresses on hosts that decode paths differently, in the form of its schemas', async () => {
     const history = new BalanceHistory(randomFor('odd addresses'), false);
-    // The newest level has some of these blocks, and more changes than a page.
+    // The newest level has some of these blocks, and more changes than fit into a page.
     for (let i = 0; i < 12; i += 1) history.append(1);
     const work = temporaryFolder();
     history.write(join(work, 'in'));

@@ -1,4 +1,4 @@
-/** CSV of lists: quoting by RFC 4180, columns, missing values, and text that a spreadsheet would run. */
+/** Tests CSV of lists: quoting by RFC 4180, columns, missing values, and text that a spreadsheet would execute. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CSV_PATHS, csvColumns, csvLine, csvLines } from '../../src/lists/csv.ts';
@@ -17,7 +17,7 @@ function parse(text: string): (string | undefined)[][] {
 }
 
 describe('a line', () => {
-  it('is read back as it was, whatever the text, except for formulas', () => {
+  it('is parsed back to the same text, except for formulas', () => {
     const cell = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string({ unit: fc.constantFrom(',', '"', '\r', '\n', '', 'a', '=', '•') }),
@@ -65,7 +65,7 @@ it('the columns of a list are names of its values', () => {
   expect(Object.keys(CSV_PATHS)).toHaveLength(5);
 });
 
-it('an entry has a line, and an output a line for each rune', () => {
+it('an entry has a line, and an output has a line for each rune', () => {
   const location = { block_hash: 'aa', block_height: 5, tx_id: 'bb', tx_index: 0, timestamp: 7 };
   expect(csvLines('balances', { rune: RUNE, balance: '1.5', address: 'a' })).toEqual(['a,840000:3,3,DOGGO,DOG•GO,1.5\r\n']);
   expect(csvLines('activity', { rune: RUNE, operation: 'etching', location })).toEqual([

@@ -1,6 +1,6 @@
 /**
- * Ids with equal ends share a key in the table of ids. Builds and answers read each page once, however many such ids
- * there are.
+ * Tests ids with the same ending, which share a key in the table of ids. Builds and answers read each page once,
+ * however many such ids exist.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,9 @@ const END = '0123456789ab';
 const work = temporaryFolder();
 const out = join(work, 'out');
 
-/** Id of a transaction, or hash of a block. All ids and hashes have the same end, so all have the same key. */
+/**
+ * Returns the id of a transaction, or the hash of a block. All of them have the same ending, so all have the same key.
+ */
 const idOf = (height: number, tx: number) => hex(`${height} ${tx}`).slice(0, -END.length) + END;
 const blockOf = (height: number, ids: readonly string[]) =>
   ndjson(
@@ -35,7 +37,7 @@ const blockOf = (height: number, ids: readonly string[]) =>
   );
 const idsAt = (height: number) => Array.from({ length: TRANSACTIONS }, (_, tx) => idOf(height, tx));
 
-/** Most members that reading each page once may inflate: pages, directories and the root. */
+/** Upper bound of inflated members if each page is read once: pages, directories and the root. */
 let most = 0;
 
 beforeAll(async () => {
@@ -51,7 +53,7 @@ describe('a build', () => {
   it.each([
     ['by looking them up', 1, 1],
     ['by reading the whole table', Number.MAX_SAFE_INTEGER, 0],
-  ])('finds known transactions among equal ends %s, and reads each page once', async (_, entriesPerLookUp, crossed) => {
+  ])('finds known transactions among equal endings %s, and reads each page once', async (_, entriesPerLookUp, crossed) => {
     const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: join(work, 'scratch') });
     try {
       const known = [idOf(3, 7), idOf(39, 0)];
@@ -79,7 +81,7 @@ describe('a build', () => {
     }
   });
 
-  it('adds a block of such ids as a full build does, and refuses one that is known', async () => {
+  it('adds a block of such ids like a full build, and refuses a known id', async () => {
     const next = Array.from({ length: NEW }, (_, tx) => idOf(BLOCKS, tx));
     writeFiles(work, { 'in/next.ndjson': blockOf(BLOCKS, [...next, idOf(3, 7)]) });
     expect((await failedBuild(out, { inputs: [join(work, 'in')], layout: 'archive' })).details.join()).toContain(
@@ -109,7 +111,7 @@ describe('an answer', () => {
     const site = siteOf(JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')));
     const answer = await respond(`/runes/v1/transactions/${id}/activity`, site, counted, answerFromLists, new PartCache());
     expect(answer.kind === 'window' && (JSON.parse(answer.body) as { total: number }).total).toBe(total);
-    // One more block than `most` counts.
+    // The tolerance of 3 covers the added block, which `most` does not count.
     expect(inflated).toBeLessThanOrEqual(most + 3);
     expect(inflated).toBeGreaterThan(BLOCKS);
   });

@@ -15,7 +15,7 @@ import { recordedOutput } from '../support/recorded.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const vectors = readEtchingVectors();
-/** How many recordings each rule decides otherwise. A change here is a change of the API. */
+/** Number of recorded answers that each rule overrides. A change here is a change of the API. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   '1:0 is turbo, and its transaction id is zeros': 15,
   'Node refuses bytes beyond ASCII in a path': 6,
@@ -33,10 +33,12 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
   'what was burned is not in current': 45,
 };
 
-/** SHA-256 of the list of etchings, by FORMAT of the state. After a change, raise FORMAT, then update this line. */
+/**
+ * SHA-256 of the list of etchings, by FORMAT of the state. If the hash changes, raise FORMAT, then update this line.
+ */
 const ETCHINGS_OF_FORMAT = { 17: '04201d3bd4bc9be2dae6f4a95202245bcc97f1fa5df201e6761d32687652e4f2' };
 
-/** Names of the fields of an object and of the objects in it. */
+/** Returns the names of the fields of an object and of its nested objects. */
 const fieldsOf = ({ shape }: z.ZodObject): string[] =>
   Object.entries(shape).flatMap(([name, value]) => [name, ...(value instanceof z.ZodObject ? fieldsOf(value) : [])]);
 
@@ -45,7 +47,7 @@ it.each(['test/support/etchingHistory.ts', 'test/rehearsal/expected.ts'])('%s ha
   expect(fieldsOf(etchingSchemas('hiro').Etching).filter((name) => !new RegExp(`\\b${name}"?:`).test(text))).toEqual([]);
 });
 
-/** The first place where two texts differ, with some characters around it. */
+/** Describes the first difference between two texts, with some characters around it. */
 function differenceOf(a: string, b: string): string {
   let at = 0;
   while (a[at] === b[at]) at += 1;
@@ -76,7 +78,7 @@ describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout
       for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) + 1);
       const target = Buffer.from(path).toString('latin1');
       const answer = await hosts.get(vector.data)?.send(method, target, request_headers);
-      // Numbers beyond 2^53 have all their digits, so only the parsed bodies are equal.
+      // Numbers above 2^53 have all their digits, so the texts differ, and only the parsed bodies are equal.
       const text = answer?.body ?? '';
       const found = /[0-9]{17}[,}]/.test(text) ? JSON.stringify(JSON.parse(text)) : text;
       if (answer?.status !== status) wrong.push(`${line} ${path}: status ${answer?.status}, not ${status}`);

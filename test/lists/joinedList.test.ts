@@ -1,6 +1,6 @@
 /**
- * Windows of lists that are stored as a whole list and changes: they equal windows of the plain list, and need no other
- * pages.
+ * Tests windows of lists that are stored as a complete list plus changes: they equal windows of the merged list, and
+ * read no unneeded page.
  */
 import { describe, expect, it } from 'vitest';
 import { isArchiveError } from '../../src/format/archiveError.ts';
@@ -14,14 +14,14 @@ interface Item {
 }
 
 const byOther = (a: Item, b: Item) => a.other - b.other;
-/** Sorts as the API does. Other entries of equal units follow each other by their number. */
+/** Sorts like the API: by units, then by the number of the entry. */
 const sorted = (balances: ReadonlyMap<number, bigint>): [number, bigint][] =>
   [...balances].filter(([, units]) => units > 0n).sort(([a, x], [b, y]) => (x === y ? a - b : x > y ? -1 : 1));
 
 const random = randomFor('windows of joined lists');
 const upTo = (n: number) => Math.floor(random() * n);
 
-/** A whole list of a page size, which counts the pages that are read. */
+/** Makes a stored list with this page size, which counts the pages that are read. */
 function wholeList(balances: ReadonlyMap<number, bigint>, pageSize: number) {
   const items = sorted(balances).map(([other, units]) => ({ other, units, before: 0n }));
   const read: number[] = [];
@@ -37,7 +37,7 @@ function wholeList(balances: ReadonlyMap<number, bigint>, pageSize: number) {
   return { whole, read };
 }
 
-/** Changes balances as the blocks of a level do. Few of its entries change nothing, as a receipt of 0 does. */
+/** Changes balances like the blocks of a level. A few entries change nothing, like a receipt of 0. */
 function changed(balances: Map<number, bigint>, count: number, others: number): Item[] {
   const before = new Map(balances);
   const touched = new Set(Array.from({ length: count }, () => upTo(others)));
@@ -45,8 +45,8 @@ function changed(balances: Map<number, bigint>, count: number, others: number): 
   return [...touched].map((other) => ({ other, units: balances.get(other) ?? 0n, before: before.get(other) ?? 0n }));
 }
 
-describe('a window of a whole list with changes', () => {
-  it('is that of the plain list, for lists around the size of a page, and all windows', async () => {
+describe('a window of a stored list with changes', () => {
+  it('equals that of the merged list, for lists around the size of a page, and all windows', async () => {
     for (let round = 0; round < 140; round += 1) {
       const pageSize = 1 + upTo(4);
       const length = [0, 1, pageSize - 1, pageSize, pageSize + 1, 7 * pageSize, 7 * pageSize + 1][round % 7] ?? 0;
@@ -61,7 +61,7 @@ describe('a window of a whole list with changes', () => {
         const found = await findWindow({ limit, offset }, whole, levels, pageSize, byOther);
         expect(found.total).toBe(expected.length);
         expect(found.items.map(({ other, units }) => [other, units])).toEqual(expected.slice(offset, offset + limit));
-        // The window may have entries of a page more than its length, and one for each page of entries that were removed.
+        // Bound of the pages read: the pages of the window, one more, and one for each change.
         const entries = levels.reduce((sum, level) => sum + level.length, 0);
         expect(read.length).toBeLessThanOrEqual(Math.ceil(limit / pageSize) + 1 + entries);
       }

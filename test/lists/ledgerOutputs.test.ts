@@ -1,4 +1,7 @@
-/** Lines of outputs, parsed by their separators: equal to what JSON.parse() gives, also for lines of other forms. */
+/**
+ * Tests the parser of lines of outputs, which searches for separators: it equals JSON.parse(), also for lines of other
+ * forms.
+ */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type LedgerOutput, parseLedgerOutput } from '../../src/lists/ledgerOutputs.ts';
@@ -6,7 +9,7 @@ import { SPENT } from '../../src/lists/unspentOutputs.ts';
 import '../support/seed.ts';
 
 const OUTPUT = `${'ab'.repeat(32)}:1`;
-/** The line as readers of archives have it: each character is a byte. */
+/** Returns the line as readers of archives have it: one character per byte. */
 const lineOf = (values: readonly string[]) => values.map((value) => `\t${Buffer.from(value).toString('latin1')}`).join('');
 const parse = (values: readonly string[]) => parseLedgerOutput(OUTPUT, lineOf(values), () => values);
 
@@ -28,7 +31,7 @@ const id = fc.oneof(
 const place = fc.tuple(number, hash, number, number, fc.option(text));
 const rune = fc.tuple(id, number, text, text, fc.nat(38), units);
 
-it('gives what JSON.parse() gives for each output', () => {
+it('gives the same values as JSON.parse() for each output', () => {
   fc.assert(
     fc.property(place, fc.array(rune, { maxLength: 4 }), fc.boolean(), (head, runes, isSpaced) => {
       const render = (value: unknown) => (isSpaced ? JSON.stringify(value, null, 1).replaceAll('\n', ' ') : JSON.stringify(value));
@@ -40,7 +43,7 @@ it('gives what JSON.parse() gives for each output', () => {
   expect(parse([SPENT])).toBeUndefined();
 });
 
-it('never takes a cut or changed place for another one', () => {
+it('never mistakes a cut or changed output for another one', () => {
   const values = [`[840000,"${'0f'.repeat(32)}",12,1713571767,"bc1qxy"]`, '["840000:3",2,"A","A",0,"5"]'];
   const whole = lineOf(values);
   fc.assert(
@@ -51,7 +54,7 @@ it('never takes a cut or changed place for another one', () => {
       try {
         expected = expectedOf(changed);
       } catch {
-        // The middle of a rune, which the ledger does not have, may be anything.
+        // Text in the middle of a rune is not checked, because the ledger does not contain it.
         if (at > whole.lastIndexOf('\t') + 11) return;
         expect(() => parseLedgerOutput(OUTPUT, line, () => changed)).toThrow();
         return;

@@ -1,5 +1,6 @@
 /**
- * Records without an address, from raw blocks to answers: each form omits the missing field, and nothing else changes.
+ * Tests records without an address, from raw blocks to answers: each form omits the missing field, and nothing else
+ * changes.
  */
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,13 +21,13 @@ beforeAll(() => writeFiles(input, exportOf(rows)));
 const ALICE = rows.ledger.find(({ address }) => address !== null)?.address;
 const BOB = rows.ledger.find(({ receiver_address: receiver }) => receiver !== null)?.receiver_address;
 
-/** Parties, output and amount of a record; what is missing is left out. */
+/** Returns the parties, output and amount of a record. Missing values are left out. */
 const told = ({ operation, address, receiver_address, location, amount }: ReturnType<typeof recordOf>) =>
   Object.fromEntries(
     Object.entries({ operation, address, receiver_address, vout: location.vout, amount }).filter(([, value]) => value !== undefined),
   );
 
-/** The record that a row must be in the dialect, with keys in order. */
+/** Returns the expected record of a row in a dialect, with keys in order. */
 function recordOf(row: LedgerRow, dialect: Dialect) {
   const rune = rows.runes.find(({ id }) => id === row.rune_id);
   if (rune === undefined) throw new Error(`no rune ${row.rune_id}`);
@@ -50,7 +51,7 @@ function recordOf(row: LedgerRow, dialect: Dialect) {
     : { ...named, operation, location: { ...place, ...time, ...output }, ...parties };
 }
 
-/** The records of a block in served order. */
+/** Returns the records of a block in served order. */
 const served = (height: number, dialect: Dialect, isWanted: (row: LedgerRow) => boolean = () => true) =>
   rows.ledger
     .filter((row) => row.block_height === height && isWanted(row))

@@ -1,4 +1,4 @@
-/** Rows of unspent outputs: an output with several runes is one value, also where its rows are in two chunks. */
+/** Tests rows of unspent outputs: an output with several runes is one value, even if its rows are in two chunks. */
 import { expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
 import { LIMITS } from '../../src/limits.ts';
@@ -6,10 +6,10 @@ import { joinRunes, ListRows, MADE, textOf } from '../../src/lists/outputRows.sq
 import { temporaryFolder } from '../support/build.ts';
 import { randomFor } from '../support/seed.ts';
 
-/** More than 64 bits. */
+/** A number of more than 64 bits. */
 const LARGE = 2n ** 127n + 7n;
 
-it('outputs of any number of rows are taken whole, in order, for each address', async () => {
+it('outputs with any number of rows are read completely, in order, for each address', async () => {
   const random = randomFor('rows of outputs');
   const below = (count: number) => Math.floor(random() * count);
   const store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
@@ -18,7 +18,7 @@ it('outputs of any number of rows are taken whole, in order, for each address', 
   for (let i = 0; i < 3000; i += 1) {
     const [key, output] = [`address${Math.floor(i / 700)}`, `${String(i).padStart(64, '0')}:${below(12)}`];
     const place = `["${output}",840000,"${'ab'.repeat(32)}",1,1700000000`;
-    // Each rune has one to three rows, and the name of a rune is not ASCII.
+    // Each rune has one to three rows. Its name has characters outside of ASCII.
     const runes = Array.from({ length: 1 + below(3) }, (_, rune) => ({
       head: `["840000:${rune + 1}",${rune},"RUNE","R•UNE",0`,
       rows: 1 + (i % 5 === 0 ? below(3) : 0),
@@ -44,7 +44,7 @@ it('outputs of any number of rows are taken whole, in order, for each address', 
   }
 });
 
-it('only neighbours of the same rune are added up', () => {
+it('only adjacent rows of the same rune are added up', () => {
   const rune = (id: string, units: string) => `["${id}",1,"A","A",0,"${units}"]`;
   expect(joinRunes([rune('1:1', '1'), rune('1:1', '20'), rune('1:2', '5')])).toEqual([rune('1:1', '21'), rune('1:2', '5')]);
 });

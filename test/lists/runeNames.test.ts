@@ -1,4 +1,4 @@
-/** Names of all runes: equal to the etchings in every mirror that has etchings, after every block. */
+/** Tests the names of all runes: they equal the etchings in every mirror that has etchings, after every block. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Dialect, Layout } from '../../src/pages/mirrorOptions.ts';
@@ -24,7 +24,7 @@ async function namesOf(mirror: Mirror): Promise<RuneName[]> {
   return all;
 }
 
-/** The same of the list of etchings. */
+/** Returns the same names from the list of etchings. */
 async function listed(mirror: Mirror): Promise<RuneName[]> {
   const all: RuneName[] = [];
   for (let offset = 0; ; offset += 60) {
@@ -44,7 +44,7 @@ describe('names of all runes', () => {
   it.each<[Layout, Dialect, number]>([
     ['archive', 'hiro', 8 * 1024 * 1024],
     ['files', 'contract', 4096],
-  ])('are those of the etchings after every block, and old levels stay: layout %s, dialect %s', async (layout, dialect, objectSize) => {
+  ])('equal the etchings after every block, and old levels stay: layout %s, dialect %s', async (layout, dialect, objectSize) => {
     const random = randomFor(`names in ${layout}`);
     const draw = (below: number) => Math.floor(random() * below);
     const [work, limits] = [
@@ -68,7 +68,7 @@ describe('names of all runes', () => {
     }
   });
 
-  it('have symbols and spacers as the input has them, and are proven with keys', async () => {
+  it('have the symbols and spacers of the input, and are proven with keys', async () => {
     const out = join(temporaryFolder(), 'out');
     await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive' });
     const names = await namesOf(mirrorOf(out));

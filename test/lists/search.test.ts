@@ -1,4 +1,4 @@
-/** Search files, which find runes by the letters of their names: as a function of the runes, and in builds. */
+/** Tests search files, which find runes by the letters of their names: as a function of the runes, and in builds. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -11,7 +11,7 @@ import { ndjson, record } from '../support/records.ts';
 
 const bare = (spaced: string) => spaced.replaceAll('•', '');
 
-/** Finds runes in files as the explorer does, and counts the files. */
+/** Finds runes in files like the explorer. Also returns the number of files read. */
 async function find(letters: string, files: ReadonlyMap<string, string>): Promise<{ names: string[]; read: number }> {
   let read = 0;
   const found = await findRunes(letters, async (path) => {
@@ -22,13 +22,13 @@ async function find(letters: string, files: ReadonlyMap<string, string>): Promis
   return { names: found.map(([spaced]) => bare(spaced)), read };
 }
 
-/** Names of few letters, so that many begin with the same ones. */
+/** Names from three letters, so that many share a prefix. */
 const names = fc.uniqueArray(fc.string({ unit: fc.constantFrom('A', 'B', 'C'), minLength: 1, maxLength: 28 }), { maxLength: 40 });
 const runeOf = (name: string, number: number): NamedRune => ({ id: `840000:${number}`, number, name, spaced_name: name });
 
 describe('the files of a search', () => {
   const many = inventedRunes(20_000);
-  // As many as a popular pair of letters may have, with names that divide late.
+  // As many names as the most popular pair of letters may have, with long common prefixes.
   const deep = many.map((rune, i) => {
     const name = `RUNE${i % 3 === 0 ? 'S' : ''}${rune.name}`.slice(0, 28);
     return { ...rune, name, spaced_name: name };
@@ -37,7 +37,7 @@ describe('the files of a search', () => {
   it.each([
     ['runes with many names', many],
     ['runes whose names begin alike', deep],
-  ])('of %s are small, and have every rune under each of its first letters', async (_, runes) => {
+  ])('of %s are small, and have every rune under each of its prefixes', async (_, runes) => {
     const files = new Map(searchFiles(runes));
     expect([...files.keys()].filter((path) => !isBuiltFile(path))).toEqual([]);
     const largest = Math.max(...[...files.values()].map((text) => Buffer.byteLength(text)));
@@ -47,25 +47,25 @@ describe('the files of a search', () => {
       const { name } = runes[i] as NamedRune;
       expect((await find(name, files)).names).toContain(name);
       const same = runes.filter((rune) => rune.name.startsWith(name.slice(0, 5)));
-      // The oldest come first, whether the file is complete or not.
+      // The oldest runes come first, whether the file is complete or not.
       const found = (await find(name.slice(0, 5), files)).names;
       expect(found.slice(0, 8)).toEqual(same.slice(0, 8).map((rune) => rune.name));
     }
   });
 
-  it('find what a list of all runes has', async () => {
+  it('find the same runes as a list of all runes', async () => {
     await fc.assert(
       fc.asyncProperty(names, fc.string({ unit: fc.constantFrom('A', 'B', 'C'), minLength: 1, maxLength: 5 }), async (all, letters) => {
         const runes = all.map(runeOf);
         const found = (await find(letters, new Map(searchFiles(runes)))).names;
-        // One letter is a name, but not the beginning of one.
+        // A single letter finds only the rune with exactly this name, not names that begin with it.
         const expected = all.filter((name) => (letters.length === 1 ? name === letters : name.startsWith(letters)));
         expect(found).toEqual(expected);
       }),
     );
   });
 
-  it('follow from the runes alone, in any order, and a new rune changes only files of its first two letters', () => {
+  it('depend only on the runes, in any order, and a new rune changes only files of its first two letters', () => {
     const before = new Map(searchFiles(deep));
     expect(new Map(searchFiles([...deep].reverse()))).toEqual(before);
     const added = runeOf('RUNESTONECARVER', 1_000_000);
@@ -79,7 +79,7 @@ describe('the files of a search', () => {
     expect(ofRune.filter((path) => !path.startsWith('runes/v1/search/ru'))).toEqual([]);
   });
 
-  it('leave out names, ids and symbols that the protocol does not have', () => {
+  it('omit names, ids and symbols that the protocol does not allow', () => {
     const odd = [
       { ...runeOf('../../ETC', 1) },
       { ...runeOf('lower', 2) },
@@ -97,7 +97,7 @@ describe('the files of a search', () => {
     ]);
   });
 
-  it('end, even if all runes have the same name', () => {
+  it('are finite, even if all runes have the same name', () => {
     const same = Array.from({ length: 5000 }, (_, i) => runeOf('SAMENAME', i));
     const files = [...searchFiles(same)];
     expect(files.length).toBeLessThan(10);
@@ -105,7 +105,7 @@ describe('the files of a search', () => {
   });
 });
 
-it('other text is not a file of a search', () => {
+it('other text is not a search file', () => {
   expect(['', '<html>', '[]', '{"runes":{},"more":""}', '{"runes":[1],"more":""}', '{"runes":[]}'].map(readSearchFile)).toEqual(
     Array.from({ length: 6 }, () => undefined),
   );
@@ -137,10 +137,10 @@ describe('a build', () => {
       .split('\n')
       .filter((path) => path.startsWith('runes/v1/search/'));
 
-  it('writes only the files of new etchings, and removes those of lost ones, as a full build would', async () => {
+  it('writes only the files of new etchings, and removes those of lost etchings, like a full build', async () => {
     const folder = temporaryFolder();
     const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
-    // So many that their file is divided.
+    // Enough names that their file is split.
     const many = Array.from(
       { length: 1200 },
       (_, i) => `MA${'ABC'[i % 3]}${[...String(i)].map((digit) => 'QRSTUVWXYZ'[Number(digit)]).join('')}`,
@@ -158,7 +158,7 @@ describe('a build', () => {
     write([840_000], []);
     await testBuild(dist, { inputs: [input] });
     expect(Object.keys(searchOf(dist)).sort()).toEqual(['ma.json', 'ma/b.json']);
-    // A block without etchings writes none.
+    // A block without etchings writes no search file.
     write([840_000, 840_001], []);
     await testBuild(dist, { inputs: [input] });
     expect([changes(dist, 'added'), changes(dist, 'removed')]).toEqual([[], []]);

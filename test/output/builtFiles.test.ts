@@ -1,5 +1,5 @@
 /**
- * Files of a build in the local server: an answer has the requested file in one version, even if the file changes
+ * Tests files of a build in the local server: an answer has the requested file in one version, even if the file changes
  * meanwhile.
  */
 import { createHash } from 'node:crypto';
@@ -13,11 +13,11 @@ import { SAMPLE_INPUT } from '../support/cases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
 
-/** Longer than a file is too fresh to be held. */
+/** Longer than the age below which the server does not cache a file. */
 const FRESH_MS = 300;
 
 describe('files in memory', () => {
-  it('are dropped when the cache is full, but not files that were read twice at once', async () => {
+  it('are dropped if the cache is full, except files that were read twice at the same time', async () => {
     const dir = temporaryFolder();
     const paths = Array.from({ length: 400 }, (_, i) => `${i}.json`);
     for (const path of paths) writeFileSync(join(dir, path), Buffer.alloc(200_000, path));
@@ -35,7 +35,7 @@ describe('files in memory', () => {
     expect(await files.open(first)).toBe(again);
   });
 
-  it('are read again when they were replaced, also by files of the same size', async () => {
+  it('are read again if they were replaced, also by files of the same size', async () => {
     const dir = temporaryFolder();
     writeFileSync(join(dir, 'a.json'), 'old');
     await wait(FRESH_MS);
@@ -47,7 +47,7 @@ describe('files in memory', () => {
     expect((await files.open('a.json'))?.bytes?.toString()).toBe('new');
   });
 
-  it('are missing when they are broken links', async () => {
+  it('are missing if they are broken links', async () => {
     const dir = temporaryFolder();
     symlinkSync(join(dir, 'nothing.json'), join(dir, 'a.json'));
     mkdirSync(join(dir, 'b'));
@@ -66,7 +66,7 @@ describe('a large file', () => {
   const content = (size: number, letter: string) => `["${letter.repeat(size)}"]`;
   beforeAll(() => testBuild(dist, { inputs: [SAMPLE_INPUT] }));
 
-  it('that is replaced all the time is answered as one version, with its ETag and length', async () => {
+  it('that is replaced all the time is answered in one version, with the right ETag and length', async () => {
     const versions = [content(400_000, 'a'), content(400_000, 'b'), content(300_000, 'c')];
     const etags = new Map(versions.map((text) => [text, `"${createHash('sha256').update(text).digest('hex').slice(0, 32)}"`]));
     writeFileSync(large, versions[0] ?? '');
@@ -94,11 +94,11 @@ describe('a large file', () => {
     expect([...seen].sort()).toEqual(['a', 'b', 'c']);
   });
 
-  it('of an archive has its name as ETag, without being read', async () => {
+  it('of an archive has its name as ETag, and is not read to compute it', async () => {
     const dir = temporaryFolder();
     const name = '0123456789abcdef'.repeat(4);
     mkdirSync(join(dir, 'archive'));
-    // Its content has another hash, which an ETag that was computed would show.
+    // The content has another hash than the name, so a computed ETag would differ.
     for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
     const etagOf = async (path: string) => {
       const opened = await (await new BuiltFiles(dir).open(path))?.openLarge();
@@ -109,7 +109,7 @@ describe('a large file', () => {
     expect(await etagOf(`${name}.bin`)).not.toBe(`"${name.slice(0, 32)}"`);
   });
 
-  it('is sent without an error inside when the client sends invalid HTTP meanwhile', async () => {
+  it('is sent without an error inside if the client sends invalid HTTP meanwhile', async () => {
     writeFileSync(large, content(8_000_000, 'x'));
     const server = await startServer(dist);
     const socket = openSocket(server.port, 'GET /large.json HTTP/1.1\r\nhost: a\r\n\r\n');

@@ -1,4 +1,4 @@
-/** Lists of changes: the lists of several writers become one list of any length. */
+/** Tests lists of changes: the lists of several writers become one list of any length. */
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -32,7 +32,7 @@ it('long lists of several writers are joined in the order of the writers, byte f
   expect(readdirSync(join(cache, 'changes')).sort()).toEqual(['added.txt', 'removed.txt']);
 });
 
-it('a path is written whole when the buffer has no room for its line feed', () => {
+it('a path is written completely if the buffer has no space for its line feed', () => {
   const file = join(temporaryFolder(), 'list');
   const list = new PathList(file);
   const paths = ['a'.repeat(2 ** 15 - 1), 'b'.repeat(2 ** 15), 'c'];

@@ -1,4 +1,4 @@
-/** The output folder: the files that a build may change, keep and remove. */
+/** Tests the output folder: the files that a build may change, keep and remove. */
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -28,7 +28,7 @@ import { SAMPLE_INPUT } from '../support/cases.ts';
 import { withFault } from '../support/ioFaults.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 
-/** Builds one block of one record, for what does not depend on the data. */
+/** Builds one block with one record, for tests that do not depend on the data. */
 async function small(work = temporaryFolder()): Promise<{ work: string; out: string; input: string }> {
   const [out, input] = [join(work, 'out'), join(work, 'a.ndjson')];
   writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
@@ -37,7 +37,7 @@ async function small(work = temporaryFolder()): Promise<{ work: string; out: str
 }
 
 describe('a build of the sample', () => {
-  it.each(DIALECTS)('in dialect %s fits the contract, page for page', async (dialect) => {
+  it.each(DIALECTS)('in dialect %s matches the contract, page for page', async (dialect) => {
     const out = join(temporaryFolder(), 'dist');
     const { manifest: made } = await testBuild(out, { inputs: [SAMPLE_INPUT], dialect });
     const schema = envelope(dialect);
@@ -87,14 +87,14 @@ describe('the marker', () => {
 });
 
 describe('a second full build', () => {
-  it('of the same input touches no page', async () => {
+  it('of the same input changes no page', async () => {
     const out = join(temporaryFolder(), 'dist');
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const old = new Date('2001-01-01');
     for (const path of filesBelow(out)) utimesSync(join(out, path), old, old);
     const { kept, removed, manifest } = await testBuild(out, { inputs: [SAMPLE_INPUT], full: true });
     expect([kept, removed]).toEqual([manifest.files, 0]);
-    // Every build rewrites the marker.
+    // Every build rewrites the marker, so it is not compared.
     for (const path of filesBelow(out).filter((p) => p !== '.rune-activity-mirror')) expect(statSync(join(out, path)).mtime).toEqual(old);
   });
 
@@ -103,11 +103,11 @@ describe('a second full build', () => {
     ['another dialect', { inputs: ['a'], dialect: 'hiro' as const }],
     ['other page sizes', { inputs: ['a'], pageSizes: [5, 10, 25] }],
     ['a ledger', { inputs: CONFORMANCE_INPUTS }],
-  ])('of %s equals a fresh one, and removes what is no more', async (_name, { inputs, ...options }) => {
+  ])('of %s equals a fresh build, and removes obsolete files', async (_name, { inputs, ...options }) => {
     const work = temporaryFolder();
     const many = (height: number, tx: number, n: number, amount: string) => Array.from({ length: n }, () => record(height, tx, { amount }));
     writeFiles(work, {
-      // Block 6 is replaced by one with another hash, block 7 shrinks, block 8 goes, a transaction moves.
+      // Block 6 is replaced by one with another hash, block 7 shrinks, block 8 is removed, and a transaction moves.
       'a/a.ndjson': ndjson([...many(5, 1, 70, '1'), ...many(6, 1, 70, '1'), ...many(7, 1, 130, '1'), ...many(8, 1, 70, '1')]),
       'b/b.ndjson': ndjson([
         ...many(5, 1, 70, '1'),
@@ -118,7 +118,7 @@ describe('a second full build', () => {
     });
     const paths = inputs.map((path) => join(path.startsWith('/') ? '/' : work, path));
     await testBuild(join(work, 'out'), { inputs: [join(work, 'a')] });
-    // Files of a killed build are removed, too.
+    // Files of a killed build are removed too.
     writeFiles(join(work, 'out/runes/v1'), {
       'blocks/5.json.tmp': '{',
       'transactions/0xab.json.tmp': '{',
@@ -133,7 +133,7 @@ describe('a second full build', () => {
     expect(folders(join(work, 'out'))).toBe(folders(join(work, 'fresh')));
   });
 
-  it('replaces a page that a hash path shares', async () => {
+  it('replaces a page that has a hard link below the block hash', async () => {
     const work = temporaryFolder();
     const build = async (amount: string) => {
       writeFiles(work, { 'a.ndjson': ndjson([record(5, 1, { amount })]) });
@@ -148,7 +148,7 @@ describe('a second full build', () => {
 });
 
 describe('an output folder', () => {
-  it('that someone else made is left alone', async () => {
+  it('that another program made stays unchanged', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'out/precious.txt': 'x' });
     const error = await failedBuild(join(work, 'out'), { inputs: [SAMPLE_INPUT] });
@@ -159,7 +159,7 @@ describe('an output folder', () => {
     expect(filesBelow(join(work, 'out'))).toEqual(['precious.txt']);
   });
 
-  it('whose folders of lists, of digests or of the page about the API are symbolic links is refused', async () => {
+  it('whose folders of lists, of digests or of the API page are symbolic links is refused', async () => {
     const { work, out, input } = await small();
     writeFiles(work, { 'elsewhere/keep.json': 'x' });
     for (const [folder, full] of [
@@ -177,7 +177,7 @@ describe('an output folder', () => {
     }
   });
 
-  it('with links and pipes in the places of deeper folders and working files is made whole, and nothing outside of it is touched', async () => {
+  it('with links and pipes in place of deeper folders and temporary files is repaired, and nothing outside of it changes', async () => {
     const work = temporaryFolder();
     const [out, input] = [join(work, 'out'), join(work, 'in/a.ndjson')];
     const [id, hash] = [`0x${hex('tx 5 1')}`, `0x${hex('block 7')}`];
@@ -214,7 +214,7 @@ describe('an output folder', () => {
         execFileSync('mkfifo', [join(changes, 'removed.txt.part')]);
       }
       const before = [0, 1, 2, 3].map((i) => tree(join(work, `outside-${full}-${i}`)));
-      // One block changes, one goes.
+      // One block changes, and one is removed.
       await build([5, 6], full ? '3' : '2', full);
       expect([0, 1, 2, 3].map((i) => tree(join(work, `outside-${full}-${i}`)))).toEqual(before);
       expect([readFileSync(join(outside, 'file'), 'utf8'), filesBelow(join(outside, 'folder'))]).toEqual(['mine', ['file']]);
@@ -223,7 +223,7 @@ describe('an output folder', () => {
     }
   });
 
-  it('with a pipe in the place of its manifest or marker is made whole', async () => {
+  it('with a pipe in place of its manifest or marker is repaired', async () => {
     const { out, input } = await small();
     const before = tree(out);
     for (const name of ['runes/v1/manifest.json', '.rune-activity-mirror']) {
@@ -252,8 +252,8 @@ describe('an output folder', () => {
     expect(tree(out)).toEqual(before);
   });
 
-  it('on a file system without hard links is written all the same', async () => {
-    // Such a file system is not here, and on /dev/shm a file may have any number of links: so the calls fail as they do there.
+  it('on a file system without hard links is written with copies', async () => {
+    // Simulates such a file system by failing calls: none is available here, and /dev/shm allows any number of links.
     const { out, input } = await small();
     const before = tree(out);
     const [byHeight, byHash] = ['5', `0x${hex('block 5')}`].map((name) => join(out, `runes/v1/blocks/${name}.json`)) as [string, string];
@@ -265,7 +265,7 @@ describe('an output folder', () => {
     expect(statSync(byHash).ino).not.toBe(statSync(byHeight).ino);
   });
 
-  it.skipIf(process.getuid?.() === 0)('that may not be written is an error with advice', async () => {
+  it.skipIf(process.getuid?.() === 0)('that cannot be written is an error with advice', async () => {
     const work = temporaryFolder();
     mkdirSync(join(work, 'locked'));
     chmodSync(join(work, 'locked'), 0o555);
@@ -277,7 +277,7 @@ describe('an output folder', () => {
   });
 });
 
-describe('an id that is none', () => {
+describe('an invalid id', () => {
   const block = { height: 5, hash: hex('block 5'), records: 1, first: 0, firstTx: 0, transactions: 1, operations: [0, 0, 0, 0, 1] };
   const whole = { ...block, digest: hex('digest') };
   const ids = { tx: hex('tx'), path: `../../../../${hex('x')}`.slice(0, 64), upper: hex('tx').toUpperCase().replace(/[0-9]/g, 'A') };
@@ -324,7 +324,7 @@ describe('an id that is none', () => {
 });
 
 describe('memory', () => {
-  it('that does not suffice is an error with advice, and leaves no output', async () => {
+  it('that is too small is an error with advice, and leaves no output', async () => {
     const work = temporaryFolder();
     const error = await failedBuild(join(work, 'out'), { inputs: CONFORMANCE_INPUTS, memoryLimit: '1MB' });
     expect([error.exitCode, error.details]).toEqual([3, ['Raise --memory-limit, or lower --threads: every thread needs memory.']]);

@@ -1,4 +1,4 @@
-/** Builds with keys, the command that makes keys, and the verification of notes. */
+/** Tests builds with keys, the command that makes keys, and the verification of notes. */
 import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -28,7 +28,7 @@ afterEach(() => {
 });
 
 describe('keygen', () => {
-  it('writes a private key that only its owner may read, prints the public key, and replaces nothing', async () => {
+  it('writes a private key that only its owner can read, prints the public key, and replaces nothing', async () => {
     const made = await run('keygen', ['--name', 'mirror.example.org', '--out', 'new.key'], work);
     expect([made.code, made.stderr]).toEqual([0, '']);
     expect(made.stdout).toMatch(/^mirror[.]example[.]org\+[0-9a-f]{8}\+[A-Za-z0-9+/=]{44}\n$/);
@@ -64,7 +64,7 @@ describe('a build with keys', () => {
     for (const keys of [[], [FIRST], [SECOND], [SECOND, FIRST]]) expect((await verify('signed', ...keys)).code).toBe(0);
 
     const before = tree(join(work, 'signed'));
-    // Notes have whole seconds.
+    // Times in notes have whole seconds, so wait for the next second.
     while (String(note).includes(`time ${new Date().toISOString().slice(0, 19)}`)) await new Promise((resolve) => setTimeout(resolve, 50));
     const renewed = await build('--out', 'signed', '--cache', 'signed.cache', '--key-file', '1.key');
     expect(renewed.stdout).toContain('0 blocks written');
@@ -74,7 +74,7 @@ describe('a build with keys', () => {
     expect((await verify('signed', SECOND)).code).toBe(0);
     expect((await verify('signed', FIRST)).stderr).toContain('the note is not signed by a key that you trust, but by second.example.org+');
 
-    // Without a key, the build is that of the input and the flags alone.
+    // Without a key, the build depends on the input and the flags alone.
     await build('--out', 'signed', '--cache', 'signed.cache');
     expect(tree(join(work, 'signed'))).toEqual(tree(join(work, 'plain')));
     expect((await build('--out', 'signed', '--cache', 'signed.cache')).stdout).toContain('is up to date');
@@ -113,7 +113,7 @@ describe('a build with keys', () => {
 });
 
 describe('verification of a signed mirror', () => {
-  /** Verifies a copy of a signed mirror with a change. Returns the exit code and what is found. */
+  /** Changes a copy of a signed mirror and verifies it. Returns the exit code and the findings. */
   async function found(change: (out: string, manifest: Record<string, unknown>) => object | undefined, ...keys: readonly string[]) {
     const [from, out] = [join(work, 'sound'), join(work, 'changed')];
     rmSync(out, { recursive: true, force: true });
@@ -128,11 +128,11 @@ describe('verification of a signed mirror', () => {
     await build('--out', 'sound', '--cache', 'sound.cache', '--key-file', '0.key');
   });
 
-  it('finds nothing wrong in it', async () => {
+  it('accepts an unchanged mirror', async () => {
     expect(await found(() => undefined, FIRST)).toEqual([0, '']);
   });
 
-  it('finds a note that is about another manifest, also without a key', async () => {
+  it('finds a note for another manifest, also without a key', async () => {
     for (const change of [{ dialect: 'hiro' }, { site_url: 'https://other.example/' }, { records: 9 }]) {
       const [code, text] = await found((_, { note, ...manifest }) => ({ ...manifest, ...change, note }));
       expect([code, text]).toEqual([4, expect.stringContaining(`${MANIFEST}: the note is not about this manifest`)]);
@@ -148,7 +148,7 @@ describe('verification of a signed mirror', () => {
       4,
       expect.stringContaining('the note has a wrong signature of the key first.example.org'),
     ]);
-    // The network is not in the manifest, so only the signature shows that it was changed.
+    // The digests do not cover the network in the manifest, so only the signature shows its change.
     expect((await changed(forge))[0]).toBe(0);
     expect(await found((_, { note: __, ...manifest }) => manifest, FIRST)).toEqual([4, expect.stringContaining('has no note')]);
   });
@@ -165,7 +165,7 @@ describe('verification of a signed mirror', () => {
       });
       expect([path, code, text]).toEqual([path, 4, expect.stringContaining(path)]);
     }
-    // Another file of a valid form under its own name, which the root does not name.
+    // Another valid file under its own name, which the root does not name.
     const [code, text] = await found((out) => void putFile(out, contentOf(out, archive.root).subarray(1)));
     expect([code, text]).toEqual([4, expect.stringContaining('is not part of this build')]);
   });

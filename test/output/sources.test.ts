@@ -1,4 +1,4 @@
-/** Sources of records: lists of blocks in the input, in the manifest, and in pulls from other mirrors. */
+/** Tests sources of records: lists of blocks in the input, in the manifest, and in pulls from other mirrors. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -27,7 +27,7 @@ it('joined lists give each height the rules of the first list that has it', () =
   fc.assert(
     fc.property(lists, blocks, (given, within) => {
       const has = (runs: readonly (readonly [number, number])[], height: number) => runs.some(([a, b]) => a <= height && height <= b);
-      // The ranges that limit a list do not overlap.
+      // Keeps only ranges that do not overlap, to limit a list.
       const apart = within.filter(([first], i) => within.slice(0, i).every(([, last]) => last < first));
       const joined = joinSources(given, apart);
       for (let height = 0; height < 40; height++) {
@@ -37,7 +37,7 @@ it('joined lists give each height the rules of the first list that has it', () =
       for (const source of joined) {
         for (const [i, [first, last]] of source.blocks.entries()) {
           expect(first).toBeLessThanOrEqual(last);
-          // One range does for blocks without a gap.
+          // Blocks without gaps are listed as one range.
           if (i > 0) expect(first).toBeGreaterThan((source.blocks[i - 1]?.[1] ?? 0) + 1);
         }
       }
@@ -52,7 +52,7 @@ describe('a build', () => {
     return folder;
   };
 
-  it('reports in manifest and summary which blocks were read, also when only that changes', async () => {
+  it('reports in manifest and summary which blocks were read, even if only that changes', async () => {
     const out = join(temporaryFolder(), 'dist');
     const folder = inputWith('{"sources":[{"rules":"ord","blocks":[[840000,850000]]}]}\n');
     const inputs = [...CONFORMANCE_INPUTS, folder];
@@ -103,7 +103,7 @@ describe('a build', () => {
   });
 });
 
-it('a mirror of a mirror has the sources of the first', async () => {
+it('a mirror of a mirror has the sources of the first mirror', async () => {
   const next = randomFor('a mirror of a mirror');
   const node = await FakeNode.start(
     extended([], 30, (below) => Math.floor(next() * below)),
@@ -124,7 +124,7 @@ it('a mirror of a mirror has the sources of the first', async () => {
   }
   const { manifest } = await testBuild(last, { inputs: [second] });
   expect(manifest.digest).toBe(first.manifest.digest);
-  // Empty blocks have no file, and were read all the same.
+  // Empty blocks have no file, but count as read.
   expect(manifest.blocks).toBeLessThan(29);
   expect(manifest.sources).toEqual([{ rules: 'ord', blocks: [[manifest.heights[0]?.[0], manifest.tip?.height]] }]);
 });

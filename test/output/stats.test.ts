@@ -1,5 +1,6 @@
 /**
- * Stats of a build and the documents made of them: they equal counts over the served pages, for every kind of build.
+ * Tests stats of a build and the documents made of them: they equal counts over the served pages, for every kind of
+ * build.
  */
 import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +36,7 @@ const feedOf = (out: string) => feed.parse(read(out, 'feed.json'));
 const filesOf = (out: string) =>
   Object.fromEntries(filesBelow(join(out, 'runes/v1/stats')).map((name) => [name, statsFile.parse(read(out, `stats/${name}`))]));
 
-/** All records of an output, from the largest pages of its blocks: each once, whatever the layout. */
+/** Returns all records of an output, each once, from the largest pages of its blocks, in any layout. */
 function recordsOf(out: string): Activity[] {
   if (!existsSync(join(out, 'runes/v1/blocks'))) {
     const pages = readArchive(out).blocks.flatMap((block) => block.pages);
@@ -43,7 +44,7 @@ function recordsOf(out: string): Activity[] {
   }
   const blocks = new Map<string, { total: number; pages: Map<number, Activity[]> }>();
   for (const path of filesBelow(join(out, 'runes/v1/blocks'))) {
-    // No lists by operation, and of the two names of a block the height.
+    // Skips lists by operation, and reads each block by its height, not by its hash.
     const [, height] = /^([0-9]{1,15})(?:[.]json|[/][0-9]+[/][0-9]+[.]json)$/.exec(path) ?? [];
     if (height === undefined) continue;
     const page = read(out, `blocks/${path}`) as { total: number; limit: number; offset: number; results: Activity[] };
@@ -90,10 +91,10 @@ const runeStats = (records: readonly Activity[]) =>
     .sort(byId);
 
 describe.each(DIALECTS)('in dialect %s', (dialect) => {
-  // Stats do not depend on the layout, so each layout is tried with one dialect.
+  // Stats do not depend on the layout, so each layout is tested with one dialect.
   const layout = dialect === 'contract' ? 'files' : 'archive';
   it(`and layout ${layout} stats match the served records`, async () => {
-    // Few and large pages of the 8,771 recorded records, because all are read.
+    // Uses large pages for the 8,771 recorded records, because all pages are read.
     for (const options of [{ inputs: [SAMPLE_INPUT] }, { inputs: CONFORMANCE_INPUTS, pageSizes: [1000], operationPages: false }]) {
       const out = join(temporaryFolder(), 'out');
       await testBuild(out, { ...options, dialect, layout });
@@ -133,7 +134,7 @@ describe.each(DIALECTS)('in dialect %s', (dialect) => {
   });
 });
 
-/** Builds records in a folder of their own. */
+/** Builds records in a new folder. */
 async function built(records: readonly unknown[], options: Partial<TestBuild> = {}) {
   const work = temporaryFolder();
   writeFiles(work, { 'in/a.ndjson': ndjson(records) });
@@ -145,7 +146,7 @@ async function built(records: readonly unknown[], options: Partial<TestBuild> = 
 
 const rune = (id: string, name = `RUNE${id}`) => ({ id, number: 1, name, spaced_name: name });
 
-it('docs/stats.md shows what the sample has', async () => {
+it('docs/stats.md shows values of the sample', async () => {
   const out = join(temporaryFolder(), 'out');
   await testBuild(out, { inputs: [join(ROOT, 'sample')] });
   const page = readFileSync(join(ROOT, 'docs/stats.md'), 'utf8');
@@ -156,7 +157,7 @@ it('docs/stats.md shows what the sample has', async () => {
 });
 
 describe('the documents about all blocks', () => {
-  it('have the last 100 blocks, the last 30 in the feed, and charts of all', async () => {
+  it('have the last 100 blocks, the last 30 in the feed, and charts of all blocks', async () => {
     const heights = Array.from({ length: 130 }, (_, i) => 5 + 2 * i);
     const { out } = await built(heights.map((height) => record(height, 1)));
     const newest = [...heights].reverse();
@@ -168,7 +169,7 @@ describe('the documents about all blocks', () => {
     await check(out);
   });
 
-  it('name the 20 most active runes; equally active ones ascend by block and transaction', async () => {
+  it('name the 20 most active runes, and sort equally active ones by block and transaction', async () => {
     const ids = [...Array.from({ length: 12 }, (_, i) => `9:${i}`), ...Array.from({ length: 12 }, (_, i) => `10:${i}`)];
     const odd = ['😀', '\uffff', '"a\\\n\u0001', '10:x', '9999999999999999:1', '09:3', ''];
     const records = [...ids, ...odd].reverse().map((id, i) => record(7, 100 - i, { rune: rune(id) }));
@@ -177,23 +178,23 @@ describe('the documents about all blocks', () => {
       ['10:11', 2],
       ['😀', 2],
       ...[0, 1, 2].map((i) => [`9:${i}`, 1]),
-      // The same numbers: by its text.
+      // Equal numbers sort by their text.
       ['09:3', 1],
       ...[3, 4, 5, 6, 7, 8, 9, 10, 11].map((i) => [`9:${i}`, 1]),
       ...[0, 1, 2, 3, 4].map((i) => [`10:${i}`, 1]),
     ]);
-    // Bytes of UTF-8, not of UTF-16, in which the emoji would come before U+FFFF.
+    // Sorted by bytes of UTF-8. In UTF-16, the emoji would sort before U+FFFF.
     const rest = ['', '"a\\\n\u0001', '10:x', '9999999999999999:1', '\uffff', '😀'];
     expect(
       filesOf(out)
         ['0.json']?.runes.map(({ id }) => id)
         .slice(-6),
     ).toEqual(rest);
-    // Counted again in JavaScript, to the byte.
+    // Counts again in JavaScript, and compares every byte.
     await check(out);
   });
 
-  it('take the smaller of two names of a rune and the first of two times of a block', async () => {
+  it('use the smaller of two names of a rune and the first of two times of a block', async () => {
     const records = [
       record(7, 2, { rune: { id: '1:1', number: 9, name: 'B', spaced_name: '\uffff' }, location: { timestamp: 20 } }),
       record(7, 1, { rune: { id: '1:1', number: 8, name: 'C', spaced_name: '😀' }, location: { timestamp: 10 } }),
@@ -260,7 +261,7 @@ describe('the entries of charts', () => {
     const heights = fc.oneof(
       near.map(([first, offsets]) => offsets.map((offset) => first + offset)),
       far,
-      // Blocks near each other, and blocks far from them.
+      // Combines blocks that are near each other with distant blocks.
       fc.tuple(near, far).map(([[first, offsets], others]) => [...new Set([...offsets.map((offset) => first + offset), ...others])]),
     );
     fc.assert(
@@ -278,7 +279,7 @@ describe('the entries of charts', () => {
         }));
         const { bucket, activity } = activityOf(blocks);
         expect(bucket).toBe(sizes.find((size) => countWith(sorted, size) <= 150));
-        // Builds sum heights in SQL before.
+        // Builds already sum heights in SQL, which must not change the result.
         for (const size of [10, 100, 1000].filter((one) => countWith(sorted, one) > 150)) {
           const parts = blocks.reduce<(typeof blocks)[number][]>((all, block) => {
             const height = block.height - (block.height % size);
@@ -329,7 +330,7 @@ describe('the entries of charts', () => {
       }));
     expect([150, 151].map((n) => activityOf(blocks(n)).bucket)).toEqual([1, 2]);
     expect(activityOf(blocks(151)).activity.length).toBe(76);
-    // Far apart: entries count, and not the range.
+    // If blocks are far apart, the number of entries matters, not the range of heights.
     expect(activityOf([...blocks(149), { ...blocks(1)[0], height: 2_000_000 } as ReturnType<typeof blocks>[number]]).bucket).toBe(1);
   });
 });

@@ -7,7 +7,7 @@ import { type Host, type LocalHost, sendTo, startServer } from '../support/serve
 import { judge, RECORDED_ETAG, RULES, readVectors } from '../support/vectors.ts';
 
 const vectors = readVectors();
-/** How many vectors each rule of support/vectors.ts decides. A change here is a change of the API. */
+/** Number of recorded requests that each rule of support/vectors.ts overrides. A change here is a change of the API. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'OPTIONS is always a preflight: 204': 4,
   'other methods on an API path: 405 with Allow': 9,
@@ -23,7 +23,7 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
   'the shape of 404 bodies': 36,
 };
 
-describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
+describe.each(LAYOUTS)('the 720 recorded requests, layout %s', (layout) => {
   const agent = new Agent({ keepAlive: true });
   let host: LocalHost;
   let send: Host['send'];
@@ -38,7 +38,7 @@ describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
     await host.close();
   });
 
-  it('are all there', () => expect(vectors).toHaveLength(720));
+  it('are complete', () => expect(vectors).toHaveLength(720));
 
   for (const group of new Set(vectors.map((v) => v.group))) {
     it(`${group}: answered as recorded, or as a rule says`, async () => {

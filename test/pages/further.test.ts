@@ -1,4 +1,6 @@
-/** Requests for the further parts of the API: their paths and rules, and the answers of a mirror that lacks a part. */
+/**
+ * Requests for parts of the API besides records: their paths and rules, and the answers of a mirror that lacks a part.
+ */
 
 import { describe, expect, it } from 'vitest';
 import type { Archive } from '../../src/format/archiveReader.ts';
@@ -27,7 +29,7 @@ const TX = 'ab'.repeat(32);
 const LIST = { limit: 20, offset: 0 };
 const RUNE = 'params/etching must match pattern "^[0-9]+:[0-9]+$", params/etching must match pattern "^[0-9]+$", ';
 
-describe('a path of a further part', () => {
+describe('a path of such a part', () => {
   it.each<[string, object]>([
     ['etchings', { part: 'etchings', window: LIST }],
     ['etchings?limit=5&offset=7', { part: 'etchings', window: { limit: 5, offset: 7 } }],
@@ -60,7 +62,7 @@ describe('a path of a further part', () => {
     [`addresses/${'x'.repeat(100)}/balances`, { part: 'balances', address: 'x'.repeat(100), window: LIST }],
     [`outputs/${TX}:0?limit=x`, { part: 'outputs', output: `${TX}:0` }],
     [`outputs/0x${TX.toUpperCase()}:007`, { part: 'outputs', output: `${TX}:7` }],
-  ])('%s is understood', (path, request) => {
+  ])('%s is valid', (path, request) => {
     const { window, ...rest } = { window: undefined, ...request };
     for (const root of ['/runes/v1/', '/runes/']) expect(parseTarget(`${root}${path}`, FULL)).toEqual({ kind: 'further', ...rest, window });
   });
@@ -113,14 +115,14 @@ describe('a path of a further part', () => {
     'outputs',
     'outputs/x/y',
     '/etchings',
-  ])('%s is none', (path) => {
+  ])('%s is not recognised', (path) => {
     expect(parsePath(`/runes/v1/${path}`).kind).toBe('unknown');
     expect(parseTarget(`/runes/v1/${path}`, FULL).kind).toBe('unknown');
   });
 });
 
 describe('a mirror that has every part', () => {
-  it('has nothing of an address that is not valid Unicode', async () => {
+  it('has no data for an address that is not valid Unicode', async () => {
     const lists = { tip: 5, page: 2, names: [], balances: {}, outputs: { tipHash: TX } };
     const archive = { root: { lists } } as unknown as Archive;
     for (const part of ['balances', 'outputs'] as const) {
@@ -141,12 +143,12 @@ describe('a mirror that lacks a part', () => {
     ['addresses//activity', 'activity by address', 'layout archive or --lists'],
     ['addresses/x/balances?offset=-1', 'balances of addresses', 'layout archive or --lists, and all blocks since the first rune'],
     ['outputs/x', 'unspent outputs', 'layout archive or --lists, and all blocks since the first rune from a node'],
-  ])('answers %s with 501 and what would give it, whatever is wrong with the request', async (path, what, needs) => {
+  ])('answers %s with 501 and the missing flag, whatever is wrong with the request', async (path, what, needs) => {
     const message = `this mirror does not have ${what}; it has: activity by transaction and block. Builds have ${what} with ${needs}`;
     expect(await respond(`/runes/v1/${path}`, BARE, files, answerFromLists)).toEqual({ kind: 'refusal', status: 501, message });
   });
 
-  it('names what it has instead', async () => {
+  it('names the parts that it has', async () => {
     const some: BuiltSite = { ...BARE, lists: { balances: {}, etchings: { total: 3 } } };
     const message = 'it has: activity by transaction and block, etchings, balances of addresses. Builds have unspent outputs with ';
     const answer = { kind: 'refusal', status: 501, message: expect.stringContaining(message) };
@@ -154,7 +156,7 @@ describe('a mirror that lacks a part', () => {
   });
 
   it.each(['etchings', 'etchings/5', 'etchings/5:0/activity', 'etchings/5/holders', 'addresses/x/balances', 'addresses/x/outputs'])(
-    'and whose manifest says that it has it: %s is a damaged archive',
+    'and whose manifest claims to have it: %s is a damaged archive',
     async (path) => {
       const request = parseTarget(`/runes/v1/${path}`, FULL);
       if (request.kind !== 'further') throw new Error('it is a request for a part');
@@ -163,7 +165,7 @@ describe('a mirror that lacks a part', () => {
     },
   );
 
-  it('answers 501 too when a newer program built it with a part that this one cannot read', async () => {
+  it('also answers 501 if a newer program built the part in a form that this version cannot read', async () => {
     expect(await respond('/runes/v1/addresses/x/outputs', FULL, files, answerFromLists)).toMatchObject({ kind: 'refusal', status: 501 });
   });
 });

@@ -1,4 +1,4 @@
-/** The page map alone, with a build in memory: every property that the design promises. */
+/** Tests the page map alone, with a build in memory: every property that the design promises. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FORMAT } from '../../src/format/formatVersion.ts';
@@ -28,10 +28,10 @@ const FILES = {
 } as const;
 const DEFAULT: BuiltSite = { ...FILES, dialect: 'contract', pageSizes: [20, 60] };
 
-/** Records with text that tries to look like the space between two records. */
+/** Returns a record with text that looks like the separator of two records. */
 const recordAt = (i: number) => `{"rune":{"id":"1:${i}","name":"},{\\"rune\\":${i}"},"amount":"${i}"}`;
 
-/** Files of one list, as the writer lays them out. */
+/** Returns the files of one list, in the layout of the writer. */
 function filesOf(list: ActivityList, total: number, site: BuiltSite): Map<string, string> {
   const stem = stemOf(list, site);
   return new Map(
@@ -83,7 +83,7 @@ function targetOf(list: ActivityList, limit: number, offset: number): string {
 }
 
 describe('any window of any list', () => {
-  it('is a slice of the list, read from at most two pages', async () => {
+  it('is a slice of the list, and takes at most two pages', async () => {
     await fc.assert(
       fc.asyncProperty(
         sites,
@@ -100,7 +100,7 @@ describe('any window of any list', () => {
           const expected = `${envelopeHead({ limit, offset }, total)}${slice.join(',')}${ENVELOPE_TAIL}`;
           expect(answer.kind === 'page' ? answer.page.content : answer.kind === 'window' && answer.body).toBe(expected);
           expect(source.found.length).toBeLessThanOrEqual(2);
-          // A page that was tried and does not exist costs one more look, never more.
+          // An attempt to read a missing page costs one more read at most.
           expect(source.opened.length).toBeLessThanOrEqual(2);
         },
       ),
@@ -164,7 +164,7 @@ describe('any window of any list', () => {
 });
 
 describe('a partly written page', () => {
-  /** A record whose address ends as a page ends, so that the end of a cut page says nothing. */
+  /** Returns a record whose address ends like a page, so that the end of a cut page proves nothing. */
   const tricky = (i: number) => `{"rune":{"id":"1:${i}"},"address":"}]}}}]}"}`;
 
   it.each([
@@ -173,7 +173,7 @@ describe('a partly written page', () => {
     ['?limit=3&offset=1', 'blocks/5/4/0.json'],
     ['?limit=3&offset=3', 'blocks/5/4/4.json'],
     ['?limit=3&offset=90', 'blocks/5.json'],
-  ])('never gets into an answer: %s, %s', async (query, half) => {
+  ])('never occurs in an answer: %s, %s', async (query, half) => {
     const site: BuiltSite = { ...DEFAULT, pageSizes: [2, 4] };
     const pageOf = (limit: number, offset: number) => {
       const records = Array.from({ length: Math.min(limit, 7 - offset) }, (_, i) => tricky(offset + i));
@@ -226,7 +226,7 @@ describe('pages of two builds', () => {
     await expect(ask(query, { [`${stem}/20/20.json`]: text })).rejects.toThrow('belongs to a build with other page sizes');
   });
 
-  it('let CDNs cache only settled blocks, and never two joined pages', async () => {
+  it('are cached by CDNs only if their blocks are settled, and never as two joined pages', async () => {
     for (const [height, isSettled] of [
       [994, true],
       [995, false],
@@ -240,7 +240,7 @@ describe('pages of two builds', () => {
       expect(await ask('', files)).toMatchObject({ kind: 'page', isSettled });
       expect(await ask('?limit=3', files)).toMatchObject({ kind: 'window', isSettled });
       expect(await ask('?limit=60&offset=30', files)).toMatchObject({ kind: 'window', isSettled: false });
-      // No record says that the list may not grow.
+      // Without records, the answer cannot know that the list is final.
       expect(await ask('?offset=500', files)).toMatchObject({ kind: 'window', isSettled: false });
     }
   });
@@ -290,7 +290,7 @@ describe('a request target', () => {
     });
   });
 
-  it('requests no list by operation from a build without them', () => {
+  it('requests no list by operation from a build without such lists', () => {
     const target = '/runes/v1/blocks/5/activity?operation_type=mint';
     expect(parseTarget(target, DEFAULT)).toMatchObject({ kind: 'list', list: { operation: 'mint' } });
     expect(parseTarget(target, { ...DEFAULT, operationPages: false })).toMatchObject({
@@ -316,7 +316,7 @@ describe('the options in a manifest', () => {
     tip: { height: 9 },
   };
 
-  it('are read, and optional ones have defaults', () => {
+  it('are parsed, and optional ones have defaults', () => {
     expect(siteOf(MANIFEST)).toEqual({
       layout: 'archive',
       dialect: 'hiro',
@@ -342,7 +342,7 @@ describe('the options in a manifest', () => {
     expect(siteOf({ ...least, list_root: ARCHIVE })).toMatchObject({ archive: undefined, listRoot: ARCHIVE });
   });
 
-  it('are read at their limits', () => {
+  it('are accepted at their limits', () => {
     const page_sizes = [1, 100_000];
     expect(siteOf({ ...MANIFEST, page_sizes }).pageSizes).toEqual(page_sizes);
   });
@@ -386,13 +386,13 @@ describe('the options in a manifest', () => {
     expect(() => siteOf({ ...MANIFEST, ...change })).toThrow('not a manifest of this version');
   });
 
-  it.each([[null], [undefined], ['{}'], [[]]])('are not in %j', (manifest) => {
+  it.each([[null], [undefined], ['{}'], [[]]])('cannot be parsed from %j', (manifest) => {
     expect(() => siteOf(manifest)).toThrow('not a manifest of this version');
   });
 });
 
 describe('paths', () => {
-  it('are made of ids only', () => {
+  it('consist of ids only', () => {
     for (const txId of [`${TX}/`, TX.slice(1), TX.toUpperCase(), `${TX}\n`, '../x'])
       expect(() => stemOf({ kind: 'transaction', txId }, DEFAULT)).toThrow('cannot be part of a path');
     for (const block of ['', '-1', '5/..', '5\n', `${HASH}0`])
@@ -472,7 +472,7 @@ const hostile = fc.oneof(
 );
 
 describe('hostile requests', () => {
-  it('never open a file outside the two folders of lists, and never throw', async () => {
+  it('never open a file outside of the two folders of lists, and never throw', async () => {
     const values = fc.oneof(hostile, fc.integer().map(String));
     const queries = fc.array(fc.tuple(fc.oneof(fc.constantFrom('limit', 'offset', 'operation_type', 'l%69mit'), hostile), values), {
       maxLength: 5,
@@ -545,7 +545,7 @@ describe('readPage', () => {
       }),
     );
   });
-  it("and cutRecords give the same records, also where those are part of others' text", () => {
+  it('and cutRecords give the same records, also if a separator is part of a text', () => {
     const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 30 }), fc.constant('},{"rune":{'));
     const records = fc.array(
       fc.record({ rune: text, address: text }).map((r) => JSON.stringify({ rune: { id: r.rune }, address: r.address })),

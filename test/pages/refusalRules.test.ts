@@ -1,6 +1,6 @@
 /**
- * The recipes of nginx and Caddy refuse requests by the same rules and with the same words as the page map. test/hosts
- * runs both programs.
+ * Tests that the configurations of nginx and Caddy refuse requests by the same rules and with the same words as the
+ * page map. test/hosts runs both programs.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,10 @@ const SITE: BuiltSite = {
   lists: {},
 };
 
-/** The rules of a recipe, in their order: an expression, and the message of what it matches (empty: the request is fine). */
+/**
+ * Returns the rules of a configuration in order: a regular expression, and the message for requests that match. An
+ * empty message means a valid request.
+ */
 function rulesOf(recipe: string): (readonly [RegExp, string])[] {
   const text = readFileSync(join(ROOT, 'hosting', recipe), 'utf8');
   const rows = text.matchAll(/^\s*"~(\S*(?: &\S*| \S*)?)"\s+(["'`])((?:params|querystring)\/.*?|)\2;?(?:\s*#.*)?$/gm);
@@ -32,7 +35,10 @@ function rulesOf(recipe: string): (readonly [RegExp, string])[] {
   ]);
 }
 
-/** Returns a recipe's refusal of a request. Rules for the id come first, then rules for offset, limit and operation. */
+/**
+ * Returns the refusal of a request by a configuration. Rules for the id come first, then rules for offset, limit and
+ * operation.
+ */
 function refusalBy(rules: readonly (readonly [RegExp, string])[], kind: string, id: string, query: string): string {
   const subjects = [
     [`${kind} ${id}`, /^\^(?!block &)/],
@@ -90,7 +96,7 @@ describe.each(['nginx/nginx.conf', 'caddy/Caddyfile'])('hosting/%s', (recipe) =>
       }
     }
     expect(wrong).toEqual([]);
-    // Each message of the recipe was asked for.
+    // Each message of the configuration occurred.
     expect(new Set(rules.map(([, message]) => message))).toEqual(said);
   });
 });

@@ -42,7 +42,7 @@ describe('every kind of file of a build', () => {
     expect(pathsOf(kinds.filter((kind) => !files.some((file) => isOfKind(kind, file))))).toEqual([]);
   });
 
-  it('has an example of no other kind, which hosts send if the table says so', () => {
+  it('has an example that no other kind matches, and hosts send it if the table says so', () => {
     for (const kind of BUILD_FILES) {
       const same = BUILD_FILES.filter((other) => isOfKind(other, kind.path));
       expect([kind.path, pathsOf(same)]).toEqual([kind.path, [kind.path]]);
@@ -101,7 +101,7 @@ describe('netlify.toml', () => {
   it.each(pathsOf(BUILD_FILES.filter(({ path }) => path !== MARKER_PATH)))('gives %s its headers', (path) => {
     const set = Object.fromEntries(rules.filter((rule) => rule.path.test(`/${path}`)).flatMap(({ headers }) => headers));
     const wanted = fileHeaders(path);
-    // Netlify sets the types of other files itself, and has its own rule for parts of files.
+    // Netlify sets the types of other files itself, and has a separate rule for Parquet files.
     const typed = /(?:^(?!rows\/).*\.json|\.ts)$/.test(path) ? ['content-type'] : [];
     const names = [...Object.keys(FILE_HEADERS), ...typed, ...('content-security-policy' in wanted ? ['content-security-policy'] : [])];
     const expected: Readonly<Record<string, string>> = {
@@ -121,7 +121,7 @@ describe.each(['nginx/nginx.conf', 'caddy/Caddyfile'])('hosting/%s', (recipe) =>
   const kinds = [...map.matchAll(/"~(\S+)"\s+([\w"$]+)/g)].map(([, rule = '', kind = '']) => [new RegExp(rule), kind] as const);
   const kindOf = (path: string) => kinds.find(([rule]) => rule.test(path))?.[1] ?? 'other';
 
-  it('sends the files that hosts send, and folders with a page', () => {
+  it('sends the files that the table marks for hosts, and folders with a page', () => {
     expect(kinds.length).toBeGreaterThan(5);
     const found = BUILD_FILES.map((kind) => [kind.path, ['landing', 'file', 'bulk'].includes(kindOf(`/${kind.path}`))]);
     expect(found).toEqual(BUILD_FILES.map((kind) => [kind.path, isSent(kind)]));

@@ -1,4 +1,4 @@
-/** Imports between files and folders: the rules of docs/architecture.md, and its picture. */
+/** Tests imports between files and folders against the rules of docs/architecture.md, and its picture. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
@@ -10,7 +10,7 @@ import { folderOf, importGraph, importsOfSource, reachable, withPicture } from '
 const IMPORTS = importsOfSource();
 const GRAPH = importGraph(IMPORTS);
 
-/** Folders that may import each other, as `a, b` in the order of the alphabet, and why. */
+/** Pairs of folders that may import each other, as `a, b` in alphabetical order, with the reason. */
 const CYCLES: Readonly<Record<string, string>> = {};
 
 /** Packages that only one folder may import. */
@@ -48,7 +48,7 @@ describe('imports', () => {
     expect(both.sort()).toEqual(Object.keys(CYCLES).sort());
   });
 
-  it('between files have no circle, types included, so that every file can be read after those that it needs', () => {
+  it('between files have no cycle, types included, so that every file can be read after the files that it needs', () => {
     const files = importGraph(IMPORTS, (file) => file);
     expect([...files.keys()].filter((file) => reachable(files, file).has(file))).toEqual([]);
   });
@@ -63,13 +63,13 @@ describe('imports', () => {
   });
 });
 
-/** The files of the source, and what is in them. */
+/** Source files and their content. */
 const SOURCES = filesBelow(join(ROOT, 'src'))
   .filter((path) => path.endsWith('.ts'))
   .map((path) => [`src/${path}`, readFileSync(join(ROOT, 'src', path), 'utf8')] as const);
 
 describe('the source', () => {
-  it('reads files in SQL only by src/duckdb/readFilesSql.ts, which says how', () => {
+  it('reads files in SQL only with src/duckdb/readFilesSql.ts', () => {
     const readers = /\b(?:read_(?:parquet|csv|json|text|blob|ndjson)\w*|parquet_(?:scan|schema|(?:\w+_)?metadata)|(?<!\.)glob)\(/;
     expect(SOURCES.filter(([, text]) => readers.test(text)).map(([path]) => path)).toEqual(['src/duckdb/readFilesSql.ts']);
   });
@@ -97,7 +97,7 @@ describe('bytes', () => {
   const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile).config as unknown;
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
 
-  /** Returns each call of `slice` on bytes, as `file:line`. Types decide what bytes are. */
+  /** Returns each call of `slice` on bytes, as `file:line`. TypeScript's types tell bytes from strings and arrays. */
   function slicesOfBytes(files: readonly string[], host = ts.createCompilerHost(options)): string[] {
     const built = ts.createProgram(files, options, host);
     const types = built.getTypeChecker();
@@ -125,7 +125,7 @@ describe('bytes', () => {
     );
   });
 
-  it('are found by this check whatever their type is called', () => {
+  it('are found by this check for every type of bytes', () => {
     const text = `declare const b: { readonly page: Buffer }; declare const u: Uint8Array | undefined; declare const s: string; declare const a: unknown[];
       class Own extends Uint8Array {}
       b.page.slice(1);
@@ -143,7 +143,7 @@ describe('bytes', () => {
   });
 });
 
-/** The strings of a file, with a NUL for each interpolated value. */
+/** Returns the strings of a file, with a NUL for each interpolated value. */
 function stringsOf(path: string, text: string): string[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const strings: string[] = [];
@@ -157,17 +157,20 @@ function stringsOf(path: string, text: string): string[] {
 }
 
 describe('relations of the store', () => {
-  /** Returns the names after these words of SQL. A name with a value in it has no other reader. */
+  /** Returns the relation names after these words of SQL. Skips names with an interpolated value. */
   const namesAfter = (strings: readonly string[], words: string) =>
     strings.flatMap((string) =>
       [...string.matchAll(new RegExp(`\\b(?:${words})\\s+([a-z_][\\w.]*\\w)\\b(?![(\\0])`, 'g'))].map(([, name = '']) => name),
     );
   const made = (strings: readonly string[]) => namesAfter(strings, 'CREATE (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW)(?: IF NOT EXISTS)?');
-  /** Names of queries of WITH. */
+  /** Returns the names of queries in WITH clauses. */
   const inQuery = (strings: readonly string[]) =>
     strings.flatMap((string) => [...string.matchAll(/\b(\w+) AS (?:NOT MATERIALIZED )?\(/g)].map(([, name = '']) => name));
 
-  /** Relations of PostgreSQL, and `fetched`, as src/pull/parquetFile.ts calls the rows in the SQL that it is given. */
+  /**
+   * Allowed names of other origin: relations of PostgreSQL, and `fetched`, which src/pull/parquetFile.ts defines for
+   * the rows in SQL of its callers.
+   */
   const OTHERS: Readonly<Record<string, readonly string[]>> = {
     'src/pull/postgres/postgresSource.ts': ['ledger', 'fetched', 'pg_settings', 'pg_class', 'pg_index', 'pg_attribute'],
     'src/pull/mirror/pullEtchings.ts': ['fetched'],
@@ -191,7 +194,7 @@ describe('relations of the store', () => {
     expect(found).toEqual([]);
   });
 
-  it('get their names only from the store, where they are unique, and from the state', () => {
+  it('get their names only from the store, which keeps them unique, and from the state', () => {
     expect(SOURCES.filter(([, text]) => text.includes('new Table(')).map(([path]) => path)).toEqual([
       'src/duckdb/store.ts',
       'src/engine/state/state.ts',
@@ -208,7 +211,7 @@ describe('comments', () => {
       ...filesBelow(join(ROOT, 'test')).map((p) => `test/${p}`),
     ]) {
       if (!path.endsWith('.ts') || path.includes('node_modules')) continue;
-      // A comment begins a line, or follows code after a space.
+      // Finds comments that begin a line, or follow code after a space.
       for (const line of readFileSync(join(ROOT, path), 'utf8').split('\n')) {
         const [, comment = ''] = /(?:^\s*(?:\/\*\*?|\*|\/\/)|\s\/\/ )(.*)$/.exec(line) ?? [];
         for (const [, name = ''] of comment.matchAll(/(?<![\w./:<*-])((?:[\w-]+\/)*[\w.-]*\w\.(?:ts|md|cjs|mjs))\b(?!\.)/g)) {

@@ -1,4 +1,6 @@
-/** The documents: links have targets, the table of hosts has every recipe, and numbers equal those of the program. */
+/**
+ * Tests the documents: links have targets, the table of hosts has every recipe, and numbers equal those of the program.
+ */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +9,7 @@ import { ROOT } from '../support/cli.ts';
 import { PAGES, proseOf, readPage as read, withoutBlocks } from '../support/pages.ts';
 import { REFUSED_CASES } from '../support/refusedCases.ts';
 
-/** The anchors that GitHub gives to the headings of a page. */
+/** Returns the anchors that GitHub gives to the headings of a page. */
 function anchorsOf(page: string): Set<string> {
   const headings = [
     ...read(page)
@@ -25,11 +27,11 @@ function anchorsOf(page: string): Set<string> {
   );
 }
 
-/** The targets of a page's links that are no URLs. */
+/** Returns the targets of a page's links, except URLs. */
 const linksOf = (page: string) =>
   [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = '']) => to).filter((to) => !/^[a-z]+:/.test(to));
 
-/** The path from the root that a link of a page leads to, without its anchor. */
+/** Returns the target of a page's link as a path from the root, without the anchor. */
 const targetOf = (page: string, link: string): string => {
   const [path = ''] = link.split('#');
   return path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
@@ -58,7 +60,7 @@ it('documents name only files of the source that exist', () => {
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-it('every document is reached from the README', () => {
+it('every document is reachable from the README', () => {
   const reached = new Set(['README.md']);
   for (const page of reached) {
     for (const link of linksOf(page)) if (PAGES.includes(targetOf(page, link))) reached.add(targetOf(page, link));
@@ -93,7 +95,7 @@ describe('hosting/README.md', () => {
 
   const exactWithoutCode = CASES.length - Object.keys(REFUSED_CASES).length;
 
-  it('has the number of cases, and of those that are exact without code', () => {
+  it('has the number of cases, and the number of cases that are exact without code', () => {
     has(`the same ${CASES.length} cases`);
     has(`alone answer ${exactWithoutCode} cases`);
     expect(read('hosting/nginx/README.md')).toContain(`${exactWithoutCode} of ${CASES.length} are exact`);

@@ -1,4 +1,4 @@
-/** The examples in docs/input.md: each input form builds, and all forms build the same mirror. */
+/** Tests the examples in docs/input.md: each input format builds, and all formats build the same mirror. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { ROOT } from '../support/cli.ts';
 
 const page = readFileSync(join(ROOT, 'docs/input.md'), 'utf8');
 
-/** The files of each section, by its heading: a block after a line that ends with their name. */
+/** The files of each section, by heading. The name of a file stands at the end of the line before its block. */
 const EXAMPLES = page.split(/^## /m).flatMap((section) => {
   const files = [...section.matchAll(/`input\/([^`]+)`:\n\n```[a-z]+\n([\s\S]*?\n)```$/gm)].map(([, name = '', text = '']) => [name, text]);
   return files.length === 0 ? [] : [[section.split('\n')[0] ?? '', Object.fromEntries(files) as Record<string, string>] as const];
@@ -23,14 +23,14 @@ async function digestOf(files: Readonly<Record<string, string>>): Promise<string
 }
 
 describe('docs/input.md', () => {
-  it('has an example of every form in its list', () => {
+  it('has an example of every format in its list', () => {
     const forms = [...page.matchAll(/^- \[([^\]]+)\]\(#/gm)].map(([, name = '']) => name);
     expect(forms.length).toBeGreaterThan(3);
     expect(EXAMPLES.map(([heading]) => heading.toLowerCase())).toEqual(forms);
   });
 
   it.each(EXAMPLES)('shows records that build: %s', async (_, files) => {
-    // The sample has the same records.
+    // The records equal those of the sample.
     const rowsOf = (name: string) => {
       const [head, ...rows] = readFileSync(join(ROOT, 'sample', name), 'utf8').split('\n');
       return [head, ...rows.filter((row) => row.startsWith('840000:3,'))].join('\n');

@@ -1,4 +1,4 @@
-/** Documents and program agree on commands, exit codes, settings, dependencies and messages. */
+/** Tests that documents and program agree on commands, exit codes, settings, dependencies and messages. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -77,7 +77,7 @@ describe('the documents name', () => {
   });
 });
 
-/** A source with `…` for each value that is put into a text, and without the marks of texts that are put together. */
+/** Replaces each interpolated value of a source by `…`, and removes the syntax that joins texts. */
 const withoutValues = (text: string): string =>
   text
     .replace(/\$\{(?:[^{}]|\{[^{}]*\})*\}|\$\((?:[^()]|\([^()]*\))*\)|\{[a-z_.]+\}|\$\w+/g, '…')
@@ -85,7 +85,7 @@ const withoutValues = (text: string): string =>
     .replace(/…(?:…)+/g, '…');
 
 describe('docs/troubleshooting.md', () => {
-  // Code before the first colon of an entry, but for colons within code.
+  // Returns code before the first colon of an entry. Colons within code do not count.
   const quoted = readPage('docs/troubleshooting.md')
     .replace(/\n {2}/g, ' ')
     .split('\n')

@@ -1,4 +1,4 @@
-/** Every limit has a test above it, so that mainnet is not the first to cross it. */
+/** Checks that every limit has a test that exceeds it, so that mainnet is not the first to do so. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -16,7 +16,7 @@ it('every limit is crossed by a suite with tiny limits, or by a test that is nam
     expect([name, readFileSync(join(ROOT, `test/${file}.test.ts`), 'utf8').includes(text)]).toEqual([name, true]);
 });
 
-it('a build of more files than a scan may have is that of one scan', async () => {
+it('a build of more files than a scan may have equals a build with one scan', async () => {
   const work = temporaryFolder();
   const names = [1, 2, 3, 4, 5].map((height) => `${height}.ndjson`);
   writeFiles(work, Object.fromEntries(names.map((name, i) => [name, ndjson([record(i + 1, 1), record(i + 1, 0)])])));

@@ -1,4 +1,4 @@
-/** Commands that npm runs: flags that npm keeps for itself without `--`, and signals. */
+/** Tests commands that npm runs: flags that npm consumes if `--` is missing, and signals. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { ROOT } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { sendTo } from '../support/server.ts';
 
-/** A folder with this project's scripts and one good input file. */
+/** Makes a folder with this project's scripts and one valid input file. */
 function npmFolder(): string {
   const work = temporaryFolder();
   const command = (name: string) => `node "${join(ROOT, 'scripts/run.cjs')}" ${name}`;
@@ -19,7 +19,7 @@ function npmFolder(): string {
   return work;
 }
 
-/** Calls npm in such a folder. */
+/** Runs npm in such a folder. */
 async function npm(...args: string[]): Promise<{ code: number | null; stderr: string; wasBuilt: boolean }> {
   const work = npmFolder();
   const child = spawn('npm', args, { cwd: work, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -31,7 +31,7 @@ async function npm(...args: string[]): Promise<{ code: number | null; stderr: st
   return { code, stderr, wasBuilt: existsSync(join(work, 'dist')) };
 }
 
-describe('a flag that npm kept', () => {
+describe('a flag that npm consumed', () => {
   it.each([
     [['run', 'build', '--dry-run'], 'npm kept --dry-run for itself; write npm run build -- --dry-run\n'],
     [['run', 'build', '--no-sync', '--full'], 'npm kept --full, --no-sync for itself; write npm run build -- --full --no-sync\n'],
@@ -45,7 +45,7 @@ describe('a flag that npm kept', () => {
     expect(stderr).not.toMatch(/SECRET/);
   });
 
-  it('is none behind --, and not the cache of npm', async () => {
+  it('is not assumed after --, nor for the cache of npm', async () => {
     expect(await npm('run', 'build', '--', '--no-sync')).toMatchObject({ code: 0, wasBuilt: true });
     expect(await npm('run', 'build', '--cache', join(temporaryFolder(), 'cache'), '--', '--dry-run')).toMatchObject({
       code: 0,
@@ -55,7 +55,7 @@ describe('a flag that npm kept', () => {
 });
 
 describe('npm start', () => {
-  it.each(['SIGTERM', 'SIGKILL'] as const)('leaves no server behind when npm gets a %s', async (signal) => {
+  it.each(['SIGTERM', 'SIGKILL'] as const)('leaves no server behind if npm gets a %s', async (signal) => {
     const work = npmFolder();
     await testBuild(join(work, 'dist'), { inputs: [join(work, 'input')] });
     const npm = spawn('npm', ['start', '--', '--port', '0'], { cwd: work, stdio: ['ignore', 'pipe', 'ignore'] });

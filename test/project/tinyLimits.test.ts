@@ -22,12 +22,12 @@ const random = (name: string) => {
   return (below: number) => Math.floor(next() * below);
 };
 
-/** A script with an address of its own for each name. */
+/** Returns a script with a different address for each name. */
 const scriptOf = (name: string) => Buffer.concat([Uint8Array.of(0x51, 32), createHash('sha256').update(name).digest()]);
 
 /**
- * A chain that makes outputs with an address of their own, and long after that spends several of them in one transaction:
- * these lie in different pages of sorted files. Between them it has random blocks.
+ * Makes a chain with outputs of different addresses, then random blocks, then a transaction that spends several of
+ * these outputs. By then the outputs lie in different pages of sorted files.
  */
 function chainOfOldOutputs(): FakeBlock[] {
   const next = random('old outputs');
@@ -36,7 +36,7 @@ function chainOfOldOutputs(): FakeBlock[] {
   const append = (transactions: readonly Transaction[]) => all.push(...chainOf(all.length, [transactions], all.at(-1)?.hash));
   const old: Uint8Array[] = [];
   while (all.length < 180) {
-    // An etching without a name, whose premine is shared by all outputs.
+    // An etching without a name. All outputs share its premine.
     const scripts = Array.from({ length: 8 }, (_, i) => scriptOf(`${all.length} ${i}`));
     append([{ inputs: [unknown()], outputs: [messageScript([2, 1, 6, 800, 0, 0, 0, 0, 9]), ...scripts] }]);
     const block = readBlock(all.at(-1)?.bytes ?? Buffer.alloc(0), hash256);
@@ -52,7 +52,7 @@ function chainOfOldOutputs(): FakeBlock[] {
 
 const CHAIN = chainOfOldOutputs();
 
-/** Limits that every chain crosses, of pulls from a node. */
+/** Limits of pulls from a node that every chain crosses. */
 const TINY = limitsWith({ journalBytes: 1024, pendingBytes: 1024, sortedPageBytes: 200, blocksPerCommit: 2 });
 
 describe('limits', () => {
@@ -67,13 +67,13 @@ describe('limits', () => {
     expect(() => limitsWith(changes)).toThrow(`the limit ${name} is`);
   });
 
-  it('are given with the changes when they agree', () => {
+  it('are returned with the changes if they agree', () => {
     expect(limitsWith({ listLevels: levels, spentBlocks: 6 })).toEqual({ ...LIMITS, listLevels: levels, spentBlocks: 6 });
   });
 });
 
-describe('a build with other limits than the last one', () => {
-  it('is a full one if they change published bytes, and verifies', async () => {
+describe('a build with other limits than the last build', () => {
+  it('is a full build if the limits change published bytes, and verifies', async () => {
     const out = join(temporaryFolder(), 'out');
     const whyFull = async (limits: Partial<Limits>) => {
       const log = new RecordingLog();
@@ -106,7 +106,7 @@ describe('a pull from a node with tiny limits', () => {
     return to;
   }
 
-  it('writes the rows of the protocol from sorted files, and the bytes of any other limits', async () => {
+  it('writes the rows of the protocol from sorted files, and the same bytes as with any other limits', async () => {
     const tiny = await pulled(() => TINY);
     expect(await pulledRows(tiny)).toEqual(memoryRows(memoryOf(CHAIN)));
     for (const name of ['journalBytes', 'pendingBytes', 'sortedPageBytes', 'mergeBelow', 'blocksPerCommit'] as const)

@@ -1,5 +1,5 @@
 /**
- * The workflow of GitHub Actions, as text: its permissions, its caches, and the sources of its values.
+ * Tests the workflow of GitHub Actions as text: its permissions, its caches, and the origin of its values.
  * test/hosts/workflow.test.ts runs the workflow.
  */
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const step = z.strictObject({
   run: z.string().optional(),
   'timeout-minutes': z.number().optional(),
 });
-/** Only what the workflow is meant to have: a key that is not here is a change that this file has to be told of. */
+/** A strict schema of the workflow: a key that is not listed here makes the test fail. */
 const workflow = z
   .strictObject({
     name: z.string(),
@@ -58,23 +58,23 @@ const indexOf = (part: string) => steps.findIndex((s) => s.run?.includes(part) =
 const using = (action: string) => steps.find((s) => s.uses?.startsWith(action) === true);
 
 describe('the workflow', () => {
-  it('is a job on a schedule or by hand, only with a source, with a time limit, never twice at once', () => {
+  it('is a job on a schedule or by hand, only with a source, with a time limit, and never runs twice at the same time', () => {
     expect(otherJobs).toEqual({});
     expect(workflow.on.schedule.map(({ cron }) => cron)).toEqual([expect.stringMatching(/^[1-9][0-9]? \* \* \* \*$/)]);
     expect(job?.if).toBe("vars.PULL_FROM != ''");
     expect(job?.['timeout-minutes']).toBeLessThanOrEqual(360);
-    // The group is not of a branch: there is one bucket.
+    // The concurrency group does not depend on the branch, because there is one bucket.
     expect(workflow.concurrency).toEqual({ group: 'mirror', 'cancel-in-progress': false });
   });
 
-  it('deploys to GitHub Pages after it, in a job that may do nothing else, where no bucket is set', () => {
+  it('deploys to GitHub Pages afterwards if no bucket is set, in a job that has no other rights', () => {
     expect(pages).toMatchObject({ if: "vars.BUCKET == ''", needs: 'mirror', permissions: { pages: 'write', 'id-token': 'write' } });
     expect(using('actions/upload-pages-artifact')).toMatchObject({ if: "vars.BUCKET == ''", with: { path: 'dist' } });
     for (const part of ['command -v rclone', 'hosting/upload.sh']) expect(steps[indexOf(part)]?.if).toBe("vars.BUCKET != ''");
     expect(pages?.steps.map(({ uses, run }) => [uses?.replace(/@.*/, ''), run])).toEqual([['actions/deploy-pages', undefined]]);
   });
 
-  it('leaves no rights to what it clones', () => {
+  it('stores no credentials in its clone', () => {
     expect(using('actions/checkout')?.with).toMatchObject({ 'persist-credentials': false });
   });
 
@@ -85,7 +85,7 @@ describe('the workflow', () => {
     expect(steps.filter((s) => (s.uses === undefined) === (s.run === undefined))).toEqual([]);
   });
 
-  it('runs in order: restore, install, pull, build, upload, save, give to Pages', () => {
+  it('runs in order: restore, install, pull, build, upload, save, pass to Pages', () => {
     const order = [
       'actions/checkout',
       'actions/setup-node',
@@ -100,7 +100,7 @@ describe('the workflow', () => {
     expect(order).toEqual(steps.map((_, i) => i));
   });
 
-  it('keeps pulled blocks, cache and output in one entry, a new one for each run', () => {
+  it('keeps pulled blocks, cache and output in one cache entry, with a new one for each run', () => {
     const [restore, save] = [using('actions/cache/restore'), using('actions/cache/save')];
     expect(save?.with).toEqual({ path: restore?.with?.['path'], key: restore?.with?.['key'] });
     expect(
@@ -114,7 +114,7 @@ describe('the workflow', () => {
     expect(save?.if).toBe("always() && steps.pull.outcome != 'skipped'");
   });
 
-  it('leaves time to save a pull that takes too long', () => {
+  it('leaves time to save the cache if a pull takes too long', () => {
     const pull = steps.find((s) => s.id === 'pull');
     expect(pull?.['timeout-minutes']).toBeLessThanOrEqual((job?.['timeout-minutes'] ?? 0) - 30);
   });

@@ -28,7 +28,7 @@ describe.each(readdirSync(FOLDER))('%s', (file) => {
     for (const line of used) expect(line).toMatch(/^uses: [a-z]+\/[a-z/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
-  it('may only read the repository, but for a job that deploys', () => {
+  it('may only read the repository, except for a job that deploys', () => {
     expect(workflow.permissions).toEqual({ contents: 'read' });
     const further = Object.entries(workflow.jobs).flatMap(([name, { permissions }]) =>
       permissions === undefined ? [] : [[name, permissions]],

@@ -1,4 +1,4 @@
-/** Pulls from a pruned node whose old blocks come from a server that may lie. */
+/** Tests pulls from a pruned node, with old blocks from a server that may lie. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -22,7 +22,7 @@ const random = (below: number) => Math.floor(next() * below);
 
 /** Heights of a commitment to three names, and of the block that etches them. */
 const [COMMITTED, ETCHED] = [20, 25];
-/** First block that the node has. */
+/** Lowest block that the node has. */
 const STORED = 32;
 const NAMES = ['A', 'B', 'C'].map((letter) => nameNumber(letter.repeat(14)));
 const FUNDS = [{ outpoint: outpointOf('11'.repeat(32), 0) }];
@@ -36,7 +36,7 @@ const etchings = (from: Transaction, outputs: readonly number[]): Transaction[] 
   });
 };
 const CHAIN = (() => {
-  // The second output is no taproot, so its name is not etched.
+  // The second output is not a taproot output, so its name is not etched.
   const commitment = { inputs: FUNDS, outputs: [taproot(1), Uint8Array.of(0x51), taproot(2)] };
   const young = { inputs: FUNDS, outputs: [taproot(3), taproot(4), taproot(5)] };
   const empty = (count: number): Transaction[][] => Array.from({ length: count }, () => []);
@@ -45,7 +45,7 @@ const CHAIN = (() => {
   return committed(extended([...before, ...chainOf(COMMITTED, more, before.at(-1)?.hash)], 30, random, 2));
 })();
 
-/** Writes the blocks and transactions of a chain as an Esplora server names them, or as Bitcoin Core. */
+/** Writes the blocks and transactions of a chain, named as an Esplora server or as Bitcoin Core names them. */
 function filesOf(chain: readonly FakeBlock[], end: '/raw' | '.bin'): string {
   const folder = temporaryFolder();
   const write = (path: string, bytes: Uint8Array) => {
@@ -63,7 +63,7 @@ function filesOf(chain: readonly FakeBlock[], end: '/raw' | '.bin'): string {
 
 let node: FakeNode;
 let server: PlainFiles;
-/** A pull from a node with all blocks. */
+/** Folder of a pull from a node with all blocks. */
 const whole = temporaryFolder();
 const folders = { esplora: filesOf(CHAIN, '/raw'), core: filesOf(CHAIN, '.bin') };
 const pull = (to: string, options: TestPull = {}) =>
@@ -99,7 +99,7 @@ describe('a pull from a pruned node with a server of blocks', () => {
     ['an Esplora server', 'esplora', true],
     ['Bitcoin Core', 'core', true],
     ['an Esplora server, while the node has no REST', 'esplora', false],
-  ] as const)('gives the bytes of a pull from a node with all blocks: %s', async (_, kind, rest) => {
+  ] as const)('writes the same bytes as a pull from a node with all blocks: %s', async (_, kind, rest) => {
     const to = temporaryFolder();
     server.folder = folders[kind];
     vi.stubEnv('CORE_RPC_USER', 'user').stubEnv('CORE_RPC_PASSWORD', 'secret');
@@ -113,12 +113,12 @@ describe('a pull from a pruned node with a server of blocks', () => {
     expect(pulledTree(to)).toEqual(pulledTree(whole));
     const old = new Set(CHAIN.slice(0, STORED).map(({ hash }) => hash));
     const blocks = server.asked.filter((path) => path.startsWith('api/block/'));
-    // The node gives the blocks that it has.
+    // Blocks that the node has come from the node.
     expect(blocks.filter((path) => !old.has(path.slice('api/block/'.length, -4)))).toEqual([]);
     expect(server.asked.filter((path) => path.startsWith('api/tx/')).length).toBeGreaterThan(2);
   });
 
-  it('also reads blocks that a node from a snapshot has not downloaded', async () => {
+  it('also reads blocks that a node started from a snapshot has not downloaded', async () => {
     const to = temporaryFolder();
     Object.assign(node.options, { prunedBelow: undefined, notDownloadedBelow: STORED });
     try {
@@ -129,7 +129,7 @@ describe('a pull from a pruned node with a server of blocks', () => {
     expect(pulledTree(to)).toEqual(pulledTree(whole));
   });
 
-  it('verifies a start', async () => {
+  it('can verify a start', async () => {
     const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30, startOutputs: 7 });
     const [out, to, history] = [join(temporaryFolder(), 'dist'), temporaryFolder(), temporaryFolder()];
     await testBuild(out, { inputs: [whole], layout: 'archive', lists: true, limits });
@@ -159,7 +159,7 @@ describe('a server of blocks that lies', () => {
   const otherTx = readFileSync(join(folders.esplora, `api/tx/${hashText(readBlock(bytes, hash256).txids, 32)}/raw`));
 
   it.each<[what: string, path: string, body: Uint8Array | undefined, message: RegExp]>([
-    // An amount of an output.
+    // Changes the amount of an output.
     ['a changed transaction', path, changed((transactions[2]?.start ?? 0) - 10 - 34), /has other transactions than its header names/],
     ['a changed witness', path, changed((transactions[1]?.witness ?? 0) + 6), /has other witnesses than its coinbase commits to/],
     ['another block', path, CHAIN[ETCHED - 1]?.bytes, new RegExp(`it is block ${CHAIN[ETCHED - 1]?.hash}`)],
@@ -168,7 +168,7 @@ describe('a server of blocks that lies', () => {
     ['a web page', path, Buffer.from('<!doctype html><title>Hello</title>'), /the block ends inside of its header/],
     ['another transaction', `api/tx/${commitmentTx}/raw`, otherTx, new RegExp(`tx/${commitmentTx}.*it is transaction `)],
     ['a missing transaction', `api/tx/${commitmentTx}/raw`, undefined, new RegExp(`does not have tx/${commitmentTx}`)],
-  ])('about %s is found, and names it', async (_, wrong, body, message) => {
+  ])('about %s is detected and named', async (_, wrong, body, message) => {
     const to = temporaryFolder();
     server.intercept = (asked, _file, response) => {
       if (asked !== wrong) return false;

@@ -1,4 +1,4 @@
-/** Digests of ledger rows: in SQL as from parsed records, whether or not the rows are sorted again. */
+/** Tests digests of ledger rows: SQL gives the same as parsed records, whether or not the rows are sorted again. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { digestOfRecords } from '../../src/contract/blockDigest.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** Writes rows of so many runes, some with cells that JSON escapes, and returns the paths of rows and runes. */
+/** Writes rows of this many runes, some with cells that JSON escapes. Returns the paths of rows and runes. */
 async function write(runes: number): Promise<readonly [rows: string, runes: string]> {
   const paths = [join(folder, `rows-${runes}.parquet`), join(folder, `runes-${runes}.parquet`)] as const;
   const values: Readonly<Record<string, string>> = {
@@ -51,7 +51,7 @@ async function write(runes: number): Promise<readonly [rows: string, runes: stri
   return paths;
 }
 
-/** The blocks that follow from the records, parsed and sorted in JavaScript. */
+/** Returns the blocks that follow from the records, parsed and sorted in JavaScript. */
 async function expectedBlocks(rows: string, runes: string): Promise<unknown[]> {
   type Row = Readonly<Record<string, string | number | null>>;
   const found = (await rowsOf(
@@ -92,7 +92,7 @@ async function expectedBlocks(rows: string, runes: string): Promise<unknown[]> {
 it.each([
   ['few runes', 50],
   ['as many runes as rows', ROWS],
-])('of %s are those of the parsed records', async (_, count) => {
+])('of %s equal those of the parsed records', async (_, count) => {
   const [rows, runes] = await write(count);
   const expected = await expectedBlocks(rows, runes);
   const table = await runesOfRows(rows, runes, store);

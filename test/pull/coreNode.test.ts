@@ -1,4 +1,4 @@
-/** The client of a Bitcoin Core node, tested with a fake node that answers and fails like Core. */
+/** Tests the client of a Bitcoin Core node with a fake node that answers and fails like Core. */
 import { getEventListeners } from 'node:events';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -25,7 +25,7 @@ const SECRET = 'miner:correct-horse';
 const [USER = '', PASSWORD = ''] = SECRET.split(':');
 const ENVIRONMENT = { CORE_RPC_USER: USER, CORE_RPC_PASSWORD: PASSWORD };
 
-/** Two blocks that make outputs, an empty one, and one that spends them in 24 transactions. */
+/** Two blocks that create outputs, an empty block, and a block that spends the outputs in 24 transactions. */
 const made = chainOf(FIRST, [
   [{ inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }], outputs: [taproot(1), taproot(2)] }],
   [{ inputs: [{ outpoint: outpointOf('22'.repeat(32), 0) }], outputs: Array.from({ length: 24 }, (_, i) => taproot(10 + i)) }],
@@ -55,7 +55,7 @@ const LAST = CHAIN.at(-1) as FakeBlock;
 const [, spending = ''] = txidsOf(LAST.bytes);
 const SPENDER = readBlock(LAST.bytes, hash256);
 
-/** The outputs that inputs of the last block spend. Its transactions are known, and those of blocks before are old. */
+/** Returns the outputs that inputs of the last block spend. By default, all of these outputs count as old. */
 const spentOutputs = (
   node: BitcoinNode,
   wanted: readonly Commitment[],
@@ -67,7 +67,7 @@ afterEach(async () => {
   for (const one of open.splice(0).reverse()) await one.close();
 });
 
-/** Messages that users get to see. */
+/** Messages that users see. */
 let notices: string[] = [];
 
 async function fakeNode(options: FakeNodeOptions = {}): Promise<FakeNode> {
@@ -95,7 +95,7 @@ async function connect(url: string, options: Partial<CallOptions> = {}): Promise
   return node;
 }
 
-/** Returns the error of a promise with all that users see of it. */
+/** Returns the error of a promise, with every message that users see of it. */
 async function errorOf(promise: Promise<unknown>): Promise<CliError> {
   const error: unknown = await promise.then(
     () => undefined,
@@ -106,7 +106,7 @@ async function errorOf(promise: Promise<unknown>): Promise<CliError> {
   return error;
 }
 
-/** Waits until a condition holds, or the test's time is over. */
+/** Waits until a condition holds, or the test times out. */
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 1));
 }
@@ -118,7 +118,7 @@ const REST: [FakeNodeOptions, Partial<CallOptions>] = [{}, {}];
 const RPC: [FakeNodeOptions, Partial<CallOptions>] = [{ rest: false, credentials: SECRET }, { environment: ENVIRONMENT }];
 const BOTH: [FakeNodeOptions, Partial<CallOptions>] = [{ credentials: SECRET }, { environment: ENVIRONMENT }];
 
-// The first test, because timers of others that end meanwhile would hide one that stays.
+// Runs first: in a later test, timers of other tests that end meanwhile could hide a new one.
 it('leaves no timer that keeps a command running', async () => {
   const before = timers();
   const node = await connect((await fakeNode()).url, { timeoutMs: 1_000_000 });
@@ -155,7 +155,7 @@ describe.each([
       { transaction: 1, input: 0 },
     ];
     const found = async () => (await spentOutputs(node, wanted)).map(({ script, height }) => [Buffer.from(script), height]);
-    // Core 30 and newer are not asked for heights.
+    // The client asks Core 30 and newer for no heights.
     const isOld = served.rest !== false;
     expect(await found()).toEqual([
       [Buffer.from(taproot(11)), isOld ? LAST.height - 5 : FIRST + 1],
@@ -165,7 +165,7 @@ describe.each([
     expect(await spentOutputs(node, [])).toEqual([]);
   });
 
-  it('reports that it syncs, its pruned blocks and its network', async () => {
+  it('reports its sync, its pruned blocks and its network', async () => {
     const fake = await fakeNode({ ...served, isSyncing: true, prunedBelow: FIRST + 1, network: 'signet' });
     const node = await connect(fake.url, asked);
     expect(await node.chain()).toMatchObject({ isSyncing: true, firstStored: FIRST + 1, network: 'signet' });
@@ -188,7 +188,7 @@ describe.each([
     expect((await node.chain()).bestHash).toBe(other.hash);
     expect(await node.hashAt(FIRST + 2)).toBe(other.hash);
     expect(await node.hashAt(FIRST + 3)).toBeUndefined();
-    // Core keeps the blocks of a branch that it left.
+    // Core keeps the blocks of an abandoned branch.
     expect(Buffer.compare((await node.readBlock(LAST.hash)).bytes, LAST.bytes)).toBe(0);
     fake.setTip(FIRST);
     expect(await node.chain()).toMatchObject({ blocks: FIRST, bestHash: one.hash });
@@ -196,7 +196,7 @@ describe.each([
     expect(notices.filter((notice) => !notice.includes('rest=1'))).toEqual([]);
   });
 
-  // Each hits the answer with a block of 100 transactions' size once or more, and passes.
+  // Each fault affects the answer for a block of 100 transactions at least once, and then ends.
   const size = LAST.bytes.length;
   const passing: [string, Fault, RegExp][] = [
     ['cut in mid-block', { cut: 200 }, /was cut off after 200 bytes/],
@@ -231,7 +231,7 @@ describe.each([
     const fake = await fakeNode(served);
     const node = await connect(fake.url, { ...asked, timeoutMs: fault.stall === undefined ? 5000 : 300 });
     notices = [];
-    // The fault is used up, so it is a copy.
+    // Pushes a copy, because the fake node changes a fault while it applies it.
     fake.faults.push({ on: /block/, ...fault });
     const block = await node.readBlock(LAST.hash);
     expect(block.transactions.length).toBe(25);
@@ -240,11 +240,11 @@ describe.each([
     expect(notices[0]).toMatch(/; (?:trying again|sending \d at once from now on)$/);
     if (served.rest !== false) expect(notices[0]).toMatch(notice);
     expect(fake.faults).toEqual([]);
-    // The connection of an answer that was given up is closed.
+    // The connection of an aborted answer is closed.
     await until(async () => (await fake.connections()) <= 1);
   });
 
-  it('is waited for while it starts, with one notice', async () => {
+  it('is awaited while it starts, with one notice', async () => {
     const fake = await fakeNode(served);
     fake.faults.push({ ...FAULTS.warmingUp, times: 20 });
     const node = await connect(fake.url, { ...asked, retries: 0 });
@@ -262,7 +262,7 @@ describe.each([
     ['answers with a web page', FAULTS.html, /is not Bitcoin Core: it answers with a web page/],
     ['refuses with 403', FAULTS.forbidden, /refuses requests of this machine or user \(status 403\)/],
   ];
-  it.each(final)('fails at once if it %s', async (_, fault, message) => {
+  it.each(final)('causes an immediate failure if it %s', async (_, fault, message) => {
     const fake = await fakeNode(served);
     const node = await connect(fake.url, asked);
     notices = [];
@@ -274,7 +274,7 @@ describe.each([
     expect(notices).toEqual([]);
   });
 
-  it('fails after the last retry, with the reason', async () => {
+  it('causes a failure after the last retry, with the reason', async () => {
     const fake = await fakeNode(served);
     const node = await connect(fake.url, asked);
     fake.forget(LAST.hash);
@@ -285,7 +285,7 @@ describe.each([
     expect((await errorOf(node.chain())).message).toMatch(/^the chain of Bitcoin Core \S+ failed: connect ECONNREFUSED .*; tried 4 times$/);
   });
 
-  it('ends its requests at once on an abort, without a listener for each request', async () => {
+  it('gets no more requests immediately after an abort, and requests leave no listener behind', async () => {
     const fake = await fakeNode(served);
     const interruption = new AbortController();
     const node = await connect(fake.url, { ...asked, signal: interruption.signal });
@@ -302,7 +302,7 @@ describe.each([
     expect(getEventListeners(interruption.signal, 'abort')).toEqual([]);
   });
 
-  it('is asked no more once the client is closed', async () => {
+  it('gets no more requests after the client is closed', async () => {
     const fake = await fakeNode(served);
     const node = await connect(fake.url, asked);
     notices = [];
@@ -366,7 +366,7 @@ describe('spent outputs', () => {
     expect(fake.calls).toEqual(calls);
   });
 
-  it('come from the block if the version is unknown and calls for transactions lack them', async () => {
+  it('come from the block if the version is unknown and the calls for transactions do not return them', async () => {
     const fake = await fakeNode({ ...RPC[0], version: 240_000 });
     fake.faults.push({ on: /getnetworkinfo/, status: 403 });
     const node = await connect(fake.url, RPC[1]);
@@ -399,7 +399,7 @@ describe('spent outputs', () => {
       { status: 200, body: blockWith({ height: -1, scriptPubKey: { hex: '' } }) },
       /unexpected answer: prevout.height/,
     ],
-  ])('are asked for again after %s', async (_, fault, notice) => {
+  ])('are requested again after %s', async (_, fault, notice) => {
     const fake = await fakeNode(CORE_29);
     const node = await connect(fake.url);
     fake.faults.push({ on: /rest.block/, ...fault });
@@ -413,7 +413,7 @@ function blockWith(prevout: unknown): string {
   return JSON.stringify({ tx: [{}, { txid: spending, vin: [{ prevout }] }] });
 }
 
-it('picks values out of JSON that comes in parts of any size', () => {
+it('are picked from JSON that arrives in parts of any size', () => {
   const value = { a: [1, { b: 'x"\\\\' }, [], { b: 'yes', c: { d: -7, e: null, f: {} } }], 'a"}': { b: 2 }, g: [true, [[3]]] };
   const paths = [
     ['a', 3, 'b'],
@@ -445,7 +445,7 @@ it('picks values out of JSON that comes in parts of any size', () => {
   expect(() => new JsonPicker([['a']]).feed(Buffer.from(`{"a":"${'0'.repeat(20_001)}`))).toThrow(/more than 20000 bytes/);
 });
 
-it('reads spent outputs of Core 30 that come in parts of any size', () => {
+it('of Core 30 are read from parts of any size', () => {
   const wanted = [
     { transaction: 24, input: 0 },
     { transaction: 1, input: 1 },
@@ -468,7 +468,7 @@ it('reads spent outputs of Core 30 that come in parts of any size', () => {
     for (let at = 0; at < bytes.length; at += size) outputs.feed(bytes.subarray(at, at + size));
     expect(outputs.end().map((script) => Buffer.from(script))).toEqual([taproot(5), long].map((script) => Buffer.from(script)));
   }
-  // Another version may add a field, and must not be misread.
+  // Another version of Core may add a field, which the client must not misread.
   const misfits = [
     bytes.subarray(0, -1),
     Buffer.concat([bytes, compact(0)]),
@@ -488,7 +488,7 @@ describe('a node with one thread and a queue of one', () => {
   const wanted = Array.from({ length: 8 }, (_, i) => ({ transaction: 1 + i, input: 0 }));
   const served = { ...RPC[0], version: 290_000, threads: 1, queue: 1 };
 
-  it('is never asked twice at once with --concurrency 1', async () => {
+  it('gets no parallel requests with --concurrency 1', async () => {
     const fake = await fakeNode(served);
     const node = await connect(fake.url, { ...RPC[1], concurrency: 1, retries: 0 });
     const all = await Promise.all([spentOutputs(node, wanted), spentOutputs(node, wanted), node.readBlock(LAST.hash), node.chain()]);
@@ -496,7 +496,7 @@ describe('a node with one thread and a queue of one', () => {
     expect(fake.refused).toBe(0);
   });
 
-  it('is asked less often once it refuses, and answers for a block of 8 etchings', async () => {
+  it('gets fewer requests after it refuses one, and answers for a block of 8 etchings', async () => {
     const fake = await fakeNode(served);
     const node = await connect(fake.url, { ...RPC[1], concurrency: 16 });
     notices = [];
@@ -512,7 +512,7 @@ describe('a node with one thread and a queue of one', () => {
 it.each([
   ['REST', REST],
   ['RPC', RPC],
-])('a node that began with a snapshot lacks old blocks over %s, and says what to do', async (_, [served, asked]) => {
+])('a node that started from a snapshot lacks old blocks over %s, and the message says what to do', async (_, [served, asked]) => {
   const fake = await fakeNode({ ...served, notDownloadedBelow: FIRST + 2 });
   const node = await connect(fake.url, asked);
   const error = await errorOf(node.readBlock(one.hash));
@@ -522,7 +522,7 @@ it.each([
   expect((await node.readBlock(LAST.hash)).hash).toBe(LAST.hash);
 });
 
-it('a node that stops and starts again is waited for', async () => {
+it('a node that stops and starts again is awaited', async () => {
   const fake = await fakeNode();
   const node = await connect(fake.url);
   notices = [];
@@ -572,7 +572,7 @@ describe('a node is refused', () => {
     },
   );
 
-  it('if it speaks no TLS at an https URL', async () => {
+  it('if it has no TLS at an https URL', async () => {
     const fake = await fakeNode();
     expect((await errorOf(connect(fake.url.replace('http:', 'https:'), { retries: 0 }))).message).toMatch(
       /^the chain of Bitcoin Core .* failed: /,
@@ -587,7 +587,7 @@ describe('a node is refused', () => {
   });
 });
 
-it('stops reading an answer that comes a byte at a time for too long', async () => {
+it('if its answer arrives a byte at a time for too long', async () => {
   const fake = await fakeNode();
   const transport = new Transport({ timeoutMs: 5000, longestMs: 100, signal: new AbortController().signal });
   open.push(transport);
@@ -597,7 +597,7 @@ it('stops reading an answer that comes a byte at a time for too long', async () 
   expect((await transport.send(question)).status).toBe(200);
 });
 
-it('is asked twice at most when it closes each connection within the head of its answer', async () => {
+it('after two requests at most if it closes each connection within the head of its answer', async () => {
   let connections = 0;
   const server = createServer((socket) => {
     connections += 1;
@@ -611,7 +611,7 @@ it('is asked twice at most when it closes each connection within the head of its
   expect(connections).toBeLessThanOrEqual(2);
 });
 
-it('with answers of JSON-RPC 2.0 is understood: errors have status 200, and a field is missing', async () => {
+it('but not if it answers in JSON-RPC 2.0: errors have status 200, and a field is missing', async () => {
   const fake = await fakeNode(RPC[0]);
   const node = await connect(fake.url, RPC[1]);
   notices = [];

@@ -1,4 +1,4 @@
-/** Hashes of many messages at once, compared with those of Node's own SHA-256. */
+/** Tests parallel hashing of many messages against Node's own SHA-256. */
 import { expect, it } from 'vitest';
 import { hash256, hash256With } from '../../src/pull/node/hash256.ts';
 import { LARGEST_BLOCK } from '../../src/pull/node/nodeAnswers.ts';
@@ -8,10 +8,10 @@ import { randomFor } from '../support/seed.ts';
 
 const single = hash256With(undefined);
 
-it.each([0, 1, 2, 3, 4, 5, 1000])('hashes %i messages of any length at once like one by one', (count) => {
+it.each([0, 1, 2, 3, 4, 5, 1000])('hashes %i messages of any length in parallel with the same result as one by one', (count) => {
   const random = randomFor(`messages ${count}`);
   const bytes = Uint8Array.from({ length: 20_000 }, () => 256 * random());
-  // First all lengths of up to two blocks with their padding, then any.
+  // Uses all lengths of up to two padded blocks first, then random lengths.
   const lengths = Array.from({ length: count }, (_, i) => (count > 140 && i < 140 ? i : Math.floor(1000 * random() ** 3)));
   const starts = lengths.map((length) => Math.floor((bytes.length - length) * random()));
   const ends = starts.map((start, i) => start + (lengths[i] ?? 0));

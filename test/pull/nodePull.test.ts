@@ -1,4 +1,4 @@
-/** Pulls from a node: chains of raw blocks over HTTP, reorganisations, and folders that somebody has changed. */
+/** Tests pulls from a node: chains of raw blocks over HTTP, reorganisations, and folders that someone has changed. */
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -21,28 +21,28 @@ import { messageScript, taproot } from '../support/runeBlocks.ts';
 import { extended, type FixtureChain, fixtureLines, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
-/** Returns integers below its argument. */
+/** Returns a function that draws integers below its argument. */
 const random = (name: string) => {
   const next = randomFor(name);
   return (below: number) => Math.floor(next() * below);
 };
 
-/** Blocks that may be replaced here. The default of 100 is tried once. */
+/** Number of blocks that a pull may replace in these tests. The default of 100 is tested once. */
 const CONFIRMATIONS = 12;
 const CHAIN = extended([], 230, random('the chain of nodePull'));
 
 describe('chains of the fixtures', () => {
   const all = fixtureLines<FixtureChain>('blocks.ndjson');
   const next = random('chains of the fixtures');
-  // All of them are pulled in test/exhaustive/nodeChains.test.ts.
-  it.each([all[next(all.length)]!].map((chain) => [chain.test, chain] as const))('%s: answers carry the state of ord', (_, chain) =>
+  // Pulls one of them. test/exhaustive/nodeChains.test.ts pulls all of them.
+  it.each([all[next(all.length)]!].map((chain) => [chain.test, chain] as const))('%s: answers match the state of ord', (_, chain) =>
     checkFixture(chain),
   );
 });
 
 describe('a pull from a node', () => {
   let node: FakeNode;
-  /** A folder with the whole chain, which tests copy. */
+  /** A folder with the complete chain, which tests copy. */
   const pulled = temporaryFolder();
   let to: string;
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('a pull from a node', () => {
   const pull = (options: TestPull = {}, folder = to) => testPull(`core:${node.url}`, folder, { confirmations: CONFIRMATIONS, ...options });
   const failed = (options: TestPull = {}) => failedPull(`core:${node.url}`, to, { confirmations: CONFIRMATIONS, ...options });
   const upTo = (last: number) => ({ wanted: { from: undefined, to: last } });
-  /** The files of a pull of these blocks by a folder that never saw others. */
+  /** Returns the files of a pull of these blocks into an empty folder. */
   const fresh = async (blocks: readonly FakeBlock[]) => {
     node.replace(blocks);
     const folder = temporaryFolder();
@@ -70,7 +70,7 @@ describe('a pull from a node', () => {
     return pulledTree(folder);
   };
 
-  it('writes the rows of the protocol, a file for each settled hundred and for each other block', async () => {
+  it('writes the rows of the protocol: a file for each settled hundred and for each other block', async () => {
     const result = await pull();
     expect(result).toMatchObject({ blocks: 230, replaced: 0, heights: [{ first: 0, last: 229 }] });
     const rows = await pulledRows(to);
@@ -83,7 +83,7 @@ describe('a pull from a node', () => {
     expect(files).toContain('0/229-229.parquet');
   });
 
-  it('makes the same bytes at any pace', async () => {
+  it('writes the same bytes at any pace', async () => {
     const whole = pulledTree(pulled);
     const next = random('paces');
     for (let last = next(60); last < 229; last += 1 + next(90)) await pull({ ...upTo(last), concurrency: 1 + next(8) });
@@ -93,7 +93,7 @@ describe('a pull from a node', () => {
     expect(pulledTree(to)).toEqual(whole);
   });
 
-  it.each([1, 12])('follows a reorganisation of %d blocks as if the old ones never were', async (depth) => {
+  it.each([1, 12])('follows a reorganisation of %d blocks without a trace of the replaced ones', async (depth) => {
     const branch = extended(CHAIN.slice(0, CHAIN.length - depth), depth + 1, random(`a branch of ${depth}`));
     const expected = await fresh(branch);
     node.replace(CHAIN);
@@ -118,7 +118,7 @@ describe('a pull from a node', () => {
     expect(rows).toMatchObject([{ block_height: CHAIN.length, symbol: String.fromCodePoint(symbol), premine: '100' }]);
   });
 
-  it('leaves no checksum without its file when it ends while it removes files', async () => {
+  it('leaves no checksum without its file if it ends while it removes files', async () => {
     node.replace(extended(CHAIN.slice(0, 225), 6, random('a branch after removals')));
     const pullWithFault = async (failing: number): Promise<Call[]> => {
       rmSync(to, { recursive: true, force: true });
@@ -135,7 +135,7 @@ describe('a pull from a node', () => {
     }
   });
 
-  describe('with a hundred that is settled and not joined yet', () => {
+  describe('with a settled hundred whose files are not joined yet', () => {
     beforeEach(async () => {
       for (const tip of [150, 205]) {
         node.setTip(tip);
@@ -145,15 +145,15 @@ describe('a pull from a node', () => {
       expect(existsSync(join(to, 'pulled/0/120-120.parquet'))).toBe(true);
     });
 
-    it('joins its files again when an earlier pull ended before the checksum', async () => {
-      // The name is in place, the content is not: a power cut.
+    it('joins its files again if an earlier pull ended before it wrote the checksum', async () => {
+      // After a power cut, a file may exist without its content.
       writeFileSync(join(to, 'pulled/0/100-199.parquet'), 'PAR1PAR1PAR1');
       await pull();
       expect(pulledTree(to)).toEqual(pulledTree(pulled));
     });
 
     it('does not join a file that was damaged after its pull', async () => {
-      // The rows of another block: a right Parquet file, and only its checksum tells that it is the wrong one.
+      // Writes the rows of another block: a valid Parquet file, which only its checksum reveals as wrong.
       const file = (height: number) => join(to, `pulled/0/${height}-${height}.parquet`);
       const others = Array.from({ length: 80 }, (_, i) => 101 + i);
       const other = others.find((height) => !readFileSync(file(height)).equals(readFileSync(file(100)))) ?? 0;
@@ -165,7 +165,7 @@ describe('a pull from a node', () => {
     });
   });
 
-  it('does not ask the node again when all blocks are pulled', async () => {
+  it('does not ask the node again if all blocks are pulled', async () => {
     usePulled();
     class ClosingLog extends RecordingLog {
       override info(...said: Parameters<RecordingLog['info']>): void {
@@ -181,7 +181,7 @@ describe('a pull from a node', () => {
     }
   });
 
-  it('does not say of a node below the first block with runes that it is behind', async () => {
+  it('does not call a node that lags if it is below the first block with runes', async () => {
     node.options.network = 'main';
     const log = new RecordingLog();
     expect(await pull({ log })).toMatchObject({ blocks: 0, heights: [] });
@@ -197,7 +197,7 @@ describe('a pull from a node', () => {
     expect(pulledTree(to)).toEqual(expected);
   });
 
-  it('refuses a deeper reorganisation and leaves all files as they are', async () => {
+  it('refuses a deeper reorganisation and leaves all files unchanged', async () => {
     usePulled();
     const before = pulledTree(to);
     node.replace(extended(CHAIN.slice(0, CHAIN.length - 13), 14, random('a deep branch')));
@@ -207,7 +207,7 @@ describe('a pull from a node', () => {
     expect(pulledTree(to)).toEqual(before);
   });
 
-  it('follows a chain that moves while it is read', async () => {
+  it('follows a chain that changes while it is read', async () => {
     const branch = extended(CHAIN.slice(0, 220), 12, random('a branch while reading'));
     node.replace(CHAIN);
     let asked = 0;
@@ -222,14 +222,14 @@ describe('a pull from a node', () => {
   });
 
   it('gives up on a node whose blocks do not follow each other', async () => {
-    // Block 120 of another branch: its header is right, and it does not follow block 119.
+    // Block 120 of another branch: its header is valid, but does not follow block 119.
     const other = extended(CHAIN.slice(0, 100), 21, random('a node that lies'))[120];
     node.replace(CHAIN.map((block) => (block.height === 120 && other ? other : block)));
     const error = await failed();
     expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/changed 5 times before block \d+ was read/)]);
   });
 
-  it('waits for a node that is behind', async () => {
+  it('waits for a node that lags', async () => {
     usePulled();
     const before = pulledTree(to);
     for (const length of [225, 100, 1]) {
@@ -252,7 +252,7 @@ describe('a pull from a node', () => {
     ]);
   });
 
-  it('keeps the last blocks only, when that is wanted', async () => {
+  it('keeps only the last blocks if that is wanted', async () => {
     node.replace(CHAIN.slice(0, 150));
     await pull({ wanted: { from: { last: 110 }, to: undefined } });
     expect(Object.keys(pulledTree(to))).toContain('0/0-99.parquet');
@@ -261,7 +261,7 @@ describe('a pull from a node', () => {
     expect(await pulledRows(to)).toEqual(memoryRows({ rows: memoryOf(CHAIN).rows.filter((row) => row.block_height >= 100) }));
   });
 
-  it('takes part of what other sources left only after advice', async () => {
+  it('replaces part of the files of other sources only after advice', async () => {
     usePulled();
     rmSync(join(to, 'pulled/.state'), { recursive: true });
     expect((await failed()).message).toBe(`${join(to, 'pulled/.state')} is missing`);
@@ -270,7 +270,7 @@ describe('a pull from a node', () => {
     expect([error.exitCode, error.message]).toEqual([2, `${join(to, 'pulled')} has blocks of another source`]);
   });
 
-  it('refuses a node that has pruned a block that it needs, before it reads any', async () => {
+  it('refuses a node that has pruned a needed block, before it reads any', async () => {
     node.options.prunedBelow = 3;
     const error = await failed();
     node.options.prunedBelow = undefined;
@@ -296,7 +296,7 @@ describe('a pull from a node', () => {
     ['the runes are gone', (folder: string) => rmSync(join(folder, 'runes.parquet')), /runes.parquet/],
     ['the state is damaged', (folder: string) => writeFileSync(join(folder, '.state/state.json'), '{}'), /state.json cannot be read/],
     ['the journal is gone', (folder: string) => rmSync(join(folder, '.state/journal-none.log')), /journal-none.log/],
-  ])('stops when %s, and says how to repair it', async (_, damage, message) => {
+  ])('stops if %s, and gives advice for the repair', async (_, damage, message) => {
     usePulled();
     damage(join(to, 'pulled'));
     const error = await failed();
@@ -307,7 +307,7 @@ describe('a pull from a node', () => {
   it.each([
     [2, /has format 2, and rows pulled with it may name wrong senders/],
     [99, /has format 99 of a newer version/],
-  ])('refuses a state of format %d, and says what to do', async (format, message) => {
+  ])('refuses a state of format %d, and gives advice', async (format, message) => {
     usePulled();
     const path = join(to, 'pulled/.state/state.json');
     writeFileSync(path, JSON.stringify({ ...(JSON.parse(readFileSync(path, 'utf8')) as object), format }));
@@ -328,7 +328,7 @@ describe('a pull from a node', () => {
   });
 
   describe('checks the work of each block', () => {
-    /** The chain with another header of its last block. */
+    /** Returns the chain with a changed header in its last block. */
     const changed = (change: (header: Buffer) => void): FakeBlock[] => {
       const bytes = Buffer.from(CHAIN.at(-1)?.bytes ?? []);
       change(bytes);
@@ -367,7 +367,7 @@ describe('a pull from a node', () => {
     ])('and refuses %s', async (_, blocks, options, message) => {
       if (blocks !== CHAIN) usePulled();
       const height = blocks === CHAIN ? 0 : CHAIN.length - 1;
-      // The last block was pulled already, so the pull would not ask for it.
+      // If the last block is already pulled, the pull would not request it, so the node shortens its chain first.
       if (blocks !== CHAIN) node.replace(CHAIN.slice(0, -2));
       node.replace(blocks);
       const error = await failed({ ...options, retries: 0 });
@@ -397,7 +397,7 @@ describe('a pull from a node', () => {
     });
   });
 
-  it('says that a node lost blocks while it was read', async () => {
+  it('reports that a node lost blocks while it was read', async () => {
     const log = new RecordingLog();
     node.replace(CHAIN.slice(0, 151));
     await pull();
@@ -412,24 +412,24 @@ describe('a pull from a node', () => {
   it.each([
     [211, 99],
     [212, 199],
-  ])('settles whole hundreds: with the tip %d, blocks up to %d', async (tip, base) => {
+  ])('settles complete hundreds: with the tip %d, blocks up to %d', async (tip, base) => {
     const limits = { ...LIMITS, journalBytes: 1 };
     node.setTip(tip);
     await pull({ limits });
     expect(JSON.parse(readFileSync(join(to, 'pulled/.state/state.json'), 'utf8'))).toMatchObject({ base });
-    // A reorganisation inside of a joined hundred goes back to the block before it.
+    // A reorganisation within a joined hundred goes back to the block before the hundred.
     const branch = extended(CHAIN.slice(0, base + 60), 60, random('a branch in a hundred'));
     node.replace(branch);
     await pull({ limits, confirmations: 150 });
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
   });
 
-  it('syncs each file before the rename that makes it valid, its folder after it, and the journal last', async () => {
+  it('syncs each file before the rename that makes it valid, then its folder, and the journal last', async () => {
     node.replace(CHAIN.slice(0, 150));
     await pull();
     const folder = join(to, 'pulled');
     const steps = await recordSteps(folder, async () => {
-      // New blocks, a reorganisation, and a hundred whose files are joined.
+      // Covers new blocks, a reorganisation, and a hundred whose files are joined.
       for (const chain of [CHAIN.slice(0, 160), extended(CHAIN.slice(0, 155), 20, random('a branch on a disk')), CHAIN]) {
         node.replace(chain);
         await pull({ confirmations: 30 });
@@ -453,7 +453,8 @@ describe('a pull from a node', () => {
         true,
         true,
       ]);
-      // The journal is what makes rows valid, and removals rely on the list of blocks.
+      // The journal makes rows valid, and removals rely on the list of blocks, so both must come after the sync of the
+      // folder.
       const folderSynced = firstAfter(i, (step) => step.does === 'sync' && step.path === dirname(final));
       const relied = firstAfter(i, (step) =>
         final.endsWith('blocks.json')
@@ -502,7 +503,7 @@ describe('without enough memory', () => {
     expect(await errorOf(knownRunes(folder, LIMITS, store))).toEqual(expected);
   });
 
-  it('the folder does not count as one that cannot be written', async () => {
+  it('the folder does not count as read-only', async () => {
     const files = new RowFiles(folder, store);
     for (let i = 0; i < 1000; i++) {
       const at = { block_hash: 'ab'.repeat(32), block_height: 1, tx_index: i, event_index: 0, tx_id: 'cd'.repeat(32), timestamp: 1 };
@@ -525,7 +526,7 @@ describe('without enough memory', () => {
 
 it('a list of blocks that cannot be read counts as missing', () => {
   const folder = temporaryFolder();
-  // Unlike a file without permissions, it cannot be read by root either.
+  // A folder in its place cannot be read as a file, even by root, who ignores permissions.
   mkdirSync(join(folder, 'blocks.json'));
   expect(originsOf(folder)).toEqual([]);
 });

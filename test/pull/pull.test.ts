@@ -23,7 +23,7 @@ const pulledHash = (height: number): string => {
 };
 
 describe('blocks', () => {
-  it('come whole, and build the mirror that the database export builds', async () => {
+  it('are complete, and build the mirror that the database export builds', async () => {
     const digest = await recordedChain();
     const log = new RecordingLog();
     const result = await testPull(base, to, { log });
@@ -33,7 +33,7 @@ describe('blocks', () => {
     expect(await builtDigest()).toBe(digest);
   });
 
-  it('are not asked for again: a second pull compares the last of them', async () => {
+  it('are not requested again: a second pull only compares the last of them', async () => {
     shortChain();
     await testPull(base, to, { wanted: { from: 1001, to: undefined } });
     const before = tree(to);
@@ -51,7 +51,7 @@ describe('blocks', () => {
     );
   });
 
-  it('are read in pages as large as the server gives', async () => {
+  it('are read in pages as large as the server allows', async () => {
     shortChain();
     server.blocks.set(1005, block(1005, 700));
     server.limit = 500;
@@ -93,7 +93,8 @@ describe('blocks', () => {
       [1001, 1001],
       [1003, 1010],
     ]);
-    // The server has not indexed these yet, though it counts them; the first of them is in time, and the other has no records.
+    // The server counts these blocks but has not indexed them yet. The first one gets its records in time, the other
+    // has none.
     server.tip = 1030;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0 });
     server.blocks.set(1012, block(1012, 70));
@@ -103,7 +104,7 @@ describe('blocks', () => {
     expect(pulledHash(1011)).toBe(server.blocks.get(1011)?.[0]?.location.block_hash);
   });
 
-  it('can be a range, a beginning, an end, or the last of the chain', async () => {
+  it('can be a range, a start, an end, or the last blocks of the chain', async () => {
     shortChain(1100);
     const heights = async (from: number | { last: number } | undefined, until: number | undefined) =>
       (await testPull(base, to, { wanted: { from, to: until } })).heights;
@@ -113,7 +114,7 @@ describe('blocks', () => {
       { first: 1050, last: 1062 },
       { first: 1080, last: 1100 },
     ]);
-    // Without a range: from the first pulled block, gaps included.
+    // Without a range, a pull continues from the first pulled block and fills gaps.
     expect(await heights(undefined, undefined)).toEqual([{ first: 1050, last: 1100 }]);
     expect(await heights({ last: 10 }, undefined)).toEqual([{ first: 1091, last: 1100 }]);
     server.blocks.set(1101, block(1101, 3));
@@ -122,7 +123,7 @@ describe('blocks', () => {
 });
 
 describe('a chain that changes', () => {
-  it('moves on while blocks are fetched: they come in the same pull', async () => {
+  it('grows while blocks are fetched: the same pull fetches the new ones', async () => {
     shortChain();
     server.answered = (target) => {
       if (target.includes('/1005/') && !server.blocks.has(1011)) server.blocks.set(1011, block(1011, 2));
@@ -130,7 +131,7 @@ describe('a chain that changes', () => {
     expect((await testPull(base, to, { wanted: { from: 1001, to: undefined } })).heights).toEqual([{ first: 1001, last: 1011 }]);
   });
 
-  it('replaces a block between two of its pages: it is read again', async () => {
+  it('replaces a block between two of its pages: the pull reads the block again', async () => {
     shortChain();
     server.blocks.set(1008, block(1008, 150, 'old'));
     let swaps = 0;
@@ -162,7 +163,7 @@ describe('a chain that changes', () => {
     expect(tree(to)).toEqual(tree(whole));
   });
 
-  it('and a server that is behind takes nothing away', async () => {
+  it('and a server that lags cause no removal', async () => {
     shortChain();
     await testPull(base, to, { wanted: { from: 1001, to: undefined } });
     const before = tree(to);
@@ -177,7 +178,7 @@ describe('a chain that changes', () => {
       shortChain();
       await testPull(base, to, { wanted: { from: 1001, to: undefined } });
       for (let height = 1007; height <= 1040; height += 1) server.blocks.set(height, block(height, 3, 'fork'));
-      // The longest of all, so that others would overtake it.
+      // This block has the most pages, so that other blocks could finish before it.
       server.blocks.set(1008, block(1008, 300, 'fork'));
       const stopping = new AbortController();
       server.fault = (target) => {
@@ -194,7 +195,7 @@ describe('a chain that changes', () => {
     },
   );
 
-  it('is reorganised while it has gaps: the highest settled block that was pulled is compared', async () => {
+  it('is reorganised while it has gaps: the pull compares the highest settled block that it has', async () => {
     shortChain();
     await testPull(base, to, { wanted: { from: 1001, to: 1003 } });
     await testPull(base, to, { wanted: { from: 1005, to: 1010 } });
@@ -202,7 +203,7 @@ describe('a chain that changes', () => {
     expect((await failedPull(base, to)).message).toMatch(/^block 1002 differs between/);
   });
 
-  it('is in two files where a pull died between a new file and the old one: that is mended', async () => {
+  it('is in two files if a pull died between a new file and the old one: the next pull repairs that', async () => {
     shortChain();
     await testPull(base, to, { wanted: { from: 1001, to: undefined } });
     const [file = ''] = filesBelow(join(to, 'pulled')).filter((path) => path.includes('/1003-'));
@@ -212,7 +213,7 @@ describe('a chain that changes', () => {
     expect(tree(to)).toEqual(before);
   });
 
-  it('is told wrong: no chain is as high', async () => {
+  it('has an impossible height: the pull refuses it', async () => {
     shortChain();
     await testPull(base, to, { wanted: { from: 1001, to: undefined } });
     const before = tree(to);
@@ -221,7 +222,7 @@ describe('a chain that changes', () => {
     expect(tree(to)).toEqual(before);
   });
 
-  it('is reorganised deeper than --confirmations: nothing is touched, and the way out is told', async () => {
+  it('is reorganised deeper than --confirmations: nothing changes, and the message has advice', async () => {
     shortChain();
     await testPull(base, to, { wanted: { from: 1001, to: undefined } });
     const before = tree(to);
@@ -241,7 +242,7 @@ describe('a chain that changes', () => {
     ['one block deeper', 1004, []],
     ['far deeper, past blocks without records', 977, [970, 971, 975, 976, 985, 1000, 1003]],
     ['down to the first block', 971, []],
-  ])('is reorganised %s: the hint tells how deep, and is right', async (_, fork, empty) => {
+  ])('is reorganised %s: the hint names the right depth', async (_, fork, empty) => {
     shortChain(1010, 971 - empty.length);
     for (const height of empty) server.blocks.set(height, []);
     const wanted = { from: 971 - empty.length, to: undefined };
@@ -250,7 +251,7 @@ describe('a chain that changes', () => {
     server.requests.length = 0;
     const { message, details } = await failedPull(base, to);
     expect(message).toMatch(new RegExp(`^block ${fork} differs`));
-    // The pull needs few requests to find the fork.
+    // The pull finds the fork with few requests.
     expect(server.requests.length).toBeLessThan(35);
     const [, confirmations] = /--confirmations ([0-9]+) or more/.exec(details[0] ?? '') ?? [];
     expect(Number(confirmations)).toBe(1010 - fork + 1);
@@ -275,7 +276,7 @@ describe('a server that fails', () => {
     { kind: 'body', body: '\ufffd' },
   ];
 
-  it('in every way, every third time, is asked again until all is right', async () => {
+  it('in every way, every third time, is asked again until every answer is right', async () => {
     shortChain(1030);
     for (const height of [1004, 1010, 1020]) server.blocks.set(height, block(height, 150));
     const wanted = { from: 1001, to: undefined };
@@ -291,7 +292,7 @@ describe('a server that fails', () => {
     await testPull(base, to, { log, retries: 40, wanted });
     expect(given.size).toBe(faults.length);
     expect(log.notices.length).toBeGreaterThan(faults.length);
-    // Said in a line, whatever was wrong.
+    // Every failure is reported in one line.
     expect(log.notices.filter((notice) => notice.includes('\n'))).toEqual([]);
     expect(log.notices).toContainEqual(expect.stringMatching(/has an unexpected response body: results\.0\.operation: is missing/));
     server.fault = () => undefined;
@@ -300,7 +301,7 @@ describe('a server that fails', () => {
     expect(tree(to)).toEqual(tree(whole));
   });
 
-  it('by falling silent in the middle of a body is asked again', async () => {
+  it('by silence in the middle of a body is asked again', async () => {
     shortChain();
     let silences = 0;
     server.fault = (target) => {
@@ -313,7 +314,7 @@ describe('a server that fails', () => {
     expect(log.notices).toEqual(Array(2).fill(expect.stringMatching(/\/1004\/activity sent no data for 0\.3 s; trying again$/)));
   });
 
-  it('and never recovers ends the pull, with what was fetched kept', async () => {
+  it('and never recovers ends the pull, which keeps the fetched blocks', async () => {
     shortChain();
     server.fault = (target) => (target.includes('/1006/') ? { kind: 'status', status: 502 } : undefined);
     const error = await failedPull(base, to, { wanted: { from: 1001, to: undefined }, retries: 2, concurrency: 1 });
@@ -326,7 +327,7 @@ describe('a server that fails', () => {
     expect(await testPull(base, to)).toMatchObject({ blocks: 5, heights: [{ first: 1001, last: 1010 }] });
   });
 
-  it('by asking to wait is left alone so long', async () => {
+  it('and asks for a delay gets no request until then', async () => {
     shortChain();
     const times: number[] = [];
     let [limited, until] = [0, 0];
@@ -338,11 +339,11 @@ describe('a server that fails', () => {
     };
     await testPull(base, to, { wanted: { from: 1001, to: undefined }, concurrency: 1 });
     expect(limited).toBe(8);
-    // A timer may fire a millisecond early by another clock.
+    // A timer may fire a millisecond early compared with another clock.
     expect(times.slice(limited).filter((time) => time < until - 5)).toEqual([]);
   });
 
-  it('by asking to wait for hours is not waited for', async () => {
+  it('and asks for a delay of hours ends the pull', async () => {
     server.fault = () => ({ kind: 'status', status: 429, headers: { 'retry-after': '7200' } });
     const error = await failedPull(base, to);
     expect([error.exitCode, error.message]).toEqual([3, 'the server asks to retry in 120 minutes (Retry-After: 7200)']);
@@ -357,7 +358,7 @@ describe('a server that fails', () => {
       2,
       /redirects to "https:\/\/elsewhere/,
     ],
-  ] satisfies [string, Fault, number, RegExp][])('because it %s is told plainly', async (_, fault, code, message) => {
+  ] satisfies [string, Fault, number, RegExp][])('because it %s is explained', async (_, fault, code, message) => {
     server.fault = () => fault;
     const error = await failedPull(base, to);
     expect([error.exitCode, error.message]).toEqual([code, expect.stringMatching(message)]);
@@ -370,7 +371,7 @@ describe('a server that fails', () => {
     ['a text as its height', '{"block_height":"7"}', 3, /has an unexpected response body: block_height: Invalid input: expected number/],
     ['null', 'null', 3, /has an unexpected response body: Invalid input: expected object/],
     ['nothing', '', 3, /has an unexpected response body: not valid JSON; tried 2 times$/],
-  ])('by telling %s as its status is told plainly', async (_, body, code, message) => {
+  ])('with status %s is explained', async (_, body, code, message) => {
     server.fault = (target) => (target.endsWith('manifest.json') ? { kind: 'status', status: 404 } : { kind: 'body', body });
     const error = await failedPull(base, to, { retries: 1 });
     expect([error.exitCode, error.message]).toEqual([code, expect.stringMatching(message)]);
@@ -378,7 +379,7 @@ describe('a server that fails', () => {
     expect(error.details).toHaveLength(1);
   });
 
-  it('to be there at all is told plainly', async () => {
+  it('and cannot be reached is explained', async () => {
     await server.close();
     const error = await failedPull(base, to, { retries: 1 });
     expect([error.exitCode, error.message]).toEqual([
@@ -397,7 +398,7 @@ describe.each([
       ...{ headers: {}, rate: 0, timeoutMs: 5000, pauseMs: 1, onRetry: () => undefined },
       ...{ retries, signal: new AbortController().signal },
     });
-  /** Serves a body with any length. Returns the address, and the header that was asked with. */
+  /** Serves a body of any length. Returns the address, and the header of the request. */
   async function serve(body: Uint8Array): Promise<{ url: string; asked: () => string | undefined; close: () => void }> {
     let asked: string | undefined;
     const encoded = createServer((request, response) => {
@@ -419,13 +420,13 @@ describe.each([
     close();
   });
 
-  it('is refused if it unpacks to more than it may have', async () => {
+  it('is refused if it unpacks to more than the limit', async () => {
     const { url, close } = await serve(compress(Buffer.alloc(8 * 1024 * 1024, ' ')));
     await expect(clientOf(3).get(url, JSON.parse, 1024 * 1024)).rejects.toThrow(/ answers with more than 1 MB$/);
     close();
   });
 
-  it('is asked for again if it is damaged or cut', async () => {
+  it('is requested again if it is damaged or cut', async () => {
     const whole = compress(JSON.stringify({ a: hex('a'), b: hex('b') }));
     for (const [body, why] of [
       [whole.subarray(0, -20), /\/ was cut off after \d+ bytes; tried 2 times$/],
@@ -439,13 +440,16 @@ describe.each([
 });
 
 describe('a long pull', () => {
-  /** All that hangs on a signal: its listeners, and the signals that follow it (which Node keeps in a set under a symbol). */
+  /**
+   * Counts everything that depends on a signal: its listeners, and dependent signals, which Node stores in a set under
+   * a symbol.
+   */
   const hangingOn = (signal: AbortSignal): number =>
     Object.getOwnPropertySymbols(signal)
       .map((symbol) => (signal as unknown as Record<symbol, unknown>)[symbol])
       .reduce<number>((sum, value) => sum + (value instanceof Set ? value.size : 0), getEventListeners(signal, 'abort').length);
 
-  it('leaves nothing of its requests on the signal that stops it', async () => {
+  it('leaves no listener of its requests on the signal that stops it', async () => {
     shortChain();
     server.fault = () => (server.requests.length % 3 === 0 ? { kind: 'status', status: 503 } : undefined);
     const { signal } = new AbortController();
@@ -457,7 +461,7 @@ describe('a long pull', () => {
     expect(hangingOn(signal)).toBe(0);
   });
 
-  it('with many requests at once gives no warnings of Node', async () => {
+  it('with many parallel requests causes no warnings of Node', async () => {
     shortChain(1040);
     const warnings: Error[] = [];
     const keep = (warning: Error) => warnings.push(warning);
@@ -468,14 +472,14 @@ describe('a long pull', () => {
     expect(warnings).toEqual([]);
   });
 
-  it.skipIf(!existsSync('/dev/full'))('whose disk is full says so, and asks the server for nothing again', async () => {
+  it.skipIf(!existsSync('/dev/full'))('reports a full disk, and does not repeat requests', async () => {
     const signal = new AbortController().signal;
     const client = new Client({ headers: {}, rate: 0, retries: 5, timeoutMs: 500, pauseMs: 1, signal, onRetry: () => undefined });
     const failure = await client.save(`${base}/runes/v1/`, '/dev/full', 1e6).catch((error: unknown) => error);
     expect([server.requests.length, failure]).toEqual([1, expect.objectContaining({ message: 'the disk of /dev is full', exitCode: 3 })]);
   });
 
-  it('that is not answered whole in time is asked again, though it is never silent', async () => {
+  it('repeats a request whose answer is not complete in time, even if data keeps arriving', async () => {
     const trickle = createServer((_, response) => {
       response.writeHead(200);
       const timer = setInterval(() => response.write(' '), 5);
@@ -488,7 +492,7 @@ describe('a long pull', () => {
       reasons.push(reason);
       if (!reason.includes('sent no data')) stop.abort();
     };
-    // On a busy machine a process may see no data for 60 ms, so it may take some more attempts.
+    // On a busy machine a process may receive no data for 60 ms, so more attempts may be needed.
     const client = new Client({ headers: {}, rate: 0, retries: 50, timeoutMs: 60, pauseMs: 1, signal: stop.signal, onRetry });
     await expect(client.get(`http://127.0.0.1:${(trickle.address() as AddressInfo).port}/`, JSON.parse)).rejects.toThrow();
     expect(reasons.at(-1)).toMatch(/ did not complete within 1\.2 s$/);

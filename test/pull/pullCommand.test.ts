@@ -1,4 +1,4 @@
-/** The pull command: flags, keys, output, signals, locks and full disks. */
+/** Tests the pull command: flags, keys, output, signals, locks and full disks. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { mountDisk } from '../support/disk.ts';
 import { block, failedPull, testPull } from '../support/pull.ts';
 import { base, server, shortChain, to, useServer } from '../support/recordedServer.ts';
 
-/** Runs the command in this process. `said` is all that it says. */
+/** Runs the command in this process. `said` is its complete output. */
 async function runHere(args: readonly string[]): Promise<{ code: number; said: string }> {
   const log = new RecordingLog();
   let [code, error] = [0, ''];
@@ -34,11 +34,11 @@ describe('npm run pull', () => {
   const flags = () => ['--from', base, '--to', to, '--rate', '0'];
   const work = temporaryFolder();
 
-  it('keeps to a polite rate', async () => {
+  it('limits its rate of requests', async () => {
     shortChain();
     const begun = performance.now();
     await testPull(base, to, { wanted: { from: 1001, to: undefined }, rate: 50 });
-    // The first request goes at once, the others 20 ms apart.
+    // The first request is sent immediately, each further one 20 ms later.
     expect(performance.now() - begun).toBeGreaterThanOrEqual((server.requests.length - 1) * 20 - 5);
   });
 
@@ -88,7 +88,7 @@ describe('npm run pull', () => {
     expect(existsSync(to)).toBe(false);
   });
 
-  it('says what it did in lines, or in JSON', async () => {
+  it('reports its result in lines, or in JSON', async () => {
     shortChain();
     const { stdout, stderr } = await run('pull', [...flags(), '--blocks', '1001..'], work);
     expect(stdout.split('\n')).toEqual([
@@ -116,7 +116,7 @@ describe('npm run pull', () => {
     expect(JSON.parse(second.stderr)).toMatchObject({ level: 'notice', message: expect.stringMatching(/also has sample\.ndjson/) });
   });
 
-  it('stops at Ctrl-C, and goes on', async () => {
+  it('stops at Ctrl-C, and can continue', async () => {
     shortChain(1040);
     const child = start('pull', [...flags(), '--blocks', '1001..', '--concurrency', '2'], work);
     let error = '';
@@ -139,7 +139,7 @@ describe('npm run pull', () => {
     expect(tree(to)).toEqual(tree(whole));
   });
 
-  it('in a folder that another pull works on stops at once', async () => {
+  it('stops immediately in a folder that another pull uses', async () => {
     shortChain();
     const stopping = new AbortController();
     const asked = new Promise<void>((resolve) => {
@@ -161,7 +161,7 @@ describe('npm run pull', () => {
     expect(await testPull(base, to, { wanted })).toMatchObject({ blocks: 10 });
   });
 
-  it('on a full disk says so, and goes on when there is room', async (context) => {
+  it('reports a full disk, and continues when there is space', async (context) => {
     const disk = join(temporaryFolder(), 'disk');
     if (!mountDisk(disk, '1m')) return context.skip('only root can make a small disk');
     try {
@@ -181,7 +181,7 @@ describe('npm run pull', () => {
   });
 
   it.skipIf(process.getuid?.() === 0).each(['pulled', 'pulled/1000', 'pulled/.work/old'])(
-    'says so when it may not read the folder %s',
+    'says so if it cannot read the folder %s',
     async (path) => {
       shortChain();
       writeFiles(to, { 'pulled/1000/x': '', 'pulled/.work/old/x': '' });

@@ -1,4 +1,4 @@
-/** Pulls from other mirrors of this program: they fetch only differences, need only files, and check digests. */
+/** Tests pulls from other mirrors of this program: they fetch only differences, need only files, and check digests. */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -25,14 +25,14 @@ let base: string;
 let server: Server;
 let requests: string[];
 let swap: (target: string) => void;
-/** The status that a request is refused with. */
+/** Returns the status to refuse a request with, or undefined. */
 let refused: (target: string) => number | undefined;
 beforeEach(async () => {
   work = temporaryFolder();
   requests = [];
   swap = () => undefined;
   refused = () => undefined;
-  // A host without code: files by their paths, and no query is looked at.
+  // A static file host: it serves files by path and ignores queries.
   server = createServer((request, response) => {
     requests.push(request.url ?? '');
     swap(request.url ?? '');
@@ -50,7 +50,10 @@ afterEach(() => {
   server.closeAllConnections();
 });
 
-/** Blocks of a chain as a file of the mirror's input: one in seven has several pages. Fork names tell blocks at the same height apart. */
+/**
+ * Returns the blocks of a chain as an input file of the mirror. One block in seven has several pages. The names of
+ * forks distinguish blocks at the same height.
+ */
 const chain = (forks: Readonly<Record<number, string>>): string => {
   const heights = Object.keys(forks).map(Number);
   return ndjson(heights.flatMap((height) => block(height, height % 7 === 5 ? 151 : 1 + (height % 7), forks[height])));
@@ -63,7 +66,7 @@ async function mirror(forks: Readonly<Record<number, string>>, options: Partial<
   writeFiles(work, { 'source/chain.ndjson': chain(forks) });
   return (await testBuild(join(work, 'dist'), { inputs: [join(work, 'source')], operationPages: false, ...options })).manifest.digest;
 }
-/** The digest of a build of what was pulled, worked out from its files. */
+/** Returns the digest of a build of the pulled files, computed from these files. */
 function pulledDigest(): string {
   const folder = join(work, 'input/pulled');
   const blocks = listPulledFiles(folder).flatMap(({ path }) => {
@@ -86,13 +89,13 @@ describe('a pull from a mirror', () => {
       await testPull(base, join(work, 'input'), { log });
       expect(log.notices).toEqual([]);
       expect(pulledDigest()).toBe(digest);
-      // Files alone: nothing was asked with a query.
+      // Only files were requested: no request has a query.
       expect(requests.filter((target) => target.includes('?'))).toEqual([]);
     },
   );
 
-  it('of the recorded chain makes the same digest', async () => {
-    // Without its block of 5,000 records.
+  it('of the recorded chain gives the same digest', async () => {
+    // Leaves out the block of 5,000 records.
     const options = { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 }, pageSizes: [1000], operationPages: false };
     const { manifest } = await testBuild(join(work, 'dist'), options);
     await testPull(base, join(work, 'input'));
@@ -100,7 +103,7 @@ describe('a pull from a mirror', () => {
     expect((await leanBuild([join(work, 'input')])).digest).toBe(manifest.digest);
   });
 
-  it('works the same over its server', async () => {
+  it("works the same over the mirror's own server", async () => {
     const digest = await mirror(plain(100, 110));
     const other = await startServer(join(work, 'dist'));
     await testPull(`http://127.0.0.1:${other.port}/runes/v1`, join(work, 'input'));
@@ -108,7 +111,7 @@ describe('a pull from a mirror', () => {
     expect(pulledDigest()).toBe(digest);
   });
 
-  it('fetches what differs and nothing else', async () => {
+  it('fetches only differences', async () => {
     await mirror(plain(100, 120));
     await testPull(base, join(work, 'input'));
     const before = tree(join(work, 'input'));
@@ -123,11 +126,11 @@ describe('a pull from a mirror', () => {
     expect(kept).toHaveLength(20);
     requests.length = 0;
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
-    // The manifest twice, and the digests.
+    // Requests the manifest twice, and the digests.
     expect(requests).toHaveLength(3);
   });
 
-  it('stops when a block differs that many others came after, wherever it is', async () => {
+  it('stops if a block with many blocks after it differs, at any height', async () => {
     await mirror(plain(100, 120));
     await testPull(base, join(work, 'input'));
     const before = tree(join(work, 'input'));
@@ -142,7 +145,7 @@ describe('a pull from a mirror', () => {
   it('compares files from a database by their hashes and numbers of records', async () => {
     const source = await mirror(plain(100, 130));
     await testPull(base, join(work, 'input'));
-    // The same blocks, as a database would have brought them.
+    // The same blocks, as a pull from a database would have written them.
     const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(work, 'scratch') });
     const rows = join(work, 'input/pulled/0/100-119.parquet');
     const files = filesBelow(join(work, 'input/pulled')).filter((path) => /\/1[01][0-9]-/.test(path));
@@ -155,7 +158,7 @@ describe('a pull from a mirror', () => {
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
     await mirror({ ...plain(100, 130), 117: 'fork' });
     expect((await failedPull(base, join(work, 'input'))).message).toMatch(/^block 117 differs between/);
-    // All blocks of that file are fetched, and then it goes.
+    // All blocks of that file are fetched, and then the file is removed.
     expect(await testPull(base, join(work, 'input'), { confirmations: 20 })).toMatchObject({ blocks: 20, replaced: 1 });
     expect(pulledDigest()).not.toBe(source);
     expect(filesBelow(join(work, 'input/pulled'))).toHaveLength(32);
@@ -172,7 +175,7 @@ describe('a pull from a mirror', () => {
     requests.length = 0;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0 });
     expect(requests).toHaveLength(3);
-    // The mirror gets the block that it lacked, and corrects another.
+    // The mirror adds the block that it lacked, and corrects another one.
     await mirror({ ...chain, 120: '' });
     expect(await testPull(base, to)).toMatchObject({ blocks: 1, replaced: 0 });
     const digest = await mirror({ ...chain, 120: '', 112: 'fork' });
@@ -186,7 +189,7 @@ describe('a pull from a mirror', () => {
     expect(pulledDigest()).toBe(digest);
   });
 
-  it('asks again for a manifest that was cut off', async () => {
+  it('requests a manifest again that was cut off', async () => {
     const digest = await mirror(plain(100, 104), { layout: 'archive' });
     const path = join(work, 'dist/runes/v1/manifest.json');
     const whole = readFileSync(path);
@@ -200,10 +203,10 @@ describe('a pull from a mirror', () => {
     expect(pulledDigest()).toBe(digest);
   });
 
-  it('keeps what the mirror let go of below its first block, and makes nothing of its gaps', async () => {
+  it('keeps blocks that the mirror removed below its first block, and treats its gaps as empty', async () => {
     await mirror({ ...plain(100, 110), ...plain(5_000_000, 5_000_003) });
     await testPull(base, join(work, 'input'));
-    // The first ones share a file, which has a checksum.
+    // The first blocks share a file, which has a checksum.
     expect(filesBelow(join(work, 'input'))).toHaveLength(7);
     const digest = pulledDigest();
     await mirror({ ...plain(105, 110), ...plain(5_000_000, 5_000_003) });
@@ -211,7 +214,7 @@ describe('a pull from a mirror', () => {
     expect(pulledDigest()).toBe(digest);
   });
 
-  it('lets go of a last block that the mirror has no more', async () => {
+  it('removes a last block that the mirror no longer has', async () => {
     await mirror({ ...plain(100, 110) });
     await testPull(base, join(work, 'input'));
     const { 109: _, ...rest } = plain(100, 111, '');
@@ -220,11 +223,11 @@ describe('a pull from a mirror', () => {
     expect(pulledDigest()).toBe(digest);
   });
 
-  it('goes on from what a server of the API gave', async () => {
+  it('continues from the files of a pull from a server of the API', async () => {
     const digest = await mirror(plain(100, 110));
     const other = await startServer(join(work, 'dist'));
     const to = join(work, 'input');
-    // The manifest is hidden, so the mirror is a server like any other.
+    // Hides the manifest, so that the pull treats the mirror like any other server.
     const proxy = createServer(async (request, response) => {
       if (request.url?.endsWith('manifest.json') === true) return response.writeHead(404).end();
       const answer = await fetch(`http://127.0.0.1:${other.port}${request.url}`);
@@ -239,7 +242,7 @@ describe('a pull from a mirror', () => {
     expect(pulledDigest()).toBe(digest);
   });
 
-  it('never takes a page that does not fit its digest', async () => {
+  it('never accepts a page that does not match its digest', async () => {
     await mirror(plain(100, 104));
     const path = join(work, 'dist/runes/v1/blocks/103/60/60.json');
     const good = readFileSync(path, 'utf8');
@@ -258,7 +261,7 @@ describe('a pull from a mirror', () => {
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ heights: [{ first: 100, last: 104 }] });
   });
 
-  it('never takes digests that do not make the manifest digest, as while files are uploaded', async () => {
+  it("never accepts digests that do not give the manifest's digest, as during an upload", async () => {
     await mirror(plain(100, 104));
     const old = readFileSync(join(work, 'dist/runes/v1/manifest.json'));
     const digest = await mirror({ ...plain(100, 105), 104: 'fork' });
@@ -275,7 +278,7 @@ describe('a pull from a mirror', () => {
     expect(pulledDigest()).toBe(digest);
   });
 
-  it('asks again for a page that its host refuses, and then says which', async () => {
+  it('repeats the request for a page that its host refuses, and then names the page', async () => {
     const digest = await mirror(plain(100, 104));
     let refusals = 0;
     refused = (target) => {

@@ -1,6 +1,6 @@
 /**
- * Plans of pulls: for any chain, any wanted range and any pulled files, all wanted blocks exist afterwards, and none is
- * fetched twice.
+ * Tests plans of pulls: for any chain, any wanted range and any pulled files, all wanted blocks exist afterwards, and
+ * none is fetched twice.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const fileOf = ({ first, last }: Heights, isLedger: boolean): PulledFile =>
     ? { path: ledgerFile(first, last), first, last, digest: undefined }
     : { path: blockFile(first, 'ab'.repeat(32)), first, last, digest: 'ab'.repeat(8) };
 
-/** The files after a plan was carried out: a unit replaces what lies within it. */
+/** Returns the files after a plan was executed: each unit of the plan replaces the files within its range. */
 function carryOut(files: readonly PulledFile[], { units, outgrown }: ReturnType<typeof plan>, isLedger: boolean): PulledFile[] {
   const kept = files.filter((file) => !outgrown.includes(file) && !units.some((u) => u.first <= file.first && file.last <= u.last));
   return [...kept, ...units.map((unit) => fileOf(unit, isLedger))].sort((a, b) => a.first - b.first || a.last - b.last);
@@ -28,7 +28,9 @@ const wishes = fc.oneof(
   fc.record({ from: fc.record({ last: fc.integer({ min: 1, max: 300 }) }), to: fc.constant(undefined) }),
 );
 
-/** Pulls one after the other, of a chain that grows, with other wishes each time, and sometimes from another kind of source. */
+/**
+ * A sequence of pulls of a growing chain, each with another wanted range, and sometimes from another kind of source.
+ */
 const histories = fc.array(
   fc.record({
     wanted: wishes,
@@ -40,7 +42,7 @@ const histories = fc.array(
 );
 
 describe('a plan', () => {
-  it('fetches all that is wanted and missing, once, in files that do not overlap', () => {
+  it('fetches every wanted and missing block once, in files that do not overlap', () => {
     fc.assert(
       fc.property(histories, fc.integer({ min: 0, max: 120 }), (steps, first) => {
         let files: PulledFile[] = [];
@@ -60,10 +62,10 @@ describe('a plan', () => {
           expect(new Set(fetched).size).toBe(fetched.length);
           const before = new Set(files.flatMap(heightsOf));
           for (const { first: a, last: b } of made.units) {
-            // A unit begins below the range only with blocks of a file that it replaces.
+            // A unit extends below the range only for blocks of a file that it replaces.
             expect(heightsOf({ first: a, last: made.range.first - 1 }).filter((height) => !before.has(height))).toEqual([]);
             expect(b).toBeLessThanOrEqual(Math.max(made.range.last, last));
-            // Only settled blocks share a file.
+            // A file of several blocks has only settled blocks.
             if (a !== b) expect(b).toBeLessThanOrEqual(last - confirmations);
           }
           if (perFile === 1) for (const height of fetched) expect(before.has(height)).toBe(false);
@@ -71,7 +73,7 @@ describe('a plan', () => {
           const now = files.flatMap(heightsOf);
           expect(new Set(now).size, 'no block is in two files').toBe(now.length);
           expect(heightsOf(made.range).filter((height) => !now.includes(height))).toEqual([]);
-          // Nothing that was pulled and wanted is lost, and the same wish again finds nothing to do.
+          // No pulled and wanted block is lost, and the same range again leaves nothing to do.
           if (typeof wanted.from !== 'object') for (const height of before) expect(now).toContain(height);
           expect(plan(input())).toMatchObject({ units: [], outgrown: [] });
         }
@@ -80,7 +82,7 @@ describe('a plan', () => {
     );
   });
 
-  it('fetches stale blocks anew, and what shared a file with them', () => {
+  it('fetches stale blocks again, and blocks that shared a file with them', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({ min: 80, max: 119 }), { minLength: 1 }), fc.constantFrom(1, 20), (heights, perFile) => {
         const files = [

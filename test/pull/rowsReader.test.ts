@@ -1,4 +1,4 @@
-/** Processes that read rows of other mirrors share the memory of the pull. */
+/** Tests that processes that read rows of other mirrors share the memory of the pull. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
@@ -8,7 +8,7 @@ import { RowsReader } from '../../src/pull/mirror/rows/rowsReader.ts';
 import { copyTable, ledgerForm, RUNES } from '../../src/rows/rowsForm.ts';
 import { temporaryFolder } from '../support/build.ts';
 
-/** Ids of the processes that this one has started to read rows. */
+/** Returns the ids of the processes that this process has started to read rows. */
 const readers = (): string[] =>
   readdirSync('/proc/self/task').flatMap((thread) =>
     readFileSync(`/proc/self/task/${thread}/children`, 'utf8')
@@ -20,12 +20,12 @@ it.each([
   ['less memory than one needs', 200e6, 1],
   ['500 MB', 500e6, 1],
   ['1 GB', 1e9, 2],
-])('with %s, as many run at once as fit, and the others wait', async (_, memory, most) => {
+])('with %s, as many run in parallel as fit, and the others wait', async (_, memory, most) => {
   const folder = temporaryFolder();
   const reader = new RowsReader(LIMITS, memory);
   const request = (name: number) => ({ parts: [], hasSpent: false, first: 0, last: 0, to: join(folder, `${name}.parquet`) });
   const reads = [1, 2, 3, 4].map((name) => reader.read(request(name)));
-  // A process is started in the call, so all that may run are there.
+  // A call starts its process immediately, so all allowed processes exist now.
   expect(readers()).toHaveLength(most);
   expect(await Promise.all(reads)).toEqual(reads.map(() => ({ rows: 0, blocks: [] })));
   expect(readers()).toHaveLength(most);
@@ -37,7 +37,7 @@ it('writes the same bytes for the same rows, whatever their files and row groups
   const folder = temporaryFolder();
   const at = (name: string): string => join(folder, `${name}.parquet`);
   const store = await Store.open({ memoryLimit: '1GB', threads: 1, scratch: join(folder, 'scratch') });
-  // A row group has 40,960 rows, so the first block ends within one.
+  // A row group has 40,960 rows, so the first block ends within a row group.
   const cells = ledgerForm(false).fields.map(({ column, kind }) => {
     const values: Readonly<Record<string, string>> = { block_height: 'i // 30001', event_index: 'i', rune_id: `'1:1'` };
     return `(${values[column] ?? (kind === 'integer' ? '1' : `sha256('${column} ' || i)`)})::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS "${column}"`;

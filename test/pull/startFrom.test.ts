@@ -1,4 +1,4 @@
-/** Pulls from a node that start at the ledger of another mirror. */
+/** Tests pulls from a node that start at the ledger of another mirror. */
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -29,18 +29,18 @@ import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
 const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30, startOutputs: 7 });
-/** Limits with which a thread reads the outputs of a start. */
+/** With these limits, a thread reads the outputs of a start. */
 const threaded = { ...limits, threadBytes: 1 };
 const next = randomFor('starts');
 const random = (below: number) => Math.floor(next() * below);
 const CHAIN = (() => {
   const blocks = extended([], 130, random, 6, 6);
-  // An etching whose premine is shared by eight outputs, most of which stay unspent.
+  // An etching whose premine is divided among eight outputs, most of which stay unspent.
   const shared = [messageScript([2, 1, 6, 800, 0, 0, 0, 0, 9]), ...Array.from({ length: 8 }, (_, i) => taproot(100 + i))];
   const inputs = [{ outpoint: Uint8Array.from({ length: 36 }, () => random(256)) }];
   return extended([...blocks, ...chainOf(130, [[{ inputs, outputs: shared }]], blocks.at(-1)!.hash)], 35, random, 30, 6);
 })();
-/** Blocks that the mirror has, and the last block of its lower levels. */
+/** Number of blocks of the mirror, and the last block of its lower levels. */
 const [LENGTH, START] = [146, 139];
 
 let node: FakeNode;
@@ -84,13 +84,13 @@ describe('a start', () => {
       await testPull(`core:${node.url}`, complete, { limits, confirmations: 100 });
       expect(await pulledRows(to)).toEqual(rowsAbove(chain.length < fork.length ? fork : chain, START));
       const all = pulledTree(complete);
-      // The first file of a hundred blocks begins in the middle of a hundred.
+      // The first file begins in the middle of a hundred, so it is not compared.
       const same = Object.entries(pulledTree(to)).filter(([path]) => /^[0-9]+\/([0-9]+)-\1\.parquet$/.test(path) && path in all);
       for (const [path, hash] of same) expect([path, hash]).toEqual([path, all[path]]);
     }
   });
 
-  it('continues with the node alone, and from a pruned node', async () => {
+  it('continues with the node alone, also with a pruned node', async () => {
     const to = temporaryFolder();
     node.replace(CHAIN.slice(0, LENGTH));
     node.options.prunedBelow = START - 4;
@@ -137,7 +137,7 @@ describe('a start', () => {
     expect(pulledTree(killed)).toEqual(pulledTree(to));
   });
 
-  it('stops when the chain is replaced below it, and says what to do', async () => {
+  it('stops if the chain is replaced below it, and gives advice', async () => {
     const to = temporaryFolder();
     node.replace(CHAIN.slice(0, LENGTH));
     await pull(to);
@@ -150,7 +150,7 @@ describe('a start', () => {
     expect(pulledTree(to)).toEqual(before);
   });
 
-  it('begins at the newest block for which all mirrors have a digest', async () => {
+  it('uses the newest block for which all mirrors have a digest', async () => {
     const [to, input, behind] = [temporaryFolder(), temporaryFolder(), join(temporaryFolder(), 'behind')];
     node.replace(CHAIN.slice(0, LENGTH));
     await testPull(`core:${node.url}`, input, { limits, wanted: { from: undefined, to: 130 } });
@@ -162,14 +162,14 @@ describe('a start', () => {
       expect(await pulledRows(to)).toEqual(rowsAbove(CHAIN.slice(0, LENGTH), 119));
       const other = temporaryFolder();
       await pull(other, [host.base, donor.base]);
-      // Only the list of mirrors has another order.
+      // Only the order in the list of mirrors differs.
       expect({ ...pulledTree(other), 'blocks.json': '' }).toEqual({ ...pulledTree(to), 'blocks.json': '' });
     } finally {
       await host.close();
     }
   });
 
-  it('takes no older blocks, and no mirrors that disagree or that have no digest', async () => {
+  it('takes no older blocks, and no mirrors that disagree or have no digest', async () => {
     node.replace(CHAIN.slice(0, LENGTH));
     const older = await failed(temporaryFolder(), [donor.base], { wanted: { from: 3, to: undefined } });
     expect(older.message).toContain('it publishes no rows');
@@ -202,14 +202,14 @@ async function otherDigest(): Promise<PlainFiles> {
   return startPlainFiles(copy);
 }
 
-/** Changes a document: returns what a lying mirror has in its place. */
+/** Changes a document: returns the documents that a lying mirror has in its place. */
 type Lie = (key: string, values: readonly string[]) => readonly StoredDocument[];
 interface Lies {
   readonly outputs?: Lie;
   readonly etchings?: Lie;
 }
 
-/** Serves a copy of the mirror with changed documents; with a digest that fits them, if `isSealed`. */
+/** Serves a copy of the mirror with changed documents. If `isSealed`, its digest matches them. */
 async function liar({ outputs, etchings }: Lies, isSealed: boolean): Promise<PlainFiles> {
   const copy = join(temporaryFolder(), 'liar');
   cpSync(out, copy, { recursive: true });
@@ -247,7 +247,10 @@ async function liar({ outputs, etchings }: Lies, isSealed: boolean): Promise<Pla
   return startPlainFiles(copy);
 }
 
-/** Outputs of the mirror that have an address, are unspent at the tip of the node, and were made up to the start. */
+/**
+ * Returns the outputs of the mirror that have an address, were created up to the start, and are unspent at the tip of
+ * the node.
+ */
 function unspentOutputs(): StoredDocument[] {
   const archive = StoredArchive.in(out);
   const levels = archive.root.lists!.outputs!.outputs;
@@ -268,10 +271,13 @@ const owner = (address: string | null) => (values: readonly string[]) => [
 const unitsIn = (value: string) => BigInt(/"([0-9]+)"\]$/.exec(value)![1]!);
 const OTHER = addressOf(Buffer.concat([Buffer.from([0x51, 32]), Buffer.alloc(32, 77)]), NETWORKS.regtest, hash256);
 
-/** Each lie, and the first class of a start that finds it. Digests fit the lies, and the sums of the clever ones. */
+/**
+ * Returns all lies, and for each lie the first class of start whose check detects it. The digests match the lies, and
+ * so do the sums of the most careful lies.
+ */
 function allLies(): [name: string, lies: Lies, found: 'sums' | 'located' | 'verified'][] {
   const outputs = unspentOutputs().filter(({ values }) => values.length === 2 && unitsIn(values[1]!) > 1n);
-  // Output 0 is not taken: the key of the invented output has a 9 after that of the real one, and no output has the name `:09`.
+  // Skips output 0: an invented output gets a real key with a 9 appended, and no output has the index `09`.
   const pairs = outputs.flatMap((a) => outputs.flatMap((b) => (a.key < b.key && !a.key.endsWith(':0') ? [[a, b] as const] : [])));
   const runeOf = ({ values }: StoredDocument) => JSON.parse(values[1]!)[0] as string;
   const [from, to] = pairs.find(([a, b]) => runeOf(a) === runeOf(b))!;
@@ -317,14 +323,14 @@ function allLies(): [name: string, lies: Lies, found: 'sums' | 'located' | 'veri
 const LIES = 11;
 
 describe('a mirror that lies', () => {
-  it.each(Array.from({ length: LIES }, (_, i) => i))('is found as the documentation says, lie %i', async (i) => {
+  it.each(Array.from({ length: LIES }, (_, i) => i))('is detected as the documentation says, lie %i', async (i) => {
     node.replace(CHAIN.slice(0, LENGTH));
     expect(allLies()).toHaveLength(LIES);
     const [name, lies, found] = allLies()[i]!;
     const [honest, host] = [await liar(lies, false), await liar(lies, true)];
     try {
       const to = temporaryFolder();
-      // A digest of the truth, and a second mirror that tells the truth, find each lie.
+      // The true digest detects each lie, and so does a second, honest mirror.
       const damaged = await failed(to, [honest.base]);
       expect([name, damaged.message]).toEqual([name, expect.stringMatching(/cannot be a start: its files have the digest/)]);
       expect((await failed(to, [host.base, donor.base])).message).toContain('have different ledgers');
@@ -333,7 +339,7 @@ describe('a mirror that lies', () => {
         const text = found === 'sums' ? /lack -?[0-9]+ units of its premine, mints and burns/ : /has other outputs than its ledger/;
         expect([name, error.exitCode, error.message]).toEqual([name, 2, expect.stringMatching(text)]);
         if (found === 'located') expect(error.details[0]).toMatch(/^[0-9a-f]{64}:[0-9]+: the mirror has height .*; the node has /);
-        // Nothing of the lie is left: the folder can start at another mirror.
+        // The folder keeps no trace of the lie, so it can start from another mirror.
         expect(Object.keys(pulledTree(to)).filter((path) => /^[0-9]|blocks/.test(path))).toEqual([]);
         if (i === 2) {
           await pull(to);
@@ -344,7 +350,7 @@ describe('a mirror that lies', () => {
         const error = await compared(to, out).catch((caught: unknown) => caught);
         expect([name, error]).toEqual([name, expect.any(VerificationError)]);
         const { message, details } = error as VerificationError;
-        // Rows above the start may already differ because of the lie.
+        // The lie may also change rows above the start.
         expect(`${message} ${details.join()}`).toMatch(/ledger after block 139: .* ≠ |differ in .* of the/);
       }
     } finally {
@@ -386,7 +392,7 @@ describe('a mirror that lies', () => {
     ['an amount below zero', (values: readonly string[]) => values.map((value) => value.replace(/"([0-9]+)"\]$/, '"-$1"]'))],
     ['text that is not JSON', (values: readonly string[]) => ['{', ...values.slice(1)]],
     ['a height that is no number', (values: readonly string[]) => [values[0]!.replace(/^\[[0-9]+/, '["1"'), ...values.slice(1)]],
-  ])('and has %s is refused even if its digest fits', async (_, edit) => {
+  ])('and has %s is refused even if its digest matches', async (_, edit) => {
     node.replace(CHAIN.slice(0, LENGTH));
     const lies = { outputs: edited(unspentOutputs()[0]!.key, edit) };
     const host = await liar(lies, true).catch(() => liar(lies, false));
@@ -415,7 +421,7 @@ describe('the check of a start by the node', () => {
   const startOf = (to: string) => JSON.parse(readFileSync(join(to, 'pulled/blocks.json'), 'utf8')).start;
   const outputsAsked = () => node.calls.filter((call) => call.includes('getutxos')).flatMap((call) => call.match(/[0-9a-f]{64}-[0-9]+/g)!);
 
-  it('is written into the list of blocks and the manifest, and compared with other mirrors', async () => {
+  it('is recorded in the list of blocks and the manifest, and compared with other mirrors', async () => {
     const to = temporaryFolder();
     node.replace(CHAIN.slice(0, LENGTH));
     node.calls.length = 0;
@@ -431,11 +437,11 @@ describe('the check of a start by the node', () => {
     const { start } = JSON.parse(readFileSync(join(to, 'dist/runes/v1/manifest.json'), 'utf8'));
     expect(start).toEqual(startOf(to));
     await check(join(to, 'dist'));
-    // It is done once.
+    // The check runs only once.
     node.calls.length = 0;
     await pull(to);
     expect(outputsAsked()).toEqual([]);
-    // A mirror of this mirror says it, too.
+    // A mirror of this mirror records the check too.
     const host = await startPlainFiles(join(to, 'dist'));
     const next = temporaryFolder();
     try {
@@ -446,7 +452,7 @@ describe('the check of a start by the node', () => {
     }
   });
 
-  it('waits for the tip, asks again after new blocks and reorganisations, and leaves out what was spent', async () => {
+  it('waits for the tip, asks again after new blocks and reorganisations, and leaves out spent outputs', async () => {
     const to = temporaryFolder();
     node.replace(CHAIN.slice(0, LENGTH));
     node.calls.length = 0;
@@ -494,7 +500,7 @@ describe('the check of a start by the node', () => {
     expect(startOf(to).class).toBe('located');
   });
 
-  it('needs REST, and says it before it downloads', async () => {
+  it('needs REST, and says so before it downloads', async () => {
     node.replace(CHAIN.slice(0, LENGTH));
     Object.assign(node.options, { rest: false, credentials: 'a:b' });
     Object.assign(process.env, { CORE_RPC_USER: 'a', CORE_RPC_PASSWORD: 'b' });
@@ -528,7 +534,7 @@ describe('the check of a start by the node', () => {
     expect(() => readCoins(bytes, 9)).toThrow('unexpected answer');
   });
 
-  it('asks for random outputs, others at each start', () => {
+  it('asks for random outputs, with a new sample for each start', () => {
     const file = join(temporaryFolder(), 'outputs.txt');
     const all = Array.from({ length: 1000 }, (_, i) => ({ name: `${i}`, height: i, address: '-' }));
     const choose = () => {
@@ -547,7 +553,8 @@ describe('the check of a start by the node', () => {
       for (const line of lines) counts[Math.floor(Number(line.split(' ')[0]) / 100)]! += 1;
     }
     expect(samples.size).toBe(20);
-    // Of 2,000 outputs, each hundred gives about 200: 130 is five standard deviations away.
+    // Each hundred of the 2,000 outputs should give about 200. Random variation almost never reaches a difference of
+    // 70.
     for (const count of counts) expect(Math.abs(count - 200)).toBeLessThan(70);
   });
 });

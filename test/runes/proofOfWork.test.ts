@@ -1,4 +1,7 @@
-/** Proof of work of headers: targets of real blocks, the rules of each network, and headers that break the rules. */
+/**
+ * Tests the proof of work of headers: targets of real blocks, the rules of each network, and headers that break the
+ * rules.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decompress } from 'fzstd';
@@ -12,7 +15,7 @@ import { hash256 } from '../support/memoryLedger.ts';
 const { main, regtest, signet, testnet4 } = NETWORKS;
 const LIMIT = main.difficulty.limit;
 
-/** A header whose hash meets any target. */
+/** Makes a header whose hash meets any target. */
 const header = (time: number, bits: number, hash = '00'.repeat(32)): Work => ({ hash, time, bits });
 
 it.each([
@@ -20,7 +23,7 @@ it.each([
   ['of the first period, which has the easiest target', 1231006505, 1233061996, 0x1d00ffff, 0x1d00ffff],
   ['of a period shorter than a quarter', 1279008237, 1279297671, 0x1c05a3f4, 0x1c0168fd],
   ['of a period longer than four times', 1263163443, 1269211443, 0x1c387f6f, 0x1d00e1fd],
-])('a period follows with the target of mainnet: %s', (_, first, last, before, after) => {
+])('a period has the right target after the mainnet period %s', (_, first, last, before, after) => {
   expect(retarget(before, last - first, LIMIT)).toBe(after);
   const work = new WorkChecker(main.difficulty);
   work.add(0, header(first, before));
@@ -36,7 +39,7 @@ it.each([0x1d000000, 0x1d800001, 0x01003456, 0x23000100, 0xff123456])('a target 
   expect(() => targetOf(bits)).toThrow(/is not valid/);
 });
 
-it('the full target of bits is that of Bitcoin', () => {
+it("the target of each value of bits equals Bitcoin's", () => {
   expect(targetOf(0x1d00ffff)).toBe(0xffffn << 208n);
   expect(targetOf(0x03123456)).toBe(0x123456n);
   expect(targetOf(0x02123456)).toBe(0x1234n);
@@ -45,7 +48,7 @@ it('the full target of bits is that of Bitcoin', () => {
 describe.each(['849236', '866342'])('the real block %s', (name) => {
   const bytes = decompress(readFileSync(join(ROOT, `test/fixtures/indexing/blocks/${name}.bin.zst`))).subarray(0, 80);
 
-  it('has the work that it states, and no longer after a change of any field', () => {
+  it('has the work that its header states, and has not after a change of any field', () => {
     const real = readHeader(bytes, hash256);
     const known = () => {
       const work = new WorkChecker(main.difficulty);
@@ -68,16 +71,16 @@ describe.each(['849236', '866342'])('the real block %s', (name) => {
   });
 });
 
-it('a checker that knows no header before asks for valid work only', () => {
+it('a checker without earlier headers requires only valid work', () => {
   const work = new WorkChecker(main.difficulty);
   work.check(840_000, header(1_713_571_767, 0x17034219));
   expect(() => work.check(840_001, header(1_713_572_000, LIMIT))).toThrow(/require 0x17034219/);
-  // The first header of the period is not known, so neither is the next target.
+  // The first header of the period is unknown, so the next target cannot be computed.
   work.add(840_671, header(1_714_000_000, 0x17034219));
   work.check(840_672, header(1_714_000_600, 0x17033000));
 });
 
-it('regtest has one target, and the others begin with the easiest', () => {
+it('regtest has one target, and the other networks begin with their easiest target', () => {
   const work = new WorkChecker(regtest.difficulty);
   const easiest = `7fffff${'00'.repeat(29)}`;
   work.check(0, header(1, 0x207fffff, easiest));
@@ -99,7 +102,7 @@ describe('testnet4', () => {
     return work;
   };
 
-  it('has the easiest target 20 minutes after the block before, and then the usual one again', () => {
+  it('allows the easiest target 20 minutes after the previous block, and then the usual one again', () => {
     const work = checker();
     expect(() => work.check(PERIOD + 1, header(2200, LIMIT))).toThrow(/require 0x1c00ffff/);
     expect(() => work.check(PERIOD + 1, header(2201, USUAL))).toThrow(/require 0x1d00ffff/);
@@ -109,7 +112,7 @@ describe('testnet4', () => {
     work.check(PERIOD + 3, header(3403, USUAL));
   });
 
-  it('sets the next target from the first block of the period, not from the last', () => {
+  it('computes the next target from the first block of the period, not from the last', () => {
     const work = checker();
     const last = 1000 + 14 * 24 * 3600;
     work.add(2 * PERIOD - 1, header(last, LIMIT));

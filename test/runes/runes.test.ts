@@ -1,4 +1,4 @@
-/** The protocol by ord's rules: chains, messages and real blocks of test/fixtures/indexing. */
+/** Tests the protocol against ord: chains, messages and real blocks of test/fixtures/indexing. */
 import { describe, expect, it } from 'vitest';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { runeIdText } from '../../src/runes/runeId.ts';
@@ -71,7 +71,10 @@ describe('messages', () => {
   });
 });
 
-/** Converts a message to the format of the fixtures: without undefined, empty lists and a false `turbo`; bigints become numbers, or text if too large. */
+/**
+ * Converts a message to the format of the fixtures: without undefined, empty lists and a false `turbo`. Bigints become
+ * numbers, or texts if they are too large.
+ */
 function plain(message: Message): object {
   const { kind, ...fields } = message;
   if (fields && 'edicts' in fields && fields.etching) {

@@ -1,5 +1,5 @@
 /**
- * Generated transactions: moves are compared with a simple step-by-step model, supply with premine and mints, and
+ * Tests generated transactions: compares moves with a simple step-by-step model, supply with premine and mints, and
  * messages with ord's decoder.
  */
 import { createHash } from 'node:crypto';
@@ -24,12 +24,12 @@ import { generateTransaction } from '../support/runeChains.ts';
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 console.log(`seed ${SEED}: repeat with SEED=${SEED}`);
 
-/** A row as text: operation, rune, sender, receiving output. */
+/** Rows: the key has the operation, rune, sender and receiving output. */
 type Told = [key: string, amount: bigint][];
 
 interface Plan {
   readonly burns: boolean[];
-  /** `sender` 0 has no address, 3 is a premine or mint. */
+  /** `sender` 0 has no address, and 3 is a premine or mint. */
   readonly entries: { rune: number; amount: number; sender: number }[];
   readonly edicts: { rune: number; amount: number; output: number }[];
   readonly pointer: number | undefined;
@@ -46,7 +46,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   cenotaph: fc.boolean(),
 });
 
-/** The rows of a plan, by the words of the rules: each move takes from the front of its rune's queue. */
+/** Returns the rows of a plan by the written rules: each move takes from the front of its rune's queue. */
 function model({ burns, entries, edicts, pointer, cenotaph }: Plan): Told {
   const told: Told = [];
   const queues = new Map<number, { amount: bigint; sender: number }[]>();
@@ -86,7 +86,7 @@ function model({ burns, entries, edicts, pointer, cenotaph }: Plan): Told {
   return told;
 }
 
-/** The rows of a plan as the program tells them, with at most `limit` of them one by one. */
+/** Returns the rows of a plan from the program. Above `limit` rows, the program sums them. */
 function emitted({ burns, entries, edicts, pointer, cenotaph }: Plan, limit: number): Told {
   const told: Told = [];
   const allocation = new Allocation(burns);
@@ -126,7 +126,7 @@ describe('moves', () => {
     pointer: plan.pointer === undefined ? undefined : plan.pointer % plan.burns.length,
   }));
 
-  it('give the rows of a model that moves one by one', () => {
+  it('give the rows of a model that moves units one by one', () => {
     fc.assert(
       fc.property(valid, (plan) => {
         expect(emitted(plan, 1e9)).toEqual(model(plan));
@@ -135,7 +135,7 @@ describe('moves', () => {
     );
   });
 
-  it('give the same amounts when they are summed, each row once', () => {
+  it('give the same amounts if rows are summed, each row once', () => {
     fc.assert(
       fc.property(valid, (plan) => {
         const sums = emitted(plan, -1);
@@ -178,13 +178,13 @@ describe('chains of generated blocks', () => {
         burns += Number(sum('burn') > 0n);
       }
     }
-    // Without enough mints and burns, the checks above would show nothing.
+    // Without enough mints and burns, the checks above would prove nothing.
     expect(mints).toBeGreaterThan(20);
     expect(burns).toBeGreaterThan(20);
   });
 });
 
-/** The runes that each transaction spends, by `txid rune`; outputs of the same block are not spent here. */
+/** Returns the runes that each transaction spends, by `txid rune`. Outputs of the same block are not spent here. */
 function spentBy(block: Block, outputs: ReadonlyMap<string, RuneOutput>): Map<string, bigint> {
   const spent = new Map<string, bigint>();
   block.transactions.forEach(({ firstInput, inputs }, index) => {
@@ -198,7 +198,7 @@ function spentBy(block: Block, outputs: ReadonlyMap<string, RuneOutput>): Map<st
   return spent;
 }
 
-/** In each transaction, what is received and burned is what was spent, minted and etched. */
+/** Checks that each transaction receives and burns exactly the runes that it spends, mints and etches. */
 function checkTransactions({ ledger }: MemoryChain, rows: MemoryChain['rows'], spent: ReadonlyMap<string, bigint>): void {
   for (const tx of new Set(rows.map(({ tx_id }) => tx_id))) {
     const own = rows.filter(({ tx_id }) => tx_id === tx);
@@ -214,7 +214,7 @@ function checkTransactions({ ledger }: MemoryChain, rows: MemoryChain['rows'], s
 }
 
 describe("ord's decoder", () => {
-  it('decodes generated messages as ord does', () => {
+  it('decodes generated messages like this program', () => {
     const random = randomIntegers(SEED);
     let messages = 0;
     for (let i = 0; i < 5000; i++) {
@@ -239,7 +239,7 @@ describe("ord's decoder", () => {
       3949,
       '4966277e6e7064c62483858bfc985c10241c843ea0eb7dbc60f496b9eaaff25d',
     ],
-  ])('decodes the messages of block %d as ord does', (height, hash, count, digest) => {
+  ])('decodes the messages of block %d like this program', (height, hash, count, digest) => {
     const block = readBlock(decompress(readFileSync(join(ROOT, `test/fixtures/indexing/blocks/${height}.bin.zst`))), hash256);
     const read = block.transactions.flatMap((transaction) => {
       if (!transaction.message) return [];

@@ -1,5 +1,5 @@
 /**
- * Rules of the protocol that the fixtures do not cover: names, addresses, rows, damaged blocks and hostile
+ * Tests rules of the protocol that the fixtures do not cover: names, addresses, rows, damaged blocks and hostile
  * transactions.
  */
 import { bech32, bech32m } from '@scure/base';
@@ -37,7 +37,8 @@ describe('names', () => {
     ['A', 1, 'A'],
   ])('%s with the spacers %d is spelled %s', (text, spacers, spaced) => expect(spacedName(text, spacers)).toBe(spaced));
 
-  // Before the first block, then at each step of 17,500 blocks: the block before it, itself, and the one after.
+  // Heights before the first block, and at each step of 17,500 blocks the block before it, the step itself, and the
+  // block after it.
   const STEPS = [
     ['AAAAAAAAAAAAA', 'ZZYZXBRKWXVA', 'ZZXZUDIVTVQA'],
     ['AAAAAAAAAAAA', 'ZZYZXBRKWXV', 'ZZXZUDIVTVQ'],
@@ -120,7 +121,7 @@ describe('addresses', () => {
     expect(hasRightChecksum(`1${address}`, hash256)).toBe(false);
   });
 
-  it('of every version and length are those of another encoder', () => {
+  it('of every version and length equal those of another encoder', () => {
     const bytes = hash256(Uint8Array.of(1));
     for (let version = 0; version <= 16; version++) {
       for (let length = 2; length <= 40; length++) {
@@ -145,7 +146,7 @@ describe('commitments', () => {
     [[script, control, annex], script],
     [[control, script, control], script],
     [[script, new Uint8Array()], script],
-  ])('find the tapscript of a witness', (witness, found) => expect(tapscriptOf(witness)).toBe(found));
+  ])('are found in the tapscript of a witness', (witness, found) => expect(tapscriptOf(witness)).toBe(found));
 
   it.each([
     ['02 abcd', 'abcd', true],
@@ -164,7 +165,7 @@ describe('commitments', () => {
   ])('%s pushes %s: %s', (bytes, data, found) => expect(pushes(hex(bytes), hex(data))).toBe(found));
 });
 
-/** A transaction that etches a rune with a reserved name and this premine, to these outputs behind the message. */
+/** Returns a transaction that etches a rune with a reserved name and this premine. The outputs follow the message. */
 const etching = (premine: bigint, outputs: readonly Uint8Array[], fields: readonly (bigint | number)[] = []): Transaction => ({
   inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }],
   outputs: [messageScript([2, 1, 6, premine, ...fields]), ...outputs],
@@ -184,7 +185,7 @@ describe('an etching with a name', () => {
   const control = Uint8Array.of(0xc0);
   const message = messageScript([2, 1, 4, name]);
 
-  /** Commits in block 1, and etches in a later block by each of the witnesses, in a transaction of its own. */
+  /** Commits in block 1, and etches in a later block. Each witness belongs to a separate transaction. */
   function etched(height: number, script: Uint8Array, ...witnesses: Uint8Array[][]): { ids: string[]; asked: number } {
     const chain = new MemoryChain(NETWORKS.regtest);
     const { block } = chain.add(
@@ -240,7 +241,7 @@ describe('rows', () => {
   const [ALICE, BOB] = [alice, bob].map((script) => addressOf(script, NETWORKS.regtest, hash256));
   const nobody = Uint8Array.of(0x51);
 
-  /** A chain with one rune, of which Alice has 100 in output 1 and a script without an address has 50 in output 2. */
+  /** Makes a chain with one rune: Alice has 100 in output 1, and a script without an address has 50 in output 2. */
   function started(): { chain: MemoryChain; alice: Uint8Array; nobody: Uint8Array } {
     const chain = new MemoryChain(NETWORKS.regtest);
     const { rows } = chain.add(blockBytes(1, [etching(150n, [alice, nobody], [0, 0, 0, 100, 1, 0, 0, 50, 2])]), 1);
@@ -256,7 +257,7 @@ describe('rows', () => {
   it('exist for every kind of move', () => {
     const { chain, ...from } = started();
     const message = messageScript([0, 1, 1, 70, 1, 0, 0, 40, 2, 0, 0, 15, 0, 0, 0, 1, 3]);
-    // Output 0 is the message, 1 is Bob's, 2 has no address, 3 is another OP_RETURN; the rest goes to output 1.
+    // Output 0 is the message, 1 is Bob's, 2 has no address, and 3 is another OP_RETURN. The rest goes to output 1.
     const inputs = [{ outpoint: from.nobody }, { outpoint: from.alice }];
     const { rows } = chain.add(blockBytes(2, [{ inputs, outputs: [message, bob, nobody, Uint8Array.of(0x6a)] }]), 2);
     expect(rows.map(told)).toEqual([
@@ -281,7 +282,7 @@ describe('rows', () => {
       2,
     );
     expect(mintable.rows.map(told)).toEqual([['etching', null, null, null, null]]);
-    // Tag 126 makes the message a cenotaph. The message has no name, so it etches nothing.
+    // Tag 126 makes the message a cenotaph. It has no name, so it etches nothing.
     const inputs = [{ outpoint: from.alice }, { outpoint: from.nobody }];
     const { rows } = chain.add(blockBytes(3, [{ inputs, outputs: [messageScript([2, 1, 20, 2, 20, 1, 126, 0]), bob] }]), 3);
     expect(rows.map((row) => [row.rune_id, ...told(row)])).toEqual([
@@ -327,7 +328,7 @@ describe('rows', () => {
     ]);
   });
 
-  it('are absent in blocks before the first one with runes', () => {
+  it('are absent in blocks below the first block with runes', () => {
     const chain = new MemoryChain(NETWORKS.main);
     expect(chain.add(blockBytes(839_999, [etching(5n, [alice])]), 839_999).rows).toEqual([]);
     expect(chain.ledger.runes).toBe(0);
@@ -342,7 +343,7 @@ describe('rows', () => {
     const chain = new MemoryChain(NETWORKS.regtest);
     const [etched] = chain.add(blockBytes(1, [etching(10n ** 9n, [alice])]), 1).rows;
     const moves = Array.from({ length: (rows - burns) / 2 - 1 }, (_, i) => [0, 0, i + 1, 1]).flat();
-    // The first edict names rune 1:1, the last one burns 3 where it is asked for.
+    // The first edict names rune 1:1. If `burns` is true, the last edict burns 3.
     const integers = [0, 1, 1, ...moves.slice(2), ...(burns ? [0, 0, 3, 0] : [])];
     const inputs = [{ outpoint: outpointOf(etched?.tx_id ?? '', 1) }];
     const { rows: told } = chain.add(blockBytes(2, [{ inputs, outputs: [messageScript(integers), bob] }]), 2);
@@ -366,7 +367,7 @@ describe('rows', () => {
     const integers = [0, 1, 1, 1, count + 1, ...new Array<number[]>(edicts - 1).fill(toAll).flat()];
     const outputs = [...new Array<Uint8Array>(count).fill(bob), messageScript(integers)];
     const { rows, changes } = chain.add(blockBytes(2, [{ inputs, outputs }]), 2);
-    // Each output gets 1 from each edict, all from the first input; the rest goes to output 0.
+    // Each output gets 1 from each edict, all from the first input. The rest goes to output 0.
     expect(changes.created.length).toBe(count);
     expect(changes.created[1]?.balances).toEqual([{ rune: runeId(1, 1), amount: BigInt(edicts) }]);
     const of = (operation: string) => rows.filter((row) => row.operation === operation);
@@ -381,23 +382,23 @@ describe('a damaged block', () => {
   const good = blockBytes(0, [{ inputs, outputs: [messageScript([20, 1]), taproot(1)] }, etching(1n, [taproot(2)])]);
   const read = (bytes: Uint8Array) => readBlock(bytes, hash256);
 
-  it('is distinct from a valid one', () =>
+  it('is distinct from a valid block', () =>
     expect(read(good).transactions.map(({ inputs, outputs }) => [inputs, outputs])).toEqual([
       [1, 1],
       [1, 2],
       [1, 2],
     ]));
 
-  it('is refused when any part is missing', () => {
+  it('is refused if any part is missing', () => {
     for (let length = 0; length < good.length; length++)
       expect(() => read(good.subarray(0, length)), `${length} bytes`).toThrow(BlockError);
   });
 
-  it('is refused when a bit of its transactions is wrong', () => {
+  it('is refused if a bit of its transactions is wrong', () => {
     const from = Buffer.from(good).indexOf(Uint8Array.of(2, 1, 2, 1, 3));
     const to = from + 5;
     for (let at = 36; at < good.length; at++) {
-      // Time, target and nonce are the hash's affair; witnesses are not in the merkle root.
+      // Skips time, target and nonce, which only change the hash, and witnesses, which the merkle root does not cover.
       if ((at >= 68 && at < 80) || (at >= from && at < to)) continue;
       const bytes = Uint8Array.from(good);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
@@ -410,9 +411,9 @@ describe('a damaged block', () => {
     ['has no transactions', Buffer.concat([good.subarray(0, 80), Uint8Array.of(0)]), /says that it has 0 transactions/],
     ['claims billions of transactions', Buffer.concat([good.subarray(0, 80), hex('ffffffffffffffff7f')]), /transactions/],
     ['has a count in a long form', Buffer.concat([good.subarray(0, 80), hex('fd0300'), good.subarray(81)]), /not in its shortest form/],
-  ])('is refused when it %s', (_, bytes, message) => expect(() => read(bytes)).toThrow(message));
+  ])('is refused if it %s', (_, bytes, message) => expect(() => read(bytes)).toThrow(message));
 
-  it('is refused when its last transaction is repeated, which keeps the merkle root', () => {
+  it('is refused if its last transaction is repeated, which keeps the merkle root', () => {
     const last = Buffer.from(good).subarray(Buffer.from(good).lastIndexOf(hex(`0200000001${'11'.repeat(32)}`)));
     const repeated = Buffer.concat([good, last]);
     repeated[80] = 4;

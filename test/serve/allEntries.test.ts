@@ -1,4 +1,4 @@
-/** `Mirror.all`: complete lists, in order, of one build. */
+/** Tests `Mirror.all`: complete lists, in order, from one build. */
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
@@ -64,7 +64,7 @@ it.each(LAYOUTS)('yields every entry of every list of layout %s, once and in ord
   });
 });
 
-it('reads no more than the windows that are needed, and stops when it is aborted', async () => {
+it('reads only the necessary windows, and stops when it is aborted', async () => {
   await withHost(join(work, 'archive'), async ({ base }) => {
     const mirror = new Mirror(base);
     let windows = 0;
@@ -83,7 +83,7 @@ it('reads no more than the windows that are needed, and stops when it is aborted
 });
 
 it.each(LAYOUTS)('rejects when the mirror in layout %s changes while a list is read', async (layout) => {
-  // 100 records. The newer build has another block.
+  // Returns 100 records. The newer build has another block.
   const blockOf = (height: number) => Array.from({ length: 100 }, (_, i) => record(height, i));
   const folders = [1, 2].map((heights) => {
     const folder = join(work, `${layout}-${heights}`);
@@ -105,7 +105,8 @@ it.each(LAYOUTS)('rejects when the mirror in layout %s changes while a list is r
       return (await collect(mirror.all(list))).length;
     };
     expect(await read(0)).toBe(100);
-    // During the first window, which then is the only one of the older build, and during the last.
+    // The mirror changes during the first window, which is then the only one of the older build, or during the last
+    // window.
     for (const windows of [1, 2]) {
       host.folder = before;
       const failure = await read(windows).catch((error: unknown) => error);

@@ -1,4 +1,7 @@
-/** The files of changes, and the client that follows them: random chains with reorganisations, hosts that replace files, signed mirrors. */
+/**
+ * Tests the files of changes, and the client that follows them: random chains with reorganisations, hosts that replace
+ * files, and signed mirrors.
+ */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -27,7 +30,9 @@ const BASE = 'http://mirror.example';
 const INDEX = 'runes/v1/changes/index.json';
 const LIMITS = { changesBlocks: 8, changesEntries: 4, spentBlocks: 24, listLevels: { steps: [24, 8, 4], unsettled: 2 } };
 
-/** Writes a chain as the files of a pull from a node. Without `ends`, the list of blocks names no empty blocks. */
+/**
+ * Writes a chain as the files of a pull from a node. If `hasEnds` is false, the list of blocks names no empty blocks.
+ */
 function writeChain(chain: readonly FakeBlock[], folder: string, hasEnds = true): void {
   writeRows(memoryOf(chain), folder);
   const known = chain.map(({ height, hash }) => ({ height, hash }));
@@ -38,7 +43,10 @@ function writeChain(chain: readonly FakeBlock[], folder: string, hasEnds = true)
 
 const sorted = (all: Iterable<string | null>) => [...new Set(all)].filter((one) => one !== null).sort();
 
-/** Computes the lists that each block changes, from the rows of the chain. A mirror has files only for the blocks in `seen`. */
+/**
+ * Computes the lists that each block changes, from the rows of the chain. A mirror has files only for the blocks in
+ * `seen`.
+ */
 function touchedBy(chain: readonly FakeBlock[], seen = chain) {
   const { rows } = memoryOf(chain);
   return seen.map(({ height, hash }, i) => {
@@ -59,7 +67,7 @@ function touchedBy(chain: readonly FakeBlock[], seen = chain) {
 
 type Touched = ReturnType<typeof touchedBy>[number];
 
-/** The file of a block, as JSON. */
+/** Returns the expected file of a block, as JSON. */
 function fileOf({ height, hash, previous, ...lists }: Touched, dialect: Dialect, most: number): string {
   const spelled = (block: BlockPoint) => ({ height: block.height, hash: `${dialect === 'contract' ? '0x' : ''}${block.hash}` });
   const cut = Object.entries(lists).map(([name, list]) => [name, list.slice(0, most)]);
@@ -92,7 +100,7 @@ describe('a mirror of a random chain with reorganisations', () => {
     ['archive', 'hiro', true],
     ['files', 'contract', false],
   ])(
-    'has what each of the newest blocks touched, and tells it to clients: layout %s, dialect %s, from a node %s',
+    'has the lists that each of the newest blocks changed, and clients see them: layout %s, dialect %s, from a node %s',
     async (layout, dialect, isFromNode) => {
       const start = chainFor(`changes in ${layout} ${dialect}`, 30);
       const { draw } = start;
@@ -105,7 +113,7 @@ describe('a mirror of a random chain with reorganisations', () => {
       for (let step = 0; step < 4; step += 1) {
         if (step > 0) chain = grown(chain.slice(0, chain.length - draw(5)), 1 + draw(5), draw);
         writeChain(chain, input, isFromNode);
-        // Other mirrors do not know hashes of empty blocks.
+        // Mirrors from other sources do not know hashes of empty blocks.
         const heights = new Set(memoryOf(chain).rows.map((row) => row.block_height));
         const seen = isFromNode ? chain : chain.filter(({ height }) => heights.has(height));
         await testBuild(out, options);
@@ -123,7 +131,7 @@ describe('a mirror of a random chain with reorganisations', () => {
         const gone = known.filter(({ hash }) => !seen.some((block) => block.hash === hash)).reverse();
         const common = seen.filter(({ hash }) => known.some((block) => block.hash === hash)).length;
         const lower = common === 0 ? seen.length - 1 : seen.findIndex(({ hash }) => known.some((block) => block.hash === hash)) + common;
-        // A mirror that ends with a known block may only be behind.
+        // If a mirror ends with a block that the client knows, it may only lag behind.
         const isBehind = lower === seen.length;
         expect(shown(changes)).toEqual([...(isBehind ? [] : gone.map(minus)), ...seen.slice(lower).map(plus)]);
         for (const [i, { since: after }] of changes.entries())
@@ -146,7 +154,7 @@ describe('a mirror of a random chain with reorganisations', () => {
   );
 });
 
-it('has files of older blocks when the tip gets lower, from lists in the cache, and builds all if these are lost', async () => {
+it('writes files of older blocks from lists in the cache if the tip gets lower, and builds in full if these lists are lost', async () => {
   const { chain } = chainFor('a tip that gets lower', 40);
   const [work, limits] = [temporaryFolder(), limitsWith(LIMITS)];
   const [input, out, cache] = [join(work, 'in'), join(work, 'out'), join(work, 'cache')];
@@ -168,12 +176,12 @@ it('has files of older blocks when the tip gets lower, from lists in the cache, 
     if (i % 3 === 0) mkdirSync(path);
     else if (i % 3 === 1) writeFileSync(path, 'damaged');
   }
-  // Nothing reads lists of blocks whose files the last build wrote.
+  // The build does not read the lists of blocks whose files the last build wrote.
   expect(await build(37)).toBe(false);
   expect(await build(33)).toBe(true);
 });
 
-/** A mirror of 12 blocks, and the same mirror three blocks later, of which one replaces a block. */
+/** Builds a mirror of 12 blocks, and the same mirror three blocks later. One of these blocks replaces another. */
 async function makeBuilds() {
   const { chain, draw } = chainFor('a mirror that changes', 12);
   const work = temporaryFolder();
@@ -219,10 +227,10 @@ describe('a client that follows a mirror', () => {
     await expect(following).rejects.toThrow('enough');
   });
 
-  it('reads again while a host replaces files, and fails if files stay missing or of another build', async () => {
+  it('reads again while a host replaces files, and fails if files stay missing or come from another build', async () => {
     const { longer, one, two } = await twoBuilds();
     const since = { height: 10, hash: longer[10]?.hash ?? '' };
-    // The manifest and the list come from the new build, files of blocks from the old one for a while.
+    // For a while, the manifest and the list come from the new build, and files of blocks from the old one.
     let left = 2;
     const mixed: typeof fetch = (input, init) => {
       const isBlock = /changes\/[0-9]+/.test(String(input));
@@ -238,7 +246,7 @@ describe('a client that follows a mirror', () => {
     });
   }, 20_000);
 
-  it('reads a list of blocks again that is older than the manifest', async () => {
+  it('reads a list of blocks again if it is older than the manifest', async () => {
     const { chain, longer, one, two } = await twoBuilds();
     let left = 1;
     const lagging: typeof fetch = (input, init) => {
@@ -254,7 +262,7 @@ describe('a client that follows a mirror', () => {
     expect(shown(seen)).toEqual([...chain.slice(-1).map(minus), ...longer.slice(-3).map(plus)]);
   }, 20_000);
 
-  it('refuses blocks that the mirror does not have, waits for blocks above it, and says when a mirror has no changes', async () => {
+  it('refuses blocks that the mirror does not have, waits for blocks above it, and says if a mirror has no changes', async () => {
     const { chain, longer, one, two } = await twoBuilds();
     const newer = new Mirror(BASE, { fetch: fetchOf(two) });
     await expect(changesOf(newer, { since: chain[11] })).rejects.toMatchObject({
@@ -301,7 +309,7 @@ describe('verify', () => {
     const { two } = await twoBuilds();
     const files = readFiles(two);
     const lies: [path: string, change: (text: string) => string, finding: RegExp][] = [
-      // Without the line of an empty block, an older block must have a file.
+      // Removing the line of an empty block makes an older block need a file.
       [INDEX, (text) => text.replace(/.*\n\]/, ']').replace(',\n]', '\n]'), /is not the file that a build makes|json is missing/],
       [INDEX, () => '{', /changes\/index.json cannot be read/],
       [MANIFEST, (text) => text.replace(/("changes": \{\s*"sha256": ")./, '$1x'), /manifest.json cannot be read/],
@@ -326,13 +334,13 @@ describe('verify', () => {
   });
 });
 
-/** The path of a file of changes in which this list has entries. */
+/** Returns the path of a file of changes in which this list has entries. */
 const withEntries = (out: string, list: string): string =>
   readdirSync(join(out, 'runes/v1/changes'))
     .map((name) => `runes/v1/changes/${name}`)
     .find((path) => read(out, path).includes(`"${list}":["`)) ?? '';
 
-it('the worker of docs/changes.md posts changes, and again those that the webhook refused', async () => {
+it('the worker of docs/changes.md posts changes, and posts them again if the webhook refused them', async () => {
   const { longer, one, two } = await twoBuilds();
   const work = temporaryFolder();
   const modules = join(work, 'node_modules/rune-activity-mirror-client');

@@ -1,6 +1,6 @@
 /**
- * The client, both its source and its copy in builds, gives exactly the answers of a server of the API, with the files
- * of any host.
+ * Tests the client, both its source and its copy in builds: it gives exactly the answers of a server of the API, with
+ * the files of any host.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const work = temporaryFolder();
 const folderOf = (data: string, layout: string, dialect: string) => join(work, `${data}-${layout}-${dialect}`);
 let bundled: typeof source;
 
-// All combinations: test/exhaustive/client.test.ts.
+// Tests some combinations. test/exhaustive/client.test.ts has all of them.
 describeRecorded([
   ['npm start', 'archive', 'hiro'],
   ['a host of files alone', 'files', 'hiro'],
@@ -32,7 +32,8 @@ beforeAll(async () => {
 });
 
 const gets = CASES.filter(({ method = 'GET' }) => method === 'GET');
-// Every host, layout and dialect. test/exhaustive/client.test.ts asks the recorded requests of every combination.
+// Covers every host, layout and dialect once. test/exhaustive/client.test.ts sends the recorded requests to every
+// combination.
 const COMBINATIONS = [
   ['npm start', 'files', 'contract'],
   ['npm start', 'archive', 'hiro'],
@@ -42,7 +43,7 @@ const COMBINATIONS = [
 ] as const;
 
 describe.each(COMBINATIONS)('from the files of %s, in layout %s and dialect %s,', (name, layout, dialect) => {
-  it('answers every GET of the case table as a server of the API, byte for byte', async () => {
+  it('answers every GET of the case table like a server of the API, byte for byte', async () => {
     expect(gets.length).toBeGreaterThan(45);
     const folder = folderOf('sample', layout, dialect);
     const base = (await HOSTS[name]?.(folder)) ?? '';
@@ -57,7 +58,7 @@ describe.each(COMBINATIONS)('from the files of %s, in layout %s and dialect %s,'
     }
   });
 
-  it('answers a query as the same request, and refuses it with the same message', async () => {
+  it('answers a query like the same request, and refuses it with the same message', async () => {
     const folder = folderOf('sample', layout, dialect);
     const base = (await HOSTS[name]?.(folder)) ?? '';
     const exact = await startExact(folder);

@@ -1,6 +1,6 @@
 /**
- * The client with faulty hosts: files are missing, cut, replaced or refused. The client gives the exact list or an
- * error, never another list.
+ * Tests the client with faulty hosts: files are missing, cut, replaced or refused. The client gives the exact list or
+ * an error, never another list.
  */
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -19,7 +19,7 @@ import { startServer } from '../support/server.ts';
 
 const work = temporaryFolder();
 const at = (name: string) => join(work, name);
-/** Builds of the sample. */
+/** Options of builds of the sample. */
 const BUILDS = {
   files: { layout: 'files', dialect: 'contract' },
   archive: { layout: 'archive', dialect: 'contract' },
@@ -55,7 +55,7 @@ const send = (response: ServerResponse, status: number, type: string, body: stri
 const S3_ABSENCE =
   '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message><RequestId>A1</RequestId></Error>';
 
-/** Returns the error that `work` throws. It must be a MirrorError with status 503. */
+/** Returns the error that `work` throws, which must be a MirrorError with status 503. */
 async function failure(work: Promise<unknown>): Promise<source.MirrorError> {
   const error = await work.then(
     (value) => new Error(`was answered with ${JSON.stringify(value).slice(0, 100)}`),
@@ -66,10 +66,10 @@ async function failure(work: Promise<unknown>): Promise<source.MirrorError> {
   return error;
 }
 
-describe.each(LAYOUTS)('a file that is missing, layout %s', (layout) => {
-  /** The files with the pages of block 2000007. */
+describe.each(LAYOUTS)('a missing file, layout %s', (layout) => {
+  /** True for the files that contain the pages of block 2000007. */
   let isLost: (path: string) => boolean;
-  /** A block that is not there. The root of an archive tells so. */
+  /** Requests for a block that does not exist. In an archive, the root proves that. */
   const ABSENT = layout === 'files' ? [{ block: 5 }] : [];
   const OTHER = { block: 840000 };
 
@@ -128,7 +128,7 @@ describe.each(LAYOUTS)('a file that is missing, layout %s', (layout) => {
     await failure(new client.Mirror(`${host.base}/nowhere`).manifest());
   });
 
-  it('that an answer needs is a 503 that names it', async () => {
+  it('that an answer needs causes a 503 with its name', async () => {
     host.intercept = (path, _, response) =>
       (path.endsWith('/60/60.json') || (layout === 'archive' && isLost(path))) && send(response, 404, 'text/html', '');
     const mirror = new client.Mirror(host.base);
@@ -162,19 +162,19 @@ describe.each(LAYOUTS)('an incomplete file, layout %s', (layout) => {
   });
 
   it.each([QUERY, { block: 2000003, limit: 7, offset: 3 }, { transaction: TX, limit: 60 }])(
-    'is an error wherever it was cut: %o',
+    'is an error at any length: %o',
     async (query) => {
       const whole = await new client.Mirror(host.base).activity(query);
       expect(whole.results.length).toBeGreaterThan(0);
       for (const path of new Set(host.asked)) {
-        // A client without keys does not read the tails.
+        // Skips tails, because a client without keys does not read them.
         const [, name] = /^archive\/(.*)[.]bin$/.exec(path) ?? [];
         const size = (name === undefined ? readFileSync(join(host.folder, path)) : contentOf(host.folder, name)).length;
         for (const length of [...Array.from({ length: 12 }, (_, i) => Math.floor((size * i) / 12)), size - 2, size - 1]) {
           host.intercept = (asked, file, response) =>
             asked === path && send(response, 200, 'application/json', file?.subarray(0, length) ?? '');
           const answer = await new client.Mirror(host.base).activity(query).catch((error: unknown) => error);
-          // The last byte of some files is a line feed.
+          // The last byte of some files is a line feed, which an answer does not need.
           if (length === size - 1 && !(answer instanceof Error)) expect(answer).toEqual(whole);
           else expect([path, length, answer]).toEqual([path, length, expect.any(client.MirrorError)]);
         }
@@ -182,7 +182,7 @@ describe.each(LAYOUTS)('an incomplete file, layout %s', (layout) => {
     },
   );
 
-  it('is an error when the connection ends in the middle, with the cause', async () => {
+  it('is an error if the connection ends in the middle, with the cause', async () => {
     host.intercept = (path, file, response) => {
       if (path === MANIFEST || file === undefined) return false;
       response.writeHead(200, { 'content-length': file.length });
@@ -194,7 +194,7 @@ describe.each(LAYOUTS)('an incomplete file, layout %s', (layout) => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  it('is an error when a page has fewer records than it says', async () => {
+  it('is an error if a page has fewer records than its total says', async () => {
     host.folder = at('files');
     host.intercept = (path, file, response) => {
       if (!path.startsWith('runes/v1/blocks/')) return false;
@@ -204,7 +204,7 @@ describe.each(LAYOUTS)('an incomplete file, layout %s', (layout) => {
     expect((await failure(new client.Mirror(host.base).activity(QUERY))).message).toContain('is truncated or not a file of a mirror');
   });
 
-  it('is an error when it is the manifest of another program', async () => {
+  it('is an error if it is the manifest of another program', async () => {
     for (const body of [
       '{"name":"My app"}',
       '[]',
@@ -240,14 +240,14 @@ describe('a mirror that is replaced while it is read', () => {
         const { total, results } = await mirror.activity(query);
         const fresh = JSON.parse((await exact.send('GET', `/runes/v1/${target}`)).body) as source.ActivityPage;
         expect(total).toBe(fresh.total);
-        // A height is in the path of both dialects: what is there is the new one, under the old manifest too.
+        // The path of a height is the same in both dialects, so the page is the new one even with the old manifest.
         expect(results).toEqual(fresh.results);
       }
       await exact.close();
     },
   );
 
-  it('by a build with a changed block: the answer is the new one, also when old pages disappear meanwhile', async () => {
+  it('by a build with a changed block: the answer is the new one, also if old pages disappear meanwhile', async () => {
     const put = (amount: string) => {
       writeFiles(work, { 'reorg/a.ndjson': ndjson(Array.from({ length: 75 }, (_, i) => record(5, 1, { amount: `${amount}${i}` }))) });
       return testBuild(at(`reorg${amount}`), { inputs: [at('reorg')], layout: 'archive' });
@@ -267,13 +267,13 @@ describe('a mirror that is replaced while it is read', () => {
       };
       const mirror = new client.Mirror(host.base, forever);
       expect(await mirror.get(target)).toEqual({ status: 200, body });
-      // Without its files, the old manifest is read again.
+      // If its files are missing, the client reads the manifest again.
       expect(host.asked.filter((path) => path === MANIFEST).length).toBe(2);
     }
     await exact.close();
   });
 
-  it('and stays half replaced gives a 503', async () => {
+  it('only in part gives a 503', async () => {
     cpSync(at('archive'), at('broken'), { recursive: true });
     rmSync(join(at('broken'), ARCHIVE_FOLDER), { recursive: true });
     host.folder = at('broken');
@@ -296,7 +296,7 @@ describe('a host that cannot be reached', () => {
 });
 
 describe('an abort signal', () => {
-  /** Holds requests for a path until it is called. */
+  /** Delays requests for a path until `release` is called. */
   function hold(path: string): { release: () => void; arrived: Promise<void> } {
     let [release, arrive] = [() => {}, () => {}];
     const held = new Promise<void>((resolve) => {
@@ -325,12 +325,12 @@ describe('an abort signal', () => {
     release();
   });
 
-  it('that was aborted before sends no request', async () => {
+  it('that is already aborted causes no request', async () => {
     await expect(client.activity({ base: host.base, block: 1, signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
     expect(host.asked).toEqual([]);
   });
 
-  it('of one query does not abort another that waits for the same manifest', async () => {
+  it('of one query does not abort another query that waits for the same manifest', async () => {
     const { arrived, release } = hold(MANIFEST);
     const aborter = new AbortController();
     const mirror = new client.Mirror(host.base);
@@ -344,16 +344,16 @@ describe('an abort signal', () => {
   });
 });
 
-describe('the files that a query asks for', () => {
+describe('the files that a query reads', () => {
   it.each([
     ['files', 'a page', { block: 2000007 }, 1, 1],
     ['files', 'a window of two pages', { block: 2000007, limit: 60, offset: 30 }, 2, 2],
     ['files', 'a short list', { block: 2000003, limit: 60, offset: 60 }, 2, 2],
     ['files', 'an unknown id', { transaction: UNKNOWN }, 2, 2],
-    // The root, a directory, and the page.
+    // Reads the root, a directory, and the page.
     ['archive', 'a page', { block: 2000007 }, 3, 1],
     ['archive', 'a window of two pages', { block: 2000007, limit: 60, offset: 30 }, 3, 1],
-    // The root, and tables of two levels.
+    // Reads the root, and tables of two levels.
     ['archive', 'an unknown id', { transaction: UNKNOWN }, 3, 0],
     ['archive', 'a transaction', { transaction: TX }, 5, 1],
   ] as const)('in layout %s for %s are as few as docs/client.md says', async (layout, _, query, first, again) => {
@@ -367,7 +367,7 @@ describe('the files that a query asks for', () => {
     expect(host.asked.length).toBe(again);
   });
 
-  it('are read once for queries at the same time with the same signal, but not for others', async () => {
+  it('are read once for simultaneous queries with the same signal, but not for others', async () => {
     host.folder = at('archive');
     const mirror = new client.Mirror(host.base);
     const [one, other] = [new AbortController(), new AbortController()];
@@ -377,9 +377,9 @@ describe('the files that a query asks for', () => {
       return [host.asked.length, new Set(lists.map((list) => JSON.stringify(list))).size];
     };
     await together(undefined);
-    // The page. The client has all other files from the first query.
+    // Reads only the page. The client has all other files from the first query.
     expect(await together(one.signal, one.signal, one.signal)).toEqual([1, 1]);
-    // In a worker, these may be different requests, of which none may wait for another.
+    // In a worker, such queries may belong to different requests, and no request may wait for another one.
     expect(await together(undefined, undefined)).toEqual([2, 1]);
     expect(await together(one.signal, other.signal, undefined)).toEqual([3, 1]);
     const left = mirror.activity({ transaction: TX, signal: one.signal });

@@ -1,4 +1,7 @@
-/** Long requests do not block other requests. The server reads nothing for clients that have disconnected. */
+/**
+ * Tests that long requests do not block other requests, and that the server reads nothing for clients that have
+ * disconnected.
+ */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -14,7 +17,10 @@ const [BLOCKS, TRANSACTIONS] = [20, 40];
 const PAGES = BLOCKS * TRANSACTIONS;
 const END = '0123456789ab';
 const idOf = (text: string) => hex(text).slice(0, -END.length) + END;
-/** A request for an unknown id that ends as all ids of the mirror. Pages have one record, so the answer reads all pages. */
+/**
+ * Returns a request for an unknown id with the same ending as all ids of the mirror. Pages have one record, so the
+ * answer reads all pages.
+ */
 const long = (n: number | string) => `/runes/v1/transactions/${idOf(`unknown ${n}`)}/activity`;
 const SHORT = '/runes/v1/blocks/3/activity';
 
@@ -44,7 +50,7 @@ afterEach(() => {
   inflated = 0;
 });
 
-it('a long answer is right, and a short one does not wait for it', async () => {
+it('a long answer is right, and a short answer does not wait for it', async () => {
   const before = crossings.get('freeParts') ?? 0;
   let done = 0;
   const answers = Array.from({ length: 10 }, async (_, n) => {
@@ -55,7 +61,7 @@ it('a long answer is right, and a short one does not wait for it', async () => {
   expect((await host.send('GET', SHORT)).status).toBe(200);
   expect(done).toBeLessThan(5);
   for (const { status, body } of await Promise.all(answers)) expect([status, JSON.parse(body)]).toMatchObject([200, { total: 0 }]);
-  // Each answer takes its first pages from memory, but reads the others, so that it waits for its turns.
+  // Each answer takes its first pages from memory, but reads the others, so it must wait for its turns.
   expect(inflated).toBeGreaterThan(10 * (PAGES - READER_LIMITS.keptPages));
   expect(inflated).toBeLessThan(10 * PAGES);
   expect(crossings.get('freeParts')).toBeGreaterThan(before);
@@ -64,12 +70,12 @@ it('a long answer is right, and a short one does not wait for it', async () => {
 it.each([
   ['are gone', (socket: ReturnType<typeof openSocket>) => socket.destroy()],
   ['have reset the connection', (socket: ReturnType<typeof openSocket>) => socket.resetAndDestroy()],
-])('nothing is read any more for clients that %s', async (how, leave) => {
+])('no more files are read for clients that %s', async (how, leave) => {
   const sockets = Array.from({ length: 30 }, (_, n) => openSocket(host.port, `GET ${long(`${how} ${n}`)} HTTP/1.1\r\nhost: x\r\n\r\n`));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   while (inflated < 100) await turn();
   for (const socket of sockets) leave(socket);
-  // Each has had its free parts at most, of which half are inflated.
+  // At most, each client has used its free parts, half of which are inflated.
   expect((await host.send('GET', SHORT)).status).toBe(200);
   for (let before = -1; before !== inflated; ) {
     before = inflated;

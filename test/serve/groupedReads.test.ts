@@ -1,4 +1,4 @@
-/** Reads of the client for many outputs: joined, copied and bounded. */
+/** Tests the reads of the client for many outputs: joined, copied and bounded. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { crossings, READER_LIMITS } from '../../src/limits.ts';
@@ -17,7 +17,7 @@ beforeEach(() => {
   crossings.clear();
 });
 
-/** Files that count how many of them are read at the same time. */
+/** Counts the reads that run at the same time. */
 async function slowly<Result>(result: Result): Promise<Result> {
   running += 1;
   most = Math.max(most, running);
@@ -39,22 +39,22 @@ const partsAt = (offsets: readonly number[], length: number) =>
   Promise.all(offsets.map(async (offset) => Array.from((await files.read('a', offset, length, BYTES.length)) ?? [])));
 const expected = (offsets: readonly number[], length: number) => offsets.map((at) => Array.from(BYTES.subarray(at, at + length)));
 
-it('near parts of a file are one read, up to a size, and few reads run at once', async () => {
+it('near parts of a file are joined into one read, up to a size, and few reads run in parallel', async () => {
   const offsets = Array.from({ length: 50 }, (_, i) => i * 20);
   expect(await partsAt(offsets, 12)).toEqual(expected(offsets, 12));
-  // Five parts and the gaps between them are 92 bytes, six would be 112.
+  // Five parts with the gaps between them have 92 bytes. Six parts would have 112.
   expect(reads).toEqual(Array.from({ length: 10 }, (_, i) => [i * 100, 92]));
   expect(most).toBe(3);
   expect([crossings.has('groupBytes'), crossings.has('concurrentReads')]).toEqual([true, true]);
 });
 
-it('distant parts, and a part that is larger than a group, are reads of their own', async () => {
+it('distant parts, and a part that is larger than a group, are separate reads', async () => {
   expect(await partsAt([0, 21, 42], 12)).toEqual(expected([0, 21, 42], 12));
   expect(await partsAt([300, 310], 200)).toEqual(expected([300, 310], 200));
   expect(reads).toEqual([...[0, 21, 42].map((at) => [at, 12]), [300, 200], [310, 200]]);
 });
 
-it('a file that cannot be read takes no place of others', async () => {
+it('a file that cannot be read does not reduce the number of other reads', async () => {
   const failing = groupedReads({ ...files, open: () => Promise.reject(new Error('gone')) } as MirrorFiles);
   const opened = await Promise.allSettled(Array.from({ length: 10 }, () => failing.open('b')));
   expect(opened.map(({ status }) => status)).toEqual(opened.map(() => 'rejected'));

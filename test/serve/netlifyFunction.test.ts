@@ -1,5 +1,5 @@
 /**
- * The Netlify edge function, called with a Request over the files of a build. test/hosts runs it in Netlify's emulator.
+ * Calls the Netlify edge function with a Request, over the files of a build. test/hosts runs it in Netlify's emulator.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const BLOCK = '/runes/v1/blocks/840001';
 let dist: string;
 const read = (path: string) => readFileSync(join(dist, path), 'utf8');
 
-/** The CDN behind the function: every path that it was asked for, and answers that a test puts in the place of files. */
+/** The CDN behind the function: paths of all requests to it, and answers that a test substitutes for files. */
 let asked: string[] = [];
 let instead: Record<string, () => Response> = {};
 
@@ -32,7 +32,7 @@ async function cdn(input: URL): Promise<Response> {
 
 type EdgeFunction = (request: Request, context: { next(): Promise<Response> }) => Promise<Response>;
 let activity: EdgeFunction;
-/** The function must not ask the redirect rules: they take paths that the API does not have. */
+/** The function must not use the redirect rules, because these accept paths outside of the API. */
 const context = { next: () => Promise.reject(new Error('the function asked the redirect rules')) };
 const send = (target: string, init?: RequestInit) => activity(new Request(ORIGIN + target, init), context);
 
@@ -44,7 +44,7 @@ beforeEach(async () => {
   asked = [];
   instead = {};
   vi.stubGlobal('fetch', cdn);
-  // A fresh instance, as after a deploy.
+  // Loads a new instance, as after a deployment.
   vi.resetModules();
   activity = ((await import(MODULE.href)) as { default: EdgeFunction }).default;
 });
@@ -63,7 +63,7 @@ describe('the edge function', () => {
       'access-control-allow-origin': '*',
       'access-control-expose-headers': 'etag',
       'cache-control': 'public, no-cache, must-revalidate',
-      // The block is settled.
+      // A CDN may cache the page, because its block is settled.
       'cdn-cache-control': 'public, max-age=86400',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       'content-type': 'application/json; charset=utf-8',
@@ -98,7 +98,7 @@ describe('the edge function', () => {
     }
   });
 
-  it('cuts a window out of pages, with an ETag of its own', async () => {
+  it('cuts a window out of pages, with a separate ETag', async () => {
     const response = await send(`${BLOCK}/activity?limit=60&offset=50`);
     const { limit, offset, total, results } = JSON.parse(await response.text()) as Record<string, unknown[]>;
     const records = [0, 60].flatMap((start) => (JSON.parse(read(`${BLOCK}/60/${start}.json`)) as { results: unknown[] }).results);
@@ -107,7 +107,7 @@ describe('the edge function', () => {
     expect(response.headers.get('etag')).toMatch(/^"[0-9a-f]{32}"$/);
   });
 
-  it('answers 304 without a body to a known ETag', async () => {
+  it('answers 304 without a body to a current ETag', async () => {
     for (const query of ['', '?limit=7&offset=3']) {
       const etag = (await send(`${BLOCK}/activity${query}`)).headers.get('etag') ?? '';
       const again = await send(`${BLOCK}/activity${query}`, { headers: { 'if-none-match': `"other", ${etag}` } });
@@ -115,7 +115,7 @@ describe('the edge function', () => {
     }
   });
 
-  it('makes an ETag when the CDN sends none', async () => {
+  it('makes an ETag if the CDN sends none', async () => {
     instead[`${BLOCK}.json`] = () => new Response(read(`${BLOCK}.json`));
     const response = await send(`${BLOCK}/activity`);
     expect(response.headers.get('etag')).toMatch(/^"[0-9a-f]{32}"$/);
@@ -180,12 +180,12 @@ describe('the edge function leaves a request to the redirect rules', () => {
 });
 
 describe('the module of the edge function', () => {
-  it('handles every path of the API except files, and lets the host continue when it fails', async () => {
+  it('handles every path of the API except files, and lets the host continue if it fails', async () => {
     const { config } = (await import(MODULE.href)) as { config: unknown };
     expect(config).toEqual({ path: ['/runes', '/runes/*'], excludedPath: ['/runes/v1/*.json'], onError: 'bypass', cache: 'manual' });
   });
 
-  it('imports only files of this project, because a library would be bundled whole', () => {
+  it('imports only files of this project, because a library would be bundled completely', () => {
     const seen = new Set<string>();
     const visit = (file: string): void => {
       if (seen.has(file)) return;

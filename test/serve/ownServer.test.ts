@@ -1,4 +1,4 @@
-/** The recipes of hosting/own-server. test/hosts/docker.test.ts builds the image. */
+/** Tests the recipes of hosting/own-server. test/hosts/docker.test.ts builds the image. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -27,12 +27,12 @@ beforeAll(async () => {
   await testBuild(dist, { inputs: [SAMPLE_INPUT] });
 });
 
-/** Runs a recipe's command on a free port, asks for a page, and ends it as a service manager does. */
+/** Runs a recipe's command on a free port, requests a page, and ends the command as a service manager does. */
 async function checkCommand([program = '', ...args]: readonly string[], cwd: string): Promise<void> {
   expect(basename(program)).toBe('node');
   expect(args).toContain('3000');
   const own = args.map((arg) => ({ 3000: '0', dist, '0.0.0.0': '127.0.0.1' })[arg] ?? arg);
-  // Sets only the environment variables that a service gets.
+  // Sets only the environment variables that a service manager sets.
   const child = spawn(process.execPath, own, { cwd, env: { PATH: '/usr/bin:/bin' }, stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const answer = await sendTo(await portOf(child))('GET', '/runes/v1/blocks/2000007/activity?limit=60&offset=30');
@@ -60,7 +60,7 @@ it('the systemd unit starts a server', async () => {
   await checkCommand(command.split(' '), ROOT);
 });
 
-it('the systemd unit that follows a node calls the update command, which takes the settings', () => {
+it('the systemd unit that follows a node calls the update command, which reads the settings', () => {
   const command = /^ExecStart=(.*)$/m.exec(recipe('rune-activity-mirror-follow.service'))?.[1] ?? '';
   const [program = '', script = '', name, ...args] = command.split(' ');
   expect([basename(program), script, name]).toEqual(['node', 'scripts/run.cjs', 'update']);
@@ -92,12 +92,12 @@ describe('the recipe for Docker with a node', () => {
     expect([program, name, Flags.parse(UPDATE_COMMAND, args).has('follow')]).toEqual(['node', 'update', true]);
   });
 
-  it('gives the follower the password of the node', () => {
+  it("passes the node's password to the process that follows it", () => {
     const { CORE_RPC_USER: user, CORE_RPC_PASSWORD: password } = services['follow']?.environment ?? {};
     expect(services['node']?.command).toEqual(expect.arrayContaining(['-server', '-rest', `-rpcuser=${user}`, `-rpcpassword=${password}`]));
   });
 
-  it('prunes the node only if the mirror starts at another one, and serves on this machine only', () => {
+  it('prunes the node only if the mirror starts from another mirror, and serves on this machine only', () => {
     expect(services['node']?.command?.at(-1)).toMatch(/^-prune=\$\{START_FROM:\+[0-9]+\}$/);
     expect(services['server']).toMatchObject({ ports: ['127.0.0.1:3000:3000'], read_only: true, cap_drop: ['ALL'] });
     expect([services['node']?.ports, services['follow']?.ports]).toEqual([undefined, undefined]);

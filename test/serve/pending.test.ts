@@ -1,4 +1,7 @@
-/** Runes of unconfirmed transactions, as the client says them from a mirror's files, and with an Esplora server. */
+/**
+ * Tests the runes of unconfirmed transactions: the client computes them from a mirror's files, and with an Esplora
+ * server.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
@@ -25,12 +28,12 @@ import { randomFor } from '../support/seed.ts';
 import { startServer } from '../support/server.ts';
 
 const MEMPOOLS = Number(process.env['MEMPOOLS'] ?? 30);
-/** Mempools after the same chain. */
+/** Number of random mempools on top of one chain. */
 const PER_CHAIN = 500;
 
 const next = randomFor('mempools');
 const random = (below: number) => Math.floor(next() * below);
-/** A fixed chain, because some tests need runes of several kinds. The mempools are random. */
+/** Uses a fixed chain, because some tests need runes of several kinds. The mempools are random. */
 const chain = new MempoolChain(1, 120);
 const network = 'regtest';
 const out = join(temporaryFolder(), 'out');
@@ -61,13 +64,13 @@ it('are the same from a mirror in the other dialect', async () => {
   }
 });
 
-/** The outpoint of the chain's newest unspent output with runes, and what it holds. */
+/** Returns the outpoint of the chain's newest unspent output with runes, and its runes. */
 function newestOutput() {
   const [[outpoint, { balances }] = ['', { balances: [] }]] = [...chain.memory.ledger.outputs].slice(-1);
   return { outpoint, balances, height: chain.outputs.get(outpoint)?.height ?? -1 };
 }
 
-/** A transaction that spends these outpoints and pays scripts. */
+/** Returns a transaction that spends these outpoints and pays these scripts. */
 function paying(inputs: readonly string[], ...outputs: readonly Uint8Array[]): RawPending {
   const spent = inputs.map((outpoint) => ({ outpoint: outpointOf(outpoint.slice(0, 64), Number(outpoint.slice(65))) }));
   const bytes = Buffer.from(transactionBytes({ inputs: spent, outputs }));
@@ -119,7 +122,7 @@ describe('a result is unknown', () => {
     });
   });
 
-  it('if an output of a child is, and for an output that its parent does not have', async () => {
+  it('if an output of a child is unknown, and for an output that its parent does not have', async () => {
     const child = paying([`${spending.txid}:0`], taproot(2));
     const absent = paying([`${spending.txid}:1`], taproot(2));
     const given = [child, spending, absent].map((one) => ({ hex: hexOf(one) }));
@@ -217,7 +220,10 @@ describe('mints and etchings are possible', () => {
   const named = runes.find(({ name }) => name < 10n ** 18n);
   const partsOf = (rune: typeof open) => (rune?.row.id ?? '').split(':').map(Number) as [block: number, tx: number];
   const later = chain.tip + 1;
-  /** Result and possible runes of a transaction with this message, and of transactions that spend its outputs 1 and 2. */
+  /**
+   * Returns the results and possible runes of a transaction with this message, and of transactions that spend its
+   * outputs 1 and 2.
+   */
   async function resultsOf(integers: readonly (bigint | number)[], witness?: readonly Uint8Array[]) {
     const fee = outpointOf('cd'.repeat(32), 0);
     const outputs = [messageScript(integers), taproot(1), taproot(2)];
@@ -239,7 +245,7 @@ describe('mints and etchings are possible', () => {
     expect(await resultsOf([20, block, 20, tx, 22, 2])).toEqual([`runes ${id}`, 'none', `runes ${id}`]);
     expect(await resultsOf([20, block, 20, tx, 0, block, tx, 1, 2])).toEqual(Array(3).fill(`runes ${id}`));
     expect(await resultsOf([20, block, 20, tx, 126, 0])).toEqual([`runes ${id}`, 'none', 'none']);
-    // An etching, and edicts: of the etched rune, and of a later block's, which may be the same one.
+    // An etching with edicts: of the etched rune, and of a later block's rune, which may be the same rune.
     expect(await resultsOf([2, 1, 6, 100])).toEqual(['runes own', 'runes own', 'none']);
     expect(await resultsOf([2, 1, 6, 100, 0, 0, 0, 1, 2])).toEqual(Array(3).fill('runes own'));
     expect(await resultsOf([2, 1, 6, 100, 0, later + 3, 1, 1, 2])).toEqual(Array(3).fill('runes own'));
@@ -253,7 +259,7 @@ describe('mints and etchings are possible', () => {
     const never = [
       [20, partsOf(closed)[0], 20, partsOf(closed)[1]],
       [20, partsOf(full)[0], 20, partsOf(full)[1]],
-      // A rune that no old block has etched.
+      // Names a rune that no old block has etched.
       [20, 5, 20, 900_000],
       [2, 1, 4, name, 6, 100],
       [2, 1, 4, FIRST_RESERVED, 6, 100],
@@ -288,7 +294,7 @@ describe('a query', () => {
     await expect(mirror.pending(query)).rejects.toBe(reason);
   });
 
-  it.each([1, 3])('sends %s requests to the mirror at once, apart from the one for outputs', async (requestsAtOnce) => {
+  it.each([1, 3])('sends %s parallel requests to the mirror, apart from the one for outputs', async (requestsAtOnce) => {
     const pools = Array.from({ length: 5 }, () => chain.mempool(random(2 ** 31), random));
     let [running, most] = [0, 0];
     const counted =
@@ -339,7 +345,7 @@ describe('with an Esplora server', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`;
   }
 
-  /** Answers in Esplora's form. `change` may return another answer for a path. */
+  /** Answers like an Esplora server. `change` may return another answer for a path. */
   async function esplora(pool: readonly RawPending[], change: (path: string) => string | number | undefined = () => undefined) {
     const asked: string[] = [];
     const block = readBlock(
@@ -378,9 +384,9 @@ describe('with an Esplora server', () => {
     return { url, asked, scripts };
   }
 
-  it('the transactions of an address, and their parents, have the results that they have when a wallet gives all', async () => {
+  it('the transactions of an address, and their parents, have the same results as if a wallet passes all of them', async () => {
     let [compared, parents] = [0, 0];
-    // Draws more mempools if those had only one transaction for each address, or no parents.
+    // Draws more mempools if the first ones had only one transaction for each address, or no parents.
     for (let i = 0; i < 12 || ((compared === i || parents === 0) && i < 200); i++) {
       const pool = chain.mempool(random(2 ** 31), random);
       const { url, scripts } = await esplora(pool);
@@ -395,7 +401,8 @@ describe('with an Esplora server', () => {
       expect(own.length).toBe([...scripts.values()].filter((each) => each.includes(address)).length);
       for (const transaction of own) {
         const expected = all.get(transaction.tx_id);
-        // `possible` depends on the position in the list, and the wallet's list has more transactions.
+        // Compares only if `possible` is empty: it depends on the position in the list, and the wallet's list has more
+        // transactions.
         if (expected?.possible.length === 0) expect(transaction).toEqual(expected);
         expect(transaction.unknown).toEqual([]);
         compared += 1;
@@ -406,7 +413,7 @@ describe('with an Esplora server', () => {
     expect(parents).toBeGreaterThan(0);
   });
 
-  it('heights and parents of given transactions are asked', async () => {
+  it('the server is asked for heights and parents of given transactions', async () => {
     const { outpoint } = newestOutput();
     const parent = paying([outpoint], taproot(1));
     const child = paying([`${parent.txid}:0`], taproot(2));
@@ -485,7 +492,7 @@ describe('with an Esplora server', () => {
     expect(transactions[0]?.unknown[0]).toContain(message);
   });
 
-  it('a server without end, in bytes, time or parents, is left', async () => {
+  it('a server that answers without end, in bytes, time or parents, is abandoned', async () => {
     const endless = await serve(({ url = '' }, response) => {
       if (url.includes('block-height')) response.end(chain.hash);
       else setInterval(() => response.write(' '.repeat(100)), 1).unref();
@@ -497,7 +504,7 @@ describe('with an Esplora server', () => {
     const left = pendingRunes({ esplora: { url: endless, address }, network, signal: leaving }, reads);
     await expect(left).rejects.toMatchObject({ name: 'TimeoutError' });
     await expect(ask({ esploraMs: 50 })).rejects.toThrow(/cannot be read \(.*timeout/);
-    // A chain of parents in which each one is unconfirmed.
+    // A chain of unconfirmed parents.
     const parents = [paying([outpoint], taproot(1))];
     for (let i = 0; i < 9; i++) parents.push(paying([`${parents[i]?.txid}:0`], taproot(1)));
     const list = JSON.stringify([{ txid: parents.at(-1)?.txid }]);
@@ -510,7 +517,7 @@ describe('with an Esplora server', () => {
       expect(transactions.length).toBeLessThanOrEqual(4);
       expect(asked.length).toBeLessThanOrEqual(10);
     }
-    // A transaction with many parents does not keep a small one from being known.
+    // Although this transaction has many parents, a small transaction stays known.
     const wide = paying(
       Array.from({ length: 20 }, (_, i) => `${i.toString(16).padStart(64, '0')}:0`),
       taproot(1),
@@ -526,7 +533,7 @@ describe('with an Esplora server', () => {
   });
 });
 
-it('the errors of a query are those of the client', async () => {
+it('the errors of a query equal those of the client', async () => {
   const error = await mirror.pending({ transactions: [], esplora: { url: 'http://127.0.0.1:1/' } }).catch((thrown: unknown) => thrown);
   expect(error).not.toBeInstanceOf(TypeError);
   expect((error as MirrorError).message).toMatch(/^the answer of the Esplora server to http:\/\/127\.0\.0\.1:1\/block-height\//);

@@ -1,4 +1,4 @@
-/** Pipelined requests: the server answers them in order and completely, and limits their number. */
+/** Tests pipelined requests: the server answers them in order and completely, and limits their number. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
@@ -18,7 +18,7 @@ describe('requests in one packet', () => {
   });
   afterAll(() => host.close());
 
-  it('are answered in order, and the last closes the connection', async () => {
+  it('are answered in order, and the last request closes the connection', async () => {
     const offsets = Array.from({ length: 300 }, (_, i) => i);
     const packet = offsets.map((offset) => get(`${BLOCK}?limit=1&offset=${offset}`, offset === 299 ? 'connection: close\r\n' : ''));
     const text = await untilClosed(openSocket(host.port, packet.join('')));

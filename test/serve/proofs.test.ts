@@ -1,6 +1,6 @@
 /**
- * The client with keys: hosts that lie get an error, never a wrong answer taken for a right one. LIES sets the number of
- * random lies.
+ * Tests the client with keys: a host that lies causes an error, never a wrong answer that the client accepts. The
+ * variable LIES sets the number of random lies.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ const keyed = (fetch: typeof globalThis.fetch, options: MirrorOptions = {}) =>
   new Mirror(BASE, { fetch, keys: [KEY.publicText], ...options });
 const over = (files: Files) => fetchOver((path) => files.get(path));
 
-/** Status and body of an answer; `refused` with the message for a mirror that cannot be trusted. */
+/** Returns status and body of an answer, or `refused` with the message for a mirror that the client does not trust. */
 async function answerOf(mirror: Mirror, target: string): Promise<string> {
   try {
     const { status, body } = await mirror.get(target);
@@ -62,7 +62,7 @@ beforeAll(async () => {
 });
 
 describe.each(NAMES)('a signed mirror, %s', (name) => {
-  it('gives a client with keys the answers that it gives without', async () => {
+  it('gives a client with keys the same answers as a client without keys', async () => {
     const { newer, truth } = buildOf(name);
     expect(truth.size).toBeGreaterThan(150);
     for (const hasRanges of [true, false]) {
@@ -102,21 +102,21 @@ describe('a host that lies', () => {
           () => older.get(pick(old)),
           () => undefined,
           () => forged(newer.get(path) ?? content, draw),
-          // Another file of valid form, whose own tail is right.
+          // Another valid file, with the right tail for its content.
           () => sealFile(content.subarray(0, Math.max(at, 1))).file,
           () => content,
         ];
         lies.set(path, changed[kind]?.());
       }
       if (kind === 9 || draw(10) === 0) lies.set(MANIFEST, wrongManifest(draw, older, newer));
-      // Some hosts lie only now and then, or without ranges.
+      // Some hosts lie only in a share of the answers, or ignore ranges.
       const share = draw(3);
       const hasRanges = draw(4) > 0;
       const fetch = fetchOver(
         (path) => (lies.has(path) && draw(3) >= share ? lies.get(path) : (newer.get(path) ?? older.get(path))),
         hasRanges,
       );
-      // A client that has seen the newer state.
+      // The memory of a client that has seen the newer state.
       const state = { time: TIMES[1], root: rootOf(newer) };
       const mirror = keyed(fetch, { remember: new Map([[KEY.publicText, state]]) });
       for (let asked = 0; asked < 3; asked += 1) {
@@ -137,7 +137,7 @@ describe('a host that lies', () => {
 const manifestIn = (files: Files) => JSON.parse(String(files.get(MANIFEST))) as Record<string, unknown>;
 const rootOf = (files: Files) => (manifestIn(files)['archive'] as { root: string }).root;
 
-/** A manifest that a host may send in the place of the newer one. */
+/** Returns a manifest that a host may send in place of the newer one. */
 function wrongManifest(draw: (below: number) => number, older: Files, newer: Files): Buffer {
   const [before, now] = [manifestIn(older), manifestIn(newer)];
   const bytes = (manifest: object) => Buffer.from(JSON.stringify(manifest));
@@ -149,7 +149,7 @@ function wrongManifest(draw: (below: number) => number, older: Files, newer: Fil
     () => bytes({ ...now, note: before['note'] }),
     () => bytes({ ...before, note }),
     () => bytes({ ...now, archive: before['archive'] }),
-    // The right text for the older state at a later time, above the signature of the newer state.
+    // The right text for the older state at a later time, with the signature of the newer state.
     () =>
       bytes({
         ...before,
@@ -207,14 +207,14 @@ describe('a manifest', () => {
     expect(await refusal(recent, { maxAge: 30_000 })).toMatch(
       /^refused: the mirror was signed at 2.*longer ago than maxAge allows \(30000 ms\)$/,
     );
-    // A wrong clock of the operator must neither freeze a client nor spoil what it remembers.
+    // A wrong clock of the operator must neither block a client forever nor spoil its memory.
     const remember = new Map();
     const early = signedFiles(newer, new Date(Date.now() + 600_000).toISOString());
     expect(await refusal(early, { maxAge: 120_000, remember })).toMatch(/^refused: the mirror was signed at 2.*further in the future/);
     expect(await refusal(recent, { maxAge: 120_000, remember })).toMatch(/^200 /);
   });
 
-  it('of an older time, or of another root at the same time, is refused to a client that has seen another one', async () => {
+  it('with an older time, or with another root at the same time, is refused by a client that has seen another one', async () => {
     const { older, newer } = buildOf('ranges');
     const before = 'refused: the mirror shows a state that was signed at';
     let files = newer;
@@ -235,9 +235,9 @@ describe('a manifest', () => {
     files = signedFiles(older, TIMES[1]);
     expect(await ask()).toMatch(before);
     expect(await answerOf(keyed(over(older), { remember }), '/runes/v1/etchings')).toMatch(before);
-    // Another object without a memory accepts the older state, which the operator did sign.
+    // A new object without a memory accepts the older state, because the operator has signed it.
     expect(await answerOf(keyed(over(older)), '/runes/v1/etchings')).toMatch(/^200 /);
-    // A newer time may have a lower height.
+    // A newer time may come with a lower height.
     files = signedFiles(older, '2026-11-24T02:00:00Z');
     expect(await ask()).toMatch(/^200 /);
     files = newer;
@@ -253,7 +253,7 @@ describe('a manifest', () => {
     );
   });
 
-  it('is checked by the client module of a build too, which loads the code for it only with keys', async () => {
+  it('is also checked by the client module of a build, which loads the code for it only with keys', async () => {
     const { newer, truth } = buildOf('ranges');
     const folder = temporaryFolder();
     for (const path of ['client.js', 'lists.js']) writeFileSync(join(folder, path), newer.get(path) ?? '');
@@ -263,7 +263,7 @@ describe('a manifest', () => {
     expect(`200 ${(await new Bundled(BASE, { fetch: over(newer) }).get(target)).body}`).toBe(truth.get(target));
     const mirror = new Bundled(BASE, { fetch: over(newer), keys: [STRANGER.publicText, KEY.publicText] });
     await expect(mirror.get(target)).rejects.toThrow(/proofs[.]js/);
-    // Node remembers that a module was missing, so the complete module gets a folder of its own.
+    // Node remembers that a module was missing, so the complete module needs another folder.
     const complete = temporaryFolder();
     for (const path of ['client.js', 'lists.js', 'proofs.js']) writeFileSync(join(complete, path), newer.get(path) ?? '');
     writeFileSync(join(complete, 'package.json'), '{"type":"module"}');
@@ -275,12 +275,12 @@ describe('a manifest', () => {
   });
 });
 
-describe('what a client remembers', () => {
+describe('the memory of a client', () => {
   const NEXT = makeKey('mirror.example.org', Buffer.alloc(32, 3));
   const LATER = '2026-11-24T02:00:00Z';
   const target = '/runes/v1/etchings';
   type State = { readonly time: string; readonly root: string };
-  /** A store outside of the client. Each of its answers takes as many turns of the event loop as `pause` says. */
+  /** Makes a store outside of the client. `pause` returns the number of event loop turns that each call waits. */
   const storeOf = (states: Map<string, State>, pause: () => number = () => 1) => {
     const wait = async () => {
       for (let turns = pause(); turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
@@ -310,7 +310,7 @@ describe('what a client remembers', () => {
     ];
     expect(await ask(byOld)).toMatch(/^200 /);
     expect(await ask(byNew)).toMatch(/^200 /);
-    // The store has the state of TIMES[0] for the old key, and the client has never seen a note of both keys.
+    // The store has the state of TIMES[0] for the old key, and the client has never seen a note with both keys.
     const refused = (time: string) =>
       `refused: the mirror shows a state that was signed at ${time}, but before it has shown another one of ${LATER}`;
     expect(await ask(signedFiles(older, TIMES[1], {}, KEY))).toBe(refused(TIMES[1]));
@@ -318,13 +318,13 @@ describe('what a client remembers', () => {
     expect(await ask(byBoth)).toBe(refused(TIMES[1]));
     expect(await ask(signedFiles(older, LATER, {}, KEY))).toBe(refused(LATER));
     expect(await ask(byNew)).toMatch(/^200 /);
-    // Other mirrors may share the store. Their keys are others, and their times are their own.
+    // Other mirrors, with other keys and other times, may share the store.
     const other = { keys: [STRANGER.publicText], remember: storeOf(states) };
     expect(await answerOf(keyed(over(signedFiles(older, TIMES[0], {}, STRANGER)), other), target)).toMatch(/^200 /);
     expect(states.get(NEXT.publicText)).toEqual({ time: LATER, root: rootOf(newer) });
   });
 
-  it('lets an honest mirror be read that was replaced while another client with the same memory read it', async () => {
+  it('accepts an honest mirror that was replaced while another client with the same memory read it', async () => {
     const { older, newer } = buildOf('ranges');
     const remember = storeOf(new Map());
     let [reads, files] = [0, older];
@@ -344,7 +344,7 @@ describe('what a client remembers', () => {
     );
     expect(await answerOf(mirror, target)).toBe(await answerOf(keyed(over(newer)), target));
     expect(reads).toBe(2);
-    // A mirror that stays behind is refused.
+    // A mirror that stays at the older state is refused.
     files = older;
     reads = 1;
     const again = keyed(
@@ -358,7 +358,7 @@ describe('what a client remembers', () => {
     expect(reads).toBe(3);
   });
 
-  it('never becomes older by clients that share it', async () => {
+  it('never becomes older if clients share it', async () => {
     const { older, newer } = buildOf('ranges');
     for (let first = 0; first < 6; first += 1) {
       for (let second = 0; second < 6; second += 1) {
@@ -402,10 +402,10 @@ describe('a client with keys', () => {
     expect(await ask({}, '/runes/v1/manifest.json')).toBe(`200 ${buildOf('ranges').newer.get(MANIFEST)}`);
   });
 
-  it('returns the text of a manifest that the note proves, whatever other text the host sends for it', async () => {
+  it('returns the text of a manifest that the note proves, whatever other text the host sends', async () => {
     const { newer } = buildOf('ranges');
     const text = String(newer.get(MANIFEST));
-    // JSON may name a field twice. Programs take the first or the last one.
+    // JSON may contain a field twice. Some programs read the first value, others the last.
     const twice = new Map([...newer, [MANIFEST, Buffer.from(text.replace('"tip":', '"tip":{"height":1},"tip":'))]]);
     for (const files of [twice, new Map([...newer, [MANIFEST, Buffer.from(JSON.stringify(JSON.parse(text)))]])])
       expect(await answerOf(keyed(over(files)), '/runes/v1/manifest.json')).toBe(`200 ${text}`);
@@ -416,7 +416,7 @@ describe('a client with keys', () => {
     expect(await ask({ keys: [] })).toBe('refused: the list of keys is empty, so no mirror can be trusted');
   });
 
-  it('refuses everything where the platform cannot check signatures', async () => {
+  it('refuses everything if the platform cannot check signatures', async () => {
     try {
       vi.stubGlobal('crypto', {});
       expect(await ask({})).toBe('refused: checking signatures needs WebCrypto (crypto.subtle), which browsers have only on https');
@@ -434,7 +434,7 @@ describe('a client with keys', () => {
 describe('a verified read', () => {
   const digest = async (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
 
-  it('gives the bytes of the file, or an error for any wrong byte among those that it reads', async () => {
+  it('returns the bytes of the file, or an error for any wrong byte in the part that it reads', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 200_000 }),

@@ -1,4 +1,7 @@
-/** Parquet files over HTTP: ranges are answered by RFC 9110, and a Parquet reader works as in docs/bulk.md. */
+/**
+ * Tests Parquet files over HTTP: range requests are answered by RFC 9110, and a Parquet reader works as in
+ * docs/bulk.md.
+ */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => host.close());
 
 describe('npm start', () => {
-  it('answers requests for ranges of Parquet files', () => checkRanges(host.port, dist));
+  it('answers range requests of Parquet files', () => checkRanges(host.port, dist));
 
   it('serves the explorer, its scripts and bulk data', () => checkSiteFiles(host, dist));
 
@@ -36,7 +39,7 @@ describe('npm start', () => {
     large.write('end', large.length - 3);
     writeFileSync(join(dist, 'rows/9900-9999-0000000000000000.parquet'), large);
     const url = `http://127.0.0.1:${host.port}/rows/9900-9999-0000000000000000.parquet`;
-    // A file that just changed is not cached, and each request would compute its ETag from 80 MB.
+    // Waits, because a file that just changed is not cached, and each request would compute its ETag from 80 MB.
     await new Promise((resolve) => setTimeout(resolve, 200));
     // The first request computes the ETag.
     expect((await fetch(url, { method: 'HEAD' })).headers.get('content-length')).toBe(String(large.length));
@@ -122,7 +125,7 @@ describe('docs/bulk.md', () => {
   it('has an example that reads only a few columns of one block over HTTP', async () => {
     expect(examples.length).toBe(1);
     const ranges: string[] = [];
-    // In the project's folder, so that it finds the packages.
+    // The file is in the project's folder, so that it finds the packages.
     const file = join(ROOT, `node_modules/.bulk-example-${process.pid}.mjs`);
     // Records the requests of the reader, and forwards them to the server.
     const watcher = createServer((incoming, response) => {

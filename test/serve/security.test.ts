@@ -1,6 +1,6 @@
 /**
- * Promises of SECURITY.md for every answer of the local server, over real sockets. Also checks that its list of threats
- * names existing tests.
+ * Tests the promises of SECURITY.md for every answer of the local server, over real sockets. Also checks that its list
+ * of threats names existing tests.
  */
 import { execFileSync } from 'node:child_process';
 import { linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ describe('SECURITY.md', () => {
     const text = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8');
     const threats = text.slice(text.indexOf('## Threats')).split('\n- ').slice(1);
     expect(threats.length).toBeGreaterThan(15);
-    // A line ends with its tests in parentheses.
+    // Each line ends with its tests in parentheses.
     const testsOf = (threat: string) =>
       [...(/\(([^()]*)\)\.\s*$/.exec(threat)?.[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
     expect(threats.filter((threat) => testsOf(threat).length === 0)).toEqual([]);
@@ -51,7 +51,7 @@ describe('SECURITY.md', () => {
   });
 });
 
-/** Ways to write a step upwards or a strange name, to be put into a path. */
+/** Spellings of `..` and of strange names, to insert into a path. */
 const SPELLINGS = [
   '../',
   '..%2f',
@@ -84,8 +84,8 @@ const SPELLINGS = [
 const STARTS = ['/', '/runes/', '/runes/v1/', '/runes/v1/blocks/', '/runes/v1/transactions/', '/runes/v1/blocks/2000007/'];
 const ENDS = ['secret.json', 'secret.json/activity', 'etc/passwd', 'activity', '%2fetc%2fpasswd', ''];
 
-describe('a path that leads out of the folder', () => {
-  it('in every spelling gets an answer of the API, a 400 or a 404, and no other file', async () => {
+describe('a path out of the folder', () => {
+  it('gets an answer of the API, a 400 or a 404 in every spelling, and no other file', async () => {
     const wrong: string[] = [];
     for (const start of STARTS) {
       for (const spelling of SPELLINGS) {
@@ -146,7 +146,7 @@ describe('a path that leads out of the folder', () => {
           }
         }
       }
-      // So that this test can fail: ids do ask.
+      // Shows that this test can fail: valid ids do read files.
       for (const id of ['blocks/840000', `blocks/${'9'.repeat(64)}`, `transactions/${'9'.repeat(64)}`]) {
         const before = asked.length;
         await respond(`/runes/v1/${id}/activity?operation_type=mint&limit=60`, site, source, answerFromLists);
@@ -199,7 +199,7 @@ describe('links in the folder', () => {
   });
   afterAll(() => own.close());
 
-  it('that lead out are a 404 as files, and a 503 as pages of the API', async () => {
+  it('out of the folder are a 404 as files, and a 503 as pages of the API', async () => {
     for (const target of [
       '/link.json',
       '/folder/secret.json',
@@ -269,7 +269,7 @@ describe('headers', () => {
       expect([target, statusOf(answer)]).toEqual([target, target.startsWith(BLOCK) ? 400 : 404]);
       expect(answer).not.toMatch(/^x-(?:evil|echo)/im);
     }
-    // Bare line ends, and spaces before the colon, are refused by the parser.
+    // The HTTP parser refuses bare line ends, and spaces before the colon.
     for (const text of [
       'GET /a\rb HTTP/1.1\r\nhost: x\r\n\r\n',
       'GET / HTTP/1.1\r\nhost: x\r\nx-a : b\r\n\r\n',
@@ -361,7 +361,7 @@ describe('an error', () => {
     ]) {
       const answer = await get(`/${part}`);
       const body = JSON.parse(bodyOf(answer)) as { message: string };
-      // Bytes that are no ASCII are refused by the parser.
+      // The HTTP parser refuses bytes outside of ASCII.
       const status = /[\x80-\xff]/.test(part) ? 400 : 404;
       expect([part, statusOf(answer), Object.keys(body)]).toEqual([part, status, ['statusCode', 'error', 'message']]);
       expect(answer).toMatch(/content-type: application\/json; charset=utf-8\r\n[\s\S]*x-content-type-options: nosniff\r\n/);

@@ -1,4 +1,4 @@
-/** The local server: the case table, and faults that only a server can have. */
+/** Tests the local server: the case table, and faults that only a server can have. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -47,7 +47,7 @@ describeOutputs(startServer);
 it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(host));
 
 describe('the README', () => {
-  it('shows the answer that its curl gets', async () => {
+  it('shows the real answer to its curl command', async () => {
     const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
     const target = /^curl 'http:\/\/127\.0\.0\.1:3000([^']+)'$/m.exec(readme)?.[1] ?? '';
     const shown = /^```json\n(.*)\n```$/m.exec(readme)?.[1];
@@ -76,7 +76,7 @@ describe('the access log', () => {
 });
 
 describe('files', () => {
-  it('are served by their own paths, with CORS and an ETag of their content', async () => {
+  it('are served at their own paths, with CORS and an ETag of their content', async () => {
     for (const path of ['runes/v1/manifest.json', 'runes/v1/index.json', 'runes/v1/blocks/2000007/60/60.json']) {
       const answer = await host.send('GET', `/${path}`);
       expect([answer.status, answer.body]).toEqual([200, readFileSync(join(dist, path), 'utf8')]);
@@ -97,7 +97,7 @@ describe('files', () => {
     const links = [...body.matchAll(/(?:href|src)="(?!data:)([^"]+)"/g)].map((match) => match[1] ?? '');
     expect(links.length).toBeGreaterThan(10);
     for (const link of links) {
-      // Relative, so that a mirror may be in a folder of its host.
+      // Links are relative, so that a mirror may be in a folder of its host.
       expect(link).not.toMatch(/^(?:\/|[a-z]+:)/);
       const { pathname, search } = new URL(link, 'http://mirror/');
       expect([link, (await host.send('GET', pathname + search)).status]).toEqual([link, 200]);
@@ -187,11 +187,11 @@ describe('a build with a missing page', () => {
   });
   afterAll(() => own.close());
 
-  /** Puts other bytes in the place of a file, as long as `work` takes. */
+  /** Replaces the bytes of a file while `work` runs. */
   async function withBytes(path: string, bytes: Buffer, work: () => Promise<void>): Promise<void> {
     const file = join(out, path);
     const whole = readFileSync(file);
-    // Pages of a block are links of each other.
+    // The pages of a block by height and by hash are hard links of each other.
     const replace = (content: Buffer) => {
       rmSync(file);
       writeFileSync(file, content);
@@ -223,7 +223,7 @@ describe('a build with a missing page', () => {
     }
   });
 
-  it('sends compressed files only when the build is finished', async () => {
+  it('sends compressed files only after the build has finished', async () => {
     const target = `/${BLOCK}.json.gz`;
     expect((await own.send('GET', target)).status).toBe(200);
     const marker = readFileSync(join(out, '.rune-activity-mirror'));
@@ -245,7 +245,7 @@ describe('a folder with a pipe for a manifest', () => {
     const manifest = join(out, 'runes/v1/manifest.json');
     rmSync(manifest);
     execFileSync('mkfifo', [manifest]);
-    // Something that waits would wait until it is killed, and the test with it.
+    // Runs in a separate process: a blocked read could only be ended by killing the process.
     const script = `import('./src/serve/local/server.ts').then(({ createMirrorServer }) => createMirrorServer(process.argv[1])).catch((error) => console.log(error.message))`;
     const said = execFileSync(process.execPath, ['--import', 'tsx', '-e', script, out], { cwd: ROOT, encoding: 'utf8', timeout: 20_000 });
     expect(said).toContain(`${manifest} is not a file`);
@@ -288,7 +288,7 @@ describe('raw requests', () => {
     });
   });
 
-  it('on more connections than the limit are cut at once, until another connection ends', async () => {
+  it('on more connections than the limit are cut immediately, until another connection ends', async () => {
     const own = await startServer(dist, { limits: { ...CLIENT_LIMITS, connections: 2 } });
     const sockets = [openSocket(own.port), openSocket(own.port)];
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));

@@ -1,4 +1,7 @@
-/** The settings file: which flags it replaces, what it refuses, and the commands that write and follow it. */
+/**
+ * Tests the settings file: the flags that it replaces, the values that it refuses, and the commands that write and use
+ * it.
+ */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +38,7 @@ describe('settings', () => {
     buildOptions(withSettings(Flags.parse(BUILD_COMMAND, args), BUILD_COMMAND, settings));
   const pullFlags = (...args: string[]) => withSettings(Flags.parse(PULL_COMMAND, args), PULL_COMMAND, SETTINGS);
 
-  it('take the place of flags of a build, and flags of theirs', () => {
+  it('replace flags of a build, but not flags that the user gives', () => {
     const { site, siteUrl, lists, blocks } = optionsOf(SETTINGS);
     expect([site.layout, site.dialect, siteUrl, lists, blocks]).toEqual(['archive', 'hiro', 'https://mirror.example/', true, undefined]);
     expect(optionsOf(SETTINGS, '--dialect', '0x', '--layout', 'files').site).toMatchObject({ layout: 'files', dialect: 'contract' });
@@ -55,7 +58,7 @@ describe('settings', () => {
     expect(optionsOf(settings, ...args).lists).toBe(expected);
   });
 
-  it('take the place of flags of a pull. A start belongs to its source', () => {
+  it('replace flags of a pull. A start belongs to its source', () => {
     const flags = pullFlags();
     expect([flags.one('from'), flags.one('blocks'), flags.all('start-from')]).toEqual([SETTINGS.source, '840000..', SETTINGS.startFrom]);
     expect(flags.one('cookie')).toBe('/node/.cookie');
@@ -149,7 +152,7 @@ describe('commands', () => {
   });
   afterAll(() => server.close());
 
-  it('init writes the file that update follows, and neither replaces what differs', async () => {
+  it('init writes the file that update uses, and neither command replaces changed files', async () => {
     const work = temporaryFolder();
     const settings = join(work, 'rune-mirror.json');
     expect(await runProcess('update', [], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('npm run init') });
@@ -177,7 +180,7 @@ describe('commands', () => {
     expect(manifest()).toMatchObject({ dialect: 'contract' });
   });
 
-  it('update --follow keeps the mirror at the tip of a node, also when an upload fails, until SIGTERM', async () => {
+  it('update --follow keeps the mirror at the tip of a node, also if an upload fails, until SIGTERM', async () => {
     const work = temporaryFolder();
     const next = randomFor('following with settings');
     const chain = extended([], 8, (below) => Math.floor(next() * below));
@@ -206,7 +209,7 @@ describe('commands', () => {
     expect(await runProcess('update', ['--follow'], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a node') });
   }, 90_000);
 
-  it('name the settings when a flag that they replace is wrong, and the file when it is', async () => {
+  it('name the settings if a flag that they replace is wrong, and the file if the file is wrong', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'other.json': JSON.stringify({ source, blocks: 'x' }) });
     const wrong = await runProcess('pull', ['--config', 'other.json'], work);

@@ -1,4 +1,4 @@
-/** The cache of bundled scripts: used if no source has changed, and made again otherwise. */
+/** Tests the cache of bundled scripts: it is used if no source has changed, and made again otherwise. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -25,6 +25,6 @@ it('reads bundles from the cache unless a source has changed or the cache is dam
     expect(bundles(cache)).toEqual(made);
     expect(readFileSync(cache, 'utf8')).toBe(text);
   }
-  // A path at which no file can be written.
+  // No file can be written at this path.
   expect(bundles(join(cache, 'bundles.json'))).toEqual(made);
 });

@@ -1,6 +1,6 @@
 /**
- * Rules of the explorer that need no browser: what an entered text means, how numbers and times are written, and where
- * the axis of a chart is broken.
+ * Tests rules of the explorer that need no browser: the meaning of an entered text, the format of numbers and times,
+ * and breaks of a chart's axis.
  */
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../src/pages/blockAndTransactionLists.ts';
@@ -109,7 +109,7 @@ describe('an address of the page', () => {
     '?runes=MOON',
     '?address=bc1q&list=outputs',
     `?output=${TX}:1`,
-  ])('%s is read and written the same', (search) => {
+  ])('%s is parsed and written back the same', (search) => {
     const view = viewOf(search);
     expect(view.kind === 'overview' || view.kind === 'problem' ? view : searchOf(view)).toBe(search);
   });
@@ -202,7 +202,7 @@ const at = (operation: Operation, amount: string, vout: number, address?: string
 describe('rows of activity', () => {
   const shown = (records: readonly Activity[], offset = 0) =>
     rowsOf(records, offset).map(({ record, kind, from, to, location }) => [kind, record.amount, from, to, location.vout]);
-  /** Alice and somebody without an address pay Bob, Alice gets the rest and a part of the mint, and burns. */
+  /** Alice and a sender without an address pay Bob. Alice gets the rest and a part of the mint, and burns units. */
   const records = [
     at('burn', '0.5', 9, 'alice'),
     at('send', '1.25', 2, 'alice', 'alice'),
@@ -231,7 +231,7 @@ describe('rows of activity', () => {
     ]);
     expect(shown(records.slice(4, 6)).map(([kind]) => kind)).toEqual(['send', 'receive']);
     expect(shown(records.slice(5)).map(([kind]) => kind)).toEqual(['receive', 'mint']);
-    // The send of this receive is on the previous page, and so is the receive of the mint.
+    // The send that belongs to this receive is on the previous page, and so is the receive of the mint.
     const cut = [at('receive', '2.5', 3, 'bob'), at('mint', '2.5', 9)];
     expect([shown(cut, 20), shown(cut)].map((rows) => rows.map(([kind]) => kind))).toEqual([['receive', 'mint'], ['mint']]);
   });
@@ -252,7 +252,7 @@ describe('rows of an address', () => {
     inTransaction(tx, '1:1', 'receive', amount, vout, 'alice'),
   ];
   const records = [
-    // Pays two others, gets something, burns, and keeps two amounts.
+    // Pays two others, receives an amount, burns, and keeps two amounts.
     inTransaction('c', '1:1', 'burn', '0.25', 0, 'alice'),
     inTransaction('c', '1:1', 'send', '3', 1, 'alice', 'bob'),
     inTransaction('c', '1:2', 'send', '9', 1, 'alice', 'bob'),
@@ -260,10 +260,10 @@ describe('rows of an address', () => {
     inTransaction('c', '1:1', 'send', '10.5', 3, 'alice', 'carol'),
     ...change('c', '1.5', 4),
     inTransaction('c', '1:1', 'receive', '1', 5, 'alice'),
-    // Pays once and keeps the rest.
+    // Pays one amount and keeps the rest.
     inTransaction('b', '1:1', 'send', '30', 1, 'alice', 'bob'),
     ...change('b', '4', 2),
-    // Only moves what it has.
+    // Only moves its own units.
     ...change('a', '20', 1),
     ...change('a', '14', 2),
   ];
@@ -285,7 +285,7 @@ describe('rows of an address', () => {
     ]);
   });
 
-  it('stand alone if another page may have more of their transaction', () => {
+  it('are not added up if another page may have more of their transaction', () => {
     const alone = [['burn −0.25'], ['send −3'], ['to itself 70'], ['send −10.5'], ['to itself 1.5'], ['receive +1'], ['send −9']];
     expect(shown(records, 20, 20 + records.length).slice(0, 7)).toEqual(alone);
     expect(shown(records, 20, 20 + records.length).slice(7)).toEqual([['send −30 (4)'], ['to itself 34']]);
@@ -298,7 +298,7 @@ describe('amounts of a rune', () => {
   const etching = (mint_terms: Partial<Record<keyof typeof terms, string | number | null>>) =>
     ({ mint_terms: { ...terms, ...mint_terms }, divisibility: 2, location: { block_height: 1000 } }) as unknown as Etching;
 
-  it('have shares, however many digits they have', () => {
+  it('have shares, for any number of digits', () => {
     const most = '340282366920938463463374607431768211455';
     expect([shareOf(most, most), shareOf('0.5', '2'), shareOf('1', '0'), shareOf('0', '5')]).toEqual([1, 0.25, undefined, 0]);
     expect([0, 0.00001, 0.125, 0.99999, 1, 2.5].map(percent)).toEqual(['0%', '<0.01%', '12.50%', '99.99%', '100%', '250.00%']);
@@ -338,7 +338,7 @@ describe('the chart', () => {
     ]);
   });
 
-  it('merges entries without losing any where space is short', () => {
+  it('merges entries without losing any if there is little space', () => {
     const activity = Array.from({ length: 1000 }, (_, i) => entry(i * 10, i));
     const columns = columnsOf({ bucket: 10, first: 0, last: 9999, activity }, 120);
     expect(columns.length).toBeLessThanOrEqual(120);
@@ -346,7 +346,7 @@ describe('the chart', () => {
     expect([columns[0]?.first, columns.at(-1)?.last]).toEqual([0, 9999]);
   });
 
-  it('knows which columns are not full: before a gap, and at the ends of the mirror', () => {
+  it('knows which columns are incomplete: before a gap, and at the ends of the mirror', () => {
     const shownOf = (columns: readonly Column[]) => columns.map(({ first, last, blocks, of }) => [first, last, blocks, of]);
     const blocks = { bucket: 1, first: 1, last: 99, activity: [entry(1), entry(97), entry(98), entry(99)] };
     expect(shownOf(columnsOf(blocks, 2))).toEqual([

@@ -1,6 +1,6 @@
 /**
- * The API's description: it passes a linter, and it agrees with recorded exchanges, pages of builds and the request
- * map. It also resolves below any path.
+ * Tests the API's description: it passes a linter, agrees with recorded exchanges, pages of builds and the request map,
+ * and resolves below any path.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -78,7 +78,7 @@ const VARIANTS: readonly Partial<Manifest>[] = [
   { heights: [], blocks: 0, transactions: 0, records: 0, files: 0, bytes: 0 },
 ];
 
-/** Checks of a document, made as a client would make them. */
+/** Checks of a document, as a client would do them. */
 class Checks {
   readonly document: Document;
   readonly #ajv = new Ajv2020({ allErrors: true });
@@ -90,7 +90,7 @@ class Checks {
     this.#ajv.addSchema({ $id: 'http://mirror/', components: { schemas: closed(document.components.schemas) as object } });
   }
 
-  /** The check of a named schema; keys that it does not know are faults here. */
+  /** Returns the check of a named schema, which reports unknown keys as faults. */
   schema(name: string): ValidateFunction {
     const check = this.#checks.get(name) ?? this.#ajv.compile({ $ref: `http://mirror/#/components/schemas/${name}` });
     this.#checks.set(name, check);
@@ -106,16 +106,16 @@ class Checks {
     });
   }
 
-  /** True if the parameter's schema allows these values. A parameter that is given twice is a list. */
+  /** True if the parameter's schema allows these values. A repeated parameter is a list. */
   accepts({ schema, required }: Parameter, texts: readonly string[]): boolean {
     if (texts.length === 0) return !required;
     const values = texts.map((text) => (schema['type'] === 'integer' && /^-?(?:0|[1-9][0-9]*)$/.test(text) ? JSON.parse(text) : text));
     return this.#ajv.validate(schema, values.length === 1 ? values[0] : values);
   }
 
-  /** Returns the path of the operation and the values of its parameters. Undefined if no path matches the target. */
+  /** Returns the path of the operation and the values of its parameters, or undefined if no path matches the target. */
   read(target: string): { path: string; values: Map<Parameter, string[]> } | undefined {
-    // The names that the description has for paths without `v1`, and for the status.
+    // Converts paths without `v1`, and the path of the status, to paths of the description.
     const named = target.replace(/^\/runes(?!\/v1(?:\/|$))/, '/runes/v1').replace(/^\/runes\/v1$/, '/runes/v1/');
     const url = new URL(named, 'http://mirror');
     for (const path of Object.keys(this.document.paths)) {
@@ -134,14 +134,14 @@ class Checks {
     return undefined;
   }
 
-  /** The names of the parameters that a target breaks the rules of; undefined when no path stands for it. */
+  /** Returns the names of the parameters whose rules a target breaks, or undefined if no path matches the target. */
   broken(target: string): string[] | undefined {
     const found = this.read(target);
     return found && [...found.values].filter(([parameter, texts]) => !this.accepts(parameter, texts)).map(([{ name }]) => name);
   }
 }
 
-/** Schemas in which objects have no other keys than those that are named, to find what a description leaves out. */
+/** Returns a schema in which objects may have only the named keys, to find fields that the description lacks. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -153,7 +153,8 @@ describe('openapi.json', () => {
   it.each(VARIANTS)('passes a linter: %j', async (changes) => {
     const config = await createConfig({
       extends: ['recommended'],
-      // The status has a slash at its end since the first server of this API, and hosts of files alone know no other path of it.
+      // The path of the status has ended with a slash since the first server of this API. Static file hosts know only
+      // this path.
       rules: { 'no-path-trailing-slash': 'off' },
     });
     const problems = await lintFromString({ source: openapiText(manifestOf(changes)), config });
@@ -242,7 +243,7 @@ describe.each(['contract', 'hiro'] as const)('a mirror in dialect %s', (dialect:
       expect(wrong).toEqual([]);
       expect(paths.length).toBeGreaterThanOrEqual(least);
     }
-    // That a check can fail.
+    // Shows that a check can fail.
     expect(checks.schema('ActivityList')({ limit: 1, offset: 0, total: 0, results: [], more: 1 })).toBe(false);
   });
 
@@ -278,7 +279,7 @@ describe('the recorded exchanges', () => {
   const covered = readVectors().filter(({ method, path }) => method === 'GET' && checks.read(path) !== undefined);
   const withStatus = (status: number) => covered.filter((vector) => vector.status === status);
   const ruleOf = (vector: Vector) => RULES.find((rule) => rule.applies(vector))?.name;
-  /** By what decides, how many requests break which parameters' rules. */
+  /** Counts the requests of each group. */
   const tally = (vectors: readonly Vector[], group: (vector: Vector) => string) => {
     const counts: Record<string, number> = {};
     for (const vector of vectors) counts[group(vector)] = (counts[group(vector)] ?? 0) + 1;
@@ -323,8 +324,9 @@ describe('the recorded exchanges', () => {
 
 describe('the parameters', () => {
   /**
-   * Where JSON Schema and the request map judge a number differently: one of them takes it for what another text says, and the other refuses it. A
-   * client that writes numbers as JSON does never sends the first, and the second only for the number -0.
+   * Numbers that JSON Schema and the request map judge differently: one of them reads the text as another number, the
+   * other refuses it. A client that writes numbers as JSON never sends texts of the first kind, and of the second kind
+   * only the number -0.
    */
   const DIFFERENCES: readonly {
     name: string;

@@ -1,4 +1,4 @@
-/** The ledger on disk, compared with a map in memory: random blocks, rewinds, settled files and damaged files. */
+/** Compares the ledger on disk with a map in memory: random blocks, rewinds, merged files and damaged files. */
 import { createHash } from 'node:crypto';
 import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ interface Model {
   readonly mints: ReadonlyMap<number, number>;
 }
 
-/** Makes a block that spends some outputs and creates others, from a number. */
+/** Makes a block from a seed. The block spends some outputs and creates others. */
 function makeBlock(seed: number, height: number, before: Model): { changes: Changes; after: Model } {
   const outputs = new Map(before.outputs);
   const mints = new Map(before.mints);
@@ -42,7 +42,7 @@ function makeBlock(seed: number, height: number, before: Model): { changes: Chan
     const [txid = '', index] = outpoint.split(':');
     spent.push(outpointOf(txid, Number(index)));
   }
-  // A third of the transactions have many outputs, which share the first 32 bytes of their keys.
+  // A third of the transactions have many outputs. The first 32 bytes of their keys are equal.
   const created = Array.from({ length: next(4) }, (_, tx) => {
     const txid = sha256(`${seed} ${height} ${tx}`);
     return Array.from({ length: next(3) === 0 ? 60 : 2 }, (_, vout) => {
@@ -59,11 +59,11 @@ function makeBlock(seed: number, height: number, before: Model): { changes: Chan
   return { changes: { spent, created, runes: [], mints: minted }, after: { outputs, mints } };
 }
 
-/** Throws when the ledger's outputs are not those of the model. `all` has every outpoint that ever was. */
+/** Throws if the ledger's outputs differ from the model. `all` has every outpoint that ever existed. */
 function compare(ledger: DiskLedger, { outputs }: Model, all: Iterable<string>): void {
   for (const outpoint of all) {
     const [txid = '', index] = outpoint.split(':');
-    // A place in the middle of a buffer, as in a block.
+    // Places the outpoint in the middle of a buffer, as in a block.
     const bytes = Buffer.concat([Buffer.alloc(7), outpointOf(txid, Number(index))]);
     const found = ledger.output(bytes, 7);
     const expected = outputs.get(outpoint);
@@ -82,7 +82,7 @@ const steps = fc.array(
 );
 
 describe('a ledger on disk', () => {
-  it('equals a map in memory after any blocks, rewinds, settling and restarts', async () => {
+  it('equals a map in memory after any blocks, rewinds, merges and restarts', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (todo) => {
         const folder = join(temporaryFolder(), 'state');
@@ -130,7 +130,7 @@ describe('a ledger on disk', () => {
 
   it('returns outputs that later look-ups in the same file do not change', async () => {
     const ledger = open(join(temporaryFolder(), 'state'));
-    // Each output fills a page of its own.
+    // Each output fills a page alone.
     const outputs = [1, 2, 3].map((number) => ({
       outpoint: outpointOf(sha256(`${number}`), number),
       script: new Uint8Array(5000).fill(number),
@@ -139,13 +139,13 @@ describe('a ledger on disk', () => {
     ledger.apply({ height: FIRST, hash: sha256('a') }, { spent: [], created: outputs, runes: [], mints: new Map() });
     await ledger.settle(FIRST);
     const found = outputs.map(({ outpoint }) => ledger.output(outpoint, 0));
-    // A look-up that finds nothing may read a page, too.
+    // A look-up that finds nothing may read a page too.
     for (let i = 0; i < 2000; i++) ledger.output(outpointOf(sha256(`none ${i}`), 0), 0);
     expect(found).toEqual(outputs.map(({ script, balances }) => ({ script, balances })));
     ledger.close();
   });
 
-  it('counts mints of its runes, also of settled ones', async () => {
+  it('counts mints of its runes, also of runes in sorted files', async () => {
     const folder = join(temporaryFolder(), 'state');
     const rune = { id: runeId(FIRST, 3), name: 77n, height: FIRST, terms: undefined };
     const ledger = open(folder);

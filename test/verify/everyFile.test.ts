@@ -1,6 +1,6 @@
 /**
- * Verification reads every file of an archive that has all lists, so no list can be added without a check of its files.
- * It reads them whole, so that a wrong byte in any content or tail shows.
+ * Checks that verification reads every file of an archive that has all lists, so no list can be added without a check
+ * of its files. Verification reads complete files, so that it notices a wrong byte in any content or tail.
  */
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';

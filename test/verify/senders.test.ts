@@ -1,5 +1,6 @@
 /**
- * Verification finds rows that do not add up, in both layouts, because they name senders other than those of the chain.
+ * Checks that verification finds rows whose amounts do not add up in both layouts. They name other senders than the
+ * chain.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +22,7 @@ const begin = extended([], 12, (below) => Math.floor(random() * below), 3);
 const etching = { inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }], outputs: [messageScript([2, 1, 6, 1000]), taproot(1)] };
 const [etched] = chainOf(begin.length, [[etching]], begin.at(-1)?.hash);
 const premine = outpointOf(memoryOf([...begin, etched!]).rows.at(-1)!.tx_id, 1);
-/** At the end a rune is premined to one address, and then sent to another. No script without an address ever had it. */
+/** At the end, a rune is premined to one address, then sent to another. No script without an address ever had it. */
 const chain = [
   ...begin,
   ...chainOf(begin.length, [[etching], [{ inputs: [{ outpoint: premine }], outputs: [taproot(2)] }]], begin.at(-1)?.hash),
@@ -29,7 +30,7 @@ const chain = [
 const { rows, ledger } = memoryOf(chain);
 const STRANGER = 'bcrt1qstranger';
 
-/** Builds rows of a node, or of a database without a word about their source. Returns the output. */
+/** Builds rows of a node, or of a database that does not state their source. Returns the output. */
 async function built(changed: readonly LedgerRow[], layout: 'files' | 'archive', isFromNode = true): Promise<string> {
   const work = temporaryFolder();
   const [input, out] = [join(work, 'in'), join(work, 'out')];
@@ -48,7 +49,7 @@ function withOne(matches: (row: LedgerRow) => boolean, change: Partial<LedgerRow
 const isSend = ({ operation, address, amount }: LedgerRow) => operation === 'send' && address !== null && (amount ?? 0n) > 0n;
 
 describe.each(LAYOUTS)('rows of a node in layout %s', (layout) => {
-  it('verify as the chain has them', async () => {
+  it('verify if they equal the chain', async () => {
     expect(rows.some(isSend)).toBe(true);
     expect(await check(await built(rows, layout))).toMatchObject({ unbalanced: [] });
   });
@@ -56,7 +57,7 @@ describe.each(LAYOUTS)('rows of a node in layout %s', (layout) => {
   it.each([
     ['another address', STRANGER, `the address ${STRANGER} sends more than it received`],
     ['no address', null, 'scripts without an address send [0-9]+ units more than they received'],
-  ])('with %s as a sender do not, and the way out is told', async (_, address, expected) => {
+  ])('with %s as a sender do not verify, and the message has advice', async (_, address, expected) => {
     const out = await built(
       withOne((row) => isSend(row) && row.block_height === chain.length - 1, { address }),
       layout,
@@ -68,7 +69,7 @@ describe.each(LAYOUTS)('rows of a node in layout %s', (layout) => {
   });
 });
 
-it.each(LAYOUTS)('rows of a database that do not add up are told in layout %s, and no fault of the build', async (layout) => {
+it.each(LAYOUTS)('rows of a database that do not add up are reported in layout %s, but not as a fault of the build', async (layout) => {
   const out = await built(withOne(isSend, { address: STRANGER }), layout, false);
   const { code, stdout, stderr } = await run('verify', ['--dir', out], temporaryFolder());
   expect([code, `${stdout}${stderr}`]).toEqual([

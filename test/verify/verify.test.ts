@@ -1,4 +1,4 @@
-/** Verification accepts correct builds, and finds every kind of damage. */
+/** Tests that verification accepts correct builds, and finds every kind of damage. */
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -74,7 +74,7 @@ describe('the output of a build', () => {
   it('has a digest that depends only on the data and follows from the pages', async () => {
     const folder = temporaryFolder();
     const digests = new Set<string>();
-    // Without the one block of 5,000 records, which would be most of the work.
+    // Leaves out one block of 5,000 records, which would take most of the time.
     const recorded = { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 } };
     for (const [i, dialect] of DIALECTS.entries()) {
       const { manifest } = await testBuild(join(folder, dialect), { ...recorded, dialect, pageSizes: [7 + i, 50] });
@@ -280,7 +280,7 @@ describe('verification finds', () => {
 });
 
 let moved = 0;
-/** Moves a file or a folder out of the output, and makes a symbolic link to it. */
+/** Moves a file or a folder out of the output, and replaces it by a symbolic link. */
 function moveAndLink(path: string): void {
   moved += 1;
   const elsewhere = join(work, `moved-${moved}`);
@@ -312,7 +312,7 @@ describe('npm run verify', () => {
 
   it('ends with exit code 4 and the first 20 findings', async () => {
     const out = copy();
-    // All but the pages that the block's records are read from.
+    // Removes all pages except those from which verification reads the block's records.
     const pages = filesBelow(out).filter((path) => /v1\/(transactions|blocks)\//.test(path) && !/blocks\/(\d+\.json|5\/60)/.test(path));
     for (const path of pages) writeFileSync(join(out, path), 'x');
     const { code, stderr } = await run('verify', ['--dir', out], work);
@@ -330,7 +330,7 @@ describe('npm run verify', () => {
   });
 });
 
-it('a table of ids whose entries are in another order is found, though its checksums and names are right', async () => {
+it('a table of ids with another order of entries is found, though its checksums and names are right', async () => {
   const out = join(work, 'swapped');
   await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'archive' });
   expect(await findings(out)).toEqual([]);
@@ -342,7 +342,7 @@ it('a table of ids whose entries are in another order is found, though its check
   const level = root.ids.find(({ first }) => first === 0);
   const old = level?.files[0] ?? '';
   const table = Buffer.from(read(old));
-  // Both have the same first bits of their keys, so that the counts stay right.
+  // Both keys have the same first bits, so that the counts stay right.
   const [first, second] = [Buffer.from(table.subarray(0, ENTRY_BYTES)), Buffer.from(table.subarray(ENTRY_BYTES, 2 * ENTRY_BYTES))];
   second.copy(table, 0);
   first.copy(table, ENTRY_BYTES);
