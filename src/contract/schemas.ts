@@ -91,6 +91,7 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
   return z.object(top);
 }
 
+/** Hash without `0x`, in both dialects. */
 export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Maximum number of runes that a manifest names in `left_out` or `unbalanced`. */

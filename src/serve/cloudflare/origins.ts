@@ -32,6 +32,7 @@ interface Bucket {
 interface BucketObject {
   readonly body: ReadableStream<Uint8Array>;
   readonly httpEtag: string;
+  /** Size of the complete object, in bytes. */
   readonly size: number;
 }
 

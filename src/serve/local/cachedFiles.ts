@@ -103,6 +103,7 @@ export class BuiltFile implements OpenFile {
 /** A large file that is being sent. */
 export interface LargeFile {
   readonly fd: number;
+  /** Size in bytes. */
   readonly size: number;
   readonly etag: string;
 }
