@@ -139,12 +139,19 @@ export async function updateRunes({ runes }: Pick<Loaded, 'runes'>, state: State
   if (runes === undefined) return store.table('changed_runes', CHANGED_RUNES);
   const { read, isKept } = runes;
   const all = Object.keys(RUNES).join(', ');
-  // Compares rows with EXCEPT, because it treats NULLs as equal.
-  const only = (one: string, other: string, isNew: boolean) =>
-    `SELECT id, name, block_height, ${isNew} AS is_new FROM (SELECT * EXCLUDE (source) FROM (${one}) EXCEPT SELECT * EXCLUDE (source) FROM (${other}))`;
-  const old = `SELECT ${all} FROM ${state.runes} WHERE NOT ${isKept}`;
-  const now = `SELECT ${all} FROM ${read}`;
-  const changed = await store.table('changed_runes', CHANGED_RUNES, `${only(now, old, true)} UNION ALL ${only(old, now, false)}`);
+  const compared = Object.keys(RUNES).filter((name) => name !== 'id' && name !== 'source');
+  const isChanged = ['n.id IS NULL', 'o.id IS NULL', ...compared.map((name) => `n.${name} IS DISTINCT FROM o.${name}`)].join(' OR ');
+  const row = (side: string, isNew: boolean) =>
+    `{id: ${side}.id, name: ${side}.name, block_height: ${side}.block_height, is_new: ${isNew}}`;
+  // Joins by id, which takes a third of the time of comparing complete rows with EXCEPT.
+  const changed = await store.table(
+    'changed_runes',
+    CHANGED_RUNES,
+    `SELECT id, name, block_height, is_new FROM (
+       SELECT unnest([${row('n', true)}, ${row('o', false)}], recursive := true)
+       FROM (FROM ${read}) AS n FULL JOIN (FROM ${state.runes} WHERE NOT ${isKept}) AS o ON n.id = o.id WHERE ${isChanged})
+     WHERE id IS NOT NULL`,
+  );
   const { lowest } = await store.row(
     `SELECT coalesce(min(coalesce(block_height, 0)), ${Number.MAX_SAFE_INTEGER}) AS lowest FROM ${changed}`,
     { lowest: int },
