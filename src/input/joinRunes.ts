@@ -73,8 +73,8 @@ export async function loadRunes(
   const rows = several > 0 ? `(SELECT ${anyValues}, ${source} FROM all_runes GROUP BY id)` : 'all_runes';
   const values = COLUMNS.map((column) => (isTerm(column) ? `nullif(${column}, '') AS ${column}` : `"${column}"`)).join(', ');
   const isComplete = ETCHING_COLUMNS.map((column) => `"${column}" IS NOT NULL`).join(' AND ');
-  const read = await store.table('runes', RUNES, `SELECT ${values}, ${isComplete} AS is_complete, source FROM ${rows}`);
-  await store.run('DROP TABLE all_runes');
+  const select = `SELECT ${values}, ${isComplete} AS is_complete, source FROM ${rows}`;
+  const read = several > 0 ? await store.table('runes', RUNES, select) : await store.view('runes', RUNES, select);
   if (kept.length === 0) return { all: read, read, isKept };
   const columns = Object.keys(RUNES).join(', ');
   const all = await store.view('all_runes', RUNES, `SELECT ${columns} FROM ${known} WHERE ${isKept} UNION ALL FROM ${read}`);
