@@ -74,6 +74,10 @@ describe('the source', () => {
     expect(SOURCES.filter(([, text]) => readers.test(text)).map(([path]) => path)).toEqual(['src/duckdb/readFilesSql.ts']);
   });
 
+  it('has no exports that can be reassigned, because src/loadTypeScript.cjs copies exports once', () => {
+    expect(SOURCES.filter(([, text]) => /^export (?:let|var) /m.test(text)).map(([path]) => path)).toEqual([]);
+  });
+
   it('spreads no long list into arguments, because about 125,000 arguments overflow the stack', () => {
     const allowed = ['el', 'append', 'replaceChildren', 'withHeaders'];
     const found: string[] = [];
