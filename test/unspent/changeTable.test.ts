@@ -1,0 +1,35 @@
+/** Compares the table of changes with a map, with so many outputs that the table grows several times. */
+import { expect, it } from 'vitest';
+import { lend, outpointText } from '../../src/runes/bytes.ts';
+import { ChangeTable } from '../../src/unspent/changeTable.ts';
+import { outpointOf } from '../support/memoryLedger.ts';
+import { randomFor } from '../support/seed.ts';
+
+/** Two doublings of the first table of 4,096 slots, each half full, and some more. */
+const OUTPUTS = 10_000;
+
+it('finds each created and spent output, and no other, after it has grown', () => {
+  const random = randomFor('table of changes');
+  const txid = () => Buffer.from(Array.from({ length: 32 }, () => Math.floor(random() * 256))).toString('hex');
+  const outpoints = Array.from({ length: OUTPUTS }, (_, i) => outpointOf(txid(), i % 3));
+  const values = new Map<string, string>();
+  const table = new ChangeTable();
+  for (const [i, key] of outpoints.entries()) {
+    const value = Buffer.from(`value ${i}`);
+    if (i % 5 === 4) table.spend(key, 0);
+    else table.create(key, 0, lend(value));
+    if (i % 5 === 3) table.spend(key, 0);
+    values.set(outpointText(key, 0), i % 5 >= 3 ? 'spent' : `value ${i}`);
+  }
+  expect(table.count).toBe(OUTPUTS);
+  const found = outpoints.map((key, i) => {
+    const value = table.find(key, 0);
+    return typeof value === 'object' ? Buffer.from(value.take(`value ${i}`.length) as unknown as Uint8Array).toString() : value;
+  });
+  expect(found).toEqual(outpoints.map((key) => values.get(outpointText(key, 0))));
+  expect(outpoints.filter((_, i) => table.find(outpointOf(txid(), i % 3), 0) !== undefined)).toEqual([]);
+  // The outputs that were created and spent here are left out.
+  const kept = outpoints.filter((_, i) => i % 5 !== 3).map((key) => Buffer.from(key));
+  const sorted = Array.from(table.sorted(), ({ bytes, at }) => Buffer.from(bytes as unknown as Uint8Array).subarray(at, at + 36));
+  expect(sorted.map((key) => key.toString('hex'))).toEqual(kept.sort(Buffer.compare).map((key) => key.toString('hex')));
+});
