@@ -47,16 +47,14 @@ function sumOfPrefix(prefix: string): number {
 /** Final checksum of a valid address: of bech32 for version 0, and of bech32m (BIP 350) for later versions. */
 const endOfSum = (version: number): number => (version === 0 ? 1 : 0x2bc830a3);
 
-/** Characters of the last address: the version, the program in words of 5 bits, and a checksum of 6 words. */
-const codes: number[] = [];
-
 /**
  * Returns the bech32 address of a witness program: the bytes of `script` after the first two. Written for speed,
  * because a pull needs thousands of addresses per block.
  */
 function witnessAddress(prefix: string, version: number, script: Uint8Array): string {
   let sum = checksumWith(sumOfPrefix(prefix), version);
-  codes.length = 1 + Math.ceil(((script.length - 2) * 8) / 5) + 6;
+  // The version, the program in words of 5 bits, and a checksum of 6 words.
+  const codes = new Array<number>(1 + Math.ceil(((script.length - 2) * 8) / 5) + 6);
   codes[0] = CODES[version] ?? 0;
   let [at, rest, bits] = [1, 0, 0];
   for (let i = 2; i < script.length; i++) {

@@ -25,8 +25,8 @@ export class ChangeTable {
   /** Offsets in `#data` plus one. 0 marks a free slot. */
   #slots = new Uint32Array(1 << 12);
   /**
-   * Some bits of each slot's hash, and 0 for a free slot. Most look-ups are for outputs that the table does not have: they
-   * read only this array, which is so small that it stays in the caches of the processor.
+   * A byte of the hash of each slot's key, never 0; 0 for a free slot. Most look-ups are for outputs that the table does
+   * not have. They read only this array, which is small enough for the caches of the processor.
    */
   #tags = new Uint8Array(1 << 12);
   #count = 0;

@@ -18,8 +18,9 @@ import type { FileSink } from './pageFiles.ts';
  * that readers see either the old or the new bytes, never a partial file.
  */
 export class DiskSink implements FileSink {
-  /** Number of files without compressed copies, and of those that already had the same bytes and were not touched. */
+  /** Number of files, without their compressed copies. */
   files = 0;
+  /** Number of files that already had the same bytes and were not touched. */
   kept = 0;
   readonly #folders = new Set<string>();
   #folder = '.';

@@ -40,7 +40,10 @@ const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7];
 /** Locals: the address of the state, the address of each message, then vectors. */
 const [STATE, MESSAGES, WORDS, LETTERS, SPARE] = [0, 1, 5, 21, 31];
 
-/** Turns the rows of `SPARE`, four words of each message, into columns from the local `at` on, or columns into rows. */
+/**
+ * Transposes four vectors. The locals from `SPARE` on have four words of one message each. The locals from `at` on get one
+ * word of all four messages each. The same code turns them back.
+ */
 function transpose(at: number): Code[] {
   return [0, 2].flatMap((half) => {
     const pair = words(half, 4 + half, half + 1, 5 + half);
@@ -53,7 +56,7 @@ function transpose(at: number): Code[] {
   });
 }
 
-/** Returns the 64 rounds, which change the letters and the words. */
+/** Returns the code of the 64 rounds. `LETTERS` has the state, and `WORDS` the message. */
 function rounds(): Code[] {
   const code: Code[] = [];
   for (let round = 0; round < 64; round++) {
@@ -88,10 +91,7 @@ const compress = (): Code => [
   EIGHT.map((i) => store(get(STATE), 16 * i, add(load(get(STATE), 16 * i), get(LETTERS + i)))),
 ];
 
-/**
- * Returns the function that replaces four states, of 8 words each and one after another, by the hashes of the hashes
- * that they are.
- */
+/** Returns the function that hashes four hashes in place. Each hash has 8 words, and the next one follows it directly. */
 const hashAgain = (): Code => [
   [0, 1].flatMap((quad) => [
     ...LANES.map((lane) => set(SPARE + lane, load(get(STATE), 32 * lane + 16 * quad))),
@@ -203,17 +203,19 @@ class Lane {
   #padded = 0;
   readonly #end: number;
   readonly #all: Uint8Array;
-  /** The padded end, the state from this lane's first word on, and the states of all messages at their ends. */
+  /** The padded end of the message. */
   readonly #words: Uint32Array;
+  /** The vectors of the state, beginning with the word of this lane: every fourth word belongs to this lane. */
   readonly #state: Uint32Array;
-  readonly #states: Uint32Array;
+  /** The hash of each message, 8 words each. */
+  readonly #hashes: Uint32Array;
 
-  constructor(lane: number, all: Uint8Array, statesAt: number) {
+  constructor(lane: number, all: Uint8Array, hashesAt: number) {
     this.#end = ENDS_AT + 2 * BLOCK * lane;
     this.#all = all;
     this.#words = new Uint32Array(all.buffer, this.#end, (2 * BLOCK) / 4);
     this.#state = new Uint32Array(all.buffer, 4 * lane, 4 * 7 + 1);
-    this.#states = new Uint32Array(all.buffer, statesAt);
+    this.#hashes = new Uint32Array(all.buffer, hashesAt);
   }
 
   /** Begins to hash a message. */
@@ -236,12 +238,12 @@ class Lane {
     this.at = length >= BLOCK ? BYTES_AT + start : to;
   }
 
-  /** Goes to the next block. After the last one, copies the state to its place and returns true. */
+  /** Goes to the next block. After the last block, stores the state as the message's hash and returns true. */
   advance(): boolean {
     this.left--;
     this.at = this.left === this.#padded ? this.#end : this.at + BLOCK;
     if (this.left > 0) return false;
-    for (let i = 0; i < 8; i++) this.#states[8 * this.#message + i] = this.#state[4 * i] ?? 0;
+    for (let i = 0; i < 8; i++) this.#hashes[8 * this.#message + i] = this.#state[4 * i] ?? 0;
     this.at = 0;
     return true;
   }
