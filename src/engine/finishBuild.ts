@@ -23,7 +23,7 @@ import type { BuildOptions } from './buildOptions.ts';
 import type { BuildResult } from './buildReport.ts';
 import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
 import { removeOutdated, sweep } from './removeOutdated.ts';
-import { DiskSink } from './render/fileSinks.ts';
+import { DiskSink } from './render/diskSink.ts';
 import type { FileSink } from './render/pageFiles.ts';
 import { listEtchings } from './state/knownEtchings.ts';
 import { type BlockChanges, updateBlocks, updateInputs, updateRunes } from './state/updateState.ts';

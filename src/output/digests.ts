@@ -12,7 +12,7 @@ import { digestsFile } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
 import { joinedBlobs, readDoubles } from '../duckdb/columns.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
-import type { DiskSink } from '../engine/render/fileSinks.ts';
+import type { DiskSink } from '../engine/render/diskSink.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import { groupBy } from '../groupBy.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/filePaths.ts';

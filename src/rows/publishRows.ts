@@ -10,7 +10,7 @@ import type { RowFile, RowsIndex, RunesFile } from '../contract/rowsSchemas.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
-import type { DiskSink } from '../engine/render/fileSinks.ts';
+import type { DiskSink } from '../engine/render/diskSink.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import { InputError } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';

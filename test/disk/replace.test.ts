@@ -4,7 +4,7 @@ import { linkSync, lstatSync, mkdirSync, readFileSync, symlinkSync, watch, write
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isSameFile, replaceFile } from '../../src/disk/replaceFile.ts';
-import { DiskSink } from '../../src/engine/render/fileSinks.ts';
+import { DiskSink } from '../../src/engine/render/diskSink.ts';
 import { filesBelow, temporaryFolder } from '../support/build.ts';
 import { mountDisk } from '../support/disk.ts';
 

@@ -7,7 +7,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from '
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { PathList } from '../../src/disk/pathList.ts';
-import { DiskSink } from '../../src/engine/render/fileSinks.ts';
+import { DiskSink } from '../../src/engine/render/diskSink.ts';
 import { CliError } from '../../src/errors.ts';
 import { failedBuild, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { type Call, withFault } from '../support/ioFaults.ts';

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { envelope, manifest } from '../../src/contract/schemas.ts';
 import { Store } from '../../src/duckdb/store.ts';
-import { DiskSink } from '../../src/engine/render/fileSinks.ts';
+import { DiskSink } from '../../src/engine/render/diskSink.ts';
 import { emitFiles } from '../../src/engine/render/pageFiles.ts';
 import { claimOutput, finishOutput, inspectOutput, MARKER, releaseOutput } from '../../src/output/outputFolder.ts';
 import { OPERATIONS } from '../../src/pages/blockAndTransactionLists.ts';

@@ -2,7 +2,7 @@
 import { PathList } from '../../disk/pathList.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { BlockSpool, type SpooledBlock } from './blockSpool.ts';
-import { DiskSink } from './fileSinks.ts';
+import { DiskSink } from './diskSink.ts';
 import { emitFiles } from './pageFiles.ts';
 import type { Batch } from './servedOrder.ts';
 

@@ -7,7 +7,7 @@ import type { ActivityEntry, BlockStats, RuneStats, StatsFile } from '../../cont
 import { joinedBlobs, readDoubles } from '../../duckdb/columns.ts';
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import type { Table, TableWith } from '../../duckdb/table.ts';
-import type { DiskSink } from '../../engine/render/fileSinks.ts';
+import type { DiskSink } from '../../engine/render/diskSink.ts';
 import { JSON_TEXT, jsonOf } from '../../engine/render/renderRecordSql.ts';
 import type { BLOCK_RUNES, RUNE_COUNTS } from '../../engine/state/countBlocks.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
