@@ -61,7 +61,7 @@ export async function makeState(folder: string, baseHash: string, outputs: numbe
 /** Writes the table of runes. All runes can be minted. */
 async function makeRunes(pulled: string, runes: number): Promise<void> {
   const store = await Store.open({ memoryLimit: '700MB', threads: 2, scratch: join(pulled, WORK_FOLDER) });
-  const files = new RowFiles(pulled, store);
+  const files = new RowFiles(pulled, LIMITS, store);
   const first = nameNumber('OLDRUNEAAAAAAA');
   for (let number = 0; number < runes; number++) {
     const id = runeIdText(oldRune(number));
@@ -90,6 +90,6 @@ async function makeRunes(pulled: string, runes: number): Promise<void> {
       timestamp: 1_700_000_000,
     });
   }
-  await files.putInPlace(BASE);
+  await files.putInPlace(BASE, BASE);
   store.close();
 }

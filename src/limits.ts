@@ -58,6 +58,11 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   runesPerText: 10_000,
   /**
+   * Maximum number of settled runes in one file with the runes of newer blocks. Above, a pull from a node writes the
+   * runes of newer blocks to a file of their own, so that a new block does not write and read all runes again.
+   */
+  runesTogether: 5000,
+  /**
    * Maximum number of text files in a scan. More files need several scans, because DuckDB allocates buffers for every
    * file of a scan.
    */

@@ -15,6 +15,8 @@ export interface CsvRows {
   readonly order: readonly string[];
   /** SQL (FROM ...) of further rows with the same columns. May refer to the rows of the CSV file as `fetched`. */
   readonly more?: string | undefined;
+  /** SQL condition for the rows to write. Default: all rows. */
+  readonly where?: string;
 }
 
 /** Resolves after the latest conversion. Conversions run one after another, because each uses all cores. */
@@ -24,7 +26,7 @@ let last: Promise<unknown> = Promise.resolve();
  * Converts rows to a temporary Parquet file, after all conversions that were started before. `folder` is the folder
  * `pulled`. Resolves to the path of the file. Rejects with the errors of DuckDB.
  */
-export function writeParquet(folder: string, { csv, fields, order, more }: CsvRows, store: Store): Promise<string> {
+export function writeParquet(folder: string, { csv, fields, order, more, where = 'true' }: CsvRows, store: Store): Promise<string> {
   // Without new_line, DuckDB guesses the line ending: a carriage return in a text of the first row would end a line.
   const options = [`header = false, new_line = '\\n'`];
   const names = fields.map(({ column }) => column);
@@ -35,7 +37,8 @@ export function writeParquet(folder: string, { csv, fields, order, more }: CsvRo
   const fetched =
     csv === undefined ? `SELECT * FROM (SELECT ${typed}) WHERE false` : `SELECT ${typed} FROM ${readCsv([csv], names, options)}`;
   const temporary = workFile(folder, '.parquet');
-  const rows = `WITH fetched AS (${fetched}) FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}`;
+  const all = `FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}`;
+  const rows = `WITH fetched AS (${fetched}) FROM (${all}) WHERE ${where}`;
   const copy = copyTable(rows, order, resolve(temporary));
   const written = last.then(() => store.run(copy));
   last = written.catch(() => undefined);

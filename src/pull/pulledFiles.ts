@@ -6,6 +6,7 @@
  *     pulled/840000/840100-840199-8897a6b5c4d3e2f1.ndjson.gz   records of settled blocks; named by their digests
  *     pulled/840000/840100-840199.parquet                      ledger rows of settled blocks, from a database or a node
  *     pulled/runes.parquet                                     the runes that these rows refer to
+ *     pulled/newest-runes.parquet                              of these, the runes of blocks that are not settled
  *     pulled/start/                                            the ledger that a pull with --start-from began with
  *     pulled/blocks.json                                       the blocks that were read, and by which rules
  *     pulled/.state/                                           the ledger of a pull from a node (unspent/diskLedger.ts)
@@ -40,6 +41,12 @@ export const WORK_FOLDER = '.work';
 export const STATE_FOLDER = '.state';
 
 export const RUNES_FILE = 'runes.parquet';
+
+/**
+ * Runes of blocks that are not settled. Only a pull from a node that has many runes writes this file. Without it, all
+ * runes are in RUNES_FILE.
+ */
+export const NEWEST_RUNES_FILE = 'newest-runes.parquet';
 
 /** Heights per subfolder. */
 const HEIGHTS_PER_FOLDER = 1000;
@@ -126,6 +133,18 @@ export async function readIdentities(
   } catch (error) {
     throw damaged(messageOf(error).includes(runes) ? runes : path, messageOf(error));
   }
+}
+
+/**
+ * Returns SQL (FROM ...) of all runes of a pull from a node. A killed pull may have left runes in both files. These are
+ * runes that were settled, so they are not above all runes of RUNES_FILE.
+ */
+export function readRunes(folder: string): string {
+  const [settled, newest] = [RUNES_FILE, NEWEST_RUNES_FILE].map((name) => join(folder, name));
+  const from = (path = '') => readFiles('parquet', [path]);
+  if (newest === undefined || !existsSync(newest)) return `FROM ${from(settled)}`;
+  return `FROM ${from(settled)} UNION ALL BY NAME FROM ${from(newest)}
+    WHERE block_height > (SELECT coalesce(max(block_height), -1) FROM ${from(settled)})`;
 }
 
 const damaged = (path: string, why: string): InputError =>

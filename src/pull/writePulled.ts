@@ -124,7 +124,7 @@ async function sync(path: string): Promise<void> {
 export const hasChecksum = (path: string): boolean => existsSync(`${path}${CHECKSUM_ENDING}`);
 
 /** Removes pulled files, each after its checksum, so that a killed pull cannot leave a checksum without a file. */
-export function removeFiles(folder: string, files: readonly PulledFile[]): void {
+export function removeFiles(folder: string, files: readonly Pick<PulledFile, 'path'>[]): void {
   for (const { path } of files) for (const ending of [CHECKSUM_ENDING, '']) rmSync(join(folder, `${path}${ending}`), { force: true });
 }
 

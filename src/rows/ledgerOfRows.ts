@@ -10,7 +10,7 @@ import type { LedgerPoint } from '../format/listTables.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Etching } from '../lists/etchings.ts';
 
-/** Files with all rows up to a block, and the table of their runes. */
+/** Files with all rows up to a block, and SQL (FROM ...) of their runes. */
 export interface RowsOfLedger {
   readonly network: string;
   readonly point: Omit<LedgerPoint, 'digest'>;
@@ -45,7 +45,7 @@ async function addRunes({ point, paths, runes }: RowsOfLedger, limits: Limits, s
   const rows = `SELECT lpad(number::VARCHAR, 9, '0') AS key, to_json(r)::VARCHAR AS json
     FROM (SELECT t.* REPLACE (coalesce(symbol, '¤') AS symbol, lpad(coalesce(tx_id, ''), 64, '0') AS tx_id),
         coalesce(mints, 0) AS mints, coalesce(burns, 0) AS burns, coalesce(burned, '0') AS burned
-      FROM ${readFiles('parquet', [runes])} t LEFT JOIN (${counts}) c ON c.rune_id = t.id WHERE block_height <= ${point.height}) r`;
+      FROM (${runes}) t LEFT JOIN (${counts}) c ON c.rune_id = t.id WHERE block_height <= ${point.height}) r`;
   type Rune = Omit<Etching, 'counts'> & { readonly mints: number; readonly burns: number; readonly burned: string };
   for await (const { burned, ...rune } of valuesOf<Rune>(rows, RUNE_BYTES, limits, store))
     hash.addRune(rune, { ...rune, burned: BigInt(burned) });

@@ -504,7 +504,7 @@ describe('without enough memory', () => {
   });
 
   it('the folder does not count as read-only', async () => {
-    const files = new RowFiles(folder, store);
+    const files = new RowFiles(folder, LIMITS, store);
     for (let i = 0; i < 1000; i++) {
       const at = { block_hash: 'ab'.repeat(32), block_height: 1, tx_index: i, event_index: 0, tx_id: 'cd'.repeat(32), timestamp: 1 };
       files.addRow({
@@ -519,7 +519,7 @@ describe('without enough memory', () => {
       });
     }
     await files.endFile({ first: 1, last: 1 });
-    expect(await errorOf(files.putInPlace(0))).toEqual(expected);
+    expect(await errorOf(files.putInPlace(0, 0))).toEqual(expected);
     await files.discard();
   });
 });

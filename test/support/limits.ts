@@ -30,6 +30,7 @@ export const TINY = {
   blocksPerCommit: 2,
   batchRecords: 5,
   runesPerText: 3,
+  runesTogether: 4,
   filesPerScan: 2,
   keptInput: 100,
   keptRecords: 1,
@@ -97,7 +98,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   ],
   activityLists: ['batchRecords', 'sortedAtOnce', 'entriesPerCount', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
-  nodeKill: ['journalBytes', 'runesPerText'],
+  nodeKill: ['journalBytes', 'runesPerText', 'runesTogether'],
 };
 
 /**

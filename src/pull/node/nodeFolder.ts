@@ -101,7 +101,7 @@ export class NodeFolder {
       );
     this.list(to);
     this.#ledger.rewind(to);
-    this.#rows.hasOldRunes = true;
+    this.#rows.expectOldRunes();
     this.#removeAbove(to);
     return top - to;
   }

@@ -33,6 +33,7 @@ import { NodeFolder } from './nodeFolder.ts';
 import { knownRunes } from './readPulledRunes.ts';
 import { RowFiles } from './rowFiles.ts';
 import { type Donor, takeRows } from './rowsOfStart.ts';
+import { checkNewestRunes, lastWhole } from './runeFiles.ts';
 import { discardStart, outputsFile, removeDownloads, startFrom } from './startFrom.ts';
 import { verifyStart } from './verifyStart.ts';
 
@@ -106,11 +107,12 @@ export class NodePull {
       const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
       const runes = await knownRunes(folder, limits, store);
       const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
-      const rows = new RowFiles(folder, store);
+      const rows = new RowFiles(folder, limits, store);
       const pull = new NodePull(options, node, network, ledger, rows, store, log);
       try {
         pull.#folder.check();
-        if (runes.some((rune) => rune.height > ledger.height)) rows.hasOldRunes = true;
+        checkNewestRunes(runes.length, folder, limits);
+        if (runes.some((rune) => rune.height > ledger.height)) rows.expectOldRunes();
       } catch (error) {
         ledger.close();
         throw error;
@@ -304,7 +306,7 @@ export class NodePull {
    * Moves all finished files to their paths, then writes the ledger to disk. `before` is the height of the last commit.
    */
   async #commit(before: number): Promise<void> {
-    for (const { bytes, rows } of await this.rows.putInPlace(before)) {
+    for (const { bytes, rows } of await this.rows.putInPlace(before, lastWhole(this.#settled))) {
       this.#totals.bytes += bytes;
       this.#totals.records += rows;
     }
@@ -342,7 +344,7 @@ export class NodePull {
    */
   async #tidy(): Promise<void> {
     const { from } = this.options.wanted;
-    if (this.rows.hasOldRunes) await this.rows.putInPlace(this.ledger.height);
+    await this.rows.putInPlace(this.ledger.height, lastWhole(this.#settled));
     const first = typeof from === 'object' ? lastBlocks(from.last, this.#tip) : 0;
     await this.#folder.tidy(first, this.#settled);
   }

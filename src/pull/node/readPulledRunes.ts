@@ -1,7 +1,6 @@
 /** Reads the table of runes in the folder `pulled`, for the ledger. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readFiles } from '../../duckdb/readFilesSql.ts';
 import { type Store, text } from '../../duckdb/store.ts';
 import { BuildError, InputError, messageOf } from '../../errors.ts';
 import { countCrossing, type WorkLimits } from '../../limits.ts';
@@ -9,20 +8,21 @@ import { nameNumber } from '../../runes/name.ts';
 import { runeId } from '../../runes/runeId.ts';
 import type { Terms } from '../../runes/runestone.ts';
 import type { KnownRune } from '../../unspent/diskLedger.ts';
-import { checkDigest, RUNES_FILE } from '../pulledFiles.ts';
+import { checkDigest, NEWEST_RUNES_FILE, RUNES_FILE, readRunes } from '../pulledFiles.ts';
 
 const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'];
 
 /** Returns the runes, ascending by number. Empty without a table. Throws an InputError if the table is damaged. */
 export async function knownRunes(folder: string, limits: Pick<WorkLimits, 'runesPerText'>, store: Store): Promise<KnownRune[]> {
-  const path = join(folder, RUNES_FILE);
-  if (!existsSync(path)) return [];
+  const paths = [RUNES_FILE, NEWEST_RUNES_FILE].map((name) => join(folder, name)).filter((path) => existsSync(path));
+  if (!paths.includes(join(folder, RUNES_FILE))) return [];
+  let path = '';
   try {
-    await checkDigest(path);
+    for (path of paths) await checkDigest(path);
     const columns = ['id', 'name', 'block_height', ...TERMS.map((term) => `terms_${term}`)];
     const texts = await store.rows(
       `SELECT string_agg(concat_ws(' ', ${columns.map((column) => `coalesce(${column}::VARCHAR, '')`).join(', ')}), chr(10) ORDER BY number) AS runes
-       FROM ${readFiles('parquet', [path])} GROUP BY number // ${limits.runesPerText} ORDER BY number // ${limits.runesPerText}`,
+       FROM (${readRunes(folder)}) GROUP BY number // ${limits.runesPerText} ORDER BY number // ${limits.runesPerText}`,
       { runes: text },
     );
     if (texts.length > 1) countCrossing('runesPerText');

@@ -2,7 +2,6 @@
  * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and the table of runes. Moves the
  * temporary files to their paths together, the table of runes first, so that a build finds the runes of all rows.
  */
-import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../../disk/sync.ts';
@@ -10,17 +9,17 @@ import { firstLineOf, isDiskFull } from '../../duckdb/duckdbErrors.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { CliError, codeOf, messageOf } from '../../errors.ts';
-import { NODE_LEDGER, RUNES } from '../../rows/rowsForm.ts';
+import { NODE_LEDGER } from '../../rows/rowsForm.ts';
 import type { LedgerRow, RuneRow } from '../../runes/ledgerRows.ts';
 import { CsvFile } from '../csvFile.ts';
 import type { Heights } from '../heightRange.ts';
 import { type CsvRows, writeParquet } from '../parquetFile.ts';
-import { checkDigest, ledgerFile, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
+import { checkDigest, ledgerFile, type PulledFile } from '../pulledFiles.ts';
 import { putInPlace, removeWorkFiles, writeError } from '../writePulled.ts';
 import { lost } from './checkFolder.ts';
+import { RuneFiles } from './runeFiles.ts';
 
 const LEDGER_COLUMNS = NODE_LEDGER.fields.map(({ column }) => column as keyof LedgerRow);
-const RUNE_COLUMNS = RUNES.fields.map(({ column }) => column as keyof RuneRow);
 
 /** Maximum number of files that are being converted to Parquet or wait for it. */
 const MOST_WAITING = 3;
@@ -36,23 +35,23 @@ export class RowFiles {
   readonly #folder: string;
   readonly #store: Store;
   #ledger: CsvFile<keyof LedgerRow>;
-  #runes: CsvFile<keyof RuneRow>;
+  readonly #runes: RuneFiles;
   /** Conversions that have begun, in order. */
   #making: Promise<Made>[] = [];
-  /**
-   * True if the table of runes may have runes of blocks above the ledger's height. The next `putInPlace` removes them.
-   */
-  hasOldRunes = false;
-
-  constructor(folder: string, store: Store) {
+  constructor(folder: string, limits: RuneFiles['limits'], store: Store) {
     this.#folder = folder;
     this.#store = store;
     this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
-    this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
+    this.#runes = new RuneFiles(folder, limits, store, (rows) => this.#write(rows));
   }
 
   addRow(row: LedgerRow): void {
     this.#ledger.addLine(lineOf(row));
+  }
+
+  /** The next `putInPlace` removes runes of blocks above the ledger's height. */
+  expectOldRunes(): void {
+    this.#runes.hasOld = true;
   }
 
   addRune(row: RuneRow): void {
@@ -78,11 +77,12 @@ export class RowFiles {
 
   /**
    * Moves all files to their paths. Adds the new runes to the table of runes, and removes runes of blocks above
-   * `known`, which a killed pull or a reorganisation left behind.
+   * `known`, which a killed pull or a reorganisation left behind. `settled` is the last settled block, up to which files
+   * have a hundred blocks.
    */
-  async putInPlace(known: number): Promise<readonly Made[]> {
+  async putInPlace(known: number, settled: number): Promise<readonly Made[]> {
     const made = await Promise.all(this.#making.splice(0));
-    await this.#putRunes(known);
+    await this.#runes.putInPlace(known, settled);
     for (const { temporary, first, last } of made) await putInPlace(this.#folder, temporary, ledgerFile(first, last));
     this.#syncFolders(made);
     return made;
@@ -92,10 +92,8 @@ export class RowFiles {
   async discard(): Promise<void> {
     await Promise.allSettled(this.#making.splice(0));
     this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
-    this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
+    this.#runes.discard();
     removeWorkFiles(this.#folder);
-    // The failed commit may already have written new runes to the table.
-    this.hasOldRunes = true;
   }
 
   /** Joins files of ledger rows into one file of these blocks. Throws an InputError if a file is damaged. */
@@ -123,18 +121,6 @@ export class RowFiles {
   #syncFolders(files: readonly Heights[]): void {
     const folders = new Set(['.', ...files.map(({ first, last }) => dirname(ledgerFile(first, last)))]);
     for (const folder of folders) syncFolder(join(this.#folder, folder));
-  }
-
-  async #putRunes(known: number): Promise<void> {
-    const runes = this.#runes;
-    const path = join(this.#folder, RUNES_FILE);
-    if (runes.rows === 0 && !this.hasOldRunes && existsSync(path)) return;
-    this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
-    const more = existsSync(path) ? `FROM ${readFiles('parquet', [path])} WHERE block_height <= ${known}` : undefined;
-    const temporary = await this.#write({ csv: runes.end(), ...RUNES, more });
-    await putInPlace(this.#folder, temporary, RUNES_FILE);
-    this.hasOldRunes = false;
-    runes.drop();
   }
 
   async #write(rows: CsvRows): Promise<string> {

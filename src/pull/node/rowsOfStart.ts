@@ -23,7 +23,7 @@ import type { Heights } from '../heightRange.ts';
 import type { Client } from '../httpClient.ts';
 import { RowsSource } from '../mirror/rows/rowsSource.ts';
 import { type PullOptions, pull } from '../pullBlocks.ts';
-import { listPulledFiles, PULLED_FOLDER, type PulledFile, RUNES_FILE, WORK_FOLDER } from '../pulledFiles.ts';
+import { listPulledFiles, PULLED_FOLDER, type PulledFile, RUNES_FILE, readRunes, WORK_FOLDER } from '../pulledFiles.ts';
 import { removeFiles } from '../writePulled.ts';
 import type { BitcoinNode } from './coreNode.ts';
 
@@ -116,7 +116,7 @@ async function faultOf(
   if (other !== undefined) return `it has rows of block ${other.height} (${other.hash}), which ${node.name} does not have`;
   if (from > firstHeight) return undefined;
   const paths = files.map(({ path }) => join(folder, path));
-  const digest = await digestOfRows({ network, point, paths, runes: join(folder, RUNES_FILE) }, limits, store);
+  const digest = await digestOfRows({ network, point, paths, runes: readRunes(folder) }, limits, store);
   return digest === point.digest ? undefined : `its rows add up to the digest ${digest} instead of ${point.digest}`;
 }
 

@@ -34,7 +34,8 @@ import { type RuneId, runeIdText } from '../../runes/runeId.ts';
 import { removeState, startLedger } from '../../unspent/diskLedger.ts';
 import { findManifest } from '../mirror/mirrorSource.ts';
 import type { PullOptions } from '../pullBlocks.ts';
-import { RUNES_FILE, STATE_FOLDER, WORK_FOLDER } from '../pulledFiles.ts';
+import { NEWEST_RUNES_FILE, RUNES_FILE, STATE_FOLDER, WORK_FOLDER } from '../pulledFiles.ts';
+import { removeFiles } from '../writePulled.ts';
 import { claimedOutputs, DAMAGES, idOf, isNatural, unitsOf } from './claimedOutputs.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import type { Check } from './locateStart.ts';
@@ -102,7 +103,7 @@ export async function startFrom(
       const donor: Ledger = { from: first, lists, dialect: manifest.dialect, archive, point, network: chain.network };
       // In builds, StartFiles replace the rows of older blocks. They are not needed if the folder has these rows.
       const files = hasRows ? undefined : new StartFiles(folder, store);
-      const sums = await writeRunes(donor, files, folder, store);
+      const sums = await writeRunes(donor, files, options, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
       let placed: Promise<void> | undefined;
       // DuckDB converts the rows while the ledger is sorted.
@@ -258,12 +259,12 @@ interface RuneSums {
 async function writeRunes(
   { lists, dialect, archive, point, network }: Ledger,
   files: StartFiles | undefined,
-  folder: string,
+  { folder, limits }: StartOptions,
   store: Store,
 ): Promise<RuneSums> {
   // A killed start may have left a table, to which `RowFiles` would add the rows.
-  for (const path of [RUNES_FILE, `${RUNES_FILE}.sha256`]) rmSync(join(folder, path), { force: true });
-  const rows = new RowFiles(folder, store);
+  removeFiles(folder, [{ path: RUNES_FILE }, { path: NEWEST_RUNES_FILE }]);
+  const rows = new RowFiles(folder, limits, store);
   const sums: RuneSums = { mints: new Map(), supply: new Map(), hash: new LedgerHash(network, point) };
   let number = 0;
   for await (const line of newestOf(levelsUpTo(point.height, lists).etchings, archive)) {
@@ -294,7 +295,7 @@ async function writeRunes(
     if (mints > 0) sums.mints.set(idOf(rune.id), mints);
     sums.supply.set(idOf(rune.id), BigInt(rune.premine) + minted - burned);
   }
-  await rows.putInPlace(point.height);
+  await rows.putInPlace(point.height, point.height);
   return sums;
 }
 

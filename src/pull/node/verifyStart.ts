@@ -10,7 +10,7 @@ import { CliError, EXIT, InputError, messageOf } from '../../errors.ts';
 import { BLOCKS_FILE } from '../../input/blocksRead.ts';
 import type { WorkLimits } from '../../limits.ts';
 import { digestOfRows } from '../../rows/ledgerOfRows.ts';
-import { listPulledFiles, PULLED_FOLDER, RUNES_FILE, STATE_FOLDER } from '../pulledFiles.ts';
+import { listPulledFiles, PULLED_FOLDER, readRunes, STATE_FOLDER } from '../pulledFiles.ts';
 
 /**
  * Rejects with an InputError if the folder `history` is not of a pull from a node that read all blocks up to the start,
@@ -36,7 +36,7 @@ export async function verifyStart(
     ]);
   const files = listPulledFiles(folder).filter(({ first }) => first <= start.height);
   const paths = files.map(({ path }) => join(folder, path));
-  const digest = await digestOfRows({ network, point: start, paths, runes: join(folder, RUNES_FILE) }, limits, store);
+  const digest = await digestOfRows({ network, point: start, paths, runes: readRunes(folder) }, limits, store);
   if (digest === start.digest) return;
   throw new CliError(
     `the blocks up to ${start.height} give the ledger digest ${digest}, but the start has ${start.digest}: ${start.donors.join(', ')} published a wrong ledger`,
