@@ -19,6 +19,7 @@ import { randomFor } from '../support/seed.ts';
 const HISTORIES = Number(process.env['FC_RUNS'] ?? 5);
 
 it('balances and holders equal those of the oracle after any change, and an incremental build equals a full build', async () => {
+  crossings.clear();
   const seen = { runs: 0, large: 0, unbalanced: 0 };
   await fc.assert(
     fc.asyncProperty(

@@ -24,7 +24,8 @@ const ONLY_TINY = ['outputHistories', 'nodeChains', 'etchingHistories'].map((nam
 /** More than the two cores that the gate has, because a file waits for its processes and servers half of its time. */
 const WORKERS = 3;
 
-const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 600_000 });
+const FILES = 'test/{exhaustive,rehearsal/model}/*.test.ts';
+const { test } = tier(FILES, { testTimeout: 600_000 });
 const { reporters, sequence, ...alone } = test ?? {};
 
 /** All projects but `alone`, whose files count the open files and the memory of processes, start bundles of the program. */
@@ -41,13 +42,13 @@ export default {
         test: {
           ...shared,
           name: 'parallel',
+          include: [FILES, ...LONG],
           exclude: [...ALONE, ...ONLY_TINY],
           isolate: false,
           maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
         },
       },
-      { test: { ...shared, name: 'long', include: [...LONG], isolate: false, maxWorkers: WORKERS, sequence: { groupOrder: 1 } } },
       {
         test: {
           ...shared,

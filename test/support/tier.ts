@@ -32,7 +32,9 @@ class SlowestFirst extends BaseSequencer {
       const at = SLOW.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
       return at === -1 ? SLOW.length : at;
     };
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+    // A worker keeps its modules for the next file only if that file has the same project and is not isolated.
+    const isShared = ({ project }: TestSpecification) => Number(!project.config.isolate);
+    return (await super.sort(files)).sort((a, b) => isShared(a) - isShared(b) || rank(a) - rank(b));
   }
 }
 
@@ -75,7 +77,7 @@ export const MORE: readonly string[] = ['engine/ioErrors', 'input/leftOut'].map(
 
 /** Slow files of all tiers. The files of each tier are sorted by their times. */
 const SLOW: readonly string[] = [
-  ...['cli', 'sample', 'client', 'verify', 'npm', 'openapi'],
+  ...['cli/cli', 'input/sample', 'serve/client', 'verify/verify', 'project/npm', 'site/openapi'],
   ...LONG.map((path) => path.slice('test/'.length, -'.test.ts'.length)),
   ...[
     'outputHistories',
