@@ -3,9 +3,7 @@ import { TINY } from '../support/limits.ts';
 import { LONG, MORE, tier } from '../support/tier.ts';
 
 /** Files that count files, memory or moments of other processes, so nothing may run beside them. */
-const ALONE = ['fullDisk', 'openFiles', 'outputStreams', 'overload', 'replaced', 'workers'].map(
-  (name) => `test/exhaustive/${name}.test.ts`,
-);
+const ALONE = ['overload', 'workers'].map((name) => `test/exhaustive/${name}.test.ts`);
 
 /** Files of `npm test` that draw more random cases here. */
 const IN_BOTH = ['test/serve/pending.test.ts', 'test/serve/proofs.test.ts'];
