@@ -101,7 +101,7 @@ ${figure('Highest block', manifest.tip?.height ?? tip)}
 <li><code>GET runes/v1/transactions/<var>tx_id</var>/activity?offset=&amp;limit=</code></li>
 <li><code>GET runes/v1/blocks/<var>height or hash</var>/activity?offset=&amp;limit=${manifest.operation_pages ? '&amp;operation_type=' : ''}</code></li>
 </ul>
-<p>The default limit is ${smallest}, the maximum ${manifest.page_sizes.at(-1)}. Example: <a class="wrap" href="${example}"><code>${example}</code></a>.</p>
+<p id="example">The default limit is ${smallest}, the maximum ${manifest.page_sizes.at(-1)}. Example: <a class="wrap" href="${example}"><code>${example}</code></a>.</p>
 </div>
 <ul class="links">
 <li><a href="docs/">API reference</a> with a console, and the <a href="openapi.json">OpenAPI description</a></li>

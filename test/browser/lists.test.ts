@@ -321,15 +321,26 @@ describe.each(['files', 'archive'])('a static file host below a folder, layout %
     expect(told(await readAll(opened))).toEqual(told(records.map((one) => rowOf(one, 'block'))));
     await lookUp(page, records[5]?.location.tx_id ?? '');
     expect(await page.textContent('h1:visible')).toBe('Transaction');
-    const raw = (await page.getAttribute('text=Raw JSON', 'href')) ?? '';
-    expect(raw.startsWith(`${site.url}/runes/v1/`)).toBe(true);
+    await page.waitForFunction(
+      (isArchive) => (document.querySelector('.source')?.textContent ?? '').includes(isArchive ? 'only files' : '.json'),
+      name === 'archive',
+    );
+    const [raw = ''] = await page.$$eval('a', (all) => all.filter((one) => one.textContent === 'Raw JSON').map((one) => one.href));
+    if (name === 'files') expect(raw.startsWith(`${site.url}/runes/v1/`)).toBe(true);
+    // Nothing on the page leads to a request that this host refuses.
+    const command = await page.$$eval('.command', (all) => all.map((one) => one.textContent));
+    expect(command).toEqual(name === 'files' ? [`curl '${raw}'`] : []);
     if (name === 'files') expect((await fetch(raw)).status).toBe(200);
+    else expect(await page.textContent('.source')).toContain('does not answer requests of the API');
     await page.reload({ waitUntil: 'networkidle' });
     expect(await page.textContent('h1:visible')).toBe('Transaction');
     await page.goto(`${site.url}/index.html?block=840000`, { waitUntil: 'networkidle' });
     expect(await rowsOf(page)).toHaveLength(4);
     expect(requested.filter((url) => !url.startsWith(`${site.url}/`) && !url.startsWith('data:'))).toEqual([]);
-    expect(problems).toEqual([]);
+    await page.goto(`${site.url}/`, { waitUntil: 'networkidle' });
+    expect(await page.textContent('#ask')).toContain('does not answer requests of the API');
+    // The page asks once for each kind of request whether the host answers it.
+    expect(problems.filter((text) => !/^404: .*\/activity(?:\?limit=20)?$/.test(text) && !/^console: .* 404 /.test(text))).toEqual([]);
     await site.close();
   });
 });

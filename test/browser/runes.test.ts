@@ -410,7 +410,8 @@ describe('the page of a rune', () => {
     expect(await opened.page.textContent('.range')).toBe('1–20 of 71');
     await lookUp(opened.page, 'amberlanternmoon');
     expect(await opened.page.textContent('h1:visible')).toBe('AMBER•LANTERN•MOON');
-    expect(opened.problems).toEqual([]);
+    // The page asks once whether this host answers requests of the API.
+    expect(opened.problems.filter((text) => !/^404: .*\/holders$/.test(text) && !/^console: .* 404 /.test(text))).toEqual([]);
     await plain.close();
   });
 

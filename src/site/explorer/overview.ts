@@ -1,8 +1,9 @@
 /** The overview: adds charts and newest blocks to the page's HTML. Omits a part that fails to load. */
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { groupDigits } from '../formatValues.ts';
+import { isAnswered } from './apiHost.ts';
 import { byId, el } from './dom.ts';
-import { blockLink, timeOf } from './parts.ts';
+import { blockLink, onlyFiles, timeOf } from './parts.ts';
 import { fetchBlocks, fetchStats, MissingStats, type NewBlock } from './requestMirror.ts';
 import { type Column, numbersOf, tableOf } from './tableOf.ts';
 
@@ -13,6 +14,8 @@ export async function showOverview(): Promise<void> {
   if (isShown) return;
   isShown = true;
   await Promise.all([part('newest', fillNewest), charts()]);
+  const example = byId('example');
+  if (!(await isAnswered(example.querySelector('code')?.textContent ?? ''))) example.replaceWith(onlyFiles());
 }
 
 /** Fills a section. Hides it if its statistics fail to load. */

@@ -2,6 +2,7 @@
 
 import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, isoTime, localTime, relativeTime, utc } from '../formatValues.ts';
+import { isAnswered } from './apiHost.ts';
 import { type Attributes, type Child, el, svg } from './dom.ts';
 import { BASE, NETWORK } from './settings.ts';
 import { addressView, type FoundView, outputView, searchOf, viewOfRune } from './views.ts';
@@ -80,17 +81,37 @@ export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, 
 
 const exactTime = (timestamp: number): string => [utc(timestamp), localTime(timestamp)].filter((each) => each !== undefined).join(' · ');
 
-/** Shows the curl command of an API target, a link to its JSON or to the file with the same content, and a further button. */
+/** Text for a host that does not answer requests of the API. */
+export const onlyFiles = (): HTMLElement =>
+  el(
+    'p',
+    { class: 'quiet' },
+    'This host has only files and does not answer requests of the API. Programs read the files with the ',
+    el('a', { href: new URL('client.js', BASE).href }, 'client module'),
+    '.',
+  );
+
+/**
+ * Shows the curl command of an API target, a link to its JSON or to the file with the same content, and a further button.
+ * On a host without code, shows only what works there: the file, or a note.
+ */
 export function apiSource(target: string, file = target, more?: HTMLElement): HTMLElement {
+  const source = el('section', { class: 'source', 'aria-label': 'The same from the API' }, ...requestTo(target, file), more);
+  void isAnswered(target).then((isHere) => {
+    if (isHere) return;
+    const working = file === target ? [onlyFiles()] : requestTo(file, file);
+    source.replaceChildren(...working, ...(more === undefined ? [] : [more]));
+  });
+  return source;
+}
+
+function requestTo(target: string, file: string): Node[] {
   const command = `curl '${new URL(target, BASE).href.replaceAll("'", '%27')}'`;
-  return el(
-    'section',
-    { class: 'source', 'aria-label': 'The same from the API' },
+  return [
     el('code', { class: 'command' }, command),
     copyButton(command, 'command'),
     el('a', { href: new URL(file, BASE).href }, 'Raw JSON'),
-    more,
-  );
+  ];
 }
 
 /** Creates a button that copies a text and announces the result. `what` completes its name, `Copy the …`. */
