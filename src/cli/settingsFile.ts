@@ -22,6 +22,7 @@ const NO_PASSWORD = 'must not have a password: use the variables and files that 
  */
 const REMOTE = /^[\w.+@][\w.+@ -]*:/;
 const url = (about: string) => z.string().min(1).refine(hasNoPassword, NO_PASSWORD).describe(about);
+const oneOf = <const Names extends readonly string[]>(names: Names) => z.enum(names, `must be one of ${names.join(', ')}`);
 
 const SETTINGS = z
   .strictObject({
@@ -30,8 +31,8 @@ const SETTINGS = z
     blocks: z.string().min(1).describe('Heights to pull, as in pull --blocks, such as 840000.. or -1008.. for about a week.'),
     cookie: z.string().min(1).describe("Path of the node's cookie file, as in pull --cookie. Only with a node."),
     startFrom: z.array(url('The URL of a mirror.')).min(1).describe('Mirrors to start at, as in pull --start-from. Only with a node.'),
-    layout: z.enum(LAYOUTS).describe('Layout of the output, as in build --layout.'),
-    dialect: z.enum(['0x', 'contract', 'hiro']).describe('Spelling of hashes, as in build --dialect: hiro for clients of its API.'),
+    layout: oneOf(LAYOUTS).describe('Layout of the output, as in build --layout.'),
+    dialect: oneOf(['0x', 'contract', 'hiro']).describe('Spelling of hashes, as in build --dialect: hiro for clients of its API.'),
     lists: z.boolean().describe('Whether the build has lists by rune and by address, balances, holders and outputs.'),
     siteUrl: url('The public URL of the mirror, as in build --site-url.'),
     upload: z
@@ -55,21 +56,20 @@ export const settingsSchema = (): string => `${JSON.stringify(z.toJSONSchema(SET
 /** Reads a settings file. Throws a UsageError if it is missing or not valid. */
 export function readSettings(file: string): Settings {
   try {
-    return parseSettings(readFileSync(file, 'utf8'), file);
+    return parseSettings(readFileSync(file, 'utf8'), (field) => (field === '' ? file : `${file}: ${field}`));
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError(`the settings file ${file} cannot be read: ${messageOf(error)}`);
   }
 }
 
 /**
- * Parses settings. `file` names them in messages. Throws a UsageError for invalid settings, and a SyntaxError for
- * invalid JSON.
+ * Parses settings. `nameOf` names a field in messages, or all settings by an empty text. Throws a UsageError for invalid
+ * settings, and a SyntaxError for invalid JSON.
  */
-export function parseSettings(text: string, file: string): Settings {
+export function parseSettings(text: string, nameOf: (field: string) => string): Settings {
   const json: unknown = JSON.parse(text);
   const { data, error } = SETTINGS.safeParse(json);
   if (data !== undefined) return data;
   const [issue] = error.issues;
-  const field = issue?.path.join('.') ?? '';
-  throw new UsageError(`${file}${field === '' ? '' : `: ${field}`}: ${issue?.message}`);
+  throw new UsageError(`${nameOf(issue?.path.join('.') ?? '')}: ${issue?.message}`);
 }

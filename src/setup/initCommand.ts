@@ -5,7 +5,7 @@ import { type Command, type Flag, type Flags, flag, HELP, LOG, SETTINGS_FILE } f
 import type { Log } from '../cli/log.ts';
 import { settingsReader } from '../cli/settings.ts';
 import type { Settings } from '../cli/settingsFile.ts';
-import { BuildError, codeOf, InputError, messageOf, UsageError } from '../errors.ts';
+import { BuildError, CliError, codeOf, EXIT, InputError, messageOf, UsageError } from '../errors.ts';
 import { plainCall, program } from '../program.ts';
 import { parseFrom, parseWanted } from '../pull/pullCommand.ts';
 
@@ -60,7 +60,7 @@ export const INIT_COMMAND: Command = {
     { args: '', about: 'Asks on the terminal.' },
     { args: '--source core:http://127.0.0.1:8332 --blocks 840000..', about: 'Writes a mirror of all history, without questions.' },
   ],
-  exits: ['done', 'usage', 'badInput', 'buildFailed'],
+  exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
 /**
@@ -98,7 +98,7 @@ function withAnswer(settings: Settings, one: Question, answer: string, parse: Pa
   if (value === '') return settings;
   if (setting === 'source') parseFrom(value, '--source');
   if (setting === 'blocks') parseWanted(value);
-  return parse(JSON.stringify({ ...settings, [setting]: setting === 'startFrom' ? [value] : value }), `--${name}`);
+  return parse(JSON.stringify({ ...settings, [setting]: setting === 'startFrom' ? [value] : value }), () => `--${name}`);
 }
 
 /** Returns the settings that the flags give. Throws a UsageError for a wrong value. */
@@ -136,6 +136,9 @@ async function askOnTerminal(parse: Parse): Promise<Settings> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {
     return await ask((text) => terminal.question(text), parse);
+  } catch (error) {
+    // Ctrl-C and Ctrl-D.
+    throw Object(error).name === 'AbortError' ? new CliError('stopped; no file was written', EXIT.interrupted) : error;
   } finally {
     terminal.close();
   }

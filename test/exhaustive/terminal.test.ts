@@ -1,5 +1,7 @@
 /** Runs commands on a real terminal: the progress line, help, colours, and the table at the end. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
@@ -74,6 +76,24 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     writeFiles(work, { 'input/a.ndjson': ndjson(records) });
     for (const line of onTerminal('build --log json', work).trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ level: 'info' });
     expect(onTerminal('build --full', work, { env: { TERM: 'dumb' } })).not.toContain('\x1b');
+  });
+
+  it.each([
+    ['Ctrl-C', '\x03'],
+    ['Ctrl-D', '\x04'],
+  ])('init stops at %s without a stack', async (_, key) => {
+    const work = temporaryFolder();
+    const line = `${process.execPath} ${join(ROOT, 'scripts/run.cjs')} init`;
+    const child = spawn('script', ['-qec', line, '/dev/null'], { cwd: work, env: { ...process.env, TERM: 'xterm' } });
+    let written = '';
+    child.stdout.on('data', (text: Buffer) => {
+      // The terminal must be in raw mode, in which the question is written, before a key is sent.
+      if (!written.includes('Where do') && text.includes('Where do')) setTimeout(() => child.stdin.write(key), 200);
+      written += text.toString();
+    });
+    const [code] = (await once(child, 'close')) as [number];
+    expect([code, seen(written)]).toEqual([130, expect.stringMatching(/Error: stopped; no file was written\s*$/)]);
+    expect(readdirSync(work)).toEqual([]);
   });
 
   it('colours are rare, and none with NO_COLOR', () => {

@@ -84,7 +84,7 @@ describe('the recipe for Docker with a node', () => {
     const settings = () => readFileSync(join(work, 'rune-mirror.json'), 'utf8');
     shell();
     const written = settings();
-    const { $schema: _schema, ...rest } = parseSettings(written, 'rune-mirror.json');
+    const { $schema: _schema, ...rest } = parseSettings(written, () => 'rune-mirror.json');
     expect(rest).toEqual({ source: 'core:http://node:8332', dialect: 'hiro', layout: 'archive', ...expected });
     shell();
     expect(settings()).toBe(written);

@@ -79,11 +79,11 @@ describe('settings', () => {
     [{ upload: ':s3,secret_access_key=secret:bucket' }, 'upload: must name a remote'],
     [{ upload: 'r2,ssh="sh secret":bucket' }, 'upload: must name a remote'],
     [{ upload: '-v:bucket' }, 'upload: must name a remote'],
-    [{ dialect: 'Hiro' }, 'dialect: Invalid option'],
+    [{ dialect: 'Hiro' }, 'dialect: must be one of 0x, contract, hiro'],
     [{ lists: 'yes' }, 'lists: Invalid input'],
     [[], 'Invalid input'],
   ])('refuse %j without showing a secret', (settings, message) => {
-    const parse = () => parseSettings(JSON.stringify(settings), 'a.json');
+    const parse = () => parseSettings(JSON.stringify(settings), (field) => (field === '' ? 'a.json' : `a.json: ${field}`));
     expect(parse).toThrow(UsageError);
     expect(parse).toThrow(`a.json: ${message}`);
     expect(parse).not.toThrow('secret');
@@ -129,7 +129,7 @@ it('init asks again after a wrong answer, and says what is wrong', async () => {
     expect.stringContaining('--source must be a URL such as'),
     expect.stringContaining('Write core: before the URL'),
     expect.stringContaining('--blocks "x" must be heights'),
-    expect.stringContaining('--dialect: dialect: Invalid option'),
+    expect.stringContaining('--dialect: must be one of 0x, contract, hiro'),
   ]);
 });
 
