@@ -34,6 +34,14 @@ afterAll(async () => {
   await host.close();
 });
 
+it('an address with a wrong checksum is told on its page, too', async () => {
+  const { page } = await openAt('?address=bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdz');
+  expect(await page.textContent('#query-problem')).toMatch(/checksum of this address is wrong/);
+  expect(await page.getAttribute('#query', 'aria-invalid')).toBe('true');
+  await lookUp(page, 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq');
+  expect(await page.textContent('#query-problem')).toBe('');
+});
+
 describe('a look-up', () => {
   it.each([
     ['a height', '840000', 'Block 840,000', 'blocks/840000'],

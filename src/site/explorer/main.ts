@@ -9,7 +9,7 @@ import { neighboursOf } from './neighbourBlocks.ts';
 import { refreshNewest, showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
-import { isMisread, type Misread, readLookUp, viewOf } from './readLookUp.ts';
+import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
 import { fetchList, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
 import { freeNames, readNames } from './runeNames.ts';
 import { suggestFor } from './suggestions.ts';
@@ -46,6 +46,8 @@ async function show(from?: string): Promise<void> {
   }
   document.title = `${titleOf(view)} · ${SITE}`;
   field.value = view.id;
+  const wrong = view.kind === 'address' ? wrongAddress(view.id) : undefined;
+  say(wrong && { problem: wrong.problem });
   stage.setAttribute('aria-busy', 'true');
   if (stage.childElementCount === 0) stage.replaceChildren(el('p', { class: 'waiting' }, 'Looking it up…'));
   try {

@@ -39,11 +39,23 @@ const BASE58 = /^(?=.*[1-9])[123mn][1-9A-HJ-NP-Za-km-z]{25,34}$/;
 
 const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
 
-/** A mirror may have such an address, because its data may be invented. */
-const wrongAddress = (address: string): Misread => ({
-  problem: 'The checksum of this address is wrong, so some of its characters are. Copy the whole address again.',
-  instead: { label: 'Look it up anyway', view: addressView(address) },
-});
+/**
+ * Returns the problem of an address with a wrong checksum. Undefined for other text. The link leads to the address,
+ * because the data of a mirror may be invented.
+ */
+export function wrongAddress(text: string): Misread | undefined {
+  const address = addressIn(text);
+  if (address === undefined || hasRightChecksum(address, hash256)) return undefined;
+  return {
+    problem: 'The checksum of this address is wrong, so some of its characters are. Copy the whole address again.',
+    instead: { label: 'Look it up anyway', view: addressView(address) },
+  };
+}
+
+function addressIn(text: string): string | undefined {
+  const lower = text.toLowerCase();
+  return BECH32.test(lower) ? lower : BASE58.test(text) ? text : undefined;
+}
 
 /** Parses an outpoint, `txid:vout`. Undefined for other text. */
 function readOutpoint(text: string): SubjectView | undefined {
@@ -71,8 +83,8 @@ export function readLookUp(text: string): FoundView | Misread {
   if (id === LATEST) return listOf('block', id);
   const height = id.replace(/^#|[,_ ]/g, '');
   if (/^[0-9]{1,16}$/.test(height)) return listOf('block', withoutZeros(height));
-  const address = BECH32.test(id) ? id : BASE58.test(trimmed) ? trimmed : undefined;
-  if (address !== undefined) return hasRightChecksum(address, hash256) ? addressView(address) : wrongAddress(address);
+  const address = addressIn(trimmed);
+  if (address !== undefined) return wrongAddress(address) ?? addressView(address);
   return readOutpoint(id) ?? readRune(trimmed) ?? readUrl(trimmed) ?? readSymbol(trimmed) ?? misreadOf(id);
 }
 
