@@ -377,7 +377,9 @@ describe('the page of a rune', () => {
   it('that does not exist suggests similar names, also for swapped letters', async () => {
     const { page: swapped } = await openAt('?rune=ODGSANDCATSTOGETHR');
     expect(await swapped.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOGS•AND•CATS•TOGETHER']);
-    const { page } = await openAt('?rune=DOGGONE');
+    const { page } = await openAt('?rune=LANTERN');
+    expect(await page.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toContain('AMBER•LANTERN•MOON');
+    await page.goto(`http://127.0.0.1:${mirrorOf('full').port}/?rune=DOGGONE`, { waitUntil: 'networkidle' });
     expect(await page.textContent('#view')).toContain('This mirror has no rune DOGGONE.');
     expect(await page.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOG•GO•TO•THE•MOON']);
     await page.click('#view .links a');

@@ -3,7 +3,7 @@
 import { distance } from 'fastest-levenshtein';
 import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
 import { shiftDecimals } from '../../pages/decimalAmounts.ts';
-import type { Etching, Holder, HolderPage, RuneActivityPage } from '../../serve/client/mirrorClient.ts';
+import type { Etching, Holder, HolderPage, RuneActivityPage, RuneName } from '../../serve/client/mirrorClient.ts';
 import { count, formatHeights, groupDigits, relativeTime } from '../formatValues.ts';
 import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { addDecimals, percent, shareOf, unitsOf } from './amountMath.ts';
@@ -15,6 +15,7 @@ import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type T
 import { runeActivityTable } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import { runesWith, runeView, type SubjectView } from './views.ts';
+import { wordAt } from './wordAt.ts';
 
 /** Number of largest holders whose share is shown. */
 const MOST_LARGEST = 10;
@@ -72,8 +73,8 @@ async function knownRune(id: string, { mirror, manifest, find, signal }: Source)
   return found && { id: found[1], number: found[2], spacedName: found[0], etching: undefined };
 }
 
-async function unknownRune(id: string, { find, manifest }: Source): Promise<DetailsPage> {
-  const near = await nearNames(lettersOf(id) ?? '', find);
+async function unknownRune(id: string, { find, names: { freeNames }, manifest }: Source): Promise<DetailsPage> {
+  const near = await nearNames(lettersOf(id) ?? '', find, (await freeNames().catch(() => undefined)) ?? []);
   const shown = near.map(([spacedName, other]) => el('li', {}, linkTo(runeView(lettersOf(spacedName) ?? other), breakable(spacedName))));
   return {
     title: `Rune ${id}`,
@@ -90,8 +91,11 @@ async function unknownRune(id: string, { find, manifest }: Source): Promise<Deta
   };
 }
 
-/** Finds names that begin with as many of the letters as possible, and names with few wrong letters. The nearest come first. */
-async function nearNames(letters: string, find: Source['find']): Promise<readonly FoundRune[]> {
+/**
+ * Finds names with a word that begins with the letters, as long as `names` are known, names that begin with as many of
+ * the letters as possible, and names with few wrong letters. The nearest come first.
+ */
+async function nearNames(letters: string, find: Source['find'], names: readonly RuneName[]): Promise<readonly FoundRune[]> {
   if (letters.length < 2) return [];
   let same: readonly FoundRune[] = [];
   for (let length = letters.length; length >= 2 && same.length === 0; length -= 1) same = await find(letters.slice(0, length));
@@ -101,7 +105,9 @@ async function nearNames(letters: string, find: Source['find']): Promise<readonl
   const others = (await Promise.all(starts.map((start) => find(start)))).flat();
   const wrong = ([spacedName]: FoundRune) => distance(lettersOf(spacedName) ?? '', letters);
   const ranked = [...same, ...others.filter((rune) => wrong(rune) <= letters.length / 4)].sort((x, y) => wrong(x) - wrong(y));
-  return ranked.filter(([, id], i) => ranked.findIndex((rune) => rune[1] === id) === i).slice(0, 8);
+  const words = names.filter(({ spaced_name }) => wordAt(spaced_name, letters) >= 0);
+  const all = [...words.map((rune): FoundRune => [rune.spaced_name, rune.id, rune.number, rune.symbol]), ...ranked];
+  return all.filter(([, id], i) => all.findIndex((rune) => rune[1] === id) === i).slice(0, 8);
 }
 
 function headOf({ id, number, etching }: Known, name: string): Node[] {
