@@ -53,12 +53,18 @@ it('new blocks appear in each view without a reload, are announced, and do not d
   await settled(rune.page);
   await used.page.focus('.activity-list a >> nth=0');
   const before = await used.page.textContent('.range');
+  await overview.page.click('#activity summary');
+  await overview.page.evaluate(() => (document.activeElement as HTMLElement).blur());
   await buildTo(900_003);
   for (const { page } of [overview, latest, rune, used]) await page.clock.runFor(31_000);
 
   await overview.page.waitForSelector('#newest tbody tr:first-child a:text("900,003")');
   await overview.page.waitForFunction(() => document.querySelector('#announcement')?.textContent === 'New block 900,003');
   expect(await overview.page.innerText('.figures')).toMatch(/Highest block\s+900,003/);
+  expect(await overview.page.textContent('.lead')).toContain('900,000 to 900,003');
+  expect(await overview.page.textContent('#runes tbody tr td:last-child')).toBe('4');
+  expect(await overview.page.textContent('#activity .legend')).toContain('4');
+  expect(await overview.page.locator('#activity details[open]').count()).toBe(1);
   await latest.page.waitForSelector('h1:text("Block 900,003")');
   await rune.page.waitForSelector('.activity-list a:text("900,003")');
   // The keyboard focus stays on the tab.

@@ -30,7 +30,9 @@ export function drawActivity(content: Element, stats: Stats): void {
   if (stats.activity.length === 0) return;
   const place = el('div', { class: 'plot' });
   const caption = el('span', { class: 'quiet' });
-  content.replaceChildren(el('figure', {}, el('figcaption', {}, legend(stats), caption), place, asTable(stats)));
+  const table = asTable(stats);
+  table.open = content.querySelector('details')?.open === true;
+  content.replaceChildren(el('figure', {}, el('figcaption', {}, legend(stats), caption), place, table));
   let drawn = 0;
   new ResizeObserver(() => {
     const width = Math.floor(place.clientWidth);
@@ -232,7 +234,7 @@ function describe(column: Column): Node[] {
 const heightsOf = ({ first, last }: Column): string =>
   first === last ? groupDigits(first) : `${groupDigits(first)} to ${groupDigits(last)}`;
 
-function asTable({ bucket, activity }: Stats): HTMLElement {
+function asTable({ bucket, activity }: Stats): HTMLDetailsElement {
   const columns: readonly TableColumn<ActivityEntry>[] = [
     bucket === 1
       ? { name: 'Block', cell: ({ height }) => [blockLink(height)] }

@@ -1,6 +1,7 @@
 /** Shows new blocks of the mirror, as long as the page is visible. */
 import type { MirrorManifest } from '../../serve/client/mirrorClient.ts';
-import { groupDigits } from '../formatValues.ts';
+import { formatHeights, groupDigits } from '../formatValues.ts';
+import { byId } from './dom.ts';
 import { announce } from './parts.ts';
 import { mirror } from './requestMirror.ts';
 import { stateOf } from './runeNames.ts';
@@ -36,7 +37,8 @@ export function followMirror(refresh: () => Promise<boolean>): void {
 }
 
 /** Updates the totals, and announces a new highest block. */
-function updateFigures(figures: Element | null, { records, transactions, blocks, tip }: MirrorManifest): void {
+function updateFigures(figures: Element | null, { records, transactions, blocks, tip, heights }: MirrorManifest): void {
+  byId('heights').textContent = formatHeights(heights);
   const numbers = figures?.querySelectorAll('dd') ?? [];
   const highest = groupDigits(tip?.height ?? 0);
   const isNew = numbers[3]?.textContent !== highest;

@@ -6,7 +6,7 @@ import { errorPage } from './errorPage.ts';
 import { followMirror } from './followMirror.ts';
 import { listPage, nameOf, unknownPage } from './listPage.ts';
 import { neighboursOf } from './neighbourBlocks.ts';
-import { refreshNewest, showOverview } from './overview.ts';
+import { refreshOverview, showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
@@ -70,13 +70,12 @@ async function refresh(): Promise<boolean> {
   forgetSearchFiles();
   const view = viewOf(location.search);
   if (view.kind === 'problem' || (view.kind !== 'overview' && view.offset > 0)) return true;
-  const place = view.kind === 'overview' ? byId('newest') : stage;
-  const focused = place.querySelector<HTMLElement>(':focus');
+  const focused = document.querySelector<HTMLElement>(view.kind === 'overview' ? '#overview .content :focus' : '#view :focus');
   const step = focused?.dataset['step'];
   const isKept = focused === null || focused.tagName === 'H1' || step !== undefined;
   if (!isKept || getSelection()?.isCollapsed === false || stage.matches('[aria-busy]') || stage.querySelector(':disabled') !== null)
     return false;
-  if (view.kind === 'overview') await refreshNewest();
+  if (view.kind === 'overview') await refreshOverview();
   else {
     const { signal } = waiting;
     const links = () => stage.querySelectorAll('a').length;

@@ -13,7 +13,7 @@ let isShown = false;
 export async function showOverview(): Promise<void> {
   if (isShown) return;
   isShown = true;
-  await Promise.all([part('newest', fillNewest), charts()]);
+  await Promise.all([part('newest', fillNewest), charts(part)]);
   const example = byId('example');
   if (!(await isAnswered(example.querySelector('code')?.textContent ?? ''))) example.replaceWith(onlyFiles());
 }
@@ -29,7 +29,13 @@ async function part(id: string, fill: (content: Element) => Promise<void>): Prom
   }
 }
 
-async function charts(): Promise<void> {
+/** Fills a part that is shown already. Rejects if its statistics fail to load. */
+const refill: typeof part = (id, fill) => fill(byId(id).querySelector('.content') ?? byId(id));
+
+/** Shows new data. Rejects with MissingStats if a request fails. */
+export const refreshOverview = (): Promise<unknown> => Promise.all([refill('newest', fillNewest), charts(refill)]);
+
+async function charts(part: typeof refill): Promise<void> {
   // `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
   const drawing = import('./charts.js').catch((error: unknown) => {
     throw new MissingStats('charts.js', { cause: error });
@@ -46,9 +52,6 @@ async function charts(): Promise<void> {
     }),
   ]);
 }
-
-/** Reloads the table of the newest blocks. Rejects with MissingStats if the request fails. */
-export const refreshNewest = (): Promise<void> => fillNewest(byId('newest').querySelector('.content') ?? byId('newest'));
 
 async function fillNewest(content: Element): Promise<void> {
   content.replaceChildren(tableOf('blocks', 'Newest blocks', COLUMNS, [(await fetchBlocks()).slice(0, 12)]));
