@@ -1,19 +1,29 @@
-import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, fsyncSync, openSync, writeFileSync } from 'node:fs';
+import { codeOf, messageOf } from '../errors.ts';
 
 /** Characters that are collected before they are written. */
 const AT_ONCE = 64 * 1024;
 
-/** File of lines that is open for writing. Replaces any file at its path. */
+/**
+ * Flags that open a file for appending. With them, opening a link or a pipe fails, instead of following the link or
+ * waiting for the pipe.
+ */
+export const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** File of lines with a write buffer. All methods throw system errors that name the file. */
 export class LineFile {
-  readonly #handle: number;
+  /** Handle of the open file. Undefined until the first flush. */
+  #handle: number | undefined;
   #text = '';
   count = 0;
   /** Upper bound of the length of the longest line, in bytes. */
   longest = 0;
 
-  constructor(readonly file: string) {
-    this.#handle = openSync(file, 'w');
-  }
+  /** Opens nothing yet. With the default `flags`, replaces any file at the path; with APPEND, its lines stay. */
+  constructor(
+    readonly file: string,
+    private readonly flags: string | number = 'w',
+  ) {}
 
   /** Adds a line, which must not contain a line feed. */
   add(line: string): void {
@@ -21,20 +31,42 @@ export class LineFile {
     this.count += 1;
     // A UTF-16 code unit takes at most 3 bytes in UTF-8.
     this.longest = Math.max(this.longest, 3 * line.length);
-    if (this.#text.length >= AT_ONCE) this.#flush();
+    if (this.#text.length >= AT_ONCE) this.flush();
   }
 
-  #flush(): void {
-    writeFileSync(this.#handle, Buffer.from(this.#text));
-    this.#text = '';
+  /** Writes the buffered lines. Creates the file even if there are none. */
+  flush(): void {
+    this.#write(() => undefined);
+  }
+
+  /** Flushes, then waits until the lines are on disk. */
+  sync(): void {
+    this.#write(fsyncSync);
+  }
+
+  #write(end: (handle: number) => void): void {
+    try {
+      this.#handle ??= openSync(this.file, this.flags);
+      writeFileSync(this.#handle, Buffer.from(this.#text));
+      this.#text = '';
+      end(this.#handle);
+    } catch (error) {
+      throw Object.assign(new Error(`${this.file}: ${messageOf(error)}`), { code: codeOf(error) });
+    }
+  }
+
+  /** Closes the file. Lines that were not flushed are lost. */
+  close(): void {
+    if (this.#handle !== undefined) closeSync(this.#handle);
+    this.#handle = undefined;
   }
 
   /** Writes the last lines and closes the file. */
-  close(): void {
+  end(): void {
     try {
-      this.#flush();
+      this.flush();
     } finally {
-      closeSync(this.#handle);
+      this.close();
     }
   }
 }
@@ -45,7 +77,7 @@ export async function writeLines(file: string, add: (lines: LineFile) => Promise
   try {
     await add(lines);
   } finally {
-    lines.close();
+    lines.end();
   }
   return lines;
 }

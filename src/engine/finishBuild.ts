@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path';
 import type { Log } from '../cli/log.ts';
 import { explainFiles } from '../disk/fileErrors.ts';
-import { PathList } from '../disk/pathList.ts';
+import { APPEND, LineFile } from '../disk/lineFile.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../disk/sync.ts';
 import { int } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
@@ -69,7 +69,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
   const { options, output, store, state, changes, progress, log } = build;
   const { out, site, siteUrl } = options;
   const removedList = changes.removedList();
-  const addedList = new PathList(changes.addedPart(Number.MAX_SAFE_INTEGER));
+  const addedList = new LineFile(changes.addedPart(Number.MAX_SAFE_INTEGER), APPEND);
   const sink = new DiskSink(out, addedList, wasUnfinished(output));
   progress.watch('finish', () => (sink.files === 0 ? 'updating the state' : { done: sink.files, what: 'other files' }));
   try {

@@ -4,7 +4,7 @@
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { PathList } from '../disk/pathList.ts';
+import type { LineFile } from '../disk/lineFile.ts';
 import { int, literal, nullable, type Store, text, type Values } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
 import { codeOf, emptyIfMissing } from '../errors.ts';
@@ -57,7 +57,7 @@ class Remover {
   constructor(
     private readonly root: string,
     private readonly limits: RemovalLimits,
-    private readonly removed: PathList,
+    private readonly removed: LineFile,
   ) {}
 
   /** Removes files. Ignores files that do not exist. */
@@ -143,7 +143,7 @@ interface Removal {
   readonly root: string;
   readonly site: Site;
   readonly limits: RemovalLimits;
-  readonly removed: PathList;
+  readonly removed: LineFile;
   readonly store: Store;
 }
 

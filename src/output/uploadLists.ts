@@ -18,8 +18,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { APPEND, LineFile } from '../disk/lineFile.ts';
 import { makeFolder } from '../disk/makeFolder.ts';
-import { PathList } from '../disk/pathList.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../disk/regularFile.ts';
 import { syncFile, syncFolder } from '../disk/sync.ts';
 import { codeOf } from '../errors.ts';
@@ -82,8 +82,8 @@ export class Changes {
   }
 
   /** Opens the list of removed paths. Sync it before you remove a file, because a power cut may lose the path. */
-  removedList(): PathList {
-    return new PathList(this.#removed);
+  removedList(): LineFile {
+    return new LineFile(this.#removed, APPEND);
   }
 
   /** Merges the lists of all writers, which must have ended, and renames the lists. `root` is the output folder. */
@@ -104,10 +104,9 @@ export class Changes {
         if (existsSync(join(root, path))) all.delete(path);
       }
       rmSync(removed);
-      const list = new PathList(removed);
+      const list = new LineFile(removed, APPEND);
       for (const path of all) list.add(path);
-      list.flush();
-      list.close();
+      list.end();
     }
     // A build without changes keeps the previous lists, because their files may not be uploaded yet.
     if (statSync(added).size + statSync(removed).size > 0) {

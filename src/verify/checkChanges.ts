@@ -123,7 +123,7 @@ export class ChangesVerification {
   finish(): void {
     const { own, manifest, findings, site } = this.verification;
     this.#addEmpty(Number.POSITIVE_INFINITY);
-    this.#lines.close();
+    this.#lines.end();
     const index = changesIndex(this.#listed, this.#bounds, site.dialect);
     own.file(CHANGES_INDEX_PATH, Buffer.from(index));
     if (manifest.changes?.sha256 !== digestOf(index)) findings.add(`${MANIFEST_PATH} has another SHA-256 than ${CHANGES_INDEX_PATH}`);

@@ -140,7 +140,7 @@ async function readOutputs({ scratch, store }: Verification, archive: StoredArch
     if (error instanceof SyntaxError) return false;
     throw error;
   } finally {
-    for (const lines of [runes, values, spent]) lines.close();
+    for (const lines of [runes, values, spent]) lines.end();
   }
   await store.run(`CREATE OR REPLACE TEMP TABLE read_spent AS FROM ${readLines(spent, `first: 'BIGINT', "output": 'VARCHAR'`)};
     CREATE OR REPLACE TEMP TABLE read_values AS

@@ -49,7 +49,7 @@ export class RecordTables {
   /** Moves all lines into the tables. */
   async load(): Promise<void> {
     if (this.#lines === undefined) return;
-    this.#lines.close();
+    this.#lines.end();
     const lines = readLines(this.#lines, `${OUTPUT_COLUMNS}, operation: 'VARCHAR'`);
     const { store } = this.verification;
     await store.run(`INSERT INTO ${this.records}

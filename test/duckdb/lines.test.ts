@@ -12,7 +12,7 @@ it('are read at any length, with only the memory that the longest line needs', a
   const read = async (values: readonly string[]) => {
     const lines = new LineFile(join(folder, 'lines.ndjson'));
     for (const value of values) lines.add(JSON.stringify({ value }));
-    lines.close();
+    lines.end();
     const rows = await store.rows(`SELECT value FROM ${readLines(lines, `value: 'VARCHAR'`)}`, { value: text });
     return rows.map((row) => row.value);
   };

@@ -6,7 +6,7 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { PathList } from '../../src/disk/pathList.ts';
+import { APPEND, LineFile } from '../../src/disk/lineFile.ts';
 import { DiskSink } from '../../src/engine/render/diskSink.ts';
 import { CliError } from '../../src/errors.ts';
 import { failedBuild, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
@@ -99,7 +99,7 @@ describe('a failing system call', () => {
   it('of a writer leaves either the old or the new file, and the next attempt completes the file', async () => {
     const folder = temporaryFolder();
     const write = (root: string) => {
-      const list = new PathList(join(folder, 'added'));
+      const list = new LineFile(join(folder, 'added'), APPEND);
       const sink = new DiskSink(root, list);
       try {
         sink.page('a/b/1.json', '{"results":[', Buffer.from('1'), ['gz']);

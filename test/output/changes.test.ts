@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { PathList } from '../../src/disk/pathList.ts';
+import { APPEND, LineFile } from '../../src/disk/lineFile.ts';
 import { Changes } from '../../src/output/uploadLists.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { ndjson, record } from '../support/records.ts';
@@ -13,7 +13,7 @@ it('long lists of several writers are joined in the order of the writers, byte f
   changes.begin(false);
   const paths: string[] = [];
   for (const writer of [0, 2, 10]) {
-    const list = new PathList(changes.addedPart(writer));
+    const list = new LineFile(changes.addedPart(writer), APPEND);
     for (let i = 0; i < 50_000; i += 1) {
       const path = `runes/v1/blocks/${writer}/${i}.json`;
       list.add(path);
@@ -34,7 +34,7 @@ it('long lists of several writers are joined in the order of the writers, byte f
 
 it('a path is written completely if the buffer has no space for its line feed', () => {
   const file = join(temporaryFolder(), 'list');
-  const list = new PathList(file);
+  const list = new LineFile(file, APPEND);
   const paths = ['a'.repeat(2 ** 15 - 1), 'b'.repeat(2 ** 15), 'c'];
   for (const path of paths) list.add(path);
   list.flush();

@@ -99,7 +99,7 @@ export async function listRecords(
   const lines = new LineFile(join(scratch, 'recalled-pages.ndjson'));
   // Appends rows instead of reading them from a JSON file, because DuckDB would need a buffer for the longest line in
   // each thread.
-  const pages = await store.append('listed_pages', PAGES, placesOf(blocks, recalled, old, lines)).finally(() => lines.close());
+  const pages = await store.append('listed_pages', PAGES, placesOf(blocks, recalled, old, lines)).finally(() => lines.end());
   const listed = { records, pages, recalled: lines.count > 0 ? lines : undefined };
   if (listed.recalled !== undefined) await insertRecalled(listed.recalled, listed, pageSize, store);
   else rmSync(lines.file);

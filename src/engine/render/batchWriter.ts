@@ -1,5 +1,5 @@
 /** Writes the files of rendered batches, in a writer thread (writerThread.ts) or, for small builds, in the main thread. */
-import { PathList } from '../../disk/pathList.ts';
+import { APPEND, LineFile } from '../../disk/lineFile.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { BlockSpool, type SpooledBlock } from './blockSpool.ts';
 import { DiskSink } from './diskSink.ts';
@@ -35,7 +35,7 @@ export interface WrittenBatch {
 
 /** Writes batches one after another, and counts their files per block. */
 export class BatchWriter {
-  readonly #list: PathList | undefined;
+  readonly #list: LineFile | undefined;
   readonly #sink: DiskSink | undefined;
   readonly #spool: BlockSpool | undefined;
 
@@ -43,7 +43,7 @@ export class BatchWriter {
     private readonly site: Site,
     { root, added, listKept, spool }: WriterTarget,
   ) {
-    this.#list = root === undefined ? undefined : new PathList(added);
+    this.#list = root === undefined ? undefined : new LineFile(added, APPEND);
     this.#sink = root === undefined ? undefined : new DiskSink(root, this.#list, listKept);
     this.#spool = spool === undefined ? undefined : new BlockSpool(spool);
   }

@@ -1,7 +1,7 @@
 /** Writes the files of a build into its output folder. */
 import { rmSync } from 'node:fs';
+import type { LineFile } from '../../disk/lineFile.ts';
 import { makeFolder } from '../../disk/makeFolder.ts';
-import type { PathList } from '../../disk/pathList.ts';
 import { readRegularFile } from '../../disk/regularFile.ts';
 import { hasBytes, isSameFile, moveFile, replaceFile, tryLink, writeNew } from '../../disk/replaceFile.ts';
 import { codeOf } from '../../errors.ts';
@@ -29,7 +29,7 @@ export class DiskSink implements FileSink {
   /** `added` lists new and replaced files. With `listKept`, it also lists unchanged files. */
   constructor(
     private readonly root: string,
-    private readonly added?: PathList | undefined,
+    private readonly added?: LineFile | undefined,
     private readonly listKept: boolean = false,
   ) {}
 

@@ -70,7 +70,7 @@ export class ChosenOutputs {
   }
 
   close(): void {
-    this.#lines.close();
+    this.#lines.end();
   }
 }
 
