@@ -11,7 +11,6 @@ import { sealFile } from '../contract/archiveFile.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
 import type { RootName } from '../format/archiveReader.ts';
-import type { ListTables } from '../format/listTables.ts';
 import { HIGHEST_HEIGHT, type Root, renderRoot } from '../format/root.ts';
 import { fileBytes, type Level } from '../format/sortedTable.ts';
 import { sizeOf } from '../format/tails.ts';
@@ -19,6 +18,7 @@ import type { ReadInput } from '../input/loadInput.ts';
 import { POINTERS_PER_BLOCK } from '../lists/activity.ts';
 import type { EtchingChange } from '../lists/etchings.sql.ts';
 import { isRuneId } from '../lists/nameTable.sql.ts';
+import type { ArchiveFacts } from '../output/manifest.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/filePaths.ts';
 import { type Layout, maximumLimit } from '../pages/mirrorOptions.ts';
 import type { ArchiveSources } from './archive/listedRecords.ts';
@@ -28,13 +28,8 @@ import { writeIds } from './archive/tableWriter.ts';
 import { gzipMember } from './render/compress.ts';
 import { type ListForm, writeLists } from './writeLists.ts';
 
-export interface WrittenArchive {
-  readonly name: RootName;
-  /** Number of files, including the root. `bytes` is their total size. */
-  readonly files: number;
-  readonly bytes: number;
+export interface WrittenArchive extends ArchiveFacts {
   readonly paths: ReadonlySet<string>;
-  readonly lists: ListTables | undefined;
 }
 
 export type ArchiveSink = (path: string, content: Uint8Array) => void;

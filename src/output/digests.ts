@@ -8,7 +8,7 @@
  * The digests of blocks are in files of a thousand heights each: `runes/v1/digests/840000.json`.
  */
 import { createHash } from 'node:crypto';
-import { digestsFile } from '../contract/schemas.ts';
+import { type BlockDigest, digestsFile } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
 import { joinedBlobs, readDoubles } from '../duckdb/columns.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
@@ -16,14 +16,6 @@ import type { DiskSink } from '../engine/render/diskSink.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import { groupBy } from '../groupBy.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/filePaths.ts';
-
-/** A line of a digests file. `hash` has 64 hex digits without `0x` in both dialects. */
-export interface BlockDigest {
-  readonly height: number;
-  readonly hash: string;
-  readonly records: number;
-  readonly digest: string;
-}
 
 /** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws if the text is not valid. */
 export function readDigests(text: string, path: string): BlockDigest[] {

@@ -19,7 +19,7 @@ import type { OwnFile } from '../site/assets.ts';
 import { VERSION } from '../version.ts';
 import { digestOfState } from './digests.ts';
 
-/** Archive of a build: name of its root, number of its files, and their total size in bytes. */
+/** Archive of a build: name of its root, number of its files, including the root, and their total size in bytes. */
 export interface ArchiveFacts {
   readonly name: RootName;
   readonly files: number;

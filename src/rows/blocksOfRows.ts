@@ -1,5 +1,6 @@
 /** Computes the digests of blocks from files of ledger rows, as a build does. */
 import { createHash } from 'node:crypto';
+import type { BlockDigest } from '../contract/schemas.ts';
 import { readBlobs } from '../duckdb/columns.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
@@ -7,14 +8,6 @@ import { columns, type Table } from '../duckdb/table.ts';
 import { JSON_TEXT, RUNE_JSON, recordJsonAfterRune } from '../engine/render/renderRecordSql.ts';
 import { SERVED_ORDER } from '../input/canonicalRecordSql.ts';
 import { SHIFT_DECIMALS } from '../input/joinRunes.ts';
-
-/** Block of ledger rows that has records, with the digest of these records (contract/blockDigest.ts). */
-export interface RowsBlock {
-  readonly height: number;
-  readonly hash: string;
-  readonly records: number;
-  readonly digest: string;
-}
 
 const RUNES_OF_ROWS = columns('id VARCHAR, divisibility BIGINT, premine VARCHAR, rune_json VARCHAR');
 export type RunesOfRows = Table<typeof RUNES_OF_ROWS>;
@@ -52,7 +45,7 @@ const [FEW_RUNES, FEW_PER_ROW] = [50_000, 0.25];
  * Returns the blocks with records of a file of ledger rows, heights ascending. `isSorted` is true if the rows are in the
  * order of their form (rowsForm.ts), and if the store has only one thread. Then rows of few runes are not sorted again.
  */
-export async function blocksOfRows(path: string, runes: RunesOfRows, isSorted: boolean, store: Store): Promise<RowsBlock[]> {
+export async function blocksOfRows(path: string, runes: RunesOfRows, isSorted: boolean, store: Store): Promise<BlockDigest[]> {
   await store.run(SHIFT_DECIMALS);
   const blocks = await store.rows(
     `SELECT block_height AS height, min(block_hash) AS hash, count(*) AS records FROM (${recordsOf(path, runes)}) GROUP BY ALL ORDER BY height`,

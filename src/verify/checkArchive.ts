@@ -2,6 +2,7 @@
  * Verifies the archive of a build. The content of every file must match its name. Root, directories and tables must
  * match the records. Compressed bytes are not compared, because they depend on the version of zlib.
  */
+import type { BlockDigest } from '../contract/schemas.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { countOperations } from '../engine/render/blockSpool.ts';
 import { inflate } from '../engine/render/compress.ts';
@@ -13,7 +14,6 @@ import { type LevelRange, levelRanges } from '../format/levels.ts';
 import { renderRoot } from '../format/root.ts';
 import type { PlacedBlock, Segment } from '../format/segmentDirectory.ts';
 import { keyOf } from '../format/sortedTable.ts';
-import type { BlockDigest } from '../output/digests.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import { maximumLimit } from '../pages/mirrorOptions.ts';

@@ -1,11 +1,10 @@
 /** Reads a block from its pages of the largest size. Returns a batch in the form that builds render. */
 import type { z } from 'zod';
 import { blockDigest, digestOfRecords } from '../contract/blockDigest.ts';
-import { misfitOf } from '../contract/schemas.ts';
+import { type BlockDigest, misfitOf } from '../contract/schemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { RecordBytes, sliceRecords } from '../engine/render/recordBytes.ts';
 import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
-import type { BlockDigest } from '../output/digests.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { readPage } from '../pages/envelope.ts';
 import { blockStem, pagePath, pagesOf } from '../pages/filePaths.ts';

@@ -17,6 +17,7 @@ import {
 } from '../format/sortedTable.ts';
 import { nameKeyOf } from '../lists/nameTable.ts';
 import { archivePath } from '../pages/filePaths.ts';
+import type { RuneNames } from '../runes/name.ts';
 import { type Findings, orFinding } from './findings.ts';
 
 /** Fingerprints have 48 bits, so that a JavaScript number represents the sum of two exactly. */
@@ -58,18 +59,12 @@ export interface ExpectedEntries extends LevelRange {
 const NAME = /^(?:[0-9]+(?::[0-9]+)?|[A-Z]+)$/;
 const RUNE_ID = /^(0|[1-9][0-9]{0,7}):(0|[1-9][0-9]{0,9})$/;
 
-interface NamedRune {
-  readonly id: string;
-  readonly number: number;
-  readonly name: string;
-}
-
 /**
  * Adds the entries that a rune has in the table of names (lists/nameTable.ts). `ordinal` is the position of its
  * etching, or 0 without etchings. If the same rune may be added again, give `known`, which remembers the added names
  * and ids.
  */
-export function addNames({ id, number, name }: NamedRune, ordinal: number, entries: Fingerprints, known?: Set<string>): void {
+export function addNames({ id, number, name }: RuneNames, ordinal: number, entries: Fingerprints, known?: Set<string>): void {
   const [height = 0, first = 0] = RUNE_ID.exec(id)?.slice(1).map(Number) ?? [];
   const fits = height < 2 ** 24 && first < 2 ** 32;
   for (const one of [id, String(number), name]) {

@@ -4,13 +4,13 @@
  */
 import { gunzipSync } from 'node:zlib';
 import { openFile } from '../../contract/archiveFile.ts';
-import { type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
+import { type BlockDigest, type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
 import type { LastRead, Sources, Start } from '../../contract/sources.ts';
 import { CliError, InputError } from '../../errors.ts';
 import { formatFault } from '../../format/formatVersion.ts';
 import { PartCache } from '../../format/partCache.ts';
 import { answerFromLists } from '../../lists/answers.ts';
-import { type BlockDigest, digestOfBlocks, readDigests } from '../../output/digests.ts';
+import { digestOfBlocks, readDigests } from '../../output/digests.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
 import { archiveNameOf, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { maximumLimit, siteOf } from '../../pages/mirrorOptions.ts';
