@@ -3,6 +3,7 @@ import { type Dirent, existsSync, readdir, readdirSync, realpathSync, statSync }
 import { join, relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
+import { plainCall } from '../program.ts';
 
 /** Suffix of checksum files: `a.csv.sha256` has the checksum of `a.csv`. */
 export const CHECKSUM_ENDING = '.sha256';
@@ -50,7 +51,7 @@ async function expand(input: string, cwd: string): Promise<string[]> {
     const files = walk(path);
     if (files.length > 0) return files;
     throw new InputError(`the input folder ${input} has no data files`, [
-      'Put NDJSON, JSON, CSV or Parquet files there; docs/input.md of the project lists the formats.',
+      `Fetch blocks with ${plainCall('pull')}, or put NDJSON, JSON, CSV or Parquet files there; docs/input.md of the project lists the formats.`,
     ]);
   }
   if (fg.isDynamicPattern(input)) {

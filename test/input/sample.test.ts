@@ -49,7 +49,10 @@ describe('a build without --input', () => {
     const work = checkout();
     mkdirSync(join(work, folder), { recursive: true });
     const { code, stderr } = await run('build', flags, work);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('Error: the input folder input has no data files\n')]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('Error: the input folder input has no data files\n  Fetch blocks with npm run pull, or put'),
+    ]);
     expect(filesBelow(work)).not.toContain('dist/runes/v1/manifest.json');
   });
 
