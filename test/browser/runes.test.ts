@@ -500,6 +500,8 @@ describe('the page of all runes', () => {
     await page.waitForSelector('#view .note:text("does not have etchings")');
     const { page: sample } = await openAt('?runes&list=open', mirrorOf('sample'));
     expect(await sample.textContent('#view')).toContain('This mirror lacks older blocks, so all mints of some of them may be made.');
+    const { page: onePage } = await openAt('?runes&list=open', mirrorOf('outputs'));
+    expect([await onePage.textContent('.range'), await onePage.locator('.steps').count()]).toEqual(['1–34 of 34', 0]);
     expect(problems).toEqual([]);
   });
 });

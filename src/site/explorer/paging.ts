@@ -38,12 +38,14 @@ export function pagesOf<T extends Shown>(
   return [pagingOf(view, shown, 'Pages'), table(shown), ...(more ? [more] : []), ...again];
 }
 
-/** Renders a paging row. It has no links if the list fits on the smallest page. */
+/** Renders a paging row. It has no links if the list fits on the smallest page, or on the only page size that it has. */
 function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
   const { total, offset, limit } = result;
   const [smallest = 20] = settings.pageSizes;
   const nav = el('nav', { class: 'paging', 'aria-label': name }, el('span', { class: 'range' }, rangeOf(result)));
-  if (total <= smallest && offset === 0) return nav;
+  // A larger limit means that the list reads several pages at once. Such a list has only this page size.
+  const hasSizes = limit <= (settings.pageSizes.at(-1) ?? smallest);
+  if (total <= (hasSizes ? smallest : limit) && offset === 0) return nav;
   const last = Math.floor((total - 1) / limit) * limit;
   const step = (text: string, arrow: string, to: number, isDead: boolean) =>
     isDead ? deadStep(arrow, text) : stepTo(searchOf({ ...view, offset: to }), arrow, `${text} page`, `${name} ${text}`);
@@ -57,8 +59,7 @@ function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
       step('Last', '»', last, offset >= last),
     ),
   );
-  // A larger limit means that the list reads several pages at once. Such a list has only this page size.
-  if (limit <= (settings.pageSizes.at(-1) ?? smallest)) nav.append(sizes(view, limit, offset));
+  if (hasSizes) nav.append(sizes(view, limit, offset));
   return nav;
 }
 
