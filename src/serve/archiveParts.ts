@@ -18,8 +18,8 @@ export async function partOf(path: string, response: Response, offset: number, l
 }
 
 /**
- * True unless the Content-Range header has another start. Without the header, trusts the host, because browsers may
- * hide the header from other origins.
+ * True unless the Content-Range header names another first byte. Without the header, trusts the host, because browsers
+ * may hide the header from other origins.
  */
 function startsAt(response: Response, offset: number): boolean {
   const range = response.headers.get('content-range');

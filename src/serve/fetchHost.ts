@@ -1,6 +1,6 @@
 /**
- * The page map for hosts that use Request and Response, such as edge functions and workers. A host adds only a few
- * lines.
+ * The page map (pages/respond.ts) for hosts that use Request and Response, such as edge functions and workers. A host
+ * adds only a few lines.
  */
 import { FormatError } from '../format/formatVersion.ts';
 import { hexOf } from '../format/sha256.ts';
@@ -104,7 +104,7 @@ function targetOf({ url }: Request): string {
 
 type MoreHeaders = Readonly<Record<string, string>>;
 
-/** A file with its content, and with the file server's ETag for an answer that is this file. */
+/** A file: its content, and the file server's ETag, which the answer gets if its body is exactly this file. */
 interface FetchedFile extends OpenFile {
   readonly content: string;
   readonly etag: string | undefined;

@@ -1,12 +1,12 @@
 /** Reads a complete list, window by window. */
 import type { MirrorManifest, Page, WindowQuery } from './client.d.ts';
 
-/** Number of windows to read concurrently. With more windows, hosts would answer their requests one after another. */
+/** Number of windows to read concurrently. Hosts would answer further requests only one after another. */
 const WINDOWS_AT_ONCE = 8;
 
 /**
  * Yields all entries of a list, in the list's order. `list` fetches a window, and `readManifest` the current manifest.
- * Throws the error that `changed` returns if the windows are not of one build, and the errors of `list`.
+ * If the windows are not all of one build, throws the error that `changed` returns. Also throws the errors of `list`.
  */
 export async function* allEntries<Entry>(
   list: (window: WindowQuery) => Promise<Page<Entry>>,

@@ -10,7 +10,7 @@ import type { BlockChange, Change, ChangesQuery, MirrorManifest } from './client
  */
 export interface FollowedMirror {
   manifest(): Promise<MirrorManifest>;
-  /** Reads a file. `sha256` is the digest that it must have, if the client has keys. */
+  /** Reads a file. A client with keys rejects a file whose SHA-256 is not `sha256`. */
   file(path: string, sha256: string): Promise<string | undefined>;
   /** Returns the error to throw if the mirror cannot tell what changed, with the status code of an API error. */
   failure(status: number, reason: string, message: string): Error;
@@ -84,8 +84,8 @@ async function indexOf(sha256: string, mirror: FollowedMirror): Promise<readonly
 }
 
 /**
- * Tells whether the list may be of an older build than the manifest, because it does not end with the manifest's tip. The
- * list of a mirror that does not know the hashes of empty blocks looks old as long as its tip is empty.
+ * True if the list does not end with the manifest's tip, so that the list may be of an older build than the manifest.
+ * Also true while the tip is a block without activity, if the mirror does not list such blocks.
  */
 const isBehind = (newest: Point | undefined, { tip }: MirrorManifest): boolean =>
   tip !== undefined && (newest?.height !== tip.height || newest.hash.slice(-64) !== tip.hash.slice(-64));

@@ -197,8 +197,8 @@ export interface MirrorManifest {
         readonly sha256: string;
     };
     /**
-     * SHA-256 of the list of the files of changes, which say what each of the newest blocks touched. Missing in mirrors of
-     * older versions.
+     * SHA-256 of `runes/v1/changes/index.json`, the list of files that say what each of the newest blocks touched.
+     * Missing in mirrors of older versions.
      */
     readonly changes?: {
         readonly sha256: string;
@@ -238,17 +238,18 @@ export interface MirrorManifest {
         readonly blocks: readonly (readonly [first: number, last: number])[];
     }[];
     /**
-     * Digests of the ledger (`rune-ledger/1`: all runes and unspent outputs) after a block, and after a lower block.
-     * Only in mirrors with unspent outputs.
+     * Digest of the ledger (`rune-ledger/1`: all runes and unspent outputs) after one of the newest blocks. `lower`:
+     * the digest after a lower block. Only in mirrors with unspent outputs.
      */
     readonly ledger?: LedgerPoint & {
         readonly network: string;
         readonly lower?: LedgerPoint;
     };
     /**
-     * The block at which the pull started with the ledger of other mirrors. Only in mirrors whose pull did not read all
-     * blocks. `located`: a node confirmed a sample of the outputs, or all. `verified`: a pull that read all blocks up
-     * to the start has the same digest.
+     * Block after which the pull took over the ledger of other mirrors (`donors`), instead of reading the blocks up to
+     * it. Missing if the pull read all blocks. `consistent`: the ledger has this digest, and a node has this block.
+     * `located`: a node also confirmed a sample of the outputs, or all. `verified`: a pull of all blocks up to it has
+     * the same digest.
      */
     readonly start?: LedgerPoint & {
         readonly class: 'consistent' | 'located' | 'verified';
@@ -256,7 +257,7 @@ export interface MirrorManifest {
     };
     /** Optional parts of the API that the mirror has. Requests for other parts get 501. */
     readonly lists?: {
-        /** `counts` is set if the supply of etchings has numbers of mints and burns. */
+        /** `counts` is set if the `supply` of etchings includes the numbers of mints and burns. */
         readonly etchings?: {
             readonly total: number;
             readonly counts?: true;
@@ -336,8 +337,8 @@ export interface MirrorOptions {
     /** With keys: longest time since the manifest was signed, in milliseconds. No limit by default. */
     readonly maxAge?: number | undefined;
     /**
-     * With keys: stores the newest state that each key signed, such as in `localStorage`. By default, only in this
-     * object. The client refuses a state that is older than any of these states of its keys.
+     * With keys: stores the newest state that each key signed, for example in `localStorage`. By default, the `Mirror`
+     * keeps these states in memory. The client refuses a state that is older than a stored state of any of its keys.
      */
     readonly remember?: MirrorMemory | undefined;
 }
@@ -349,8 +350,9 @@ export interface SignedState {
     readonly root: string;
 }
 /**
- * Remembers a state for each key. `key` is the text of a public key. Both functions may be asynchronous. Clients with the
- * same object call them one after another. If other processes share the states, `set` must keep a state with a later time.
+ * Stores the newest signed state of each key. `key` is the text of a public key. Both functions may be asynchronous.
+ * Clients that share this object use it one after another. If several processes share the states, `set` must not
+ * replace a state by an older one.
  */
 export interface MirrorMemory {
     get(key: string): SignedState | undefined | Promise<SignedState | undefined>;
@@ -361,8 +363,8 @@ export interface RawTransaction {
     /** Bytes of the transaction in hex, with or without witnesses. */
     readonly hex: string;
     /**
-     * The outputs that the transaction spends, in the order of its inputs. Ignored for outputs of other transactions of
-     * the query.
+     * The outputs that the transaction spends, in the order of its inputs. Ignored for outputs that other transactions
+     * of the query make.
      */
     readonly inputs?: readonly (ConfirmedOutput | undefined)[] | undefined;
 }
@@ -373,8 +375,8 @@ export interface ConfirmedOutput {
     /** Hash of this block. If it is given, the mirror must have the same block. */
     readonly blockHash?: string | undefined;
     /**
-     * Script of the output in hex. Used only for etchings. Without it, the client assumes that an output whose spending
-     * reveals a name is taproot.
+     * Script of the output in hex. Needed only for etchings, which must reveal their name by spending a taproot output.
+     * By default, the client assumes taproot.
      */
     readonly script?: string | undefined;
 }
@@ -386,7 +388,7 @@ export interface PendingQuery extends Cancellable {
     readonly esplora?: {
         /** URL before `/tx` and `/address`, such as `https://mempool.space/api`. */
         readonly url: string | URL;
-        /** Adds the unconfirmed transactions of this address. */
+        /** Also reads the unconfirmed transactions of this address. */
         readonly address?: string | undefined;
         /**
          * Replaces the global `fetch`. The `fetch` of the `Mirror` is not used for this server, because it may send a
@@ -438,8 +440,8 @@ export interface PendingTransaction {
         readonly why: string;
     }[];
     /**
-     * Other transactions of the answer that exclude this transaction, because they spend an output that it or a parent
-     * spends.
+     * Other transactions of the answer that exclude this transaction, because they spend an output that this
+     * transaction or one of its parents spends.
      */
     readonly conflicts: readonly string[];
 }
@@ -470,13 +472,13 @@ export interface LedgerPoint extends BlockPoint {
 export interface ChangesQuery {
     /**
      * Blocks that the caller knows: `since` of the last change, or a single block. At least one of these blocks must be
-     * among the mirror's newest 144 blocks, so with several blocks the client can find the fork of a reorganisation.
+     * among the mirror's newest 144 blocks. Give several blocks, because a reorganisation may remove some of them.
      * Without `since`, the newest block is the first change.
      */
     readonly since?: BlockPoint | readonly BlockPoint[] | undefined;
     /**
-     * Leaves out blocks that touch none of these addresses. Never leaves out a removed block, a block with `more`,
-     * because it may touch them, or the newest block, so that the caller can store its `since`.
+     * Omits blocks that touch none of these addresses. Still yields removed blocks, and blocks with `more`, which may
+     * touch these addresses. Also yields the newest block, so that the caller can store its `since`.
      */
     readonly addresses?: readonly string[] | undefined;
     /**
@@ -490,7 +492,7 @@ export interface ChangesQuery {
 /** The runes, addresses and outputs that a block touched. Each list is sorted by bytes. */
 export interface BlockChange extends BlockPoint {
     readonly removed?: undefined;
-    /** The highest lower block whose hash the mirror knows. */
+    /** The nearest lower block whose hash the mirror knows. */
     readonly previous?: BlockPoint;
     /** Ids of runes. */
     readonly runes: readonly string[];
@@ -531,13 +533,13 @@ export declare class MirrorError extends Error {
 /**
  * Fetches a window of the activity of a transaction or block. Rejects with a MirrorError, or with the signal's reason.
  * Rejects with a TypeError if the query names no list or `base` is not a valid URL. Queries with the same base share a
- * Mirror and its memory.
+ * Mirror and its cache.
  */
 export declare function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage>;
 /**
- * Classifies outputs by several mirrors (`Mirror.classify`). An output has a class only if all mirrors give it this
- * class, with the same runes; otherwise it is `unknown`. Rejects like `Mirror.classify`, and with a TypeError without
- * mirrors. The agreement proves more if each mirror has keys of another operator.
+ * Classifies outputs with several mirrors (`Mirror.classify`). An output has a class only if all mirrors give it this
+ * class, with the same runes; otherwise it is `unknown`. Rejects like `Mirror.classify`, and with a TypeError if
+ * `mirrors` is empty. Agreement proves more if the mirrors have keys of different operators.
  */
 export declare function classify(mirrors: readonly Mirror[], outputs: readonly OutputToClassify[], options?: Cancellable): Promise<ClassifiedOutput[]>;
 /**
@@ -583,8 +585,8 @@ export declare class Mirror {
      * Returns for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not
      * spend runes by mistake. Only outputs of the class `none` are safe to spend. They may still have inscriptions,
      * which a mirror does not know. An output is `unknown` if the mirror lacks its block or has another block there,
-     * and after any failure; `reason` says why. Rejects only with a TypeError for more outputs, or with the signal's
-     * reason.
+     * and after any failure; `reason` says why. Rejects only with a TypeError for more than 1,000 outputs, or with the
+     * signal's reason.
      */
     classify(outputs: readonly OutputToClassify[], { signal }?: Cancellable): Promise<ClassifiedOutput[]>;
     /**
@@ -603,9 +605,9 @@ export declare class Mirror {
     /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
     addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage>;
     /**
-     * Returns the runes that unconfirmed transactions move, as if they were the next block. Rejects with a TypeError for
-     * bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, even if the cause is
-     * that the Esplora server fails or is on another branch of the chain.
+     * Returns the runes that unconfirmed transactions move, as if they were the next block. Rejects with a TypeError
+     * for bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, also if the
+     * Esplora server fails or is on another branch of the chain.
      */
     pending(query: PendingQuery): Promise<PendingAnswer>;
     /**

@@ -21,9 +21,9 @@ const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' 
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
 /**
- * Largest gap in bytes between two pages that one request reads. Servers have a larger one, because their requests cost
- * more than bytes. A client sends these requests at the same time, and many clients have slow connections. With keys,
- * the client also has the gap of servers, because it reads complete pieces of 16 KB (proofs.ts).
+ * Largest gap in bytes between two pages that one request reads together. Smaller than on servers: clients send
+ * separate requests at the same time, and many clients have slow connections, where unneeded bytes take longer. Clients
+ * with keys use the gap of servers, because they read complete pieces of 16 KB anyway (proofs.ts).
  */
 const NEAR_BYTES = 2 * 1024;
 
@@ -43,8 +43,8 @@ export interface MirrorFiles extends Files<ReadFile> {
 
 /**
  * Returns a reader of the files below `base`, which ends with a slash. With a signal, concurrent reads of the same part
- * of a file take one request. Without one they may belong to different requests of a host, and in some hosts a request
- * cannot wait for another request.
+ * of a file share one request. Without a signal, each read sends its own request: a server may use this reader for
+ * several incoming requests, and on some platforms one of them cannot wait for a request that another one has sent.
  */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
   /**

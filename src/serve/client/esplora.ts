@@ -1,7 +1,8 @@
 /**
- * Reads unconfirmed transactions from a server with the API of Esplora. Limits number, bytes and time of its answers.
- * The server cannot forge a transaction, because an id is the hash of the transaction's bytes. But the client must
- * trust the server about the heights of outputs, and that the list of an address is complete.
+ * Reads unconfirmed transactions from a server with the API of Esplora. Limits the number of its answers, their total
+ * size, and the time for all of them. The server cannot forge a transaction, because an id is the hash of the
+ * transaction's bytes. But the client must trust the server about the heights of outputs, and about whether the list of
+ * an address's transactions is complete.
  */
 import { exceeds, type PendingLimits } from '../../limits.ts';
 import type { PendingQuery } from './client.d.ts';
@@ -35,7 +36,10 @@ export class Esplora {
     this.#signal = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   }
 
-  /** Returns the ids of the unconfirmed transactions of an address. `more` is true if the address may have others. */
+  /**
+   * Returns the ids of the unconfirmed transactions of an address. `more` is true if the address may have further
+   * transactions.
+   */
   async mempool(address: string): Promise<{ txids: string[]; more: boolean }> {
     const path = `/address/${encodeURIComponent(address)}/txs/mempool`;
     const listed = this.#parse(path, await this.#get(path));

@@ -1,6 +1,6 @@
 /**
- * Client for browsers and other programs. Runs the page map on the files of any host, even one without code, and
- * returns exactly the answers of an API server. Every build has this module as `client.js`.
+ * Client for browsers and other programs. Runs the page map (pages/respond.ts) on the files of any host, even one
+ * without code, and returns exactly the answers of an API server. Every build has this module as `client.js`.
  *
  * `client.d.ts` has the types of answers and queries, and documents the classes and functions of this file
  * (test/exhaustive/clientTypes.test.ts).
@@ -53,7 +53,7 @@ export class MirrorError extends Error {
   }
 }
 
-/** Loads lists.js with the first request that needs it, because most programs do not. */
+/** Loads lists.js only when a request needs it, because most programs never send such a request. */
 const fromLists: AnswerFromLists = async (request, dialect, archive, readTransaction) =>
   (await import('./lists.js')).answerFromLists(request, dialect, archive, readTransaction);
 
@@ -175,7 +175,7 @@ export class Mirror {
     });
   }
 
-  /** Returns the classes of outputs, or the reason why the mirror has no classes. Rejects like `activity`. */
+  /** Returns the classes of outputs, or the reason why the mirror cannot classify outputs. Rejects like `activity`. */
   async #classes(outputs: readonly OutputToClassify[], signal: AbortSignal | undefined): Promise<readonly OutputClass[] | string> {
     signal?.throwIfAborted();
     const { classifyOutputs, groupedReads } = await import('./lists.js');

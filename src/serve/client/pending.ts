@@ -96,7 +96,10 @@ function bytesOf(hex: string): Uint8Array | undefined {
 
 class Pool {
   readonly transactions = new Map<string, Given>();
-  /** Heights of parents from the Esplora server, by transaction id. A string is the reason why a height is unknown. */
+  /**
+   * Heights of confirmed parents, as the Esplora server reports them, by transaction id. A string is the reason why a
+   * height is unknown.
+   */
   readonly heights = new Map<string, number | string>();
   #bytes = 0;
 
@@ -131,8 +134,9 @@ class Pool {
 type Tip = NonNullable<MirrorManifest['tip']>;
 
 /**
- * Adds the transactions of an address, unconfirmed parents, and the heights of other parents. Returns true if the address
- * may have more transactions. Rejects with an EsploraError.
+ * Completes `all` from the Esplora server: adds the transactions of the address, unconfirmed parents, and the heights
+ * of confirmed parents. Returns true if the address may have more transactions. Rejects with an EsploraError if the
+ * server fails.
  */
 async function complete(
   all: Pool,
@@ -197,7 +201,7 @@ class MirrorState implements Ledger {
   readonly #scripts = new Map<string, Uint8Array>();
   readonly #mintable = new Map<RuneId, Mintable>();
   readonly #taken = new Set<bigint>();
-  /** Outputs of blocks, as the query describes them. */
+  /** Spent outputs that are in blocks, as the query describes them. */
   readonly #confirmed = new Map<string, PreviousOutput>();
   /** Names of the parts of the mirror's data that a transaction needs, by transaction id. */
   readonly #needs = new Map<string, Set<string>>();
@@ -235,13 +239,13 @@ class MirrorState implements Ledger {
       if (name !== undefined) this.#need(txid, `name ${name}`, () => this.#loadName(name));
     }
     await this.#run();
-    // Checked last, because the mirror may get a block with one of these transactions while its inputs are read. The
-    // mirror then has these inputs as spent.
+    // Checked last: while the inputs are read, the mirror may get a block with one of these transactions, which an
+    // earlier check would miss.
     for (const { txid } of ordered) this.#need(txid, txid, () => this.#checkUnconfirmed(txid));
     await this.#run();
   }
 
-  /** Adds a part that a transaction needs, by the name of the part. Returns the name. */
+  /** Notes that a transaction needs a part, and that `load` loads this part. Returns the part's name. */
   #need(txid: string, part: string, load?: () => Promise<unknown>): string {
     const needs = this.#needs.get(txid) ?? new Set();
     this.#needs.set(txid, needs.add(part));
@@ -249,7 +253,10 @@ class MirrorState implements Ledger {
     return part;
   }
 
-  /** Adds the part of an output of a block at `height`. Returns the reason if the output is unknown. */
+  /**
+   * Notes that a transaction needs an output of the block at `height`. Returns the reason if the output cannot be
+   * looked up.
+   */
   #needOutput(txid: string, outpoint: string, height: number | string | undefined, given: ConfirmedOutput): string | undefined {
     const { blockHash } = given;
     const script = given.script === undefined ? TAPROOT : bytesOf(given.script);
@@ -362,8 +369,8 @@ class MirrorState implements Ledger {
       network,
       hash256,
       ledger: this,
-      // An output of an unconfirmed transaction has no confirmations, so it can never be a commitment. Its script is
-      // irrelevant.
+      // An output of an unconfirmed transaction has no confirmations, so it can never be the commitment of an etching,
+      // whatever its script is.
       previousOutput: (outpoint) => this.#confirmed.get(outpoint) ?? { script: TAPROOT, height },
       unknown: ({ txid }) => [...(this.#needs.get(txid) ?? [])].flatMap((part) => this.#failed.get(part) ?? []),
       countRow: () => {

@@ -23,9 +23,12 @@ export class Proofs {
   readonly #keys: readonly NoteKey[];
   readonly #maxAge: number;
   readonly #memory: MirrorMemory;
-  /** Tails of files that were checked. */
+  /** Tails of files that were checked (format/tails.ts). */
   readonly #tails = new PartCache();
-  /** Newest state that this client has seen, because a program may overwrite the memory with an older one. */
+  /**
+   * Newest state that this client has seen. Kept here too, because a program may overwrite the memory with an older
+   * state.
+   */
   #newest: SignedState | undefined;
 
   /** Throws a NoteError if a key is malformed, or if there is none. */
@@ -36,7 +39,7 @@ export class Proofs {
     this.#memory = remember;
   }
 
-  /** Returns files that reject whatever the note does not cover. */
+  /** Wraps `files`. A read rejects if the note does not prove what was read. */
   over(files: MirrorFiles): MirrorFiles {
     const read = verifiedRead((file, offset, length, size) => files.read(archivePath(file), offset, length, size), digest, this.#tails);
     const manifest = async (path: string): Promise<string | undefined> => {
@@ -87,8 +90,8 @@ export class Proofs {
     const age = Date.now() - Date.parse(time);
     if (!(age <= this.#maxAge))
       throw new NoteError(`the mirror was signed at ${time}, which is longer ago than maxAge allows (${this.#maxAge} ms)`);
-    // A host could show a note from the future at least until its time has come. And once `remember` had stored this
-    // time, the client would refuse all true states until then.
+    // A note with a future time would stay younger than maxAge for too long. And once `remember` had stored this time,
+    // the client would refuse all states with earlier times.
     if (-age > this.#maxAge)
       throw new NoteError(
         `the mirror was signed at ${time}, which is further in the future than maxAge allows (${this.#maxAge} ms): the clock of its operator or of this client is wrong`,

@@ -76,8 +76,8 @@ export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
 }
 
 /**
- * Reads files that were deployed with the worker. The binding ignores ranges and returns no length. So reads a file
- * that clients read by ranges completely, and cuts the range out: a deployed file has at most 25 MiB.
+ * Reads files that were deployed with the worker. The binding ignores ranges and returns no length. So if clients read
+ * a file by ranges, reads the complete file and cuts the range out. A deployed file has at most 25 MiB.
  */
 function deployedOrigin(assets: Assets): FetchFile {
   return async (path, range) => {

@@ -1,7 +1,7 @@
 /**
- * The Cloudflare worker. Answers the API by the page map, and serves the other files of the build from deployed assets,
- * R2 or another origin. Does not use Cloudflare's cache, because reading R2 is so cheap that code for the cache is not
- * worth it.
+ * The Cloudflare worker. Answers the API by the page map (pages/respond.ts), and serves the other files of the build
+ * from deployed assets, R2 or another origin. Does not use Cloudflare's cache, because reading R2 is so cheap that code
+ * for the cache is not worth it.
  */
 import { messageOf } from '../../errors.ts';
 import { isBuiltFile, pageOfFolder, redirectOf } from '../../pages/fileKinds.ts';
@@ -25,8 +25,8 @@ interface Host {
 let host: Host | undefined;
 
 /**
- * Returns the mirror for these settings. Compares them, because the platform does not promise that all requests of an
- * isolate have the same settings.
+ * Returns the mirror for these settings. Compares them with the settings of the last request, because the platform does
+ * not promise that all requests of an isolate have the same settings.
  */
 function hostOf(settings: Settings): Host {
   const key = JSON.stringify(Object.entries(settings).map(([name, value]) => [name, typeof value === 'string' ? value : '']));

@@ -102,7 +102,7 @@ export const compressedEtag = (etag: string): string => `${etag.slice(0, -1)}-gz
 
 /**
  * True if an `if-none-match` header matches this ETag. Accepts lists, weak ETags and `*`. Also accepts ETags without
- * quotes, because the recorded server did.
+ * quotes, because Hiro's server did.
  */
 export function matchesEtag(header: string | null | undefined, etag: string): boolean {
   if (header === null || header === undefined) return false;

@@ -1,4 +1,4 @@
-/** Handles HTTP methods, because the page map knows only reads. */
+/** Handles HTTP methods, because the page map (pages/respond.ts) knows only reads. */
 import type { OpenFile } from '../../pages/fileAccess.ts';
 import { parsePath } from '../../pages/parseRequest.ts';
 import type { Answer } from '../../pages/respond.ts';

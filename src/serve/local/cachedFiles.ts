@@ -18,7 +18,10 @@ const COPIES_IN_MEMORY = 2;
 /** Memory overhead of a cache entry, besides its content. */
 const BYTES_PER_ENTRY = 600;
 
-/** Milliseconds within which a file may change twice without a new modification time. Younger files are not cached. */
+/**
+ * Milliseconds within which a file may change twice without a new modification time. A file that changed in the last
+ * TOO_FRESH_MS is not cached.
+ */
 const TOO_FRESH_MS = 100;
 
 /** Time for which the result of a folder check stays valid, in milliseconds. */
@@ -30,8 +33,8 @@ const FOLDER_MS = 1000;
  */
 const SLOW_MS = 1;
 /**
- * Number of consecutive slow reads that show a slow disk. A single read may be slow because another process had the
- * core.
+ * Number of consecutive slow reads that show a slow disk. A single read may be slow because another process used the
+ * processor.
  */
 const SLOW_IN_A_ROW = 3;
 const READS_AFTER_SLOW_ONES = 100;

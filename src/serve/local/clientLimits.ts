@@ -18,7 +18,8 @@ export const CLIENT_LIMITS = {
   /** Time from the start of a connection or request until its headers are complete. */
   headersMs: 10_000,
   /**
-   * Time from the same start until the body is complete. The server discards bodies, because no API request has one.
+   * Time from the start of a connection or request until the body of the request is complete. The server discards
+   * bodies, because no API request has one.
    */
   requestMs: 20_000,
   /**
@@ -40,8 +41,8 @@ const RESERVED_FILES = 100;
 const ERROR_GRACE_MS = 1000;
 
 /**
- * Returns the options of the server. `requireHostHeader` is false, because Node would refuse requests without a Host
- * header with an empty body. server.ts refuses them with an API error.
+ * Returns the options of the server. `requireHostHeader` is false: Node would refuse a request without a Host header by
+ * an answer with an empty body. Instead, server.ts answers with an API error.
  */
 export const serverOptions = (limits: ClientLimits): ServerOptions => ({
   headersTimeout: limits.headersMs,
@@ -132,13 +133,15 @@ function reportedLimit(): unknown {
 function refuse(error: Error, socket: Duplex): void {
   if (codeOf(error) === HEADER_OVERFLOW) countCrossing('headerBytes');
   const [answer] = waiting.get(socket) ?? [];
-  // An answer is being sent: the client would take an error for a part of this answer.
+  // An answer is being sent, and the client would read an error as a part of this answer.
   if (answer?.headersSent === true) return void socket.destroy();
   const [status, message] = REFUSALS[codeOf(error) ?? ''] ?? [400, 'the request is not valid HTTP'];
   refuseWith(status, message, socket);
 }
 
-/** Writes an error to the socket, because node:http has no response for it. Closes the connection. */
+/**
+ * Writes an error to the socket, because node:http creates no response object for such requests. Closes the connection.
+ */
 function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: Readonly<Record<string, string>> = {}): void {
   if (!socket.writable) return void socket.destroy();
   const { body } = errorBody(status, message);
@@ -150,7 +153,7 @@ function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: 
   setTimeout(() => socket.destroy(), ERROR_GRACE_MS).unref();
 }
 
-/** Code of the error of Node's parser for more than `headerBytes`. */
+/** Error code of Node's parser if the headers have more than `headerBytes`. */
 const HEADER_OVERFLOW = 'HPE_HEADER_OVERFLOW';
 
 /** Answers to errors of Node's parser and to timeouts. All other errors are a 400. */

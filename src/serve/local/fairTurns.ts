@@ -8,7 +8,9 @@ import { exceeds, type ServerLimits } from '../../limits.ts';
 import type { Files } from '../../pages/fileAccess.ts';
 import type { BuiltFile } from './cachedFiles.ts';
 
-/** Thrown if the client of a request has disconnected. The name marks an aborted read for format/archiveReader.ts. */
+/**
+ * Thrown if the client of a request has disconnected. By its name, format/archiveReader.ts recognises an aborted read.
+ */
 export class ClientLeftError extends Error {
   override readonly name = 'AbortError';
 }

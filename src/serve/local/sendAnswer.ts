@@ -43,7 +43,7 @@ interface BodyForm {
   gzip: Uint8Array | undefined;
 }
 
-/** Bytes and ETags of bodies, because the server sends the body of a cached answer several times. */
+/** Bytes and ETags of bodies. Kept, because the server may send the body of a cached answer several times. */
 const forms = new WeakMap<MadeBody, BodyForm>();
 
 function formOf(made: MadeBody): BodyForm {
@@ -170,7 +170,7 @@ export class Exchange {
     this.response.end(this.method === 'HEAD' ? undefined : bytes);
   }
 
-  /** Returns the headers that a 304 must have, too. */
+  /** Returns the headers that both a 200 and a 304 must have. */
   #validators(etag: string): Headers {
     return ['etag', etag, ...(this.compresses ? VARY : [])];
   }

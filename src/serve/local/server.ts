@@ -1,4 +1,4 @@
-/** The local server: serves the page map over node:http. */
+/** The local server: serves the page map (pages/respond.ts) over node:http. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Log } from '../../cli/log.ts';
 import { messageOf } from '../../errors.ts';
@@ -53,7 +53,7 @@ export function createMirrorServer(
     });
   }, limits);
   const server = createServer(serverOptions(limits), listener);
-  // Answers normally, although Node would refuse a request with an unknown `Expect` header.
+  // Answers requests with an unknown `Expect` header normally. Without this listener, Node would refuse them.
   server.on('checkExpectation', listener);
   limitServer(server, limits);
   if (accessLog !== undefined) logRequests(server, accessLog);
@@ -64,7 +64,7 @@ export function createMirrorServer(
 interface Source {
   readonly site: WatchedBuild;
   readonly files: BuiltFiles;
-  /** The same files as `files`, for this request only. */
+  /** The same files as `files`, for this request only (fairTurns.ts). */
   readonly fair: FairFiles;
   readonly cache: PartCache;
   readonly limits: ServerLimits;
@@ -174,8 +174,8 @@ async function sendPlainFile(exchange: Exchange, target: string, { site, files }
   const file = path === undefined ? undefined : await openPlain(path, files);
   if (path === undefined || file === undefined) return sendNotFound(exchange, target, files);
   if (isPagePath(path, site.last)) await readFacts(file, path);
-  // Builds write pages and their compressed files in place, and rename all other files into place. An incomplete page
-  // can be recognised, but not an incomplete compressed file.
+  // Builds write pages and their compressed files directly to their paths, and all other files to temporary paths that
+  // they then rename. An incomplete page can be recognised, but an incomplete compressed file cannot.
   if (isSidecarPath(path) && site.isUnfinished()) throw new MissingFileError(path, 'may be incomplete, because the build is not finished');
   return isReadByRanges(path) ? exchange.sendByRanges(file, headersOf(path)) : exchange.sendFile(file, headersOf(path));
 }
