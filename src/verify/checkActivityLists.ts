@@ -1,6 +1,7 @@
 /**
- * Verifies the lists of activity of an archive: computes from the pages of the blocks which records each list must
- * have. Compares only sums of fingerprints of the pointers, because the pointers of a level may not fit into memory.
+ * Verifies the lists of activity of an archive. A list consists of pointers to records. Computes the pointers that each
+ * list must have from the pages of the blocks. Compares only sums of fingerprints of pointers, because all pointers of
+ * a level (format/levels.ts) may not fit into memory.
  */
 import { createHash } from 'node:crypto';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -29,8 +30,9 @@ function keyOf(text: string): ListKey {
 const MOST_KEYS = 10_000;
 
 /**
- * Expected content of a level, computed from its blocks. `entries` has the entries of the table of names. It is empty
- * if the archive has etchings, because checkEtchings.ts then checks this table.
+ * Expected content of a level, computed from its blocks. `entries` has the level's entries in the table of names
+ * (lists/nameTable.ts). `entries` is empty if the archive has etchings, because checkEtchings.ts then checks this
+ * table.
  */
 interface ExpectedLevel extends ExpectedEntries {
   /** Size of the pages of all blocks below the level, in bytes. */
@@ -163,5 +165,5 @@ function isBefore(a: Pointer, b: Pointer, starts: readonly number[]): boolean {
   return newer !== older ? newer > older : a.position !== b.position ? a.position < b.position : a.record < b.record;
 }
 
-/** Returns the number of the level's blocks that begin at or before a position. A newer block has a higher number. */
+/** Returns the block of the level that contains a position: 1 for the oldest block, 2 for the next block, and so on. */
 const blockOf = (position: number, starts: readonly number[]): number => countBefore(starts.length, (i) => (starts[i] ?? 0) <= position);

@@ -1,6 +1,6 @@
 /**
- * Verifies the archive of a build. The content of every file must match its name. Root, directories and tables must
- * match the records. Compressed bytes are not compared, because they depend on the version of zlib.
+ * Verifies the archive of a build (src/format). The content of every file must match its name. Root, directories and
+ * tables must match the records. Compressed bytes are not compared, because they depend on the version of zlib.
  */
 import type { BlockDigest } from '../contract/schemas.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -30,7 +30,7 @@ interface BlockPart {
   /** Path of the segment. */
   readonly path: string;
   readonly segment: Segment;
-  /** Line of the block in the directory. */
+  /** Line of the block in the segment's directory. */
   readonly placed: PlacedBlock;
   /** Inflates the pages one by one. */
   readonly texts: Iterable<string>;
@@ -49,7 +49,7 @@ export class ArchiveVerification {
   ) {
     const { site } = verification;
     this.#limit = maximumLimit(site);
-    // Layout `files` has no table of ids, so there are no levels of it to check.
+    // Layout `files` has no table of ids, so there are no levels of this table to check.
     const ranges = site.layout === 'files' ? [] : levelRanges(site.tip, archive.root);
     this.#ids = ranges.map((range) => ({ ...range, entries: new Fingerprints() }));
   }

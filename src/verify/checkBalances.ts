@@ -16,8 +16,8 @@ import type { RecordTables } from './recordTables.ts';
 import type { Verification } from './verification.ts';
 
 /**
- * Compares all documents of balances, holders and outputs. `etchings` has the etchings of the output, and `received`
- * and `records` have its records. Adds a finding for each difference.
+ * Compares all documents of balances, holders and outputs. `etchings` has the etchings of the build. `records` and
+ * `received` are tables of the build's records (recordTables.ts). Adds a finding for each difference.
  */
 export async function verifyBalances(
   verification: Verification,
@@ -49,7 +49,7 @@ export async function verifyBalances(
 
 const WHAT = { addresses: 'balances of the address', holders: 'holders of the rune with the ordinal' } as const;
 
-/** Columns of runes that balances need. */
+/** Columns of runes that are needed to compute balances. */
 const RUNES = {
   ...columns('id VARCHAR, number BIGINT, name VARCHAR'),
   ...columns('spaced_name VARCHAR, divisibility BIGINT, block_height BIGINT, tx_index BIGINT'),

@@ -1,4 +1,4 @@
-/** Reads a block from its pages of the largest size. Returns a batch in the form that builds render. */
+/** Reads a block from its pages of the largest size. Returns it as a batch, the form in which builds render pages. */
 import type { z } from 'zod';
 import { blockDigest, digestOfRecords } from '../contract/blockDigest.ts';
 import { type BlockDigest, misfitOf } from '../contract/schemas.ts';

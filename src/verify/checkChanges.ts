@@ -1,8 +1,8 @@
 /**
  * Verifies the files of changes: makes them again from the records of the newest blocks. The records do not say which
- * outputs were spent. So checks the spent outputs in the files against the outputs of the mirror. A spent output must
- * have received runes, and must not be unspent. An output that a block of the files made must be unspent, or spent by a
- * block of the files.
+ * outputs were spent. So compares the spent outputs in the files with the outputs of the mirror. A spent output must
+ * have received runes, and must not be unspent. An output that one of these blocks made must be unspent, or spent by
+ * one of these blocks.
  */
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -20,11 +20,11 @@ import type { Verification } from './verification.ts';
 
 export class ChangesVerification {
   readonly #schemas: ReturnType<typeof changesSchemas>;
-  /** The bounds that the list of files names. Its SHA-256 in the manifest covers them. */
+  /** Maximum numbers of blocks and of entries, from the list of files. The manifest has the list's SHA-256. */
   readonly #bounds: ChangesBounds;
   /** The blocks that must have files, sorted by height. */
   readonly #points: readonly Point[];
-  /** The block below `#points`, if its hash is known. */
+  /** The block below the lowest of `#points`, if its hash is known. */
   readonly #below: Point | undefined;
   readonly #listed: ListedChanges[] = [];
   /** Outpoints that the blocks make and spend. */
@@ -42,7 +42,8 @@ export class ChangesVerification {
     this.#bounds = { most_blocks: count, most_entries: index?.most_entries ?? 1 };
     const known = new Map(blocks.slice(-count - 1).map(({ height, hash }) => [height, hash]));
     const below = listed[0] && this.#read(changesPath(listed[0].height), this.#schemas.Changes)?.previous;
-    // Blocks without records are taken from the files themselves, because no other file has their hashes.
+    // The hashes of blocks without records are taken from the files of changes themselves, because no other file has
+    // these hashes.
     const empty = [...(below === undefined ? [] : [below]), ...listed].filter(
       ({ height }) => !known.has(height) && height <= site.tip && height >= site.tip - count,
     );
@@ -68,7 +69,7 @@ export class ChangesVerification {
     this.#compare(records);
   }
 
-  /** Compares the files of the next blocks below a height, which have no records. */
+  /** Compares the files of the remaining blocks below `height`. These blocks have no records. */
   #addEmpty(height: number): void {
     while ((this.#points[this.#listed.length]?.height ?? height) < height) this.#compare([]);
   }

@@ -1,7 +1,7 @@
 /**
  * Verifies that records add up. In rows from a node, every transaction conserves every rune, and no address sends more
- * than it received. Only the check of addresses can find a wrong sender in pages. Records of other sources have known
- * faults (docs/rows.md), so their runes cause no finding.
+ * than it received. A record with a wrong sender is found only by the check of addresses, because the sums of its
+ * transaction are right. Records of other sources have known faults (docs/rows.md), so their runes cause no finding.
  */
 import { text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
@@ -14,7 +14,7 @@ import type { Verification } from './verification.ts';
 /** Maximum number of balances below zero that get a finding of their own. */
 const MOST_NAMED = 20;
 
-/** Sums of the records of a rune in a transaction, in smallest units. */
+/** Sums of a rune's records in a transaction, in smallest units. */
 interface Moves {
   readonly rune: string;
   readonly place: string;
@@ -35,7 +35,7 @@ interface Moves {
 export const isFromNode = ({ sources = [], lists }: Verification['manifest']): boolean =>
   lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
 
-/** Checks each transaction of records from a node. Other sources lack rows of scripts without an address. */
+/** Checks transactions. Only for records from a node: other sources lack rows of scripts without an address. */
 export class TransactionsVerification {
   /** Units that scripts without an address hold, by rune. */
   readonly #unaddressed = new Map<string, bigint>();
@@ -50,7 +50,7 @@ export class TransactionsVerification {
     return new TransactionsVerification(verification, await etchings?.premines());
   }
 
-  /** Adds outputs of the start. The records of transactions add all other outputs. */
+  /** Adds the unspent outputs of the start (startOutputs.ts). `add` adds all other outputs. */
   begin(received: readonly Activity[]): void {
     for (const { rune, address, amount = '0' } of received)
       if (address === undefined) this.#unaddressed.set(rune.id, (this.#unaddressed.get(rune.id) ?? 0n) + BigInt(amount.replace('.', '')));
@@ -89,8 +89,8 @@ export class TransactionsVerification {
   }
 
   /**
-   * Checks that scripts without an address send no more than they received. The mirror must have all blocks since the
-   * first rune or the start.
+   * Checks that scripts without an address send no more than they received. Call it only if the mirror has all blocks
+   * since the first rune, or since its start.
    */
   finish(): void {
     for (const [rune, units] of this.#unaddressed) {
@@ -119,7 +119,7 @@ function move({ rune, operation, address, amount = '0', location }: Activity, mo
   else if (operation === 'send') sums.unaddressed -= units;
 }
 
-/** A rune with balances below zero, and one of their addresses. */
+/** A rune with balances below zero, and the address of one of these balances. */
 export interface Unbalanced {
   readonly rune: string;
   readonly address: string;
@@ -132,8 +132,8 @@ const mixed = (records: Changing): string => `SELECT rune_id FROM ${records} WHE
   GROUP BY rune_id HAVING count(DISTINCT strlen(split_part(amount, '.', 2))) > 1`;
 
 /**
- * Finds balances below zero. For records from a node, adds findings and returns an empty list. Otherwise returns the
- * runes. `records` must begin at the first block with runes, or with the outputs of the start.
+ * Finds balances below zero. For records from a node, adds findings and returns an empty list. Otherwise only returns
+ * the runes of these balances. `records` must begin at the first block with runes, or with the outputs of the start.
  */
 export async function verifySums({ manifest, findings, store }: Verification, records: Changing): Promise<readonly Unbalanced[]> {
   const sums = sumsOf('units', `CASE operation WHEN 'receive' THEN 1 ELSE -1 END`);

@@ -1,8 +1,8 @@
 /**
- * Verifies etchings: counts mints and burns again from the records, and renders every etching of every level again. A
- * level has the etchings that changed in its blocks, as they are after its last block. So a level is checked at the
- * moment when all its blocks, but no later blocks, were counted. Other values of an etching cannot be checked, because
- * the output does not contain the runes table.
+ * Verifies etchings: counts mints and burns again from the records, and renders every etching of every level
+ * (format/levels.ts) again. A level has the etchings that changed in its blocks, as they are after its last block. So a
+ * level is checked at the moment when all its blocks, but no later blocks, were counted. Other values of an etching
+ * cannot be checked, because a build does not contain the runes table of its input.
  */
 import type { Manifest } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
@@ -35,7 +35,7 @@ interface CheckedLevel extends LevelRange {
   readonly touched: ReadonlySet<string>;
 }
 
-/** Name of a rune in a level of names. */
+/** Stored name of a rune, and the level that has this name. */
 type StoredName = LevelRange & { readonly key: string; readonly text: string | undefined };
 
 export class EtchingsVerification {
@@ -53,7 +53,7 @@ export class EtchingsVerification {
     this.#left = levelRanges(verification.site.tip, lists, undefined, lists.start?.height);
   }
 
-  /** Returns undefined for an output without etchings. */
+  /** Returns undefined for a build without etchings. */
   static of(verification: Verification, archive: StoredArchive | undefined): EtchingsVerification | undefined {
     const facts = verification.manifest.lists?.etchings;
     const lists = archive?.root.lists;
@@ -192,14 +192,14 @@ export class EtchingsVerification {
   }
 
   /**
-   * Begins with the counts that the etching has in the start. The digest of the start proves them
-   * (checkLedgerDigest.ts).
+   * Sets the rune's counts to those that its etching has in the start (startOutputs.ts). The digest of the start proves
+   * these counts (checkLedgerDigest.ts).
    */
   #begin(etching: ReadEtching, counts: Counts): void {
     this.#recount.begin(etching.id, { ...counts, minted: mintedUnits(etching, counts.mints) });
   }
 
-  /** True if an etching changed in the blocks of a level, so that the level must have it. */
+  /** True if an etching changed in the blocks of a level, so that the level must have this etching. */
   #hasChanged(etching: ReadEtching, { first, last, touched }: CheckedLevel): boolean {
     if (etching.block_height > last) return false;
     if (etching.block_height >= first) return true;
@@ -221,7 +221,7 @@ function hasMoved(etching: ReadEtching, from: number, to: number): boolean {
   );
 }
 
-/** Checks the order of etchings, and whether the data allows their counts of mints and burns. */
+/** Checks the order of etchings, and whether the data is complete enough to count mints and burns. */
 class EtchingList {
   readonly #heights: ReadonlySet<number>;
   readonly ids = new Set<string>();
@@ -232,7 +232,7 @@ class EtchingList {
 
   constructor(
     private readonly verification: Verification,
-    /** Height of the start; -1 without a start. */
+    /** Height of the start (startOutputs.ts); -1 without a start. */
     private readonly start: number = -1,
   ) {
     this.#heights = new Set(verification.blocks.map(({ height }) => height));
@@ -256,14 +256,15 @@ class EtchingList {
   }
 
   /**
-   * True if the output has all mints and burns of these etchings, according to the list of read blocks in the manifest.
+   * True if the build has all mints and burns of these etchings, according to the manifest's list of the blocks that
+   * were read.
    */
   isComplete(): boolean {
     const { manifest, blocks, site } = this.verification;
     if (!this.#hasFirst || !this.#hasBlocks) return false;
     const read = joinRuns((manifest.sources ?? []).flatMap((source) => source.blocks));
     const first = read[0]?.[0];
-    // The counts of the start include the records up to its block, so the output must not have records of these blocks.
+    // The counts of the start include the records up to its block, so the build must not have records of these blocks.
     if (this.start >= 0 && (first !== this.start + 1 || (blocks[0]?.height ?? first) < first)) return false;
     if (first === undefined) return true;
     const low = Math.max(first, this.#lowest);

@@ -1,8 +1,8 @@
 /**
  * Verifies unspent outputs. The pages do not say which outputs were spent, so two other facts are checked. Every output
  * must have the runes that its records say. And for each rune, all outputs of an address must add up to the address's
- * balance. So if two outputs of an address have the same runes and amounts, no check finds out that the wrong one is
- * listed as spent.
+ * balance. So if two outputs of an address have the same runes and amounts, no check notices if the wrong one of them
+ * is listed as spent.
  */
 import { join } from 'node:path';
 import { LineFile } from '../disk/lineFile.ts';
@@ -26,7 +26,7 @@ import type { Verification } from './verification.ts';
 /** Columns of a table that has a row for each rune of an output. */
 export const OUTPUT_COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
 
-/** OUTPUT_COLUMNS, as columns of a table. */
+/** The same columns as OUTPUT_COLUMNS, in the form for creating a table. */
 export const RECEIVED = {
   ...columns('output VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT'),
   ...columns('timestamp BIGINT, address VARCHAR, rune VARCHAR, units VARCHAR'),
@@ -35,8 +35,8 @@ export const RECEIVED = {
 export type Received = Table<typeof RECEIVED>;
 
 /**
- * Adds the runes that outputs received to `received`. `records` is SQL that has OUTPUT_COLUMNS and `operation`. Skips
- * records without an output.
+ * Inserts the runes that outputs received into the table `received`. `records` is SQL of a table with OUTPUT_COLUMNS
+ * and the column `operation`. Skips records without an output.
  */
 export const loadReceived = (records: string, received: Received, store: Store): Promise<void> =>
   store.run(`INSERT INTO ${received}
@@ -89,8 +89,9 @@ export async function verifyOutputs(
 }
 
 /**
- * Checks the outputs that the newest blocks make and spend. `lines` has their kind and outpoint. `isCut` says that
- * `lines` lacks some of them. Call it only after `verifyOutputs` ran without findings.
+ * Checks the outputs that the newest blocks make and spend. `lines` is SQL of a table with the kind of each output
+ * (`made` or `spent`) and its outpoint. `isCut` is true if `lines` lacks some outputs. Call it only after
+ * `verifyOutputs` ran without findings.
  */
 export async function verifySpent(lines: string, isCut: boolean, received: Received, verification: Verification): Promise<void> {
   const of = (kind: string) => `(SELECT "output" FROM ${lines} WHERE kind = '${kind}')`;
@@ -111,9 +112,9 @@ async function addFirst(sql: string, before: string, after: string, { findings, 
 }
 
 /**
- * Makes three tables from the documents by outpoint: `read_outputs` (a row for each rune of an unspent output),
- * `read_values` (outputs that levels make) and `read_spent` (outputs that levels spend). Returns false if a document is
- * not one that a build makes.
+ * Makes three tables from the archive's documents of outputs: `read_outputs` (a row for each rune of an unspent
+ * output), `read_values` (outputs that the blocks of a level make) and `read_spent` (outputs that they spend). Returns
+ * false if a document is not one that a build makes.
  */
 async function readOutputs({ scratch, store }: Verification, archive: StoredArchive, { outputs }: OutputTables): Promise<boolean> {
   const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));
@@ -152,7 +153,7 @@ async function readOutputs({ scratch, store }: Verification, archive: StoredArch
   return wrong === 0;
 }
 
-/** Makes the lists of addresses again from the documents by outpoint, and compares them. */
+/** Makes the lists of addresses again from the tables of `readOutputs`, and compares them with the archive's. */
 async function verifyAddresses(
   { findings, scratch, store }: Verification,
   archive: StoredArchive,

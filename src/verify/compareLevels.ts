@@ -6,8 +6,8 @@ import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import type { Findings } from './findings.ts';
 
 /**
- * Returns the function by which the code that writes lists begins a level. The level compares the documents that it
- * gets with those of the archive, instead of writing them. `tables` has the levels of the archive by kind of list.
+ * Returns a function for the code that writes lists, which calls it to begin a level. The returned writer compares its
+ * documents with those of the archive, instead of writing them. `tables` has the levels of the archive by kind of list.
  * `what` names the documents of each kind in findings.
  */
 export const comparedLevels =

@@ -1,6 +1,7 @@
 /**
- * Compares the lists of several mirrors. Files with equal names are equal. Files with other names may still have the
- * same text, because their bytes also depend on the version of zlib. So their texts are compared.
+ * Compares the lists of several mirrors. Files with equal names are equal, because a name is a hash of the content.
+ * Files with other names may still have the same text, because their bytes also depend on the version of zlib. So their
+ * texts are compared.
  */
 import { createHash } from 'node:crypto';
 import type { Manifest } from '../contract/schemas.ts';
@@ -33,8 +34,8 @@ export interface ComparedLists {
 }
 
 /**
- * The list whose documents refer to pages of lower levels. So the content of a level depends on the start of the
- * mirror.
+ * The list whose documents refer to pages of lower levels. The lower levels depend on the block at which the mirror
+ * starts, so the content of a level depends on this block, too.
  */
 const BY_PAGE = 'outputs of addresses';
 

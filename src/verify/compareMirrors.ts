@@ -71,7 +71,8 @@ export const filesIn = (root: string): ArchiveFiles => ({
 
 /**
  * Compares the blocks and the lists of at least two mirrors. Logs the result. Throws a VerificationError if a block
- * that all mirrors have differs, or a list: the error says which mirrors agree, and in which blocks they differ.
+ * that all mirrors have, a list or a digest of a ledger differs. The error says which mirrors agree, and in which
+ * blocks they differ.
  */
 export async function compareMirrors(mirrors: readonly Compared[], log: Log): Promise<void> {
   const names = mirrors.map(({ name }) => name);
@@ -155,8 +156,8 @@ function compareBlocks(mirrors: readonly Compared[], names: readonly string[]): 
 }
 
 /**
- * Returns a text that says which mirrors agree, such as `a = c ≠ b`. `has` returns the value to compare of the mirror
- * with this index. Leaves out mirrors without a value.
+ * Returns a text that says which mirrors agree, such as `a = c ≠ b`. `has` takes the index of a mirror, and returns the
+ * value of this mirror to compare. Omits mirrors without a value.
  */
 function groupsOf(names: readonly string[], has: (index: number) => string | undefined): string {
   const having = [...names.entries()].filter(([i]) => has(i) !== undefined);

@@ -3,7 +3,8 @@ import type { Counts, Etching } from '../lists/etchings.ts';
 import type { Activity } from './checkBlock.ts';
 
 /**
- * Mints and burns of a rune so far. `decimals` is the number of decimals of its amounts; -1 if amounts differ in it.
+ * Mints and burns of a rune so far. `decimals` is the number of decimals of its amounts; -1 if amounts have different
+ * numbers of decimals.
  */
 interface Sums {
   mints: number;
@@ -34,7 +35,7 @@ export class SupplyRecount {
     }
   }
 
-  /** Sets the counts of a rune up to the start, instead of adding the records up to the start. */
+  /** Sets the counts of a rune at the start (startOutputs.ts), instead of adding the records of older blocks. */
   begin(rune: string, counts: Counts): void {
     this.#runes.set(rune, { ...counts, decimals: undefined });
   }

@@ -1,4 +1,4 @@
-/** Tables of the records that change balances. The verification makes balances and outputs from them again. */
+/** Tables of the records that change balances, to make the lists of balances and outputs again. */
 import { join } from 'node:path';
 import { LineFile } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';

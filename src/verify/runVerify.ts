@@ -11,7 +11,7 @@ import { LIMITS } from '../limits.ts';
 import { type Compared, compareMirrors, filesIn, parseAgainst, readOther } from './compareMirrors.ts';
 import { verify } from './verify.ts';
 
-/** Parses a public key. Throws a UsageError. */
+/** Parses a public key. Throws a UsageError for any other text. */
 function parseFlag(text: string): NoteKey {
   try {
     return parseKey(text);

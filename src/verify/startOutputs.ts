@@ -1,4 +1,7 @@
-/** Reads the unspent outputs of a start. If a mirror has a start, they stand for the records of older blocks. */
+/**
+ * Reads the unspent outputs of a mirror's start: the block after which its pull took over the ledger of other mirrors
+ * (contract/sources.ts). The checks use these outputs instead of the records of older blocks.
+ */
 import { documentsOf } from '../engine/archive/documentWriter.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { ArchiveError } from '../format/archiveError.ts';

@@ -1,4 +1,4 @@
-/** Data that the checks of an output share. */
+/** Data that all checks of a verification share. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ export interface Verification {
   readonly progress: Progress;
 }
 
-/** Fraction of its usual memory that the store gets. The verification keeps the counts of all runes in the rest. */
+/** Fraction of its usual memory that the store gets. The verification needs the rest for the counts of all runes. */
 const PART = 0.83;
 
 /**

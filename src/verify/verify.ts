@@ -1,6 +1,6 @@
 /**
- * Verifies an output: reads every block's records from its pages of the largest size, and makes all files of the build
- * again from these records. The output must have exactly these files, with the same bytes.
+ * Verifies the output of a build: reads every block's records from its pages of the largest size, and makes all files
+ * of the build again from these records. The output must have exactly these files, with the same bytes.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -141,7 +141,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   if (findings.count === 0) pages?.finish();
   if (findings.count === 0) activity?.finish();
   const archived = archive === undefined ? [] : [...describe(archive.name, archive.root).paths];
-  // The other checks have read every file of the archive, so only their sizes are needed here.
+  // The other checks have read every file of the archive, so only the sizes of the files are needed here.
   const files = sink.files + archived.length;
   const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
   const bulk = site.parquet && findings.count === 0 ? await verifyRows(verification) : [];
@@ -169,11 +169,13 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     if (findings.count === before && archive !== undefined && lists?.balances !== undefined && hasTables)
       await verifyBalances(verification, archive, lists, lists.balances, etchings, tables);
     if (findings.count === before && tables?.received !== undefined) await changes.checkSpent(tables.received);
-    // Without findings, the documents are right. So the digests are right if they are the digests of these documents.
+    // Without findings, the documents of the archive are right. So the digests of the ledger are right if they match
+    // these documents.
     if (findings.count === before && archive !== undefined) await verifyLedger(verification, archive);
     const runes = etchings === undefined ? recount.runes : await etchings.named();
     for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
-    // Without the names of runes, the expected search files are unknown, so unexpected files cannot be told apart.
+    // Without the names of runes, the expected search files are unknown, so files that do not belong to the build
+    // cannot be found.
     if (runes !== undefined) reportStrangers(verification, sink, [MARKER, ...archived, ...bulk]);
   }
   return { manifest, files, blocks, unbalanced };
