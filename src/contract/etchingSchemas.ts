@@ -54,6 +54,7 @@ export function etchingSchemas(dialect: Dialect) {
 }
 
 /**
- * Body of the 404 for a single rune or holder in dialect `hiro`. In `contract`, it has the form of all other errors.
+ * Body of the 404 for a single rune or holder in dialect `hiro`. In dialect `contract`, this body has the form of all
+ * other errors.
  */
 export const unknownRune = objectOf('There is no such rune or holder.', { error: z.literal('Not found') });

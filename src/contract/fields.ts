@@ -16,7 +16,7 @@ export const MAX_AMOUNT = 340282366920938463463374607431768211455n;
 /** Largest divisibility of a rune (runes protocol). */
 export const MAX_DIVISIBILITY = 38;
 
-/** Integer from 0 to 10^39 - 1. A pattern cannot check MAX_AMOUNT, which has 39 digits, so other checks follow. */
+/** Integer from 0 to 10^39 - 1. A pattern cannot compare numbers, so other code checks MAX_AMOUNT. */
 const UNITS = '(?:0|[1-9][0-9]{0,38})';
 
 /** Output that a transaction spends: `txid:vout`, or `txid:vout:address`. */
@@ -110,9 +110,9 @@ export const LEDGER_FIELDS: readonly Field[] = [
 export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
 /**
- * Columns of the unspent outputs of a start, with which a pull from a node may begin instead of reading older blocks.
- * An output has a row for each of its runes. `block_height`, `block_hash`, `tx_index` and `timestamp` belong to the
- * transaction that made the output.
+ * Columns of the unspent outputs after a start (sources.ts). A pull from a node may begin with these outputs, instead
+ * of reading the blocks up to the start. An output has a row for each of its runes. `block_height`, `block_hash`,
+ * `tx_index` and `timestamp` belong to the transaction that made the output.
  */
 export const START_OUTPUT_FIELDS = [
   field('outpoint', 'outpoint', 'text'),
@@ -126,8 +126,8 @@ export const START_OUTPUT_FIELDS = [
 ] as const;
 
 /**
- * Columns of the counts of all runes at a start. Amounts are in smallest units. Each row also has the block of the
- * start, and the digest of the ledger after this block.
+ * Columns of the numbers and amounts of mints and burns, with a row for each rune, after a start (sources.ts). Amounts
+ * are in smallest units. Each row also has the block of the start, and the digest of the ledger after this block.
  */
 export const START_RUNE_FIELDS = [
   field('rune_id', 'rune_id', 'text'),

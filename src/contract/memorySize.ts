@@ -1,4 +1,4 @@
-/** Memory sizes in the format of flags. */
+/** Parses memory sizes as flags give them. */
 
 /** Memory limit of a command without the flag `--memory-limit`. */
 export const DEFAULT_MEMORY = '1GB';

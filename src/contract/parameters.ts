@@ -11,7 +11,7 @@ import { MAX_INTEGER, RULES } from './fields.ts';
 
 const HASH = RULES.hash.pattern;
 
-/** Returns the schemas by parameter name, for a mirror with these options. Queries have numbers in decimal digits. */
+/** Returns the schemas by parameter name. In requests, integers are written in decimal digits. */
 export const parameterSchemas = (site: Site) => ({
   tx_id: z.string().regex(new RegExp(`^${HASH}$`)),
   block: z.string().regex(new RegExp(`^(?:${HASH}|[0-9]+)$`)),

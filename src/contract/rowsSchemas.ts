@@ -19,7 +19,7 @@ const rowFile = objectOf('The file `rows/<first>-<last>-<first 16 digits of sha2
   ...file,
 });
 
-/** The index begins with the fields of `blocks.json`, which tell which blocks were read. */
+/** The index begins with the fields of `blocks.json` (`blocksFile`), which say which blocks were read. */
 export const rowsIndex = blocksFile
   .extend({
     spent: z.boolean().describe('True if the rows have the column `spent`, because all of them are from a node.'),

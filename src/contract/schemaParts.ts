@@ -4,7 +4,7 @@ import type { Dialect } from '../pages/mirrorOptions.ts';
 
 export const count = z.int().min(0);
 
-/** An object with exactly these keys. */
+/** Returns the schema of an object with exactly these keys. */
 export const objectOf = <Shape extends z.core.$ZodLooseShape>(about: string, shape: Shape) => z.strictObject(shape).describe(about);
 
 export const optional = <Schema extends z.ZodType>(schema: Schema, about: string) => schema.optional().describe(about);

@@ -30,7 +30,10 @@ export type Sources = z.infer<typeof sources>;
 export const lastRead = z.strictObject({ height: height.describe('Height of the block.'), hash: hash.describe('Hash of this block.') });
 export type LastRead = z.infer<typeof lastRead>;
 
-/** Block at which a pull took over the ledger of other mirrors. Absent if the pull read all blocks itself. */
+/**
+ * The start of a pull: the block after which the pull took over the ledger of other mirrors, instead of reading the
+ * blocks up to it (docs/start-from-a-mirror.md). Absent if the pull read all blocks itself.
+ */
 export const start = z.strictObject({
   class: z
     .enum(['consistent', 'located', 'verified'])
@@ -45,9 +48,10 @@ export type Start = z.infer<typeof start>;
 
 /**
  * The file `blocks.json`, which pulls write beside their files. Only pulls from a node, or from a mirror of a node's
- * data, know the last block (`tip`). Only pulls from a node have `network`, the network's name in Bitcoin Core, and
- * `ends`, the hashes of the newest blocks and of the blocks for which a build makes digests of the ledger, because such
- * a block may have no records. A pull from a mirror copies the `start` of that mirror.
+ * data, know the last block (`tip`). Only pulls from a node have `network` and `ends`. `network` is the network's name
+ * in Bitcoin Core. `ends` has the hashes of the newest blocks, and of the blocks after which a build computes digests
+ * of the ledger. No other file has these hashes if the blocks have no records. A pull from a mirror copies the `start`
+ * of that mirror.
  */
 export const blocksFile = z.strictObject({
   sources,
