@@ -47,8 +47,8 @@ export interface PageFacts extends Window {
 
 /**
  * Reads window, total and height of a page without splitting it into records. Returns undefined for an incomplete page,
- * as a running or killed build leaves it, because builds write new pages in place. An incomplete page may also end with
- * `]}`, if a value has these characters. So this counts the records and parses the last record.
+ * as a running or killed build leaves it, because builds write new pages directly to their paths. An incomplete page
+ * may also end with `]}`, if a value has these characters. So this counts the records and parses the last record.
  */
 export function factsOf(text: string): PageFacts | undefined {
   const page = openEnvelope(text);

@@ -3,7 +3,7 @@
 export interface OpenFile {
   /**
    * Returns the content. ASCII bytes must become ASCII characters, because pages are cut only at these. A host may
-   * decode other bytes in any way, if it encodes bodies in the same way.
+   * decode other bytes in any way, if it encodes the bodies of answers in the same way.
    */
   text(): Promise<string>;
 }
@@ -25,7 +25,7 @@ export interface Files<File extends OpenFile> {
    * checksum, and for content of more than `most` bytes.
    */
   inflate(member: Uint8Array, most: number): Promise<string>;
-  /** See ArchiveFiles. */
+  /** See ArchiveFiles (format/archiveReader.ts). */
   readonly nearBytes?: number | undefined;
 }
 

@@ -106,7 +106,7 @@ export const FOLDERS: readonly string[] = [
 
 const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
 
-/** True for the path of a file of a build that hosts send. Hosts that also have other files use this to refuse them. */
+/** True for a path at which hosts send a file of the build. Hosts that also store other files refuse those. */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /**

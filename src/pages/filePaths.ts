@@ -98,7 +98,7 @@ export const rowsIndexPath = (sha256: string): string => rowsPath('index', sha25
 
 const ROWS_FILE = /^rows\/(?:index-[0-9a-f]{16}[.]json|(?:[0-9]+-[0-9]+|runes)-[0-9a-f]{16}[.]parquet)(?:[.]tmp)?$/;
 
-/** True for files of rows, including temporary ones. All other files in the folder are from other programs. */
+/** True for files of rows, including temporary ones. All other files in the folder `rows` are from other programs. */
 export const isRowsFile = (path: string): boolean => ROWS_FILE.test(path);
 
 /**
@@ -173,7 +173,7 @@ export const archiveNameOf = (path: string): string | undefined => NAMED_BY_CONT
 
 const NAMED_BY_CONTENT = new RegExp(`(?:^|[\\\\/])${ARCHIVE_FOLDER}[\\\\/]([0-9a-f]{64})[.]bin$`);
 
-// Before format 3, names had 32 digits. Builds remove such files, too.
+// Before format 3, names had 32 digits. Builds remove files with such names, too.
 const ARCHIVE_FILE = new RegExp(`^${ARCHIVE_FOLDER}/(?:[0-9a-f]{32}){1,2}[.]bin(?:[.]tmp)?$`);
 
 /** True for the path of an archive's file, finished or temporary. */

@@ -49,7 +49,7 @@ export interface BuiltSite extends Site {
   readonly lists: Lists;
 }
 
-/** The further parts of the API that the mirror has (pages/optionalEndpoints.ts), by name. */
+/** The optional parts of the API that the mirror has (pages/optionalEndpoints.ts), by name. */
 interface Lists {
   readonly etchings?: { readonly total: number };
   /** Newer builds may have other parts. */

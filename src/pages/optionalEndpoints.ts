@@ -1,7 +1,7 @@
 /**
- * Requests for the further parts of the API: etchings, holders, balances, outputs, and activity by rune and by address.
- * The manifest names the parts of a mirror in `lists`. A request for any other part gets 501, even with invalid
- * parameters, because an empty list or a 404 would wrongly mean that the chain has no such data.
+ * Requests for the optional parts of the API: etchings, holders, balances, outputs, and activity by rune and by
+ * address. The manifest names the parts of a mirror in `lists`. A request for any other part gets 501, even with
+ * invalid parameters, because an empty list or a 404 would wrongly mean that the chain has no such data.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import type { BuiltSite, Dialect } from './mirrorOptions.ts';
@@ -12,8 +12,8 @@ const LISTS = 'layout archive or --lists';
 const ALL_BLOCKS = `${LISTS}, and all blocks since the first rune`;
 
 /**
- * The parts, by their names in the manifest. The values are texts of messages: the name, and what a build needs for the
- * part.
+ * Texts for messages about each part, by the part's name in the manifest: what the part is called, and what a build
+ * needs to have the part.
  */
 const PARTS = {
   etchings: ['etchings', 'a runes table in their input'],
@@ -25,7 +25,7 @@ const PARTS = {
 } as const;
 export type FurtherPart = keyof typeof PARTS;
 
-/** A path of one of the parts. The values are decoded, but not checked. */
+/** A parsed path of one of the optional parts. The values are decoded, but not checked. */
 export interface FurtherPath {
   readonly kind: 'further';
   readonly part: FurtherPart;
@@ -58,8 +58,8 @@ export interface TransactionRecords {
 }
 
 /**
- * Reads the records of a transaction: all, or only the first if they are too many. `total` is 0 if it has no
- * records. Rejects like `AnswerFromLists`.
+ * Reads the records of a transaction: all records, or only the first ones if there are too many. `total` is 0 if the
+ * transaction has no records. Rejects like `AnswerFromLists`.
  */
 export type ReadTransaction = (txId: string) => Promise<TransactionRecords>;
 
@@ -84,7 +84,7 @@ export type AnswerFromLists = (
 
 /**
  * Parses the path segments below `/runes/v1`, which are still percent-encoded. Undefined if the path belongs to no
- * further part.
+ * optional part.
  */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {
   const [collection, id, action, last] = raw.map(decode);
@@ -112,7 +112,7 @@ export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefine
   return collection === 'outputs' && length === 2 ? path('outputs', false, { output: id ?? '' }) : undefined;
 }
 
-// The message of the recorded server, which existing clients read. Mirrors also accept lower case and `.` as a spacer.
+// The message of Hiro's server, which existing clients read. Mirrors also accept lower case and `.` as a spacer.
 const RUNE_RULE =
   'params/etching must match pattern "^[0-9]+:[0-9]+$", params/etching must match pattern "^[0-9]+$", ' +
   'params/etching must match pattern "^[A-Z]+$", params/etching must match pattern "^[A-Za-z]+(•[A-Za-z]+)+$", ' +
@@ -155,7 +155,7 @@ export function absentPart(part: FurtherPart, site: BuiltSite): string {
   return `this mirror does not have ${missing}; it has: ${has}. Builds have ${missing} with ${needs}`;
 }
 
-/** Maximum number of characters of an address, as on the recorded server. */
+/** Maximum number of characters of an address, as on Hiro's server. */
 const LONGEST_ADDRESS = 100;
 
 /** Parses an address: any text of 1 to 100 characters. Bech32 in upper case becomes the same address in lower case. */

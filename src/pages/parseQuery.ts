@@ -1,6 +1,6 @@
 /**
  * Decodes paths and queries of requests, and parses the window of a list. Refusal messages are identical to those of
- * the recorded server.
+ * Hiro's server (docs/api.md).
  */
 import { defaultLimit, maximumLimit, type Site } from './mirrorOptions.ts';
 
@@ -12,7 +12,7 @@ export interface Window {
 
 /** Returns the window that a query asks for, or an error message if `offset` or `limit` is invalid. */
 export function windowIn(values: ReadonlyMap<string, readonly string[]>, site: Site): Window | string {
-  // The recorded server reports the offset before the limit.
+  // Hiro's server reports the offset before the limit.
   const offset = parseInteger('offset', values.get('offset'), 0, 0, Number.MAX_SAFE_INTEGER);
   if (typeof offset === 'string') return offset;
   const limit = parseInteger('limit', values.get('limit'), defaultLimit(site), 1, maximumLimit(site));
@@ -20,8 +20,8 @@ export function windowIn(values: ReadonlyMap<string, readonly string[]>, site: S
 }
 
 /**
- * Returns the number, or an error message if the parameter is invalid. A repeated parameter is invalid, as on the
- * recorded server.
+ * Returns the number, or an error message if the parameter is invalid. A repeated parameter is invalid, as on Hiro's
+ * server.
  */
 function parseInteger(
   name: string,

@@ -1,5 +1,5 @@
 /**
- * Parses request targets as docs/api.md describes them. Refusal messages are identical to those of the recorded server,
+ * Parses request targets as docs/api.md describes them. Refusal messages are identical to those of Hiro's server,
  * because existing clients read them.
  */
 import { type ActivityList, OPERATIONS } from './blockAndTransactionLists.ts';
@@ -54,7 +54,7 @@ export function parsePath(target: string): Path {
   const rest = segments.slice(begin);
   if (rest.length === 0 || (rest.length === 1 && rest[0] === '')) return { kind: 'status' };
   const [collection, id, action] = rest;
-  // On the recorded server, `;` and `#` end a path too.
+  // On Hiro's server, `;` and `#` end a path too.
   const [beforeMark = ''] = path.split(/[;#]/, 1);
   const further = parseFurtherPath(beforeMark.split('/').slice(1 + begin));
   if (further !== undefined) return further;
@@ -84,7 +84,7 @@ function withWindow(list: ActivityList, query: string, site: BuiltSite): Route {
   return { kind: 'list', list: { ...list, operation }, window };
 }
 
-/** Returns the message of the recorded server, which repeats the broken rules for each of the five operations. */
+/** Returns the message of Hiro's server, which repeats the broken rules for each of the five operations. */
 function operationRule(rules: string[]): string {
   const each = OPERATIONS.flatMap(() => rules);
   return [...each, 'must match a schema in anyOf'].map((rule) => `querystring/operation_type ${rule}`).join(', ');

@@ -51,8 +51,8 @@ interface WindowAnswer {
 }
 
 /**
- * An error: 400 for an invalid request, 404 if the rune or holder does not exist, 501 if this mirror lacks that part of
- * the API. With `isBare`, the host sends the short error body of the recorded server.
+ * An error: 400 for an invalid request, 404 if the rune or holder does not exist, 501 if this mirror lacks the
+ * requested part of the API. With `isBare`, the host sends the short error body of Hiro's server.
  */
 export interface Refusal {
   readonly kind: 'refusal';
@@ -158,7 +158,8 @@ async function transactionInArchive(txId: string, site: BuiltSite, archive: Arch
 
 /**
  * Reads a transaction's records from pages. Rejects with a MissingFileError if a page belongs to another build than
- * `archive`, which has the mirror's lists. The hash of the transaction's block in the archive shows that.
+ * `archive`, which has the mirror's lists. To find that out, compares the block hash in the page with the hash of this
+ * block in the archive.
  */
 async function transactionInFiles<File extends OpenFile>(
   txId: string,
@@ -254,7 +255,7 @@ async function answerList<File extends OpenFile>(
   return slice(window, found, site);
 }
 
-/** Splits a page into records. Throws a MissingFileError when it is incomplete. */
+/** Splits a page into records. Throws a MissingFileError when the page is incomplete. */
 function readWhole(text: string, path: string): ReadPage {
   try {
     return readPage(text);
@@ -267,7 +268,7 @@ const otherPageSizes = (path: string): MissingFileError => new MissingFileError(
 
 /**
  * True when two pages may be of the same build: they have the same total and block. A correction may change records but
- * neither total nor block.
+ * neither total nor block, so pages of two builds may look the same.
  */
 const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
