@@ -19,14 +19,15 @@ export interface Moment {
   readonly height: number;
   /** Height of the mirror's highest block. */
   readonly tip: number;
-  /** True if the mirror's activity begins above the first rune block, because it started at another mirror's ledger. */
+  /** True if the mirror lacks the oldest activity, because its pull started at another mirror's ledger. */
   readonly isStarted: boolean;
 }
 
 /**
  * Yields the holders of a rune after block `height`, in the order of the API. Adds up the activity up to this block. If
- * the mirror lacks older activity (`isStarted`), instead begins with the mirror's list of holders, and adds or
- * subtracts the activity between that list and the block. Throws the errors of the client and of the store.
+ * the mirror lacks older activity (`isStarted`), begins with the mirror's list of holders instead. Then adds or
+ * subtracts the activity between that list's block and block `height`. Throws the errors of the client and of the
+ * store.
  */
 export async function* holdersAt(
   mirror: OpenedMirror,

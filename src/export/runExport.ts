@@ -26,7 +26,7 @@ import { AbsentError, OpenedMirror } from './pinnedMirror.ts';
 const LISTS = ['holders', 'balances', 'activity', 'outputs'] as const;
 type ListName = (typeof LISTS)[number];
 
-/** Advice if a mirror lacks a list: which mirrors have it, by list. */
+/** Advice for each list, shown if a mirror lacks the list: which mirrors have it. */
 const NEEDS: Readonly<Record<ListName, string>> = {
   holders: 'Mirrors have holders in layout archive, or if they are built with --lists, from all blocks since the first rune.',
   balances: 'Mirrors have balances in layout archive, or if they are built with --lists, from all blocks since the first rune.',
@@ -58,8 +58,9 @@ function requestOf(flags: Flags): Request {
 }
 
 /**
- * Runs the command. Rejects with a UsageError for a wrong request, with an InputError if the mirror lacks the list or
- * the height, or if the file exists, and with a BuildError if the mirror cannot be read or the file cannot be written.
+ * Runs the command. Rejects with a UsageError for a wrong request. Rejects with an InputError if the mirror lacks the
+ * list or the height, or if the file exists. Rejects with a BuildError if the mirror cannot be read, or the file cannot
+ * be written.
  */
 export async function runExport(flags: Flags, log: Log): Promise<void> {
   const request = requestOf(flags);
@@ -114,8 +115,8 @@ interface Described {
 type Scratch = { readonly store: Store; readonly scratch: string };
 
 /**
- * Finds the list in the mirror. Returns its entries, and a description: its subject, and the last block that it takes
- * into account.
+ * Finds the list in the mirror. Returns the list's entries, and a description: the rune or address, and the last block
+ * that the list takes into account.
  */
 async function describe(mirror: OpenedMirror, { list, subject, height: asked }: Request): Promise<Described> {
   const manifest = await mirror.manifest();
@@ -147,7 +148,7 @@ async function describe(mirror: OpenedMirror, { list, subject, height: asked }: 
   return { csv, about: await about(height), entries };
 }
 
-/** Returns the height of the ledger at which the activity of a mirror begins; -1 if the mirror has all activity. */
+/** Returns the height of the mirror's start (contract/sources.ts); -1 if the mirror has all activity. */
 function startOf({ start, heights }: MirrorManifest): number {
   // A mirror with a start may have all activity too: its pull may have fetched the rows of the blocks up to the start.
   return start === undefined || (heights[0]?.[0] ?? Number.POSITIVE_INFINITY) <= start.height ? -1 : start.height;
@@ -231,8 +232,8 @@ async function writeEntries(
 }
 
 /**
- * Returns SQL that reads a CSV file. Numbers become BIGINT. Amounts stay text, because no type of DuckDB has 39 digits
- * and decimals.
+ * Returns SQL that reads a CSV file. Numbers become BIGINT. Amounts stay text, because no number type of DuckDB has
+ * room for 39 digits with decimals.
  */
 function typedRows(path: string, csv: CsvList): string {
   const columns = csvColumns(csv);

@@ -42,7 +42,7 @@ export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'di
 export const runsOf = (blocks: readonly { readonly height: number }[]): [number, number][] =>
   joinRuns(blocks.map(({ height }) => [height, height]));
 
-/** Computes the digest of a build and the ranges of its heights from the blocks in the state. */
+/** Computes a build's digest and ranges of heights from the blocks in its state (engine/state/state.ts). */
 export async function digestOfState(
   { blocks }: Pick<StateTables, 'blocks'>,
   store: Store,

@@ -27,7 +27,7 @@ export interface ArchiveFacts {
   readonly lists: ListTables | undefined;
 }
 
-/** Returns the manifest of all blocks in the state. `archive` and `etchings` are undefined if the mirror has none. */
+/** Returns the manifest of the blocks in `state`. `archive` and `etchings` are undefined if the mirror has none. */
 export async function manifestOf(
   site: Site,
   siteUrl: string | undefined,
@@ -104,7 +104,7 @@ function holderFacts(tables: ListTables, { holders }: BalanceTables): { block_he
   return holders.some(({ last }) => last <= ranked) ? { block_height: ranked } : {};
 }
 
-/** Counts the ledger rows that the build omits because their rune is unknown. Copies of a block count once. */
+/** Counts the ledger rows that the build omits because their rune is unknown. Counts rows in several files once. */
 async function leftOut(state: StateTables, store: Store): Promise<Pick<Manifest, 'left_out'>> {
   const rows = await store.rows(
     `SELECT rune_id, sum(records)::BIGINT AS records, sum(sum(records)) OVER ()::BIGINT AS rows, count(*) OVER () AS runes

@@ -71,7 +71,8 @@ function readIfThere(path: string): Buffer | undefined {
 }
 
 /**
- * Returns the dialect of a manifest, and whether it is of the sample. Undefined unless this program made the manifest.
+ * Returns the dialect of a manifest, and whether its mirror has the data of the sample. Undefined unless this program
+ * made the manifest.
  */
 function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean; readonly dialect: unknown } | undefined {
   const manifest: unknown = attempt(() => JSON.parse(bytes?.toString() ?? ''));

@@ -63,9 +63,9 @@ export class Changes {
   }
 
   /**
-   * Starts the lists of a build, which must have locked cache and output. `lastBuildDied` is true if the last build did
-   * not finish. Then also takes over the paths in `removed.txt`, because the killed build may already have renamed its
-   * list. Throws system errors.
+   * Starts the lists of a build. The build must have locked its cache and output folders. `lastBuildDied` is true if
+   * the last build did not finish. Then also takes over the paths in `removed.txt`, because the killed build may
+   * already have renamed its list. Throws system errors.
    */
   begin(lastBuildDied: boolean): void {
     makeFolder(this.#folder);
@@ -76,7 +76,7 @@ export class Changes {
       if (path.endsWith(PART) && path !== this.#removed) rmSync(path, { recursive: true });
   }
 
-  /** Returns the file in which writer number `writer` lists its paths. */
+  /** Returns the path of the part file in which the writer with this number lists the files that it writes. */
   addedPart(writer: number): string {
     return join(this.#folder, `added-${writer}${PART}`);
   }
@@ -90,8 +90,8 @@ export class Changes {
   async finish(root: string): Promise<void> {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
     const added = join(this.#folder, `added.txt${PART}`);
-    // Sorts the part files by writer number. The part of finishBuild has the highest number, so the manifest, which is
-    // written last, is also listed last.
+    // Sorts the part files by writer number. The part file of finishBuild has the highest number, so the manifest,
+    // which is written last, is also listed last.
     parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
     writeFileSync(added, '');
     for (const part of parts)

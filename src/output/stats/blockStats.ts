@@ -11,11 +11,11 @@ export interface BuildStats {
   /** Height of the lowest block; null without blocks. */
   readonly first: number | null;
   readonly transactions: number;
-  /** The last LATEST_BLOCKS blocks, or more; all blocks if the build has fewer. Heights ascend. */
+  /** At least the last LATEST_BLOCKS blocks, or all blocks if the build has fewer. Heights ascend. */
   readonly latest: readonly BlockStats[];
   /**
    * Sums of all blocks, by buckets of `bucket` heights. Heights ascend. If `bucket` is above 1, there are more than
-   * MOST_ENTRIES sums, so a chart sums them further.
+   * MOST_ENTRIES sums, so a chart joins them into larger buckets.
    */
   readonly activity: readonly ActivityEntry[];
   readonly bucket: number;
@@ -38,7 +38,7 @@ export function addCounts(sum: Counts, counts: Readonly<Counts>): void {
 
 export const noCounts = (): Counts => ({ etching: 0, mint: 0, burn: 0, send: 0, receive: 0 });
 
-/** Returns the stats of a build from all its blocks, whose heights must ascend, and its most active runes. */
+/** Returns the stats of a build. `blocks` has all blocks, heights ascending, and `runes` the most active runes. */
 export const statsOfAll = (blocks: readonly BlockStats[], runes: readonly RuneStats[]): BuildStats => ({
   first: blocks[0]?.height ?? null,
   transactions: blocks.reduce((sum, { transactions }) => sum + transactions, 0),
@@ -60,7 +60,8 @@ export class RuneTotals {
   readonly #runes = new Map<string, RuneStats>();
 
   /**
-   * Adds the stats of a rune. If wrong data gives a rune two names, keeps the smaller name, as the SQL of builds does.
+   * Adds the stats of a rune. If wrong data gives a rune two names, keeps the name that sorts first, as the SQL of
+   * builds does.
    */
   add(rune: Readonly<RuneStats>): void {
     const sum = this.#runes.get(rune.id);

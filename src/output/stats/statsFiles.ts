@@ -36,7 +36,7 @@ export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(lines
 const recordsSql = OPERATIONS.join(' + ');
 const COUNTS = Object.fromEntries(OPERATIONS.map((name) => [name, [name]]));
 
-/** SQL expressions that, joined, are a line. `fields` has the SQL expressions that, joined, are the JSON of a value. */
+/** Returns SQL expressions to concatenate to a line with a JSON object. `fields` has those of each value, by key. */
 const lineOf = (fields: Readonly<Record<string, readonly string[]>>): string[] => [
   ...Object.entries(fields).flatMap(([name, value], i) => [`'${i === 0 ? `${BETWEEN}{` : ','}"${name}":'`, ...value]),
   `'}'`,
@@ -80,8 +80,8 @@ interface StatsTables {
 }
 
 /**
- * Yields the lines of a query with the columns (first DOUBLE, line BLOB), joined for each file. `first` is the lowest
- * height of the file. A file may have several consecutive results.
+ * Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines, concatenated for each file. `first` is
+ * the lowest height of the file. A file may have several consecutive results.
  */
 async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly first: number; readonly bytes: Uint8Array }> {
   for await (const chunk of store.stream(sql)) {
@@ -160,8 +160,8 @@ export async function readStats(dialect: Dialect, state: StatsTables, store: Sto
     `SELECT 0::DOUBLE, ${BUCKET_LINE} FROM (SELECT block_height - block_height % ${bucket} AS height, count(*) AS blocks,
        arg_min("timestamp", block_height) AS "timestamp", ${OPERATION_SUMS} FROM ${state.blocks} GROUP BY height) ORDER BY height`,
   );
-  // Sums without names first, and then selects names only for the most active runes. Runes with as many
-  // records as the last of them are included, and mostActive() decides between them.
+  // Sums without names first, and then selects names only for the most active runes. If several runes tie for the last
+  // place, the query returns all of them, and mostActive() chooses.
   const totals = `SELECT rune_id, sum(${recordsSql}) AS total FROM ${state.runeCounts} GROUP BY rune_id`;
   const least = `SELECT min(total) FROM (FROM (${totals}) ORDER BY total DESC LIMIT ${MOST_ACTIVE})`;
   const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.runeCounts}
