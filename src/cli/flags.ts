@@ -19,7 +19,7 @@ export interface Flag {
   readonly heading?: string;
 }
 
-/** Command line, summary, flags, arguments, examples and exit codes of a command. For parsing and for its --help. */
+/** Description of a command, by which arguments are parsed and the help is printed. */
 export interface Command {
   /** Command line without arguments, such as `npm run build --`. */
   readonly call: string;
@@ -112,7 +112,7 @@ export class Flags {
     return value;
   }
 
-  /** Returns one of the choices, by default the first. Throws a UsageError for any other value. */
+  /** Returns the value of a flag, by default the first choice. Throws a UsageError unless it is one of `choices`. */
   choice<T extends string>(name: string, choices: readonly [T, ...T[]]): T {
     const value = this.one(name) ?? choices[0];
     const found = choices.find((choice) => choice === value);
@@ -120,7 +120,7 @@ export class Flags {
     throw new UsageError(`--${name} ${JSON.stringify(value)} must be one of ${choices.join(', ')}${didYouMean(value, choices)}`);
   }
 
-  /** Returns an integer from `minimum` to `maximum`. Throws a UsageError for any other value. */
+  /** Returns a flag's integer from `minimum` to `maximum`, or `byDefault`. Throws a UsageError for other values. */
   integer(name: string, byDefault: number, minimum: number, maximum: number): number {
     const value = this.one(name);
     if (value === undefined) return byDefault;

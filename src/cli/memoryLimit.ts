@@ -25,7 +25,7 @@ export function memoryLimitOf(flags: Flags): string {
   throw new UsageError(`--memory-limit ${JSON.stringify(size)} must be a size of at least 50MB, such as 500MB or 2GB`);
 }
 
-/** Milliseconds between two checks. In this time, memory does not grow from MOST_OF_HEAP to V8's own limit. */
+/** Milliseconds between checks: too short for memory to grow from MOST_OF_HEAP to V8's own limit. */
 const LOOK_MS = 100;
 
 /** Maximum share of V8's own heap limit that may be in use. Above it, V8 might end the process without a message. */
@@ -53,8 +53,8 @@ const PROCESS_BYTES = 130e6;
 
 /**
  * Returns the memory limit for further work in this process, such as a build after a pull, so that the whole process
- * stays within `limit`. Subtracts the memory that the process holds, even if it was freed, because it may not be
- * returned to the system. Returns at least half of `limit`.
+ * stays within `limit`. Subtracts the memory that the process holds, including freed memory, which the process may not
+ * have returned to the system. Returns at least half of `limit`.
  */
 export function memoryBeside(limit: string): string {
   const [all, held] = [bytesOf(limit) ?? 0, process.memoryUsage.rss() - PROCESS_BYTES];

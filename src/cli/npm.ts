@@ -1,7 +1,8 @@
 /**
- * Works around two habits of npm. It takes flags for itself: with `npm run build --dry-run`, it does not pass the flag to
- * the script, and only sets `npm_config_dry_run` in the environment, so the build would ignore the flag. And it passes a
- * SIGTERM only to its shell, which does not forward it, so a server would keep running and keep its port.
+ * Works around two habits of npm. First, npm takes flags for itself: with `npm run build --dry-run`, the script does
+ * not get the flag. npm only sets `npm_config_dry_run` in the environment, so the build would ignore the flag. Second,
+ * npm passes a SIGTERM only to its shell, which does not forward the signal. So a server would keep running and keep
+ * its port.
  */
 import { readFileSync } from 'node:fs';
 import { attempt } from '../attempt.ts';

@@ -1,6 +1,6 @@
 /**
- * Reads the settings file, `rune-mirror.json`, with common settings of pulls, builds and uploads of a mirror. They take
- * the place of flags that are not given. The file must not have secrets, so that it can be published with the project.
+ * Reads the settings file, `rune-mirror.json`, with common settings of pulls, builds and uploads of a mirror. A setting
+ * applies if its flag is not given. The file must not have secrets, so that it can be published with the project.
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -63,8 +63,8 @@ export function readSettings(file: string): Settings {
 }
 
 /**
- * Parses settings. `nameOf` names a field in messages, or all settings by an empty text. Throws a UsageError for invalid
- * settings, and a SyntaxError for invalid JSON.
+ * Parses settings. `nameOf` returns the name of a field for messages, and the name of the complete settings for an
+ * empty text. Throws a UsageError for invalid settings, and a SyntaxError for invalid JSON.
  */
 export function parseSettings(text: string, nameOf: (field: string) => string): Settings {
   const json: unknown = JSON.parse(text);

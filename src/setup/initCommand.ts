@@ -83,7 +83,9 @@ export async function runInit(flags: Flags, log: Log): Promise<void> {
 
 type Parse = typeof import('../cli/settingsFile.ts').parseSettings;
 
-/** Returns the default of a question. A pull that starts at a mirror needs no older blocks. */
+/**
+ * Returns a question's default. `blocks` has none for a pull that starts at a mirror: the start sets the first block.
+ */
 const defaultOf = ({ setting, byDefault = '' }: Question, { startFrom }: Settings): string =>
   setting === 'blocks' && startFrom !== undefined ? '' : byDefault;
 
