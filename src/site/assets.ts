@@ -70,12 +70,12 @@ function filesIn(folder: string): OwnFile[] {
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const inSource = (path: string): string => join(PROJECT, 'src', path);
 
-/** Files besides those that esbuild reports on which the bundles depend: options, the bundler, and versions of packages. */
+/** Files on which bundles depend, but which esbuild does not report: options, bundler, versions of packages. */
 const OTHER_SOURCES = ['src/site/assets.ts', 'src/site/bundle.cjs', 'tsconfig.json', 'package-lock.json'];
 
 interface Bundled {
   readonly files: readonly (readonly [path: string, text: string])[];
-  /** Paths of the files that they were made from, relative to the project. */
+  /** Paths of the sources of the bundles, relative to the project. */
   readonly inputs: readonly string[];
 }
 
@@ -84,7 +84,7 @@ interface Cached extends Pick<Bundled, 'files'> {
   readonly sources: readonly (readonly [path: string, sha256: string])[];
 }
 
-/** Returns all bundled scripts and styles: those in the file `cache`, if no source has changed since. */
+/** Returns all bundled scripts and styles, from the file `cache` if no source has changed since its last write. */
 export function bundles(cache: string): OwnFile[] {
   let files = readCache(cache);
   if (files === undefined) {

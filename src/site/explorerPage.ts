@@ -24,15 +24,16 @@ function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest):
 }
 
 /**
- * Returns the name of the network; undefined if it is unknown. Only mirrors with digests of a ledger say it. The others
- * can be of mainnet if they have no lower block than the first with runes there: test networks have blocks below it.
+ * Returns the name of the network; undefined if it is unknown. Only mirrors with digests of the ledger state their
+ * network. Any other mirror counts as one of mainnet if it has no block below the first block with runes on mainnet.
+ * Mirrors of test networks have lower blocks.
  */
 function networkOf({ ledger, heights: [lowest] }: Manifest): string | undefined {
   if (ledger === undefined) return lowest !== undefined && lowest[0] >= NETWORKS.main.firstHeight ? 'main' : undefined;
   return Object.keys(NETWORKS).find((name) => name === ledger.network);
 }
 
-/** Note on the page of a mirror of the sample. */
+/** Note on the page of a mirror that has the sample's data. */
 const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';
 
 /** Returns the paths of the API that the mirror answers. */

@@ -41,8 +41,8 @@ function openapiDocument(manifest: Manifest): Json {
       license: { name: 'MIT (the program)', identifier: 'MIT' },
       version: API_VERSION,
     },
-    // The URL is relative to this document in the mirror's root folder, so that it is also right for copies of the
-    // mirror and for mirrors below any path.
+    // The URL is relative to this document, which is in the mirror's root folder. So it is also right for copies of the
+    // mirror, and for mirrors below any path.
     servers: [{ url: '.', description: 'This mirror. Paths start at the folder of openapi.json.' }],
     security: [],
     tags: [
@@ -257,7 +257,7 @@ function listOperation(operation: ListOperation, site: BuiltSite): Json {
   };
 }
 
-/** Returns the 404 of a single object. In dialect `hiro`, it has the body of the recorded server. */
+/** Returns the 404 of a single object. In dialect `hiro`, it has the body of Hiro's server. */
 function notFoundAnswer(message: string, { dialect }: BuiltSite): Json {
   const description = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   if (dialect === 'contract') return errorAnswer(description, [], { example: errorExample(404, message) });

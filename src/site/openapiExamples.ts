@@ -1,6 +1,6 @@
 /**
- * Examples for the API's description: a real transaction, an invented block from the recorded server's test data (its
- * summary says so), and errors from the parser of requests.
+ * Examples for the API's description: a real transaction, an invented block from the tests' data (the example's summary
+ * says so), and errors from the parser of requests.
  */
 
 import type { ActivityRecord } from '../contract/contractJson.ts';
@@ -12,10 +12,10 @@ import { type ErrorStatus, errorBody } from '../serve/http/errorBodies.ts';
 /** Transaction that etched DOG•GO•TO•THE•MOON, the third rune. */
 export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 
-/** Address that received the premine. */
+/** Address that received the premine in this transaction. */
 export const EXAMPLE_ADDRESS = 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t';
 
-/** The newer record of the two records of this transaction. */
+/** The newer one of the two records of the transaction EXAMPLE_TX. */
 const PREMINE: ActivityRecord = {
   rune: { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' },
   address: EXAMPLE_ADDRESS,
