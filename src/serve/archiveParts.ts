@@ -4,9 +4,10 @@
 export const rangeOf = (offset: number, length: number): string => `bytes=${offset}-${offset + length - 1}`;
 
 /**
- * Returns the bytes `offset` to `offset + length - 1` of a file, from the response to a request for this range or for
- * the complete file. If the host ignores the range and sends the complete file, cuts the range out and does not read
- * the rest. Undefined if the file is missing or shorter. Rejects for any other status, with `path` in the message.
+ * Returns the bytes `offset` to `offset + length - 1` of a file. `response` is the response to a request for this
+ * range, or for the complete file. If the host ignores the range and sends the complete file, cuts the range out and
+ * does not read the rest. Undefined if the file is missing or shorter. Rejects for any other status, with `path` in the
+ * message.
  */
 export async function partOf(path: string, response: Response, offset: number, length: number): Promise<Uint8Array | undefined> {
   const { status } = response;

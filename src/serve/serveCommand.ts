@@ -63,7 +63,7 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** Starts listening. Resolves to the address, and rejects with an error that names the wrong flag. */
+/** Starts listening. Resolves to the address. Rejects with an error that names the flag to change. */
 async function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   server.listen(port, host);
   try {

@@ -400,8 +400,8 @@ export interface PendingQuery extends Cancellable {
     readonly network?: 'main' | 'signet' | 'testnet4' | 'regtest' | undefined;
 }
 /**
- * A rune. If an unconfirmed transaction etches the rune, it has `etching`, but neither id nor number, and it has names
- * only if the etching gives a name.
+ * A rune. If an unconfirmed transaction etches the rune, there is `etching` instead of an id and a number, and there
+ * are names only if the etching gives a name.
  */
 export interface PendingRune extends Partial<Rune> {
     /** Id of the unconfirmed transaction that etches the rune. */
@@ -582,8 +582,8 @@ export declare class Mirror {
         readonly height?: number | undefined;
     }): Promise<OutputAnswer>;
     /**
-     * Returns for up to 1,000 outputs whether they hold runes, in the order of `outputs`, so that a wallet does not
-     * spend runes by mistake. Only outputs of the class `none` are safe to spend. They may still have inscriptions,
+     * Tells which of up to 1,000 outputs hold runes, so that a wallet does not spend runes by mistake. The result has
+     * the order of `outputs`. Only outputs of the class `none` are safe to spend. They may still have inscriptions,
      * which a mirror does not know. An output is `unknown` if the mirror lacks its block or has another block there,
      * and after any failure; `reason` says why. Rejects only with a TypeError for more than 1,000 outputs, or with the
      * signal's reason.

@@ -17,7 +17,7 @@ export class UnreadableError extends Error {}
  */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
-/** For requests of ranges: some browsers mix up cached ranges of a file. */
+/** For range requests. Keeps them out of the browser's cache, because some browsers mix up cached ranges of a file. */
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
 /**
@@ -44,7 +44,8 @@ export interface MirrorFiles extends Files<ReadFile> {
 /**
  * Returns a reader of the files below `base`, which ends with a slash. With a signal, concurrent reads of the same part
  * of a file share one request. Without a signal, each read sends its own request: a server may use this reader for
- * several incoming requests, and on some platforms one of them cannot wait for a request that another one has sent.
+ * several incoming requests, and on some platforms an incoming request cannot wait for a read that another one has
+ * started.
  */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
   /**

@@ -36,10 +36,7 @@ export class Esplora {
     this.#signal = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   }
 
-  /**
-   * Returns the ids of the unconfirmed transactions of an address. `more` is true if the address may have further
-   * transactions.
-   */
+  /** Returns the ids of an address's unconfirmed transactions. `more` is true if there may be further ones. */
   async mempool(address: string): Promise<{ txids: string[]; more: boolean }> {
     const path = `/address/${encodeURIComponent(address)}/txs/mempool`;
     const listed = this.#parse(path, await this.#get(path));

@@ -52,7 +52,7 @@ export function groupedReads(files: MirrorFiles): MirrorFiles {
   };
 }
 
-/** Groups parts that are near to each other, up to a size. */
+/** Groups parts that are near to each other, up to a maximum size of a group. */
 function groupsOf(parts: readonly WantedPart[]): Group[] {
   const groups: Group[] = [];
   for (const part of [...parts].sort((a, b) => a.offset - b.offset)) {

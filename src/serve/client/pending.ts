@@ -96,10 +96,7 @@ function bytesOf(hex: string): Uint8Array | undefined {
 
 class Pool {
   readonly transactions = new Map<string, Given>();
-  /**
-   * Heights of confirmed parents, as the Esplora server reports them, by transaction id. A string is the reason why a
-   * height is unknown.
-   */
+  /** Heights of confirmed parents from the Esplora server, by transaction id. A string says why one is unknown. */
   readonly heights = new Map<string, number | string>();
   #bytes = 0;
 
@@ -203,7 +200,10 @@ class MirrorState implements Ledger {
   readonly #taken = new Set<bigint>();
   /** Spent outputs that are in blocks, as the query describes them. */
   readonly #confirmed = new Map<string, PreviousOutput>();
-  /** Names of the parts of the mirror's data that a transaction needs, by transaction id. */
+  /**
+   * Names of the parts that each transaction needs, by transaction id. A part is a fact of the mirror that is looked
+   * up: an output, a rune, whether a name is taken, or whether a transaction is confirmed.
+   */
   readonly #needs = new Map<string, Set<string>>();
   readonly #loads = new Map<string, () => Promise<unknown>>();
   /** Outputs to load, by the names of their parts. */
@@ -253,10 +253,7 @@ class MirrorState implements Ledger {
     return part;
   }
 
-  /**
-   * Notes that a transaction needs an output of the block at `height`. Returns the reason if the output cannot be
-   * looked up.
-   */
+  /** Notes that a transaction needs an output of block `height`. Returns a reason if it cannot be looked up. */
   #needOutput(txid: string, outpoint: string, height: number | string | undefined, given: ConfirmedOutput): string | undefined {
     const { blockHash } = given;
     const script = given.script === undefined ? TAPROOT : bytesOf(given.script);

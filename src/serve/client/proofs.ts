@@ -13,10 +13,10 @@ import { archiveNameOf, archivePath, MANIFEST_PATH } from '../../pages/filePaths
 import type { MirrorMemory, MirrorOptions, SignedState } from './client.d.ts';
 import type { MirrorFiles } from './clientFiles.ts';
 
-/** Thrown for a state that is older than the newest known state, or contradicts it. */
+/** Thrown for a state that is older than the newest known state, or that has the same time but another root. */
 class OldStateError extends NoteError {}
 
-/** The last comparison with each memory. Clients that share a memory compare one after another. */
+/** The last comparison with each `MirrorMemory`. Clients that share a memory compare one after another. */
 const lastOf = new WeakMap<MirrorMemory, Promise<unknown>>();
 
 export class Proofs {
@@ -25,10 +25,7 @@ export class Proofs {
   readonly #memory: MirrorMemory;
   /** Tails of files that were checked (format/tails.ts). */
   readonly #tails = new PartCache();
-  /**
-   * Newest state that this client has seen. Kept here too, because a program may overwrite the memory with an older
-   * state.
-   */
+  /** Newest state that this client has seen. A program may overwrite the memory with an older state. */
   #newest: SignedState | undefined;
 
   /** Throws a NoteError if a key is malformed, or if there is none. */
@@ -140,7 +137,7 @@ function platform(): Subtle {
   return subtle;
 }
 
-// The types of browsers exclude shared memory, which no host uses.
+// The cast is safe: TypeScript's DOM types exclude SharedArrayBuffer, and no host uses one.
 const own = (bytes: Uint8Array) => bytes as Uint8Array<ArrayBuffer>;
 
 const digest = async (bytes: Uint8Array): Promise<Uint8Array> => new Uint8Array(await platform().digest('SHA-256', own(bytes)));

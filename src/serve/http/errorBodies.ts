@@ -19,7 +19,7 @@ const REASONS = {
 
 export type ErrorStatus = keyof typeof REASONS;
 
-/** Returns an API error: these three keys in this order (docs/api.md, "Requests"). Escapes the message as JSON. */
+/** Returns the status and body of an API error. The body has these keys in this order (docs/api.md, "Requests"). */
 export const errorBody = (status: ErrorStatus, message: string): { status: number; body: string } => ({
   status,
   body: JSON.stringify({ statusCode: status, error: REASONS[status], message }),

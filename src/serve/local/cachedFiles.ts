@@ -18,10 +18,7 @@ const COPIES_IN_MEMORY = 2;
 /** Memory overhead of a cache entry, besides its content. */
 const BYTES_PER_ENTRY = 600;
 
-/**
- * Milliseconds within which a file may change twice without a new modification time. A file that changed in the last
- * TOO_FRESH_MS is not cached.
- */
+/** Milliseconds for which a changed file is not cached: another change may leave its modification time the same. */
 const TOO_FRESH_MS = 100;
 
 /** Time for which the result of a folder check stays valid, in milliseconds. */
@@ -188,9 +185,9 @@ export class BuiltFiles implements Files<BuiltFile> {
   }
 
   /**
-   * Opens a file of the build. Reads synchronously while the disk is fast (20 µs from the system's cache), because the
-   * three switches to other threads of an asynchronous read would take most of a request's time. Rejects with a
-   * ForeignFileError for a path outside the folder, and for anything that is not a file.
+   * Opens a file of the build. Reads synchronously while the disk is fast: a read from the system's cache takes 20 µs.
+   * An asynchronous read would switch to other threads three times, which would take most of a request's time. Rejects
+   * with a ForeignFileError for a path outside the folder, and for anything that is not a file.
    */
   async open(path: string): Promise<BuiltFile | undefined> {
     if (this.#readsInThreads === 0) return this.#open(path, AT_ONCE);

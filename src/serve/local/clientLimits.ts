@@ -34,7 +34,7 @@ export const CLIENT_LIMITS = {
 };
 export type ClientLimits = Readonly<typeof CLIENT_LIMITS>;
 
-/** Number of open files that connections must leave for pages. */
+/** Number of open files that are reserved for reading pages. Connections must not use them up. */
 const RESERVED_FILES = 100;
 
 /** Milliseconds for a client to read an error answer before the connection is cut. */
@@ -139,9 +139,7 @@ function refuse(error: Error, socket: Duplex): void {
   refuseWith(status, message, socket);
 }
 
-/**
- * Writes an error to the socket, because node:http creates no response object for such requests. Closes the connection.
- */
+/** Writes an error to the socket, because node:http has no response object here. Closes the connection. */
 function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: Readonly<Record<string, string>> = {}): void {
   if (!socket.writable) return void socket.destroy();
   const { body } = errorBody(status, message);

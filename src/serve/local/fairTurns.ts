@@ -8,9 +8,7 @@ import { exceeds, type ServerLimits } from '../../limits.ts';
 import type { Files } from '../../pages/fileAccess.ts';
 import type { BuiltFile } from './cachedFiles.ts';
 
-/**
- * Thrown if the client of a request has disconnected. By its name, format/archiveReader.ts recognises an aborted read.
- */
+/** Thrown if the client of a request has disconnected. format/archiveReader.ts knows aborted reads by this name. */
 export class ClientLeftError extends Error {
   override readonly name = 'AbortError';
 }
