@@ -1,7 +1,7 @@
 import { closeSync, constants, fsyncSync, openSync, writeFileSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
 
-/** Characters that are collected before they are written. */
+/** Number of buffered characters at which the buffer is written to the file. */
 const AT_ONCE = 64 * 1024;
 
 /**
@@ -19,7 +19,7 @@ export class LineFile {
   /** Upper bound of the length of the longest line, in bytes. */
   longest = 0;
 
-  /** Opens nothing yet. With the default `flags`, replaces any file at the path; with APPEND, its lines stay. */
+  /** Does not open the file yet. The default `flags` replace an existing file. APPEND keeps its lines. */
   constructor(
     readonly file: string,
     private readonly flags: string | number = 'w',

@@ -1,7 +1,7 @@
-/** Creates folders of the output and the cache. Never uses a symbolic link, through which files would go elsewhere. */
+/** Creates folders of the output and the cache. Replaces symbolic links, which could lead files to other folders. */
 import { lstatSync, mkdirSync, rmSync } from 'node:fs';
 
-/** Creates a folder inside an existing one. Replaces a file or a symbolic link, but not the target of the link. */
+/** Creates a folder inside an existing one. Replaces a file or a symbolic link at `path`. The link's target stays. */
 export function makeFolder(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats?.isDirectory() === true) return;

@@ -14,8 +14,8 @@ const PREFIX = 'scratch-';
 const ABANDONED_MS = 7 * 24 * 3600 * 1000;
 
 /**
- * Returns a name for the namespace of process ids: host and container. A process id of another namespace may belong to
- * any process here.
+ * Returns a name for the namespace of this process's id: the host and the container. In two namespaces, the same id
+ * belongs to different processes.
  */
 function spaceOfIds(): string {
   let space = '';
@@ -27,7 +27,10 @@ function spaceOfIds(): string {
   return createHash('sha256').update(`${hostname()} ${space}`).digest('hex').slice(0, 12);
 }
 
-/** Runs `work` with an empty scratch folder. Then removes the cache folder if this call created it and it is empty. */
+/**
+ * Runs `work` with an empty scratch folder, and then removes this folder. Also removes the cache folder, if this call
+ * created it and it is empty.
+ */
 export async function withScratch<T>(cache: string, work: (scratch: string) => Promise<T>): Promise<T> {
   const folder = resolve(cache);
   const existed = existsSync(folder);
@@ -73,7 +76,7 @@ function removeAbandoned(folder: string, here: string): void {
   }
 }
 
-/** True for an old folder, and for a missing one, because another build may have removed it meanwhile. */
+/** True for an old folder, and for a missing folder, which another build has removed meanwhile. */
 const isOld = (path: string): boolean => Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > ABANDONED_MS;
 
 function isAlive(pid: number): boolean {

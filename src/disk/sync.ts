@@ -2,7 +2,7 @@
  * Waits until files are on disk, so that they survive a power cut.
  *
  * Single files are synced with fsync. A build writes too many pages for that, so the program `sync` of GNU coreutils
- * syncs their complete file system in one step.
+ * syncs the complete file system that contains them, in one step.
  */
 import { execFile } from 'node:child_process';
 import { closeSync, fsyncSync, openSync } from 'node:fs';
@@ -33,7 +33,7 @@ export function syncFolder(path: string): void {
 }
 
 /**
- * Syncs the complete file system of a folder. Resolves to undefined, or to the reason why `sync` cannot be used.
+ * Syncs the file system that contains a folder. Resolves to undefined, or to the reason why `sync` cannot be used.
  * Rejects with a BuildError if the disk reports an error.
  */
 export function syncFileSystem(folder: string): Promise<string | undefined> {
@@ -41,7 +41,7 @@ export function syncFileSystem(folder: string): Promise<string | undefined> {
     execFile('sync', ['-f', resolve(folder)], { env: { ...process.env, LC_ALL: 'C' } }, (error, _stdout, stderr) => {
       if (error === null) return done(undefined);
       const [said = ''] = stderr.split('\n');
-      // Message of coreutils if syncfs() fails. Any other message means that this `sync` does not support it.
+      // Message of coreutils if syncfs() fails. Any other message means that this `sync` cannot sync a file system.
       if (/error syncing/.test(said)) return fail(writeFailure({ message: said }));
       done(codeOf(error) === 'ENOENT' ? 'the program "sync" is missing' : said || messageOf(error));
     });
