@@ -5,12 +5,12 @@ import type { DuckDBDataChunk } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 
 /**
- * Size of DuckDB's string_t in bytes. Its first 4 bytes are the length of the string. A string of up to 12 bytes
- * follows directly. For a longer string, its first 4 bytes follow, and then the address of the complete string.
+ * Size of DuckDB's string_t in bytes. It begins with the length of the string (4 bytes). A string of up to 12 bytes
+ * follows directly. Of a longer string, a prefix (4 bytes) and the address of the complete string (8 bytes) follow.
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/** Size in bytes from which a run gets no more strings, so that runs stay far below 2^32 bytes. */
+/** Size in bytes at which a run (see `Run`) takes no further string. It keeps runs far below 2^32 bytes. */
 const LONGEST_RUN = 1 << 28;
 
 /**

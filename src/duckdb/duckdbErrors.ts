@@ -47,13 +47,13 @@ export const isAboutFile = (error: unknown): boolean =>
 /** Replaces control characters in text from a file, because they could garble a terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
 
-/** Returns an error's message on one line. Removes DuckDB's advice, quoted lines, and the path, which callers name. */
+/** Returns an error's message on one line. Removes DuckDB's advice, quoted lines, and the path, which callers add. */
 export function duckdbMessage(error: unknown): string {
   const [text = ''] = messageOf(error).split(/\n(?:Try|Possible|Hint|\s*$)/);
   const line = printable(
     text
       .replace(/^[A-Za-z ]+Error: /, '')
-      // Removes the line that the message quotes. If it has an unterminated quote, it may be the rest of the file.
+      // Removes the quoted line of the file. After an unterminated quotation mark, it may be the rest of the file.
       .replace(/\nOriginal Line: [\s\S]*?(?=\n[A-Z]|$)/, '')
       .replace(/ in file "[^"]*",?/g, '')
       .replace(/\s+/g, ' ')

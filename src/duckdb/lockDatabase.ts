@@ -66,7 +66,7 @@ export async function lockFile(store: Store, file: DatabaseFile): Promise<void> 
   }
 }
 
-/** Releases a lock. Removes the file first: otherwise another process could lock a file that is then removed. */
+/** Removes the file, then releases its lock. In the other order, it could remove a file that another process locks. */
 export async function unlockFile(store: Store, file: DatabaseFile): Promise<void> {
   rmSync(file.path, { force: true });
   await store.run(`DETACH DATABASE IF EXISTS ${file.name}`);

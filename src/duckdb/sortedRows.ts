@@ -1,4 +1,4 @@
-/** Sorts rows of texts in parts, because DuckDB cannot move all memory that a sort of texts needs to disk. */
+/** Sorts rows of texts in several parts, because such a sort needs some memory that DuckDB cannot spill to disk. */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { literal, type Store, text } from './store.ts';
@@ -31,7 +31,8 @@ export async function* sortedRows(
 ): AsyncGenerator<DuckDBDataChunk> {
   const order = `ORDER BY ${key}, ${within}`;
   const count = await store.number(`SELECT (${most})::BIGINT AS number`);
-  // A build that read little input still keeps freed memory, but may sort many rows when it merges long lists.
+  // A build with little input has kept freed memory so far (FREED in store.ts). But it may sort many rows here, when it
+  // merges long lists.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   const parts = Math.ceil(count / Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes)));
   if (parts <= 1) {
@@ -49,7 +50,7 @@ export async function* sortedRows(
   await store.run('DROP TABLE unsorted');
 }
 
-/** Returns keys that divide the rows into parts of about equal size. The choice does not change the sorted rows. */
+/** Returns keys that divide the rows into parts of about equal size. Other keys would give the same sorted rows. */
 async function endsOf(parts: number, key: string, store: Store): Promise<string[]> {
   countCrossing('sortedAtOnce');
   const samples = await store.rows(

@@ -83,7 +83,7 @@ export class Store {
 
   static async open(options: StoreOptions): Promise<Store> {
     const memory = shareOf(options.memoryLimit) * (options.part ?? 1);
-    // Several processes that read only some files share the memory.
+    // Stores with `only` are opened by several processes that share one memory limit.
     const freed = options.only === undefined ? FREED.small : FREED.shared;
     const settings = {
       memory_limit: `${Math.floor(memory / 1000)}KB`,
@@ -264,8 +264,8 @@ function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<
 }
 
 /**
- * Returns DuckDB's share of the memory, in bytes. The rest is for Node.js, its threads, the batches between them, and
- * allocations that DuckDB does not count. These allocations grow with DuckDB's limit.
+ * Returns DuckDB's share of the memory, in bytes. The rest is for Node.js, its threads, the batches that are passed to
+ * threads, and allocations that DuckDB does not count. These allocations grow with DuckDB's limit.
  */
 function shareOf(size: string): number {
   const bytes = bytesOf(size) ?? 0;

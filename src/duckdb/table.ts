@@ -8,7 +8,7 @@ import type { Field } from '../contract/fields.ts';
 export type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN';
 export type ColumnTypes = Readonly<Record<string, ColumnType>>;
 
-/** A table or view. TypeScript accepts a table with additional columns as an argument. */
+/** A table or view. A parameter that needs certain columns also accepts a table with more columns. */
 export class Table<Names extends ColumnTypes = ColumnTypes> {
   /** Called only by the store and the state, which choose the names. */
   constructor(
