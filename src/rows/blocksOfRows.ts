@@ -14,7 +14,7 @@ export type RunesOfRows = Table<typeof RUNES_OF_ROWS>;
 
 /**
  * Creates a table of the runes that occur in a file of rows, from the file of all runes. Later queries join this small
- * table. It has the part of the records' JSON that depends only on the rune, so that no query makes it for each row.
+ * table. Its column `rune_json` has the part of a record's JSON that is the same for all records of a rune.
  */
 export async function runesOfRows(path: string, runes: string, store: Store): Promise<RunesOfRows> {
   await store.run(JSON_TEXT);
@@ -37,13 +37,15 @@ const recordsOf = (path: string, runes: RunesOfRows): string => `SELECT rune_jso
 
 /**
  * Maximum number of runes, and maximum number of runes per row, for which a join with the runes keeps the order of the
- * rows: DuckDB then keeps the runes in memory and looks up the rune of each row. For more runes, it may do the opposite.
+ * rows. Up to these limits, DuckDB keeps the runes in memory and looks up the rune of each row. With more runes, it may
+ * keep the rows in memory and look up the rows of each rune.
  */
 const [FEW_RUNES, FEW_PER_ROW] = [50_000, 0.25];
 
 /**
- * Returns the blocks with records of a file of ledger rows, heights ascending. `isSorted` is true if the rows are in the
- * order of their form (rowsForm.ts), and if the store has only one thread. Then rows of few runes are not sorted again.
+ * Returns the blocks that have records in a file of ledger rows, in ascending order. `isSorted` must be true only if
+ * the rows are in the order of their form (rowsForm.ts) and the store has one thread. Then a file with few runes is not
+ * sorted again.
  */
 export async function blocksOfRows(path: string, runes: RunesOfRows, isSorted: boolean, store: Store): Promise<BlockDigest[]> {
   await store.run(SHIFT_DECIMALS);

@@ -1,6 +1,6 @@
 /**
- * Computes the digest of the ledger (lists/ledgerText.ts) from files with all rows of a node, from the first block with
- * runes on. A build computes the same digest from the documents of its archive.
+ * Computes the digest of the ledger (lists/ledgerText.ts) from files that have all rows of a node since the first block
+ * with runes. A build computes the same digest from the documents of its archive.
  */
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
@@ -10,7 +10,7 @@ import type { LedgerPoint } from '../format/listTables.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Etching } from '../lists/etchings.ts';
 
-/** Files with all rows up to a block, and SQL (FROM ...) of their runes. */
+/** Files that have all rows up to the block `point`, and SQL (FROM ...) that reads their runes. */
 export interface RowsOfLedger {
   readonly network: string;
   readonly point: Omit<LedgerPoint, 'digest'>;

@@ -1,8 +1,8 @@
 /**
  * Publishes the ledger rows of a build. A file of the input is copied if it has the form (rowsForm.ts) and exactly the
  * blocks of a published file. Other files are written from the rows that the build has read, and from files of the last
- * build. The result does not depend on how the build was done: names and rows of all files follow from the rows of the
- * input and its last block.
+ * build. Full and incremental builds give the same result: the names and rows of all files depend only on the rows of
+ * the input and on its last block.
  */
 import { constants, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -198,8 +198,8 @@ async function writeRunes({ scratch, sink }: RowsTarget, state: StateTables, sto
 
 async function factsOf(path: string, form: TableForm, store: Store): Promise<RunesFile> {
   const fault = await formFault(path, form, store);
-  // The rows were sorted before, so the fault is two rows of a transaction with equal event indexes, which have no
-  // order.
+  // The rows were written in order. So the fault can only be that two rows of a transaction have the same event index,
+  // and therefore no defined order.
   if (fault !== undefined) throw new InputError(`the rows of the input cannot be published: ${fault}`, ['Build without --parquet.']);
   const [content, stamp] = [await contentOf(path, form, store), await stampOf(path)];
   if (stamp === undefined) throw new Error(`${path} was not written`);

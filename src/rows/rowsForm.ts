@@ -23,7 +23,8 @@ export interface TableForm {
 
 /**
  * Returns the form of ledger rows. Blocks ascend. Within a block, transactions and events descend, as in lists of the
- * API. Without `hasSpent`, there is no column `spent`, because NULL in it would mean that a transaction spends nothing.
+ * API. Without `hasSpent`, the spent outputs are unknown. Then there is no column `spent`, because NULL in this column
+ * would mean that a transaction spends nothing.
  */
 export const ledgerForm = (hasSpent: boolean): TableForm => ({
   fields: hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS,
@@ -37,12 +38,12 @@ export const NODE_LEDGER = ledgerForm(true);
 export const RUNES: TableForm = { fields: [...RUNE_FIELDS, ...RUNE_DETAILS], order: ['number', 'id'] };
 
 /**
- * Number of settled heights per file, which have about 100,000 rows. Such a file needs little memory, and all of
- * history takes only about 1,400 files. Files begin at multiples of this number.
+ * Number of heights per file, for blocks at least UNSETTLED_BLOCKS below the tip. Such a file has about 100,000 rows,
+ * needs little memory, and the complete history takes only about 1,400 files. Files begin at multiples of this number.
  */
 export const HEIGHTS_PER_FILE = 100;
 
-/** Returns the heights that share a file with a settled block. */
+/** Returns the range of heights of the file that has a block at least UNSETTLED_BLOCKS below the tip. */
 export function hundredOf(height: number): { readonly first: number; readonly last: number } {
   const first = height - (height % HEIGHTS_PER_FILE);
   return { first, last: first + HEIGHTS_PER_FILE - 1 };
@@ -52,9 +53,9 @@ export function hundredOf(height: number): { readonly first: number; readonly la
 const GROUP_ROWS = 40_960;
 
 /**
- * Compression level 1, because ids and addresses are nearly random. Higher levels take more time, and the matches that
- * they find cost more bytes than they save. A block has a few thousand rows, so a query for one block reads one or two
- * row groups.
+ * Compression level 1, because ids and addresses are nearly random. Higher levels take more time and make the files
+ * larger: the matches that they find cost more bytes than they save. A block has a few thousand rows, so a query for
+ * one block reads one or two row groups.
  */
 const PARQUET = `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${GROUP_ROWS}`;
 
@@ -63,8 +64,8 @@ export const copyTable = (rows: string, order: readonly string[], path: string):
   copyRows(`SELECT * FROM (${rows}) ORDER BY ${order.join(', ')}`, path);
 
 /**
- * True if the row groups of a file have as many rows as in files of this program. Then `copyRows` of all its rows gives
- * the same bytes as `copyTable`, because DuckDB reads batches of the same sizes.
+ * True if all row groups of a file except the last have GROUP_ROWS rows, as in files that this program writes. Then
+ * `copyRows` of all its rows gives the same bytes as `copyTable`, because DuckDB reads batches of the same sizes.
  */
 export async function hasFullGroups(path: string, store: Store): Promise<boolean> {
   const groups = readParquetGroups([path]);
@@ -76,7 +77,8 @@ export async function hasFullGroups(path: string, store: Store): Promise<boolean
 export const copyRows = (query: string, path: string): string => `COPY (${query}) TO ${literal(resolve(path))} (${PARQUET})`;
 
 /**
- * Returns a SQL expression: the cells of a row as a JSON array and a line feed. Needs the macro that JSON_TEXT creates.
+ * Returns a SQL expression that renders the cells of a row as a JSON array, followed by a line feed. Needs the macro
+ * that JSON_TEXT creates.
  */
 function lineOf(fields: readonly Field[]): string {
   const free = fields.filter(({ kind }) => kind === 'text').map(({ column }) => identifier(column));
@@ -104,7 +106,7 @@ export interface Content {
   readonly digest: string;
 }
 
-/** Describes why a file does not have a form: columns and their types, and the order of rows. Undefined if it has. */
+/** Describes how a file differs from a form, in its columns, their types or the order of rows. Undefined if it fits. */
 export async function formFault(path: string, { fields, order }: TableForm, store: Store): Promise<string | undefined> {
   const scan = readFiles('parquet', [path]);
   const found = await store.rows(`DESCRIBE SELECT * FROM ${scan}`, { column_name: text, column_type: text });
