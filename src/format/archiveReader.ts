@@ -29,7 +29,7 @@ export interface ArchiveFiles {
    * bytes that are not gzip, for a wrong checksum, and for content of more than `most` bytes.
    */
   inflate(member: Uint8Array, most: number): Promise<string>;
-  /** Largest gap in bytes between two pages that one read covers. The default is that of READER_LIMITS. */
+  /** Two pages are read together if the gap between them has at most this many bytes. Default: as in READER_LIMITS. */
   readonly nearBytes?: number | undefined;
 }
 
@@ -115,8 +115,8 @@ export class Archive {
     if (known !== undefined) return known as Promise<Value>;
     const reading = this.#cache.get(`${file} directory`, () =>
       this.forgetIfDamaged(file, async () => {
-        // The caller then reads other parts of the file, which take no more requests if the file is small. A wrong root may
-        // name a directory that is larger than its file.
+        // Reads a small file completely, because the caller will also read other parts of it. A wrong root may name a
+        // directory that is larger than its file.
         const isSmall = directory >= 0 && directory <= bytes && !exceeds(READER_LIMITS, 'smallFile', bytes);
         const text = await inflate(await this.part(file, bytes, bytes - directory, directory, isSmall), this.#files);
         return { value: parse(text), bytes: text.length * 4 };
@@ -285,7 +285,8 @@ export class ArchivedBlock {
    * of the operation's records in all earlier pages.
    */
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
-    // The root has the counts of each segment. So selects segments first, and reads only their directories.
+    // If a block has several segments, the root has their counts. So only the directories of segments with wanted
+    // records are read.
     const segments = overlapping(this.#segments, (segment) => this.#countIn(segment, operation), from, to);
     const pages = await Promise.all(
       segments.map(async ({ item, before }) => {

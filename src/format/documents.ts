@@ -1,9 +1,9 @@
 /**
- * Documents: small texts by key, in levels. Etchings, balances, holders and outputs are stored as documents.
+ * Documents: small texts by key, in levels (levels.ts). Etchings, balances, holders and outputs are documents.
  *
  * A document is a line: a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of lines form a
- * gzip member. A file has members and, at its end, the directory: a gzip member with JSON, which has a lower bound of
- * the keys and the length in bytes of each member. So a reader finds a document with two rounds of reads: directory,
+ * gzip member. At the end of a file is its directory, a gzip member with JSON. For each other member, the directory has
+ * a lower bound of the keys, and the length in bytes. So a reader finds a document with two rounds of reads: directory,
  * member.
  */
 import { ArchiveError } from './archiveError.ts';

@@ -57,12 +57,12 @@ export interface DocumentLevel extends LevelRange {
 }
 
 /**
- * Returns the ranges of the levels, the lowest first. `lowest` is the lowest block of the mirror. In a mirror with a
- * moving window of blocks, `lowest` rises, and each block that leaves the window changes the lowest level. So if
- * `lowest` is not 0, the lowest levels are short, like the newest levels.
+ * Returns the ranges of the levels, in ascending order. `lowest` is the lowest block of the mirror. In a mirror of the
+ * last N blocks, each new block removes the lowest block, which changes the first level. So if `lowest` is not 0, the
+ * first levels are short like the newest levels, and a build writes little again.
  *
- * If the mirror begins with the ledger after block `start`, the lowest level has this ledger. This level is never
- * joined with others, because it cannot be made again from the records above block `start`.
+ * If the mirror begins with a ledger, the state after block `start`, the first level has this ledger. It is never
+ * merged with other levels, because the records above block `start` do not suffice to make the ledger again.
  */
 export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0, start?: number): LevelRange[] {
   if (start !== undefined) return [{ first: 0, last: start }, ...levelRanges(tip, { steps, unsettled }, Math.max(lowest, start + 1))];
@@ -80,15 +80,15 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
 }
 
 /**
- * Returns the last block of the levels of lists below the newest two; -1 without such levels. For some long lists of
- * holders, answers describe the state after this block, which changes once a day.
+ * Returns the last block below the newest two levels of lists; -1 without such a block. For some long lists of holders,
+ * answers give the state after this block. The block changes about once a day.
  */
 export const lastRanked = (tip: number, levels: LevelSteps): number => lowerEnds(tip, levels)[0] ?? -1;
 
 /**
  * Returns blocks at which levels of lists end, highest first: for each step except the smallest, the block directly
- * below the newest multiple that leaves `unsettled` blocks above it. With the usual steps, these are multiples of 144
- * and of 4,032.
+ * below the highest multiple of the step that leaves `unsettled` blocks above it. With the usual steps, the blocks are
+ * directly below multiples of 144 and of 4,032.
  */
 export function lowerEnds(tip: number, { steps, unsettled }: LevelSteps): number[] {
   const ends = steps.slice(0, -1).map((step) => lastEnd(tip, step, unsettled) - 1);

@@ -13,7 +13,7 @@ export interface EtchingTables {
 
 /** A level of the lists of activity. Both tables have the same range of heights. */
 export interface ActivityLevel {
-  /** Total size of the pages of all blocks below the level, in bytes. Positions of pointers count from there. */
+  /** Total size of the pages of all blocks below the level, in bytes. Add it to a pointer's position in the level. */
   readonly begin: number;
   readonly heads: Level;
   /** The table of pointers. Its `counts` has a single number: the number of all pointers. */
@@ -29,7 +29,7 @@ export interface Unbalanced {
 }
 
 export interface HolderLevel extends DocumentLevel {
-  /** Changes of the number of balances below zero in the level, by rune. Omitted without such changes. */
+  /** Change of each rune's number of balances below zero, from before the level to after it. Omitted without changes. */
   readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
 }
 
@@ -76,8 +76,8 @@ export interface ListTables extends LevelSteps {
   /** The lowest block, only in layout `files`. The ranges of the levels depend on it too. */
   readonly lowest?: number | undefined;
   /**
-   * The start, if the rows begin with the ledger of another mirror after a block. The lowest level of each list has
-   * this ledger. Undefined for all other data.
+   * Set if the rows of the input begin with the ledger of another mirror: the block after which this ledger gives the
+   * state. The lowest level of each list has this ledger.
    */
   readonly start?: LedgerPoint | undefined;
   /** Maximum number of entries in a document. A longer list has pages of this size. */
@@ -86,7 +86,7 @@ export interface ListTables extends LevelSteps {
   readonly etchings?: EtchingTables | undefined;
   /**
    * The table of names. A level has the runes that were etched in its blocks. In a mirror without etchings, a level has
-   * the runes of the records in its blocks.
+   * the runes that occur in the records of its blocks.
    */
   readonly names: readonly Level[];
   /** Activity by rune and by address, ascending by height. Undefined in a mirror without these lists. */

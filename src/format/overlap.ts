@@ -1,4 +1,4 @@
-/** An item with entries of a window, the item's index, and the number of entries in all earlier items (`before`). */
+/** An item with entries in the wanted range, its index, and the number of entries in all earlier items (`before`). */
 export interface Overlap<Item> {
   readonly item: Item;
   readonly index: number;

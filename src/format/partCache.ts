@@ -17,7 +17,7 @@ export class PartCache {
 
   /**
    * `mostBytes` is the maximum total size of all parts except the root. A single part may be larger. Otherwise each
-   * answer would parse such a part again. `limit` is the name of the limit that `mostBytes` is.
+   * answer would parse such a part again. `limit` is the name of `mostBytes` in limits.ts.
    */
   constructor(
     mostBytes = READER_LIMITS.cachedBytes,

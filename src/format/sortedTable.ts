@@ -58,12 +58,12 @@ export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
 export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1);
 
 /**
- * Number of first bits of the key by which writers count entries. When the total is known, they sum these finest counts
- * to as many counts as the level needs.
+ * Writers count entries by this number of leading bits of the key. When they know the total, they add these finest
+ * counts up to as many counts as the level needs.
  */
 export const FINEST_BITS = 16;
 
-/** Returns how many counts a level needs so that their average is at most `perCount`. At most 2^FINEST_BITS. */
+/** Returns how many counts a level needs, so that a count is at most `perCount` on average. At most 2^FINEST_BITS. */
 export function countsFor(entries: number, perCount: number): number {
   let counts = 1;
   while (entries > perCount * counts && counts < 2 ** FINEST_BITS) counts *= 2;
