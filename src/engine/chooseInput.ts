@@ -1,4 +1,4 @@
-/** Chooses the input and the heights of a build, and keeps the sample away from real mirrors. */
+/** Chooses the input and the heights of a build. Refuses to build the sample into a mirror of other data. */
 import { existsSync } from 'node:fs';
 import type { Log } from '../cli/log.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';

@@ -58,9 +58,10 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
 }
 
 /**
- * Does everything after the pages, in this order: other files, manifest, removals, state, lists of changes, marker. The
- * manifest precedes the removals, so that a reader that misses a removed file finds the new manifest. The marker comes
- * last, so if this build is killed, the next build knows that the output is not finished, and completes it.
+ * Does everything after the pages, in this order: other files, manifest, removals, state, upload lists, and the marker
+ * that the output is finished. The manifest precedes the removals, so that a reader that misses a removed file finds
+ * the new manifest. If this build is killed, the marker does not say "finished", so the next build completes the
+ * output.
  *
  * Each part is on the disk before the next part begins, so a power cut does no more harm than a kill. DuckDB syncs the
  * state.
@@ -79,7 +80,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
       const outdatedChanges = await changesOf(build, loaded, blocks, sink);
       const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
-      // Counts the written files of the archive separately, because the result has them among the files of the manifest.
+      // Counts the written files of the archive separately. They are files of the manifest, not `othersWritten`.
       const othersBefore = sink.files - sink.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
       const archiveWritten = sink.files - sink.kept - othersBefore;
@@ -146,7 +147,7 @@ async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockCha
   return [digests, stats, rows].flat();
 }
 
-/** Writes the files of changes. Returns the paths of outdated files of changes. */
+/** Writes the files of changes (lists/changes.ts). Returns the paths of outdated ones. */
 const changesOf = (
   { options, state, store, scratch }: OpenBuild,
   loaded: Loaded,

@@ -72,8 +72,8 @@ async function find(
 const ID_LENGTH = 64;
 
 /**
- * Transactions that may be in both the input and the last build. Has the entries of the last build whose keys also
- * occur in the input, and the heights of the input's transactions with these keys, by tx id.
+ * Transactions that may be in both the input and the last build. `entries` are the entries of the last build whose keys
+ * also occur in the input. `heights` has the heights of the input's transactions with these keys, by tx id.
  */
 interface Suspects {
   readonly heights: ReadonlyMap<string, number>;

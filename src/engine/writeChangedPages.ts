@@ -33,8 +33,8 @@ export interface Rendered {
 }
 
 /**
- * Returns SQL that selects a digest of the outputs that each loaded block spends, in any order. A build compares this
- * digest too, because the published digest covers only records, which do not have these outputs.
+ * Returns SQL that computes, for each loaded block, a digest of the outputs that the block spends. Their order does not
+ * matter. A build also compares this digest with the state, because the digest of the records does not cover outputs.
  */
 const spentDigests = (spent: Loaded['spent']): string =>
   `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])}))::VARCHAR AS spent_digest FROM ${spent} GROUP BY block_height`;

@@ -47,12 +47,12 @@ export async function writeLists(
   const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(state, store));
   const start = now?.start;
-  // With a start, the lowest level has the ledger of the start, and blocks above it cannot replace this ledger. So a
-  // build with another start reuses no level.
+  // With a start, the lowest level is made from the ledger of the start, and a comparison of blocks cannot show whether
+  // this ledger changed. So a build with another start reuses no level.
   const before = old?.root.lists;
   const tables = start?.isNew !== true && isSamePoint(before?.start, start) ? before : undefined;
-  // Levels of balances, and of etchings with counts, depend on all blocks up to their end and on the runes table. So a
-  // build writes all levels from the lowest changed block on again. A level of activity depends only on its own blocks.
+  // A level of activity depends only on its own blocks. A level of balances, or of etchings with counts, depends on all
+  // blocks up to its end and on the runes table, so it is written again if it ends at or above the lowest change.
   let changed = await lowestChange(etchingChange, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
@@ -64,7 +64,8 @@ export async function writeLists(
     start,
     changed,
   );
-  // Activity, balances and outputs have the same plans. So if balances or outputs are new, no level is reused.
+  // Activity, balances and outputs have the same plans. So if the last build had no balances or no outputs, but this
+  // build has them, no level is reused.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
   const plans = planLevels(blocks, isNew ? undefined : tables, start, hasBalances ? changed : undefined);
 
@@ -113,7 +114,7 @@ export async function writeLists(
     wanted === undefined || out === undefined
       ? undefined
       : computeDigests(wanted, ledgerLists, { dialect: site.dialect, out, limits, signal });
-  // If the balances fail, nobody waits for the digests.
+  // If writing the balances fails, nothing awaits the digests. Then this handler prevents an unhandled rejection.
   digests?.catch(() => undefined);
   try {
     const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;

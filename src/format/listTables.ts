@@ -29,7 +29,7 @@ export interface Unbalanced {
 }
 
 export interface HolderLevel extends DocumentLevel {
-  /** Change of each rune's number of balances below zero, from before the level to after it. Omitted without changes. */
+  /** Change of each rune's number of balances below zero, from before to after the level. Omitted without changes. */
   readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
 }
 

@@ -113,7 +113,7 @@ interface Member {
   readonly lines: () => readonly StoredLine[];
 }
 
-/** Decodes the values of a line. They do not keep the text of the member in memory, of which the line is a part. */
+/** Decodes the values of a line. The result does not keep the complete text of the member in memory. */
 export const valuesIn = ({ bytes }: StoredLine): string[] => Buffer.from(bytes, 'latin1').toString().split('\t').slice(1);
 
 const documentOf = (line: StoredLine): StoredDocument => ({ key: line.key, values: valuesIn(line) });
@@ -132,7 +132,7 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
     const lines = () => {
       const content = orUndefined(() => inflateBytes(read(offset, length)));
       if (content === undefined) throw wrong(file, 'is damaged');
-      // Keys are ASCII. Latin-1 keeps each byte as a character, so most values need not be decoded.
+      // Latin-1 makes each byte a character. Keys are ASCII, so this decodes them. Callers decode the values they need.
       const text = content.toString('latin1');
       const found: StoredLine[] = [];
       for (let start = 0; start < text.length; ) {
@@ -248,7 +248,7 @@ export type Documents<Item = StoredDocument> = Iterable<Item> | AsyncIterable<It
 /** Joins the values of all documents with the same key into the values of one document. */
 export type JoinValues = (values: readonly (readonly string[])[], key: string) => readonly string[];
 
-/** Number of documents after which a merge may pause. */
+/** Number of documents after which a merge lets other tasks run. */
 const PAUSE = 256;
 
 /** Merges sequences of documents, ascending by key. `join` combines the values of documents with the same key. */

@@ -1,7 +1,7 @@
 /**
- * Digests of the ledger (lists/ledgerText.ts), made from the documents of etchings and outputs. A digest needs the
- * state of these lists after its block. Only the end of a level gives this state, so a build makes digests only for
- * blocks at which a level ends. A build makes a new digest only when it writes such a level, about once in 144 blocks.
+ * Digests of the ledger after a block (lists/ledgerText.ts), made from the documents of etchings and outputs. These
+ * lists show the state after a block only if a level ends at the block. So a build makes digests only for such blocks.
+ * A new digest is needed only when a build writes such a level, about once in 144 blocks.
  */
 import type { Sources } from '../../contract/sources.ts';
 import { int, type Store, text } from '../../duckdb/store.ts';
@@ -19,14 +19,14 @@ import { ChangedArchiveError } from './storedArchive.ts';
 
 interface WantedDigests {
   readonly network: string;
-  /** The start, if its digest must be computed to check the input. */
+  /** The start (ListTables), if its digest must be computed to check the input. */
   readonly start: LedgerPoint | undefined;
   /** Blocks of the digests, the highest first. `digest` is undefined if it must be computed. */
   readonly points: readonly (Omit<LedgerPoint, 'digest'> & { readonly digest: string | undefined })[];
 }
 
 /**
- * Returns which digests the lists of a build have. Reuses digests of the last build, whose lists are `old`. Returns
+ * Returns the digests that the lists of a build need. Reuses digests of the last build, whose lists are `old`. Returns
  * undefined if some rows are not from a node, if a block since the first block with runes or since the start was not
  * read, or if the hash of a block is unknown.
  */
@@ -57,15 +57,15 @@ export async function wantedDigests(
 }
 
 /**
- * Computes the digests, beside other work of the build if there is much to read. Throws an InputError if the ledger
- * with which the input begins has another digest than its start says. Throws a ChangedArchiveError for a damaged file.
+ * Computes the digests, in a thread if there is much to read. Throws an InputError if the ledger with which the input
+ * begins does not have the digest that `start` gives. Throws a ChangedArchiveError for a damaged file.
  */
 export async function computeDigests(
   { network, start, points }: WantedDigests,
   lists: ListTables,
   options: DigestOptions,
 ): Promise<LedgerDigest | undefined> {
-  // A digest reads all outputs, and a level often ends at the block of the start.
+  // Computes each digest only once, because it reads all outputs. Often one of `points` is the block of the start.
   const made = new Map<string, string>();
   const digestAt = async ({ height, hash }: Omit<LedgerPoint, 'digest'>) => {
     const { etchings, outputs } = lists;

@@ -51,8 +51,8 @@ export async function writeDocuments(to: LevelWriter, range: LevelRange, documen
 }
 
 /**
- * Writes a level from the column `text` of sorted rows. Joined, the texts are the documents of the level: for each
- * document a line feed and the key, then a tab and the value for each value. This is much faster than making a
+ * Writes a level from the column `text` of sorted rows. Concatenated, the texts are the documents of the level. A
+ * document is a line feed and the key, followed by each value with a tab before it. This is much faster than making a
  * JavaScript string for each value.
  */
 export async function writeTexts(
@@ -89,7 +89,7 @@ const TAB = 9;
 
 /**
  * Yields the documents of sorted rows as lines for DocumentWriter.addLine(), in batches. A row has one column, which is
- * a line: a key and values. If a document has several rows, `join` returns its values from theirs.
+ * a line: a key and values. If several rows have the same key, `join` combines their values into one document's values.
  */
 export async function* linesIn(
   rows: UnsortedRows,

@@ -99,8 +99,8 @@ export async function digestOf(
 }
 
 /**
- * Number of runes in the outputs that `outputsUpTo` yields together, because each step of a generator takes time. Only a
- * single output can have more.
+ * Number of runes at which `outputsUpTo` yields a batch of outputs. Yielding each output by itself would be slow,
+ * because each step of a generator takes time.
  */
 const RUNES_AT_ONCE = 1024;
 

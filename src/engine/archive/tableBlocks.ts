@@ -5,8 +5,8 @@ import type { PutFile } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
 /**
- * Packs entries into files of blocks. The buffer of a file begins with one block and grows to the size of a file: most
- * tables of a small build have few blocks, and 8 MB for each of them would take a twentieth of its CPU time.
+ * Packs entries into files of blocks. The buffer begins with one block and grows as needed. Most tables of a small
+ * build have few blocks, and allocating 8 MB for each table would take a twentieth of the build's CPU time.
  */
 export class BlockWriter {
   /** Content of the current file. `next` may replace the view. */

@@ -1,6 +1,6 @@
 /**
  * Compresses the pages of blocks for an archive. Each writer thread appends the pages to a temporary file of its own,
- * the spool. The segments of the archive can be divided only when the sizes of all blocks are known
+ * the spool. Only when the sizes of all blocks are known can the blocks be divided into the segments of the archive
  * (engine/archive/segmentWriter.ts).
  *
  * For each block, the spool has its pages and then its line of the directory.

@@ -110,7 +110,7 @@ export class DiskSink implements FileSink {
   #prepare(path: string): string {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
     if (folder !== this.#folder && !this.#folders.has(folder)) {
-      // Limits memory. Most folders belong to one list and are used only once, so they are rarely checked again.
+      // Limits memory. A forgotten folder is checked again, which is rare: most folders belong to a single list.
       if (this.#folders.size > 4096) this.#folders.clear();
       this.#makeFolder(folder);
     }

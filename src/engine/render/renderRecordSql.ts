@@ -2,7 +2,7 @@
  * SQL that renders a record as compact JSON. DuckDB runs it on all cores, and the bytes reach the files without
  * becoming JavaScript strings. Key order and spelling depend on the dialect (docs/api.md, "Dialects").
  *
- * contract/contractJson.ts renders parsed records in JavaScript, and names the tests that compare its JSON with this.
+ * contract/contractJson.ts renders parsed records in JavaScript, and names the tests that compare both kinds of JSON.
  */
 import { literal } from '../../duckdb/store.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
@@ -27,7 +27,7 @@ export const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS list_reduce(
   from_json(${literal(JSON.stringify(ESCAPES))}, '["VARCHAR"]'), lambda text, e: replace(text, left(e, 1), substr(e, 2)), value)`;
 
-/** Columns whose values may contain any character: of the record's rune, and of the record itself. */
+/** Columns of free text, whose values may contain any character: those of the rune, and those of the two parties. */
 const RUNE_TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name'];
 const PARTY_TEXTS = ['address', 'receiver_address'];
 

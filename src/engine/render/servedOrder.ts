@@ -1,6 +1,7 @@
 /**
- * Assembles records that arrive in any order into complete blocks in served order. In most input, the records of a
- * block are adjacent, so only one batch is in memory. Records that arrive in served order are not sorted or copied.
+ * Assembles records that arrive in any order into complete blocks in served order: the last record of a block comes
+ * first. In most input, the records of a block are adjacent, so only one batch is in memory. Records that arrive in
+ * served order are not sorted or copied.
  */
 import { blockDigest } from '../../contract/blockDigest.ts';
 import type { Blobs } from '../../duckdb/columns.ts';

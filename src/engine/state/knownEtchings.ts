@@ -23,7 +23,7 @@ export interface Etchings {
    * start, and has no gaps.
    */
   readonly hasCounts: boolean;
-  /** The start that lists begin with. Undefined without counts, and if the data also has blocks of the start. */
+  /** The start that lists begin with. Undefined without counts, and if the data also has blocks up to the start. */
   readonly start: StartRows | undefined;
 }
 

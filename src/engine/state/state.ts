@@ -4,8 +4,8 @@
  * percent of the output's.
  *
  * Changes are in memory until `commit`, whose checkpoint replaces the content of the file in one step. So a killed build
- * leaves all tables unchanged. There is no transaction from `begin` to `commit`, because DuckDB scans rows that a
- * transaction has inserted with one thread only.
+ * leaves all tables unchanged. There is no transaction from `begin` to `commit`, because DuckDB would use only one
+ * thread to scan the rows that the transaction has inserted.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -37,8 +37,8 @@ class DamagedStateError extends Error {
  * Columns of written blocks. `operations` has the number of records of each operation, separated by commas, in the
  * order of OPERATIONS. `files` and `bytes` count the pages of the block and of its transactions; both are 0 in layout
  * `archive`. `packed` is the size of the block's compressed pages in the archive, in bytes; 0 without an archive.
- * `digest` is the published digest of the records. `spent_digest` is a digest of the outputs that the block spends. It
- * is separate because records do not have these outputs, and empty if the input does not list them.
+ * `digest` is the published digest of the records. Records do not have the outputs that the block spends, so
+ * `spent_digest` is a separate digest of these outputs. It is empty if the input does not list them.
  */
 export const WRITTEN = {
   ...columns('block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR'),
@@ -51,7 +51,7 @@ export const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
 /** Columns of transactions. `first` is the index of the transaction's first record in its block, in served order. */
 export const TRANSACTIONS = columns('tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT');
 
-/** Defines tables whose names begin with that of a database or schema. */
+/** Defines tables in a database or schema, whose name is the prefix of the tables' names. */
 class Place {
   readonly #name: string;
 
@@ -96,11 +96,11 @@ export class StateTables extends Place {
    * (lists/changesOfBlocks.sql.ts). `cut` has the names of the lists that were cut, separated by commas.
    */
   readonly touched = this.table('touched', columns('block_height BIGINT, digest VARCHAR, cut VARCHAR'));
-  /** Published files of changes: what a file was made from, as JSON, and its SHA-256. */
+  /** Published files of changes. `source` is the JSON of all values from which a file was made. */
   readonly changesFiles = this.table('changes_files', columns('source VARCHAR, sha256 VARCHAR'));
-  /** One row: the field `changes` of the manifest. */
+  /** One row: the SHA-256 of the list of these files, which is the field `changes` of the manifest. */
   readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR'));
-  /** Outputs that the newest blocks spend, from files of a node only (lists/unspentOutputs.sql.ts). */
+  /** Outputs that the newest blocks spend. Empty unless all input is from a node (lists/unspentOutputs.sql.ts). */
   readonly spent = this.table('spent', SPENT);
   /** One row: the lowest height from which on `spent` is complete. Empty if the last build had no lists of outputs. */
   readonly spentFrom = this.table('spent_from', columns('first BIGINT'));
@@ -177,7 +177,7 @@ export class State extends StateTables {
     this.#isBlank = false;
   }
 
-  /** Removes a state file that has no content. The store drops changes without a commit. */
+  /** Removes a state file that has no content. Uncommitted changes are lost when the store is closed. */
   close(): void {
     if (this.#isBlank && this.#cache !== undefined) for (const path of filesIn(this.#cache)) removeIfPossible(path);
   }
