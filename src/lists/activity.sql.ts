@@ -138,7 +138,8 @@ class OldLists {
 }
 
 /**
- * Returns the SQL expression of a list's text. `text` is a text of LISTED that has names of columns instead of values.
+ * Returns the SQL expression of the text that identifies a list. `text` is such a text (LISTED), with the names of the
+ * columns in place of the values.
  */
 function textOf(text: string): string {
   const columns = ['rune_id', 'address'];
@@ -214,9 +215,9 @@ class ActivityRows {
 const SORTED_BYTES = 128;
 
 /**
- * Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. If memory is
- * short, first writes the rows to a table: DuckDB can sort more numbers than fit into memory, but not while it joins the
- * texts of as many addresses.
+ * Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. Many rows
+ * are first written to a table. DuckDB can sort more numbers than fit into memory, but not in the query that also joins
+ * the records with their texts.
  */
 async function* chunksOf(
   { first, last }: LevelRange,

@@ -4,7 +4,7 @@
  *
  * Each level (format/levels.ts) has two tables. The **pointers** are grouped by list. The **heads** are a sorted table
  * (format/sortedTable.ts): an entry has the position of a list in the pointers, and the list's number of records in the
- * level. A list continues in the level below. So its total is the sum of these numbers, from which a reader also
+ * level. A list continues in the level below, so its total is the sum of these numbers. From them, a reader also
  * computes which pointers of which level a window needs.
  *
  * The key of a list has 72 bits, because there are so many pairs of a rune and an address that 48 bits would be too few
@@ -223,8 +223,8 @@ export async function answerActivity({ rune, address }: FurtherRequest, window: 
   for (const id of ids) {
     const subject: Subject = { rune: id, address };
     const list = await findList(archive, textOf(subject));
-    // The rune may have another name with the same key, and only its records tell its name. So for a window past the
-    // end, reads the last record.
+    // The table of names may have returned another rune, whose name has the same key. Only records have the name. So
+    // for a window past the end, reads the last record.
     const from = isName ? Math.min(offset, Math.max(list.total - 1, 0)) : offset;
     const records = await recordsIn(list, from, Math.min(offset + limit, list.total), subject, archive);
     if (isName && !records.some((record) => isNamed((JSON.parse(record) as Parsed).rune, rune))) continue;

@@ -40,8 +40,8 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
     writeTexts(form.writer(kind, plan), plan, unsorted, form.limits, store);
   let isSame = true;
   for (const plan of plans) {
-    // Levels up to height `ranked` must have complete lists, and higher levels may have marks instead. So a level
-    // changes when `ranked` moves past its last block. All levels above a changed level change, too.
+    // Levels up to height `ranked` must have complete lists, and higher levels may have marks instead (balances.ts). So
+    // a level changes when `ranked` moves past its last block. All levels above a changed level change, too.
     isSame &&= plan.isSame && plan.last <= ranked === plan.last <= wasRanked;
     const known = reusedLevels(plan, before?.addresses);
     let level: KnownLevel = { addresses: known[0], holders: reusedLevels(plan, before?.holders)[0] };
@@ -195,8 +195,8 @@ class BalanceRows {
     await this.#load('pairs_below', 'address', this.#listedBelow());
     const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
     // Reused levels have higher indexes than the levels below, and listed changes get the highest index. So `extreme`
-    // finds the newest balance of a pair. The rows first get a table of their own: a statement that inserts into a table
-    // that it reads may read its own rows.
+    // finds the newest balance of a pair. The new rows are first put into another table, because a statement that reads
+    // the table into which it inserts may also read the inserted rows.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE new_pairs AS
       SELECT ${level + reused.length} AS level, address, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
         SELECT address, ordinal, coalesce(b.units, '0') AS before,

@@ -11,8 +11,8 @@
  *
  * **Holders** have a document for each rune whose balances changed in the level, with an entry for each address. If a
  * document would have more entries than a page, the level has the complete list instead. The newest two levels are an
- * exception: a long list would be written with every block. If a rune's list was already long, its document there has
- * only a mark, and answers have the list as of an older block.
+ * exception, because builds would write a long list again every few blocks. If a rune's list was already long, its
+ * document in these levels has only a mark, and answers give the list as it was after an older block.
  *
  * **A complete list** has all balances above zero after the last block of the level, in the order of the API. Its own
  * document has the length of the list and the first entry of each page. Its pages are documents of their own. A reader
@@ -250,8 +250,8 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
 
 /**
  * Returns the documents from which the answer is made: all documents, or only those below a mark. With a mark, the
- * answer describes the state after block `height`. This is block `ranked` if the list was already longer than a page
- * after that block, so that the list changes only once a day.
+ * answer gives the state after block `height`. This is block `ranked` if the list was already longer than a page after
+ * that block. Then the answer changes only once a day.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

@@ -1,4 +1,4 @@
-/** Writes the files of what the newest blocks changed (changes.ts), and their index. */
+/** Writes the files of changes (changes.ts), which list what each of the newest blocks touched, and their index. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LastRead } from '../contract/sources.ts';
@@ -48,7 +48,7 @@ export async function writeChanges(
   const known = await store.rows(`FROM ${state.changesFiles}`, { source: text, sha256: text });
   const before = new Map(known.map((row) => [row.source, row.sha256]));
   const listed: (ListedChanges & { readonly source: string })[] = [];
-  // If there is one block more than files, the lowest block gets no file. It is only the `previous` of the next block.
+  // If there are more blocks than may have files, the lowest gets no file. It is only the `previous` of the next block.
   let previous: Point | undefined = hasMore ? points.shift() : undefined;
   for (const { isEmpty, ...point } of points) {
     const lists = listsOf.get(point.height);
@@ -80,9 +80,9 @@ export async function writeChanges(
 }
 
 /**
- * Returns the newest blocks whose hashes are known, ascending. `ends` has hashes of blocks that may be empty. With data
- * from a node, it has those of the newest heights. Ignores older blocks of `ends`, because the next build may not have
- * their hashes.
+ * Returns the newest blocks whose hashes are known, ascending. `ends` has hashes of blocks that may have no records.
+ * With data from a node, these are the blocks at the newest heights. Ignores older blocks of `ends`, because the next
+ * build may not have their hashes.
  */
 async function newestBlocks(
   count: number,

@@ -7,7 +7,7 @@ import { changesPath } from '../pages/filePaths.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 
-/** Lists of a file: ids of runes, addresses, outpoints of outputs with runes that the block made, and that it spent. */
+/** Lists of a file: ids of runes, addresses, and outpoints of outputs with runes that the block made or spent. */
 export const TOUCHED = ['runes', 'addresses', 'made', 'spent'] as const;
 type Touched = (typeof TOUCHED)[number];
 
@@ -22,7 +22,7 @@ export interface ChangesFile extends Point {
   readonly previous: Point | undefined;
   /** Each list as JSON, sorted by bytes. Undefined if the data does not say which outputs were spent. */
   readonly lists: Readonly<Record<Touched, string | undefined>>;
-  /** True if a list was cut. */
+  /** True if a list was cut to the maximum number of entries. */
   readonly isCut: boolean;
 }
 

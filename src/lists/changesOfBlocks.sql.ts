@@ -1,7 +1,7 @@
 /**
  * Lists of what the newest blocks touched, from which the files of changes are made (changes.sql.ts). A reorganisation
- * may lower the tip. Then older blocks need files again, so there are lists of more blocks than files. The lists of a
- * block are a file of the cache folder, because most builds read the lists of new blocks only.
+ * may lower the tip. Then older blocks need files again, so more blocks have lists than files. The lists of a block are
+ * in a file of the cache folder instead of the state, because most builds read only the lists of new blocks.
  */
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, rmSync } from 'node:fs';
@@ -73,8 +73,8 @@ export async function updateTouched(
 }
 
 /**
- * Divides blocks into portions, and returns their heights. The lists of a portion are in memory together. A record has
- * up to four entries of 70 bytes.
+ * Divides blocks into portions, and returns their heights. All lists of a portion are in memory at the same time. A
+ * record has up to four entries of 70 bytes, so a portion has only an eighth of `listedAtOnce` records.
  */
 async function portionsOf(blocks: string, { listedAtOnce }: Pick<Limits, 'listedAtOnce'>, store: Store): Promise<string[]> {
   const portion = `sum(records) OVER (ORDER BY block_height) // ${Math.ceil(listedAtOnce / 8)}`;
@@ -102,7 +102,7 @@ async function listsOf(
       SELECT block_height, unnest([${entries.join(', ')}]) AS each FROM ${kept} WHERE ${isIn}
       UNION ALL SELECT block_height, {kind: 'spent', entry: "output"} FROM ${spent} WHERE ${isIn})
     WHERE each.entry IS NOT NULL`;
-  // Cuts lists before they become values, because DuckDB keeps values in memory.
+  // Omits entries beyond the limit before list() collects the others, because DuckDB keeps collected lists in memory.
   const cut = `SELECT block_height, kind, list(entry ORDER BY entry) AS entries, any_value(count) > ${changesEntries} AS is_cut FROM (
       SELECT *, row_number() OVER (PARTITION BY block_height, kind ORDER BY entry) AS place, count(*) OVER (PARTITION BY block_height, kind) AS count
       FROM (${distinct})) WHERE place <= ${changesEntries} GROUP BY block_height, kind`;

@@ -45,7 +45,8 @@ export const csvLine = (cells: readonly unknown[]): string => `${cells.map(cellO
 
 /**
  * Spreadsheets run a cell that begins with one of these characters as a formula. No address, amount or name of a rune
- * begins with them, but a hostile mirror may send any text. With an apostrophe before it, a spreadsheet shows the text.
+ * begins with them, but a hostile mirror may send any text. With an apostrophe at its beginning, a cell is shown as
+ * text.
  */
 const FORMULA = /^[=+\-@\t\r]/;
 

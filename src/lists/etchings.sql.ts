@@ -21,7 +21,7 @@ import { type RuneName, runeNameText } from './allRuneNames.ts';
 import { type Etching, renderEtching } from './etchings.ts';
 import { startCounts } from './startRows.sql.ts';
 
-/** Etchings of the last build (`before`) and of this build (`now`). A mirror without etchings has undefined. */
+/** Etchings of the last build (`before`) and of this build (`now`); undefined for a build without etchings. */
 export interface EtchingChange {
   readonly before: Pick<Etchings, 'hasCounts' | 'tip'> | undefined;
   readonly now: Etchings | undefined;
@@ -81,7 +81,7 @@ export interface EtchingForm {
   readonly state: Pick<StateTables, 'runes' | 'blockRunes' | 'runeCounts'>;
   readonly start: StartRows | undefined;
   readonly dialect: Dialect;
-  /** True to render the counts of mints and burns in the supply. */
+  /** True if the object `supply` of an etching has the numbers and amounts of mints and burns. */
   readonly hasCounts: boolean;
   readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
 }
@@ -178,7 +178,8 @@ const windowMoves = (first: number, last: number): string =>
 /** Returns SQL that selects the runes whose etchings changed: `name`, `block_height`. A rune may have two rows. */
 function changedRunes({ before, now, changed }: KnownChange): string {
   const [low, high] = [Math.min(before.tip, now.tip), Math.max(before.tip, now.tip)];
-  // Lists have only etchings up to the highest block. So if this block moves, runes between the two tips change, too.
+  // Lists have only etchings up to the tip. So if the tip differs from before, runes etched between both tips change,
+  // too.
   return `SELECT name, block_height FROM ${changed} WHERE block_height <= CASE WHEN is_new THEN ${now.tip} ELSE ${before.tip} END
     UNION ALL SELECT name, block_height FROM ${now.runes} WHERE block_height > ${low} AND block_height <= ${high}`;
 }
@@ -187,7 +188,9 @@ function changedRunes({ before, now, changed }: KnownChange): string {
 type KnownChange = { readonly [name in keyof EtchingChange]: NonNullable<EtchingChange[name]> };
 const isKnown = (change: EtchingChange): change is KnownChange => change.before !== undefined && change.now !== undefined;
 
-/** Returns the lowest height whose etchings changed. Infinity if no etching changed, or if a build has no etchings. */
+/**
+ * Returns the lowest height whose etchings changed; Infinity without changes, or if one of both builds has no etchings.
+ */
 export async function lowestChange(change: EtchingChange, store: Store): Promise<number> {
   if (!isKnown(change)) return Number.POSITIVE_INFINITY;
   const lowest = await store.number(`SELECT coalesce(min(block_height), -1) AS number FROM (${changedRunes(change)})`);

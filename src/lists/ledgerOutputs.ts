@@ -1,4 +1,4 @@
-/** What the ledger says of an unspent output (ledgerText.ts), read from the output's document. */
+/** Reads the values of an unspent output that the ledger needs (ledgerText.ts) from the output's document. */
 import { type OutputPlace, parseOutput } from './unspentOutputs.ts';
 
 export interface LedgerOutput {
@@ -65,7 +65,7 @@ function endOfValue(line: string, at: number): number {
 /** Code of the character 0. */
 const ZERO = 48;
 
-/** True if the characters are the decimal digits of an integer, without zeros before it. */
+/** True if the characters are the decimal digits of an integer, without leading zeros. */
 function areDigits(text: string, from: number, to: number): boolean {
   for (let i = from; i < to; i++) if (!(text.charCodeAt(i) >= ZERO && text.charCodeAt(i) <= ZERO + 9)) return false;
   return to - from === 1 || (to > from && text.charCodeAt(from) !== ZERO);

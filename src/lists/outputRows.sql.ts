@@ -12,8 +12,9 @@ export const bytesOf = (text: string): Uint8Array => Buffer.from(text);
 export const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
 /**
- * Kinds of rows of a list, which are sorted by these numbers. `first` of COUNT is the number of made outputs, which
- * only lists with more than a page of rows have, and `first` of LESS is the number of cancelled outputs.
+ * Kinds of rows of a list, which are sorted by these numbers. Only a list with more than a page of rows has a row
+ * COUNT, whose `first` is the number of made outputs. `first` of LESS is the number of cancelled outputs. The text of
+ * GROUP is the number of outputs removed from one page. Each other row is about one output (outputsOfAddress.sql.ts).
  */
 export const [COUNT, LESS, GROUP, REMOVED, MADE, CANCELLED, PLACED] = [0, 1, 2, 3, 4, 5, 6];
 
@@ -40,7 +41,7 @@ export class ListRows {
     return this.#chunk.pages[this.#at] ?? 0;
   }
 
-  /** The row's value of a list, or another text. */
+  /** Text of the row: a value of the list, an outpoint or a number. */
   get value(): Uint8Array {
     const { bytes, offsets } = this.#chunk.values;
     return bytes.subarray(offsets[this.#at], offsets[this.#at + 1]);

@@ -38,7 +38,7 @@ export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
   readonly ranges: readonly LevelRange[];
 }
 
-/** Adds a page of a list. `page` is the index of the page, and `start` is the lower bound of its sort keys. */
+/** Receives a page of a list. `page` is the index of the page, and `start` is the lower bound of its sort keys. */
 type AddPage = (key: string, page: number, start: string) => void;
 
 /** SQL that selects no rows, for a level without cancelled outputs. */
@@ -60,7 +60,7 @@ export interface LevelRows {
   readonly made: string;
   /**
    * Outputs of lower levels that the level spends: `key`, `output`, `first` (lowest height of the lower level) and
-   * `page`. `first` and `page` have values only for rows that come from documents of reused levels with these values.
+   * `page`. `first` and `page` are NULL, except for rows from documents of reused levels whose keys contain both.
    */
   readonly removed: string;
   /** Outputs of reused levels that the joined level spends: `key`, `output`, `sort`. Undefined without such outputs. */
@@ -78,7 +78,7 @@ export class AddressOutputs {
     return new AddressOutputs(form, store);
   }
 
-  /** Adds the pages of a kept level. `starts` is undefined if no list of the level has pages. */
+  /** Inserts the pages of a kept level into `list_pages`. `starts` is undefined if no list of the level has pages. */
   async reuse(starts: DocumentLevel | undefined): Promise<void> {
     const { old, limits } = this.form;
     if (old === undefined || starts === undefined) return;
@@ -249,7 +249,10 @@ export class AddressOutputs {
         FROM level_removed AS r LEFT JOIN found_pages AS f ON f.key = r.key AND f."output" = r."output"`);
   }
 
-  /** Adds outputs of lower levels of the last build to `removed_heights`. `sql` selects the outputs, ascending. */
+  /**
+   * Finds outputs in the levels of the last build that are below `range`, and inserts them with their heights into
+   * `removed_heights`. `sql` selects the outputs, sorted by outpoint.
+   */
   async #findHeights(sql: string, range: LevelRange): Promise<void> {
     const { old, known, scratch } = this.form;
     if (old === undefined) return;

@@ -7,7 +7,9 @@ import type { TableWith } from '../duckdb/table.ts';
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 import type { StartRows } from '../input/readStart.ts';
 
-/** Returns SQL that selects a start's outputs, with a row for each rune, as in the view `received`. */
+/**
+ * Returns SQL that selects a start's outputs, a row for each rune, as in the view `received` (unspentOutputs.sql.ts).
+ */
 export const startReceived = ({ outputs }: StartRows, runes: TableWith<'id' | 'divisibility'>): string =>
   `SELECT block_height, tx_index, "timestamp", address, rune_id, shift_decimals(units, divisibility) AS amount, outpoint AS "output"
    FROM ${outputs} JOIN (SELECT id, divisibility FROM ${runes}) ON id = rune_id`;

@@ -150,7 +150,7 @@ async function selectOutputs({ first, last }: LevelPlan, store: Store): Promise<
 /** SQL expression of the JSON of an output's rune, up to the balance. */
 const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json(spaced_name), to_json(divisibility)])::VARCHAR, -1)`;
 
-/** SQL expression of an amount in smallest units, without zeros before it. */
+/** SQL expression of an amount in smallest units, without leading zeros. */
 const UNITS = `coalesce(nullif(ltrim(${unitsOf('amount', 'divisibility')}, '0'), ''), '0')`;
 
 type Blocks = TableWith<'block_height' | 'block_hash'>;
@@ -201,8 +201,7 @@ const joinRows = (rows: readonly (readonly string[])[]): string[] => [
 
 /**
  * Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it.
- * `cancelled` has the outputs that the level both makes and spends, except those that listed blocks make and listed
- * blocks spend.
+ * `cancelled` has the outputs that the level both makes and spends, unless listed blocks do both.
  */
 async function rowsOf(
   plan: LevelPlan,

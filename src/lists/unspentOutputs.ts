@@ -89,8 +89,8 @@ export function sortKeyOf(value: string): string {
 }
 
 /**
- * Returns the key of a document of removed outpoints. They are in page `page` of the lower level that begins at
- * `first`.
+ * Returns the key of a document with the removed outpoints of one page: page `page` of the address's list in the lower
+ * level that begins at height `first`.
  */
 export const removalKey = (key: string, first: number, page: number): string =>
   `${key} ~${String(first).padStart(8, '0')}.${String(page).padStart(8, '0')}`;
@@ -310,7 +310,7 @@ function listOf({ level, values }: FoundDocument, page: number): LevelList {
   return { ...document, level, counts };
 }
 
-/** Subtracts the numbers of outputs that a newer level removes from the counts of a list's pages. */
+/** Lowers the counts of a list's pages by the numbers of outputs that a newer level removes. */
 function subtract(removals: readonly Removals[], { level, counts }: LevelList): void {
   for (const [first, ...pages] of removals) {
     if (first !== level.first) continue;
