@@ -74,8 +74,8 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Tabl
     const position = pointers.total;
     for (let below = parts.length; below >= 0; below -= 1) {
       const last = parts[below - 1]?.last ?? -1;
-      // The rows of a list descend by height. First adds the rows of blocks above the reused level `below - 1`, and
-      // then the pointers of that level.
+      // Lists descend by height. So this adds first the rows of blocks above the reused level `below - 1`, and then the
+      // pointers of that level.
       while (rows.at(UPPER) === upper && rows.at(LOWER) === lower && rows.at(HEIGHT) > last) {
         pointers.add(rows.at(POSITION), rows.at(LENGTH), rows.at(IN_PAGE));
         const waiting = rows.next();
@@ -174,7 +174,7 @@ interface RowsForm {
 const [UPPER, LOWER, HEIGHT, POSITION, LENGTH, IN_PAGE] = [0, 1, 2, 3, 4, 5] as const;
 const COLUMNS = ['upper', 'lower', 'height', '"position"', 'length', 'in_page'];
 
-/** Rows of a level, ascending by key. A list has a row for each of its listed records, newest first. */
+/** Rows of a level, ascending by key of the list. A list has a row for each of its listed records, newest first. */
 class ActivityRows {
   readonly #chunks: AsyncGenerator<readonly Float64Array[]>;
   #columns: readonly Float64Array[] = [];
@@ -184,7 +184,7 @@ class ActivityRows {
     this.#chunks = chunksOf(range, form, store);
   }
 
-  /** False after the last row. Valid after the first `next`. */
+  /** False after the last row. Has no meaning before the first call of `next`. */
   get isAtRow(): boolean {
     return this.#row < (this.#columns[UPPER]?.length ?? 0);
   }
@@ -226,8 +226,8 @@ async function* chunksOf(
 ): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const page = 'block_height, record, page_offset, page_bytes, in_page';
-  // Hashes each rune and each address only once. But hashes the pair of rune and address of every record: most pairs
-  // have few records, so finding equal pairs would take as long as hashing all of them.
+  // Hashes each rune and each address only once. The pair of rune and address is hashed for every record instead: most
+  // pairs have few records, so finding equal pairs would take as long as hashing all of them.
   const hashed = (column: 'rune_id' | 'address', text: string) => `SELECT upper, lower, ${page} FROM ${records} JOIN (
       SELECT ${column}, ${keyOf(text)} FROM (SELECT DISTINCT ${column} FROM ${records} WHERE ${isIn})) USING (${column}) WHERE ${isIn}`;
   const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),

@@ -69,9 +69,9 @@ export function headEntries({ upper, lower }: ListKey, { position, count }: List
 }
 
 /**
- * Finds the entries of a list among `entries`, which have the same first 48 bits of the key, and joins them into one
- * head. Returns undefined if the list has no entry. Throws an ArchiveError if entries of the list do not follow each
- * other.
+ * Finds the entries of a list among `entries`, which all have the same first 48 bits of the key, and joins them into
+ * one head. Returns undefined if the list has no entry. Throws an ArchiveError if there are gaps between the parts of
+ * the list.
  */
 export function headOf(entries: readonly TableEntry[], { lower }: ListKey): ListHead | undefined {
   let head: ListHead | undefined;
@@ -113,7 +113,7 @@ export function writePointer(view: DataView, at: number, position: number, lengt
   view.setUint8(at + 11, record & 0xff);
 }
 
-/** A list of an archive: its parts in the levels that have records of it, the newest level first. */
+/** A list of an archive: its part in each level that has records of the list, the newest level first. */
 interface FoundList {
   readonly total: number;
   readonly parts: readonly { readonly level: ActivityLevel; readonly head: ListHead }[];
@@ -155,8 +155,8 @@ async function readRecords(archive: Archive, { parts }: FoundList, from: number,
 }
 
 /**
- * Reads the pointers `from` to `to - 1` of a level. Converts their positions to numbers of bytes from the archive's
- * first page on.
+ * Reads the pointers `from` to `to - 1` of a level. Makes their positions relative to the archive's first page instead
+ * of the level's first page.
  */
 async function readPointers(archive: Archive, { begin, pointers }: ActivityLevel, from: number, to: number): Promise<Pointer[]> {
   const first = Math.floor(from / POINTERS_PER_BLOCK);
@@ -258,8 +258,8 @@ interface Parsed {
 function isOf({ rune, address }: Subject, record: string): boolean {
   const found = JSON.parse(record) as Parsed;
   if (rune !== undefined && found.rune.id !== rune) return false;
-  // A host may decode each byte of a page as one character (pages/fileAccess.ts), so compares with such an address,
-  // too.
+  // A host may decode each byte of a page as one character (pages/fileAccess.ts), so the address may be decoded like
+  // that, too.
   return address === undefined || found.address === address || found.address === byteByByte(address);
 }
 
@@ -269,7 +269,7 @@ const byteByByte = (text: string): string => Array.from(utf8Of(text), (byte) => 
 /** Matches the rune at the beginning of a record, up to the next key. */
 const RUNE = /^\{"rune":\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\},/;
 
-/** Returns the offset in a record's JSON at which its rune ends. */
+/** Returns the offset in a record's JSON at which the key after `rune` begins. */
 function runeEnd(record: string): number {
   const [rune] = RUNE.exec(record) ?? [];
   if (rune === undefined) throw new ArchiveError('a record of the archive has no rune');

@@ -1,6 +1,6 @@
 /**
- * Names of all runes, for clients that load all of them. They need an eighth of the bytes of all etchings. A level has
- * a document for each rune that was etched in its blocks. Names do not change later, so old levels never change.
+ * Names of all runes, for clients that load all names. The names have an eighth of the bytes of the etchings. A level
+ * has a document for each rune that was etched in its blocks. Names never change, so old levels do not change either.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -23,9 +23,9 @@ export function runeNameText({ id, number, name, spaced_name, divisibility, symb
 }
 
 /**
- * Reads the files of all names, some megabytes, before the function returns, so that a later build cannot remove a file
- * that is still needed. Returns a function that yields all runes, oldest first, some thousand at a time. Both functions
- * reject with an ArchiveError for a damaged file.
+ * Reads the files of all names, some megabytes. Returns a function that yields all runes, oldest first, some thousand
+ * at a time. All files are read before that, because a new build may remove them. Both functions reject with an
+ * ArchiveError for a damaged file.
  */
 export async function openRuneNames(archive: Archive): Promise<() => AsyncGenerator<readonly RuneName[], void, undefined>> {
   const files = archive.root.lists?.etchings?.runes?.flatMap((level) => level.files);

@@ -78,15 +78,15 @@ interface RowForm extends Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>, 
   readonly etchings: TableWith<'ordinal' | 'id'>;
 }
 
-/** Levels of the last build with the same range of heights. A kind without documents in the level is undefined. */
+/** The two kinds of a level of the last build. A kind that has no documents in the level is undefined. */
 interface KnownLevel {
   readonly addresses: DocumentLevel | undefined;
   readonly holders: HolderLevel | undefined;
 }
 
 /**
- * Returns the SQL expression of a JSON list without its closing bracket, so that more items can follow. BALANCE begins
- * an entry of an address, and HEAD begins the first value of a rune's document.
+ * Returns the SQL expression of a JSON list without its closing bracket, so that more items can follow. BALANCE is the
+ * beginning of an entry in an address's list. HEAD is the beginning of the first value of a rune's document.
  */
 const listStart = (...columns: readonly string[]): string =>
   `left(to_json([${columns.map((column) => `to_json(${column})`).join(', ')}])::VARCHAR, -1)`;
@@ -94,8 +94,7 @@ const BALANCE = listStart('ordinal', 'id', 'number', 'name', 'spaced_name', 'div
 const HEAD = listStart('id', 'number', 'name', 'divisibility');
 
 /**
- * SQL expression of the end of an entry: the balance after the level, and the balance before the level unless that is
- * 0.
+ * SQL expression of the end of an entry: the balance after the level and, if it is not 0, the balance before the level.
  */
 const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || before || '"]' END`;
 
@@ -114,8 +113,8 @@ const isBelow = (units: string): string => `starts_with(${units}, '-')`;
  * because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
  */
 const extreme = (which: 'newest' | 'oldest', rows: string): string => {
-  // The lowest level is newer than no other level, so its rows exclude no other row. Omitting this level saves time,
-  // because it has the most rows.
+  // A row excludes rows of older levels. No level is older than the lowest level, so its rows need not be compared.
+  // This saves time, because it has the most rows.
   const [others, compare] = which === 'newest' ? [`FROM (${rows}) WHERE level > 0`, '>'] : [rows, '<'];
   return `FROM (${rows}) AS r ANTI JOIN (${others}) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level ${compare} r.level`;
 };
@@ -240,7 +239,7 @@ class BalanceRows {
       }
       yield* rangesOf(key, wanted);
     };
-    // An address can have many more balances than the records change. The others are not loaded.
+    // Loads only balances that the records change, because an address can have many others.
     const isWanted = (entry: string) => wanted.has(Number.parseInt(entry.slice(1), 10));
     for await (const { entries, ...document } of this.#balancesBelow(ranges)) yield { ...document, entries: entries.filter(isWanted) };
   }
@@ -337,14 +336,14 @@ class BalanceRows {
       await this.store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
   }
 
-  /** Fills the table of the level's addresses and their keys, sorted by `column`. The rowid gives the position. */
+  /** Fills a table with the level's addresses and their keys, sorted by `column`. The rowid is the position. */
   #sortAddresses(column: 'key' | 'address'): Promise<void> {
     return this.store.run(`CREATE OR REPLACE TEMP TABLE level_addresses AS SELECT address, url_encode(address) AS key
       FROM (SELECT DISTINCT address FROM level_pairs WHERE level = ${this.#level}) ORDER BY ${column}`);
   }
 
   /**
-   * Adds the JSON of runes that the level's documents need. Adds no other runes, because a new block needs only few.
+   * Inserts the JSON of runes that the level's documents need into `balance_runes`. A new block needs only few runes.
    */
   #addRunes(): Promise<void> {
     const { etchings, runes } = this.form;
@@ -376,7 +375,8 @@ class BalanceRows {
   }
 
   /**
-   * SQL that selects complete lists: the first entry of each page for a list's own document, all entries for its pages.
+   * SQL that selects the complete lists. A list's own document gets the first entry of each page. The documents of the
+   * pages get all entries.
    */
   get #lists(): string {
     const { listPage: page } = this.form.limits;
@@ -393,7 +393,8 @@ class BalanceRows {
       'address',
       this.#balancesBelow(() => this.#keyRanges(keys)),
     );
-    // Pairs of an address with a complete list have documents of their own, which sort after the pages of the list.
+    // If an address has a complete list, each of its balances in the level has a document of its own (`pairKey`). These
+    // documents sort after the pages of the list.
     return inOrder(
       `
         SELECT rowid AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart('key')} AS text FROM level_addresses
@@ -438,12 +439,12 @@ class BalanceRows {
   }
 }
 
-/** Value of `place` for the text that begins a list's own document. It sorts before the places of all entries. */
+/** Value of the column `place` for the text with which a document begins. It sorts before the values of all entries. */
 const HEAD_PLACE = -2;
 
 /**
- * A number above every page index, because keys have 8 digits for the index. Documents with this number sort after all
- * pages.
+ * Added to ordinals in the column `document`, so that documents of single runes sort after all pages. Page indexes are
+ * lower, because they have at most 8 digits in keys.
  */
 const MOST_PAGES = 1e8;
 
@@ -479,8 +480,8 @@ function* rangesOf(key: string, ordinals: ReadonlySet<number>): Generator<KeyRan
 }
 
 /**
- * Returns the address and the entries of a document. Returns no entries for the documents of a complete list, because
- * its pairs also have documents of their own.
+ * Returns the address and the entries of a document. Returns no entries for documents of a complete list, because other
+ * documents have the balances that changed in the level (`pairKey`).
  */
 function balancesIn({ key, values }: StoredDocument): Pick<Loaded, 'subject' | 'entries'> {
   const [address = ''] = key.split(' ');

@@ -33,8 +33,8 @@ import { lookUpName } from './nameTable.ts';
 import { type Entry, findWindow, type WholeList } from './rankedWindow.ts';
 
 /**
- * Returns the key of the document with the balance of one rune of an address. Only addresses with a complete list have
- * such documents. The keys sort after the keys of the list's pages.
+ * Returns the key of the document with the balance of a single rune that an address holds. Only addresses with a
+ * complete list have such documents. The keys sort after the keys of the list's pages.
  */
 export const pairKey = (key: string, ordinal: number): string => `${key} r${runeKey(ordinal)}`;
 
@@ -139,7 +139,8 @@ interface ListDocument<Item extends Entry> {
 }
 
 /**
- * Finds a window of the newest complete list, joined with the entries of levels above. `documents` ascend by height.
+ * Finds a window of a list: the newest complete list, changed by the entries of levels above. `documents` ascend by
+ * height.
  */
 function windowOf<Item extends Entry>(
   window: Window,
@@ -210,8 +211,8 @@ async function holderOf(
       return `{"balance":"${shiftDecimals(units, balance.divisibility)}","address":${ascii(address)}}`;
     }
   }
-  // A start has only the holders after its block. So if the rune was etched at or below that block, the mirror cannot
-  // tell whether the address was a holder before.
+  // A start (ListTables) has only the holders after its block. So if the rune was etched at or below that block, the
+  // mirror cannot tell whether the address was a holder before.
   if (start === undefined || !runes.some(({ id }) => Number.parseInt(id, 10) <= start.height)) return undefined;
   return {
     reason: `this mirror does not know former holders before block ${start.height + 1}: after that block, the address had none of the rune`,

@@ -45,7 +45,7 @@ export async function classifyOutputs(
   return asked.map((one, i) => refused[i] ?? classOf(one, found.get(outputs[i] ?? ''), hashes));
 }
 
-/** Returns `unknown` for an output that the mirror cannot look up, with the reason. Returns undefined for any other. */
+/** Returns `unknown` and the reason if the mirror cannot look up an output. Otherwise returns undefined. */
 function refusalOf({ outpoint, height, blockHash }: AskedOutput, tip: number): OutputClass | undefined {
   if (typeof outpoint !== 'string' || parseOutput(outpoint) === undefined) return unknown(`${outpoint} is not an outpoint, txid:vout`);
   if (height === undefined) return unknown('the height of its block is not given, and a mirror has no unconfirmed transactions');

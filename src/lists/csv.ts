@@ -45,8 +45,7 @@ export const csvLine = (cells: readonly unknown[]): string => `${cells.map(cellO
 
 /**
  * Spreadsheets run a cell that begins with one of these characters as a formula. No address, amount or name of a rune
- * begins with them, but a hostile mirror may send any text. With an apostrophe at its beginning, a cell is shown as
- * text.
+ * begins with them, but a hostile mirror may send any text. An apostrophe before the text makes spreadsheets show it.
  */
 const FORMULA = /^[=+\-@\t\r]/;
 

@@ -86,7 +86,7 @@ export interface EtchingForm {
   readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
 }
 
-/** A row of the query below, as JSON. Large integers are texts, and missing values are null. */
+/** A row that `renderEtchings` selects, as JSON. Large integers are texts, and missing values are null. */
 interface Row extends Omit<Etching, 'counts'> {
   readonly mints: number;
   readonly burns: number;
@@ -150,7 +150,7 @@ function etchingOf(row: Row): Etching {
   return { ...row, counts: is_counted ? { mints, burns, minted, burned } : undefined };
 }
 
-/** SQL condition for rows of counts that change an etching. Only mints and burns do, not sends and receives. */
+/** SQL condition for counts that change an etching: mints and burns change its supply, sends and receives do not. */
 const HAS_COUNTS = 'mint + burn > 0';
 
 /**
@@ -175,16 +175,15 @@ const BOUNDARIES: readonly string[] = [
 const windowMoves = (first: number, last: number): string =>
   `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;
 
-/** Returns SQL that selects the runes whose etchings changed: `name`, `block_height`. A rune may have two rows. */
+/** Returns SQL that selects `name` and `block_height` of runes whose etchings changed. A rune may have two rows. */
 function changedRunes({ before, now, changed }: KnownChange): string {
   const [low, high] = [Math.min(before.tip, now.tip), Math.max(before.tip, now.tip)];
-  // Lists have only etchings up to the tip. So if the tip differs from before, runes etched between both tips change,
-  // too.
+  // Lists have only etchings up to the tip. So if the tip is new, the etchings between both tips appear or disappear.
   return `SELECT name, block_height FROM ${changed} WHERE block_height <= CASE WHEN is_new THEN ${now.tip} ELSE ${before.tip} END
     UNION ALL SELECT name, block_height FROM ${now.runes} WHERE block_height > ${low} AND block_height <= ${high}`;
 }
 
-/** A change of a mirror that had etchings in the last build and has etchings in this build. */
+/** An EtchingChange if both the last build and this build have etchings. */
 type KnownChange = { readonly [name in keyof EtchingChange]: NonNullable<EtchingChange[name]> };
 const isKnown = (change: EtchingChange): change is KnownChange => change.before !== undefined && change.now !== undefined;
 

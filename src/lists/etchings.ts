@@ -102,7 +102,8 @@ export function renderEtching(etching: Etching, dialect: Dialect, tip: number): 
   const amount = (term: Term, decimals = divisibility) => (term === null ? 'null' : `"${shiftDecimals(BigInt(term), decimals)}"`);
   const terms = [
     `"amount":${amount(etching.terms_amount)}`,
-    // A cap is a number of mints. Clients of the recorded server expect it shifted like an amount, and shift it back.
+    // A cap is a number of mints. But clients of the recorded server (docs/api.md) expect it with the decimals of an
+    // amount.
     `"cap":${amount(etching.terms_cap, dialect === 'hiro' ? divisibility : 0)}`,
     `"height_start":${etching.terms_height_start ?? 'null'}`,
     `"height_end":${etching.terms_height_end ?? 'null'}`,
@@ -138,8 +139,8 @@ function supplyOf(etching: Etching, tip: number): string {
 }
 
 /**
- * The recorded server divides to 20 decimals, and then rounds the percentage to 4 decimals. Both steps round halves up,
- * and this program repeats both to give the same digits.
+ * The recorded server (docs/api.md) divides to 20 decimals, and then rounds the percentage to 4 decimals. Both steps
+ * round halves up. This program repeats both steps to give the same digits.
  */
 const PLACES = 10n ** 20n;
 const SHOWN = 10n ** 14n;

@@ -71,7 +71,7 @@ function areDigits(text: string, from: number, to: number): boolean {
   return to - from === 1 || (to > from && text.charCodeAt(from) !== ZERO);
 }
 
-/** Returns the integer of some digits; undefined for other characters, and for more digits than a number has. */
+/** Parses an integer. Returns undefined for other characters, and for more digits than a number represents exactly. */
 function natural(text: string, from: number, to: number): number | undefined {
   if (to - from > 15 || !areDigits(text, from, to)) return undefined;
   let value = 0;

@@ -42,8 +42,8 @@ function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined
 }
 
 async function writeLevel(range: LevelRange, runes: string, writer: TableWriter, store: Store): Promise<Level | undefined> {
-  // Omits names of other forms, because no valid request contains them. An id that does not fit into the table is
-  // stored as 0:0, so readers identify this rune by its ordinal.
+  // Omits names that no valid request contains. An id that does not fit into the table is stored as 0:0. Readers then
+  // identify the rune by its ordinal.
   const part = (number: 1 | 2) => `CASE WHEN ${isRuneId('id')} THEN ${numberIn('id', number)} ELSE 0 END`;
   const sql = `SELECT DISTINCT ('0x' || left(sha256('${NAME_PREFIX}' || rune_name), 12))::UBIGINT::DOUBLE AS key, height, first, count
     FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, ${part(1)}::DOUBLE AS height, ${part(2)}::DOUBLE AS first, ordinal::DOUBLE AS count

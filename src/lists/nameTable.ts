@@ -11,7 +11,7 @@ import type { Archive } from '../format/archiveReader.ts';
 import { sha256, utf8Of } from '../format/sha256.ts';
 import { type Level, readKey } from '../format/sortedTable.ts';
 
-/** A rune whose id, number or name may be the one that was looked up. */
+/** A rune that may have the id, number or name that was looked up. */
 export interface RuneEntry {
   /** Position of the rune in the order of etchings, from 0 on. Always 0 in a mirror without etchings. */
   readonly ordinal: number;
@@ -27,7 +27,7 @@ export const nameKeyOf = (name: string): number => readKey(new DataView(sha256(u
 /** Finds the runes that have an id, number or name with the same key as `name`. Other runes may have this key, too. */
 export async function lookUpName(archive: Archive, names: readonly Level[], name: string): Promise<RuneEntry[]> {
   const entries = await archive.find(names, nameKeyOf(name));
-  // Lists each rune once: without etchings, every level that has records of a rune has an entry for the rune.
+  // Returns each rune once. In a mirror without etchings, each level with records of a rune has an entry for the rune.
   const runes = new Map(entries.map(({ height, first, count }) => [`${height}:${first}`, count]));
   return [...runes].map(([id, ordinal]) => ({ ordinal, id }));
 }

@@ -26,7 +26,10 @@ export class ListRows {
   /** Key of the current row; undefined after the last row. */
   key: string | undefined;
 
-  /** `rows` has the columns `key`, `kind`, `first`, `page`, `text`, and `sort`, `number` and `id` for the order. */
+  /**
+   * `rows` has the columns `key`, `kind`, `first`, `page` and `text`. Its columns `sort`, `number` and `id` are for
+   * sorting.
+   */
   constructor(rows: Pick<UnsortedRows, 'rows' | 'most'>, limits: WorkLimits, store: Store) {
     // The operator || copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.
     const select = `key || '', text || '', kind::DOUBLE, first::DOUBLE, page::DOUBLE`;
@@ -64,7 +67,9 @@ export class ListRows {
     this.key = this.#chunk.kinds.length === 0 ? undefined : bytes.toString('latin1', offsets[this.#at], offsets[this.#at + 1]);
   }
 
-  /** Returns the current value, joined from the rows of all runes in its output, and moves to the row after these. */
+  /**
+   * Joins the current row and the next rows of the same output, one for each rune, into a value. Moves past these rows.
+   */
   async takeOutput(): Promise<Uint8Array> {
     const { key = '', value } = this;
     const others: Uint8Array[] = [];
@@ -98,7 +103,7 @@ const COMMA = 44;
 /** Joins values of one output that have one rune each. */
 function joinValues(values: readonly string[]): string {
   const [first = ''] = values;
-  // The location before the runes is the same in all values, and has no list.
+  // All values begin with the same outpoint and location. The first list in a value is its rune.
   const place = first.indexOf(',[');
   return `${[first.slice(0, place), ...joinRunes(values.map((value) => value.slice(place + 1, -1)))].join()}]`;
 }

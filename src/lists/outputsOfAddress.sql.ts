@@ -30,7 +30,9 @@ import {
 } from './unspentOutputs.ts';
 
 export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
-  /** Levels of outputs by outpoint of the last build that this build reuses, unchanged or as parts of longer levels. */
+  /**
+   * Levels of outputs by outpoint that this build reuses from the last build, unchanged or as parts of longer levels.
+   */
   readonly known: readonly DocumentLevel[];
   /** SQL that selects `output` and `block_height` of all outputs that the last build does not have. */
   readonly heights: string;
@@ -41,7 +43,7 @@ export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
 /** Receives a page of a list. `page` is the index of the page, and `start` is the lower bound of its sort keys. */
 type AddPage = (key: string, page: number, start: string) => void;
 
-/** SQL that selects no rows, for a level without cancelled outputs. */
+/** SQL that selects no rows, for a level without cancelled outputs (LevelRows). */
 const NONE = `SELECT NULL::VARCHAR AS key, NULL::VARCHAR AS "output", NULL::VARCHAR AS sort LIMIT 0`;
 
 /** Lower bound of the sort keys of a list's first page. All sort keys sort after it. */
@@ -119,8 +121,8 @@ export class AddressOutputs {
       CREATE OR REPLACE TEMP TABLE level_cancelled AS ${cancelled};
       CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
     await this.#placeRemoved(range);
-    // A list of more than a page begins with its number of outputs, so these outputs are counted first. An output may
-    // have several rows.
+    // The document of a list of more than a page begins with the number of its outputs, so the outputs of such lists
+    // are counted first. An output may have several rows.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE level_rows AS SELECT key, count(*) AS rows FROM level_made GROUP BY key;
       CREATE OR REPLACE TEMP TABLE level_counts AS SELECT key, count(*) AS count FROM (
         SELECT DISTINCT key, sort FROM level_made SEMI JOIN (FROM level_rows WHERE rows > ${limits.listPage}) USING (key)) GROUP BY key`);
@@ -289,7 +291,7 @@ export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: num
   }
 }
 
-/** The rows of a level. */
+/** All rows of a level, for ListRows. */
 const LEVEL_ROWS = {
   rows: `SELECT key, ${COUNT} AS kind, count AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id FROM level_counts
     UNION ALL SELECT key, ${LESS}, count(*), 0, '', '', -1, '' FROM level_cancelled GROUP BY key
@@ -298,7 +300,7 @@ const LEVEL_ROWS = {
     UNION ALL SELECT key, ${MADE}, 0, 0, sort, text, number, id FROM level_made
     UNION ALL SELECT key, ${CANCELLED}, 0, 0, sort, "output", -1, '' FROM level_cancelled
     UNION ALL SELECT key, ${PLACED}, first, page, "output", "output", -1, '' FROM level_removed WHERE first IS NOT NULL`,
-  // Counting the rows would join the made outputs once more.
+  // An upper bound, because counting the rows exactly would run the join of the made outputs once more.
   most: `3 * (SELECT count(*) FROM level_removed) + 2 * (SELECT count(*) FROM level_cancelled) + (SELECT coalesce(sum(1 + rows), 0) FROM level_rows)`,
 };
 

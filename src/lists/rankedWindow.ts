@@ -59,7 +59,7 @@ export async function findWindow<Item extends Entry>(
     removed: new Set(),
     inserted: [],
   }));
-  // An empty list has no page, but inserted entries need a page.
+  // An empty list has no page, but this function inserts entries into a page.
   if (pages.length === 0) pages.push({ size: 0, removed: new Set(), inserted: [] });
   const pageOf = (item: Item): ChangedPage<Item> | undefined =>
     pages[Math.max(countBefore(firsts.length, (i) => order(firsts[i] ?? item, item) <= 0) - 1, 0)];
@@ -87,7 +87,10 @@ export async function findWindow<Item extends Entry>(
   return { total, items: items.slice(offset - first, offset - first + limit) };
 }
 
-/** Returns entries whose balance after the newest level differs from `before`, the balance before the oldest level. */
+/**
+ * Combines the entries of all levels. Returns those whose balance after the newest level differs from their balance
+ * before the oldest level (`before`).
+ */
 function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {
   const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();
   for (const item of levels.flat()) changes.set(item.other, { item, before: changes.get(item.other)?.before ?? item.before });

@@ -16,7 +16,7 @@ export type FoundRune = readonly [spacedName: string, id: string, number: number
 
 export interface SearchFile {
   readonly runes: readonly FoundRune[];
-  /** The next letters that have files of their own, without separator. */
+  /** Each letter that, appended to the letters of this file, has a file of its own. Without separator. */
   readonly more: string;
 }
 
@@ -24,7 +24,7 @@ export interface NamedRune extends RuneNames {
   readonly symbol?: string | undefined;
 }
 
-/** Number of letters by which the top search files are named. */
+/** Number of letters in the names of the files that a search reads first, such as `do.json`. */
 export const FIRST_LETTERS = 2;
 /** Maximum number of letters in a name, by the protocol. */
 const MOST_LETTERS = 28;
@@ -73,7 +73,7 @@ function rowOf({ name, spaced_name, id, number, symbol }: NamedRune): Row {
  */
 function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: string, text: string]> {
   const next = groupBy(rows, ({ name }) => name.charAt(letters.length));
-  // Only wrong data has several runes with exactly this name.
+  // Only wrong data has more than one rune whose complete name is `letters`.
   const exact = next.get('')?.slice(0, MOST_OF_MANY) ?? [];
   next.delete('');
   const oldest = new Set(rows.slice(0, MOST_OF_MANY));

@@ -41,7 +41,7 @@ type OutputKind = (typeof KINDS)[number];
 
 interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
   readonly listed: ListedRecords;
-  /** The start of the data; undefined if the data has all blocks. */
+  /** The start (input/readStart.ts) of the data; undefined if the data has all blocks. */
   readonly start: StartRows | undefined;
   /** SQL that selects the outputs of the start (startRows.sql.ts); undefined if the build reuses their level. */
   readonly added: string | undefined;
@@ -92,7 +92,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
   return { tipHash: hash, ...levels };
 }
 
-/** Creates the table of outputs that listed blocks spend, and updates the state. */
+/** Creates the table `listed_spent` of outputs that listed blocks spend, and updates the spent outputs in the state. */
 async function listSpent({ old, limits: { spentBlocks }, listed, state, input, changes }: OutputForm, store: Store): Promise<void> {
   const { written, replaced } = changes;
   const recalled = `SELECT DISTINCT block_height FROM ${listed.pages} ANTI JOIN ${written} USING (block_height)`;
@@ -231,8 +231,8 @@ async function rowsOf(
 }
 
 /**
- * Returns a function that joins the two documents of an output: made and spent. The function returns no values, so the
- * level has no document of the output, and adds a line about the output to `cancelled`.
+ * Returns the function that is called if a merged level both makes and spends an output. It returns no values, so that
+ * the level has no document of the output, and adds a line about the output to `cancelled`.
  */
 const joinOutput =
   (cancelled: LineFile): JoinValues =>

@@ -104,7 +104,7 @@ export type Removals = readonly [first: number, ...pages: readonly number[]];
 export interface AddressDocument {
   /** Number of outputs that the level's blocks made. */
   readonly made: number;
-  /** Numbers of removed outpoints in the documents that `removalKey` names. */
+  /** Number of outpoints in each document of removed outpoints (`removalKey`). */
   readonly removals: readonly Removals[];
   /** Values of the made outputs; undefined if they are in pages. */
   readonly outputs: readonly string[] | undefined;
