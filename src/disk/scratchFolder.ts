@@ -10,7 +10,7 @@ import { BuildError, codeOf, messageOf } from '../errors.ts';
 
 const PREFIX = 'scratch-';
 
-/** Age in milliseconds above which a scratch folder of another machine is removed. No build takes this long. */
+/** Age in milliseconds above which a scratch folder of another machine is removed, because no build takes this long. */
 const ABANDONED_MS = 7 * 24 * 3600 * 1000;
 
 /**

@@ -36,7 +36,7 @@ export interface RowsTarget {
 
 const FILE = { first: int, last: int, rows: int, bytes: int, sha256: text, digest: text } as const;
 
-/** Fields of the list of files, except `files`. */
+/** Fields of the list of all files of rows, except `files`. */
 type Head = Omit<RowsIndex, 'files'>;
 
 /**
