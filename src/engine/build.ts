@@ -122,7 +122,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
   });
 }
 
-/** Returns the settings that change output files. A build is full if they differ from the settings in the state. */
+/** Returns the settings that affect output files. A build is full if they differ from the settings in the state. */
 function settingsOf({ site, blocks, objectSize, lists, limits }: FixedOptions): object {
   const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };
   return { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...compressor };
@@ -156,7 +156,7 @@ async function load({ options, output, store, state, old, progress, scratch, log
  * files changed, updates them in the state.
  */
 async function findUnchanged({ options, output, store, state, old }: OpenBuild, loaded: Loaded): Promise<Manifest | undefined> {
-  // With keys, every build writes the manifest, because its signed note has the time of signing.
+  // With signing keys, every build writes a new manifest, because the signed note in it has the time of signing.
   if (state.whyFull !== undefined || loaded.hasChanges || options.keys.length > 0) return undefined;
   const archive = old && describe(old.name, old.root);
   const etchings = await listEtchings(state, loaded.startRows, store);
@@ -172,7 +172,9 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
   return manifest;
 }
 
-/** Returns a handler of a step's errors. If an input file has changed meanwhile, reports that as the likely cause. */
+/**
+ * Returns an error handler. If an input file has changed since it was read, reports this change as the likely cause.
+ */
 const blameChangedInput =
   (loaded: Loaded) =>
   (error: unknown): never => {

@@ -11,7 +11,7 @@ import type { BlockChanges } from './state/updateState.ts';
 
 export interface BuildResult {
   readonly manifest: Manifest;
-  /** Number of files that the manifest counts and that already had the same bytes. The build wrote all others. */
+  /** Number of files that the manifest counts and that this build did not write, because they had the same bytes. */
   readonly kept: number;
   /** Number of written files that are not pages: index, digests, stats, site, manifest. */
   readonly othersWritten: number;
@@ -22,7 +22,7 @@ export interface BuildResult {
   readonly wasFull: boolean;
 }
 
-/** Returns the number of files that the manifest counts and that were created or replaced. */
+/** Returns the number of files that the manifest counts and that this build created or replaced. */
 const writtenOf = ({ manifest, kept }: BuildResult): number => manifest.files - kept;
 
 /** Reports the loaded input. `whyFull` is the reason for a full build; undefined for an incremental build. */

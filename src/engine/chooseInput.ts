@@ -40,7 +40,7 @@ export function withInput<Options extends BuildOptions>(options: Options, log: L
   return { ...options, inputs: [SAMPLE], lists: true };
 }
 
-/** Throws an InputError if the output is a mirror in the other dialect, whose clients would not know the new hashes. */
+/** Throws an InputError if the output is a mirror in the other dialect: its clients expect the other form of hashes. */
 export function refuseDialect(out: string, before: unknown, now: Dialect): void {
   const named = DIALECTS.find((one) => one === before);
   if (named === undefined || named === now) return;

@@ -30,7 +30,7 @@ import { type BlockChanges, updateBlocks, updateInputs, updateRunes } from './st
 import { type ArchiveSink, outdatedFiles, type WrittenArchive, writeArchive } from './writeArchive.ts';
 import type { Rendered } from './writeChangedPages.ts';
 
-/** Changes from the state of the last build to the new state. */
+/** Differences between the state of the last build and the new state. */
 interface Updated {
   readonly blocks: BlockChanges;
   readonly etchings: EtchingChange;
@@ -39,7 +39,7 @@ interface Updated {
 /** Updates the tables of the state, which change in memory only. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
-  // If the files of the start have not changed, the last build had the same start.
+  // The last build had the same start (input/readStart.ts) only if the files of the start have not changed.
   const before = await listEtchings(state, loaded.startRows?.isNew === false ? loaded.startRows : undefined, store);
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, state, store);
   await updateInputs(loaded, state, store);

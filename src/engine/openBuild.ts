@@ -16,7 +16,7 @@ export interface OpenBuild {
   readonly output: OutputState;
   readonly store: Store;
   readonly state: State;
-  /** The archive of the last build, which an incremental build continues. */
+  /** The archive of the last build, from which an incremental build copies unchanged parts. */
   readonly old: StoredArchive | undefined;
   readonly pool: WriterPool;
   readonly changes: Changes;

@@ -138,7 +138,7 @@ function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
   );
 }
 
-/** The output from which files are removed. `removed` receives their paths. */
+/** The output from which files are removed, and the list of removed files (`removed`). */
 interface Removal {
   readonly root: string;
   readonly site: Site;
@@ -212,7 +212,7 @@ export async function sweep(
       remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
     }
     remover.flush();
-    // Removes the folder itself too: hosts without code recognise layout `archive` by the missing folder.
+    // Also removes the folder itself: hosts without code recognise layout `archive` because the folder does not exist.
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
   await sweepBlocks(root, site, state, remover, store);

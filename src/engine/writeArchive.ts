@@ -127,7 +127,9 @@ export function filesIn(part: unknown): (readonly [file: string, bytes: number])
   return Object.values(part).flatMap((value) => filesIn(value));
 }
 
-/** Lists the archive files in an output folder that do not belong to `archive`; all of them if it is undefined. */
+/**
+ * Lists the archive files in an output folder that do not belong to `archive`; all archive files if it is undefined.
+ */
 export const outdatedFiles = (out: string, archive: WrittenArchive | undefined): string[] =>
   emptyIfMissing(() => readdirSync(join(out, ARCHIVE_FOLDER)))
     .map((name) => `${ARCHIVE_FOLDER}/${name}`)

@@ -47,8 +47,8 @@ export async function writeLists(
   const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(state, store));
   const start = now?.start;
-  // With a start, the lowest level is made from the ledger of the start, and a comparison of blocks cannot show whether
-  // this ledger changed. So a build with another start reuses no level.
+  // With a start (input/readStart.ts), the lowest level is made from the ledger of the start. A comparison of blocks
+  // cannot show whether this ledger changed. So a build with another start reuses no level.
   const before = old?.root.lists;
   const tables = start?.isNew !== true && isSamePoint(before?.start, start) ? before : undefined;
   // A level of activity depends only on its own blocks. A level of balances, or of etchings with counts, depends on all
@@ -57,7 +57,7 @@ export async function writeLists(
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
   const hadEtchings = tables?.etchings !== undefined && etchingsBefore?.hasCounts === now?.hasCounts;
-  // The lists of etchings begin at height 0, even if the build has only a window of blocks.
+  // The levels of etchings begin at height 0, even if the build has only the last N blocks.
   const etchingPlans = planLevels(
     { ...blocks, lowest: undefined },
     hadEtchings ? { tip: tables.tip, start: tables.start } : undefined,

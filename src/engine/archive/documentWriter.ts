@@ -100,7 +100,7 @@ function countCharacters(text: Uint8Array): number {
   return count;
 }
 
-/** A document whose values are not decoded. */
+/** A document whose values are not decoded yet. */
 export interface StoredLine {
   readonly key: string;
   /** The values, each after a tab. Each character is a byte of their UTF-8 text. */
@@ -159,8 +159,8 @@ function positionOf(character: string, text: string, start: number): number {
 const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);
 
 /**
- * Calls `read`. Returns undefined if `read` throws. Rethrows only a ChangedArchiveError, because its message names the
- * damage.
+ * Calls `read`. Returns undefined if `read` throws, so that the caller can name the damage. Rethrows a
+ * ChangedArchiveError, whose message names the damage already.
  */
 function orUndefined<Value>(read: () => Value): Value | undefined {
   try {
@@ -176,7 +176,7 @@ export function* documentsOf(old: Pick<StoredArchive, 'read'>, level: DocumentLe
   for (const line of linesOf(old, level)) yield documentOf(line);
 }
 
-/** Yields the documents as lines, like `documentsOf`, for callers that need only parts of the values. */
+/** Like `documentsOf`, but does not decode the values, for callers that need only some of them. */
 export function* linesOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel): Generator<StoredLine> {
   for (const [at, file] of level.files.entries()) {
     const content = old.read(file.file);
@@ -191,7 +191,9 @@ export interface KeyRange {
   readonly end: string;
 }
 
-/** Returns the range of a single key. It includes no other key, because no key has a character below the space. */
+/**
+ * Returns the range of a single key. It has no other key, because no key has a character that sorts before the space.
+ */
 export const onlyKey = (key: string): KeyRange => ({ from: key, end: `${key} ` });
 
 /** Returns the range of a key, its pages (`pageKey`) and its pairs (`pairKey`), whose keys continue with a space. */
@@ -232,7 +234,7 @@ export async function* findRanges(
 
 const fromOf = ({ from }: { readonly from: string }): string => from;
 
-/** Yields the items that may have keys of the range. Items ascend, and `lowest` returns a lower bound of their keys. */
+/** Yields the items that may have keys of the range. Items ascend. `lowest` returns a lower bound of an item's keys. */
 function* itemsIn<Item>(items: readonly Item[], lowest: (item: Item) => string, { from, end }: KeyRange): Generator<Item> {
   const isUpTo = (item: Item | undefined) => item !== undefined && lowest(item) <= from;
   let at = Math.max(countBefore(items.length, (i) => isUpTo(items[i])) - 1, 0);

@@ -23,7 +23,7 @@ import type { BlockChanges } from '../state/updateState.ts';
 import type { ArchivedBlocks } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
-/** Tables from which a build makes its archive. */
+/** Tables from which a build makes its archive: the state, the loaded input, and the changes of blocks. */
 export interface ArchiveSources {
   readonly state: StateTables;
   readonly input: Pick<Loaded, 'kept' | 'spent' | 'sources' | 'network' | 'ends'>;
@@ -41,7 +41,7 @@ const LISTED = {
 
 const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
 
-/** Records of the blocks that are in a planned level, but in none of its reused levels. */
+/** Listed records: those of all blocks that are in a planned level, but in none of the levels that it reuses. */
 export interface ListedRecords {
   readonly records: Table<typeof LISTED>;
   readonly pages: Table<typeof PAGES>;
@@ -124,7 +124,7 @@ async function recalledHeights(
   return rows.map((row) => row.block_height).filter((height) => !replaced.has(height));
 }
 
-/** Yields the rows of the table PAGES. Writes the content of pages that are read back to `pages`. */
+/** Yields the rows of the table PAGES. Also writes the pages of `recalled` blocks to the file `pages`. */
 function* placesOf(
   { spooled }: ArchivedBlocks,
   recalled: readonly number[],
@@ -157,7 +157,7 @@ function* placed(height: number, first: number, begin: number, lengths: readonly
   }
 }
 
-/** Yields height and page sizes of each rendered block, from its directory line. */
+/** Yields the height and the page sizes of each block that this build rendered, from the block's directory line. */
 function* entriesOf(spooled: ArchivedBlocks['spooled']): Generator<{ readonly height: number; readonly pages: readonly number[] }> {
   const spools = new SpoolReader();
   try {

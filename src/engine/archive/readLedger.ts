@@ -25,7 +25,7 @@ export const levelsUpTo = (height: number, lists: LedgerLists | undefined) => {
   return { etchings: upTo(lists?.etchings?.levels), outputs: upTo(lists?.outputs?.outputs) };
 };
 
-/** Returns the size of the documents of a ledger in bytes, which is known without reading them. */
+/** Returns the size of the documents of a ledger in bytes. Reads no document. */
 export const bytesUpTo = (height: number, lists: LedgerLists): number =>
   Object.values(levelsUpTo(height, lists)).reduce(
     (sum, levels) => sum + levels.flatMap(({ files }) => files).reduce((all, { bytes }) => all + bytes, 0),
@@ -66,7 +66,7 @@ export class LedgerHash {
   }
 }
 
-/** What a digest is computed from: the lists of an archive in the folder `out`, up to a block. */
+/** Input of a thread that computes a digest: the lists of an archive in the folder `out`, up to a block. */
 export interface DigestTask {
   readonly network: string;
   readonly block: Omit<LedgerPoint, 'digest'>;
@@ -149,7 +149,7 @@ export async function* outputsUpTo(height: number, lists: LedgerLists, files: Fi
       if (full.length > 0) yield* full;
       full = [];
     }
-    // The check of the vout also limits the size of the group, because no two documents have the same key.
+    // Limits the size of the group, too: voutOf() rejects large numbers, and no two documents have the same key.
     group.push({ vout: voutOf(key), output });
   }
   endGroup();

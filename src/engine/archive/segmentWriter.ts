@@ -25,7 +25,7 @@ export interface ArchivedBlocks {
   readonly limits: Limits;
 }
 
-/** A block or a complete segment, and a function that reads its pages. */
+/** A piece of a new segment: a block or a complete old segment, and a function that reads its pages. */
 interface Source extends Piece {
   /** Segments of the last build that have the pages of this piece and no others. */
   readonly kept?: readonly Segment[];
@@ -43,7 +43,7 @@ export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive |
       await yieldNow();
       const [only] = inside;
       if (inside.length === 1 && only?.kept !== undefined) {
-        // Keeps the file. Only its range of heights may change, because the range includes heights without blocks.
+        // Keeps the file. Only its range of heights may differ, because a range may also have heights without blocks.
         for (const segment of only.kept) segments.push({ ...segment, first, last });
         continue;
       }
@@ -72,8 +72,8 @@ function newPieces({ spooled }: ArchivedBlocks, spools: SpoolReader): Source[] {
 }
 
 /**
- * Returns the pieces of the last build: each segment without changed blocks is one piece. Of all other segments, each
- * unchanged block is a piece.
+ * Returns the pieces that come from the last build. A segment without changed blocks is one piece. In other segments,
+ * each unchanged block is a piece.
  */
 async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive | undefined): Promise<Source[]> {
   if (old === undefined) return [];

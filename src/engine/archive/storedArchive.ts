@@ -39,8 +39,8 @@ interface OpenedSegment {
 
 export interface StoredFile {
   /**
-   * Reads a part of the file. `check` must throw an ArchiveError if the part is damaged, which becomes a
-   * ChangedArchiveError. Also throws a ChangedArchiveError if the file is too short.
+   * Reads a part of the file. `check` must throw an ArchiveError if the part is damaged. Throws a ChangedArchiveError
+   * instead of this error, and also if the file is too short.
    */
   readonly read: (offset: number, length: number, check?: (part: Uint8Array) => void) => Buffer;
   readonly close: () => void;

@@ -95,7 +95,7 @@ export async function* entryChunks(sql: string, store: Store): AsyncGenerator<Ta
   }
 }
 
-/** Returns SQL that selects entries of written blocks and their transactions, sorted by key. A block has count 0. */
+/** Returns SQL that selects the entries of written blocks (with count 0) and of their transactions, sorted by key. */
 function newEntries({ first, last }: LevelRange, { transactions, written }: ArchiveSources['changes']): string {
   const isInRange = `block_height BETWEEN ${first} AND ${last}`;
   const keyOf = (id: string) => `('0x' || right(${id}, 12))::UBIGINT::DOUBLE`;
@@ -130,7 +130,7 @@ class ChunkedEntries implements Source {
   }
 }
 
-/** Yields the entries of a level of the last build for whose height `isKept` returns true. */
+/** Yields the entries of a level of the last build. Omits entries if `isKept` returns false for their height. */
 function* keptEntries(old: StoredArchive, level: Level, isKept: (height: number) => boolean): Generator<TableEntry> {
   for (const entry of entriesOf(old, level)) if (isKept(entry.height)) yield entry;
 }

@@ -17,7 +17,7 @@ export interface WriterTarget {
   readonly spool: string | undefined;
 }
 
-/** Pages of one block, including the pages of its transactions. */
+/** Result of writing the pages of one block, including the pages of its transactions. */
 export interface WrittenBlock {
   readonly height: number;
   /** Number of page files. 0 in layout `archive`, like `bytes`. */
@@ -33,7 +33,7 @@ export interface WrittenBatch {
   readonly kept: number;
 }
 
-/** Writes batches one after another, and counts their files per block. */
+/** Writes one batch after another, and counts the written files of each block. */
 export class BatchWriter {
   readonly #list: LineFile | undefined;
   readonly #sink: DiskSink | undefined;

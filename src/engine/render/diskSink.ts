@@ -56,7 +56,9 @@ export class DiskSink implements FileSink {
     if (!isWritten) this.kept += 1;
   }
 
-  /** Moves a finished file to `path`, unless `path` already has the same bytes. Not counted. */
+  /**
+   * Moves a finished file to `path`, unless `path` already has the same bytes. Does not count in `files` and `kept`.
+   */
   take(path: string, from: string): void {
     const isPlaced = this.#place(
       path,
@@ -82,7 +84,7 @@ export class DiskSink implements FileSink {
     );
   }
 
-  /** Links `path` to `target`. Returns false if both already have the same bytes. */
+  /** Makes `path` a hard link of `target`, or else a copy. Returns false if both already have the same bytes. */
   #link(path: string, target: string): boolean {
     const from = `${this.root}/${target}`;
     return this.#place(

@@ -23,7 +23,7 @@ export interface FileSink {
   link(path: string, target: string, encodings: readonly Encoding[]): void;
 }
 
-/** Totals of files, without their compressed copies. A hard link counts as another file, because clients see two. */
+/** Totals of files, without their compressed copies. A hard link counts as a file, because clients see two files. */
 interface FileTotals {
   files: number;
   bytes: number;

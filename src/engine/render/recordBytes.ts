@@ -1,4 +1,4 @@
-/** Keeps rendered records in a growing buffer. */
+/** Collects the JSON of rendered records in a buffer that grows as needed. */
 import type { Blobs } from '../../duckdb/columns.ts';
 
 const COMMA = 0x2c;
@@ -15,7 +15,7 @@ export class RecordBytes implements RecordSlices {
   offsets: Uint32Array<ArrayBuffer>;
   count = 0;
 
-  /** `bytes` is a buffer whose content may be replaced, or the size of a new buffer. */
+  /** `bytes` is an unused buffer, or the size of a new buffer. */
   constructor(records: number, bytes: number | Uint8Array<ArrayBuffer>) {
     this.bytes = typeof bytes === 'number' ? new Uint8Array(bytes) : bytes;
     this.offsets = new Uint32Array(records + 1);

@@ -73,7 +73,8 @@ export class Assembler {
   /** Maximum number of records in a batch. It may exceed `batchRecords`, because a batch has only complete blocks. */
   readonly #room: number;
   /**
-   * Incomplete blocks by height: number of missing records, and rank of the block by the arrival of its first record.
+   * Incomplete blocks by height. `missing` is the number of records that have not arrived. `rank` numbers blocks in the
+   * order in which their first records arrive.
    */
   readonly #open = new Map<number, { rank: number; missing: number }>();
   #current = { height: Number.NaN, rank: 0, missing: 0 };
@@ -248,7 +249,7 @@ class RecordColumns {
     return this.txIds.subarray(at, at + TX_ID_LENGTH);
   }
 
-  /** Counts a transaction. `write` stores its id; undefined when no file needs ids. */
+  /** Counts a transaction. `write` stores its id, and is undefined if no file needs the id. */
   #addId(write: ((target: Uint8Array, at: number) => void) | undefined): void {
     this.#idCount += 1;
     if (write === undefined) return;
@@ -268,7 +269,7 @@ class RecordColumns {
     this.ids = enlarged(this.ids, room, (length) => new Uint32Array(length));
   }
 
-  /** Compares served order: negative when record `a` comes before record `b`. */
+  /** Compares by order of blocks and then by served order. Negative if record `a` comes before record `b`. */
   compare(a: number, b: number): number {
     return (
       (this.ranks[a] ?? 0) - (this.ranks[b] ?? 0) ||
@@ -283,7 +284,7 @@ class RecordColumns {
   }
 }
 
-/** Makes the batch of complete blocks from the `chosen` records, or from all. Sorts them when needed. */
+/** Makes the batch of complete blocks from the `chosen` records, or else from all records. Sorts them when needed. */
 function batchOf(records: RecordColumns, chosen: number[] | undefined, complete: readonly { block: ExpectedBlock }[]): Batch {
   if (chosen === undefined && records.isInServedOrder) return assembleBatch(records, complete);
   const order = chosen ?? Array.from({ length: records.count }, (_, i) => i);

@@ -33,7 +33,7 @@ export class WriterPool {
   #submitted = 0;
   /** Number of records whose pages are written. */
   records = 0;
-  /** Buffers of batches that threads have written, for new batches. */
+  /** Buffers of batches that threads have written. New batches reuse them. */
   readonly spare: SpareBuffers = [];
   /** Set if a thread ended unexpectedly. */
   #failure: BuildError | undefined;

@@ -9,13 +9,13 @@ import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists
 export const LOWER_DIGITS = 18;
 
 /**
- * SQL condition of records whose amounts are summed. Only their amounts are parsed, because text functions are slow.
+ * SQL condition for records whose amounts are summed. Other amounts are not parsed, because text functions are slow.
  */
 const IS_SUMMED = `operation IN ('mint', 'burn') AND amount IS NOT NULL`;
 
 /**
- * SQL expressions of a summed amount: its digits, which are the amount in smallest units, and its number of decimals.
- * Both are NULL for other records.
+ * SQL expressions of a summed amount: its digits without decimal point, which are the amount in smallest units, and its
+ * number of decimals. Both are NULL if the record's amount is not summed.
  */
 const DIGITS = `CASE WHEN ${IS_SUMMED} THEN replace(amount, '.', '') END`;
 const DECIMALS = `CASE WHEN ${IS_SUMMED} THEN CASE WHEN contains(amount, '.') THEN strlen(amount) - strpos(amount, '.') ELSE 0 END END`;
@@ -56,7 +56,7 @@ export const RUNE_COUNTS = {
 const SUMMED = Object.entries(RUNE_COUNTS).slice(GROUPED.length);
 
 /**
- * Returns SQL that sums rows of RUNE_COUNTS. Omits runes without blocks, whose added and subtracted rows cancel out.
+ * Returns SQL that sums rows of RUNE_COUNTS. Omits runes that no block has after the subtraction (`asCounts`).
  */
 export const summedCounts = (rows: string, groups: readonly string[] = GROUPED): string =>
   `SELECT ${groups.join(', ')}, ${SUMMED.map(([name, type]) => `sum(${name})::${type} AS ${name}`).join(', ')}
@@ -78,7 +78,7 @@ type Countable = TableWith<
 
 export interface CountedBlocks {
   readonly counted: Table<typeof COUNTED>;
-  /** Timestamp of each block: the lowest timestamp of its records, which differ only in wrong data. */
+  /** Timestamp of each block. In wrong data, the records of a block have several timestamps. Then it is the lowest. */
   readonly times: Table<Columns<'block_height BIGINT, timestamp BIGINT'>>;
 }
 

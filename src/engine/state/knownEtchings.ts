@@ -19,15 +19,17 @@ export interface Etchings {
   /** Number of runes in the runes table that were etched at or below the tip. */
   readonly total: number;
   /**
-   * True when the data has all mints and burns, because it begins at the first block with runes, or directly above a
-   * start, and has no gaps.
+   * True when the data has all mints and burns, because it has no gaps, and begins at the first block with runes or
+   * directly above a start (input/readStart.ts).
    */
   readonly hasCounts: boolean;
   /** The start that lists begin with. Undefined without counts, and if the data also has blocks up to the start. */
   readonly start: StartRows | undefined;
 }
 
-/** Order of etchings, oldest first. A transaction etches one rune, so only wrong data needs the last two columns. */
+/**
+ * Order of etchings, oldest first. The last two columns are for wrong data, in which a transaction etches two runes.
+ */
 export const ETCHING_ORDER = 'block_height, tx_index, number, id';
 
 /** Creates a table of the runes up to the block `tip`, in the order of their etchings. */

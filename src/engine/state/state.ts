@@ -114,7 +114,7 @@ export class State extends StateTables {
   readonly known: StateTables;
   /** The reason for a full build; undefined for an incremental build. */
   readonly whyFull: string | undefined;
-  /** True when this build created the file and has not committed anything to it. */
+  /** True when this build created the state file and has not committed anything to it. */
   #isBlank: boolean;
 
   private constructor(store: Store, cache: string | undefined, settings: object, whyFull: string | undefined, isBlank: boolean) {
@@ -165,7 +165,7 @@ export class State extends StateTables {
     }
   }
 
-  /** Must precede all changes. A full build empties all tables. */
+  /** Must be called before all changes. In a full build, empties all tables. */
   async begin(): Promise<void> {
     if (this.whyFull !== undefined) await createTables(TABLES, this.#store);
   }

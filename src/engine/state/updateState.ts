@@ -84,7 +84,7 @@ export async function updateBlocks(
   return { heights: heights.map((row) => row.block_height), counts, written, replaced, old, transactions: placed };
 }
 
-/** Adds rows of RUNE_COUNTS, which may be negative, to the state's sums. */
+/** Adds counts to the state's sums. `changes` selects rows of RUNE_COUNTS, whose counts may be negative. */
 async function updateRuneCounts(changes: string, { runeCounts }: StateTables, store: Store): Promise<void> {
   const changed = await store.table('changed_counts', RUNE_COUNTS, changes);
   const isChanged = `rune_id IN (SELECT rune_id FROM ${changed})`;
@@ -103,12 +103,12 @@ async function updateRuneCounts(changes: string, { runeCounts }: StateTables, st
  */
 function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
   const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}, false`;
-  // If the state and the input have a hash for the same height, the hash from the records is used.
+  // If both the state and `tip` have a hash for the same height, prefers the state's, because it comes from records.
   return `SELECT block_height, block_hash FROM (SELECT block_height, block_hash, true AS has_records FROM ${state.blocks} ${read})
     ORDER BY block_height DESC, has_records DESC LIMIT 1`;
 }
 
-/** Updates the tables of input files and of their blocks. Call it after `updateBlocks`. */
+/** Updates the state's tables of input files, their blocks, read blocks and the tip. Call it after `updateBlocks`. */
 export async function updateInputs(loaded: Loaded, state: StateTables, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   const present = await store.append('present_files', state.files.columns, rows);
