@@ -20,7 +20,7 @@ export interface ChangeTarget {
   mint(rune: RuneId, mints: number): void;
 }
 
-/** Encodes a block's changes as a record. Omits new runes, except their mints, because the table of runes has them. */
+/** Encodes a block's changes as a record. Omits new runes, which the table of runes has, but not their mints. */
 export function blockRecord(block: IndexedBlock, { spent, created, runes, mints }: Changes): Buffer {
   const writer = new ByteWriter();
   writer.integer(block.height);

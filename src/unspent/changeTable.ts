@@ -7,7 +7,7 @@ import { type LentBytes, lend, peek, sameBytes, uint32At } from '../runes/bytes.
 import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
 import { ByteReader, ByteWriter } from './outputBytes.ts';
 
-/** Stored instead of the length of a value. Marks a spent output of a sorted file. */
+/** Stored instead of the length of the value. Marks a spent output that is in a sorted file. */
 const SPENT = 0xffffffff;
 /** Marks an output that was created and spent after the newest sorted file. Such entries are not written to files. */
 const GONE = 0xfffffffe;
@@ -22,18 +22,18 @@ export interface Change {
 
 export class ChangeTable {
   readonly #data = new ByteWriter();
-  /** Offsets in `#data` plus one. 0 marks a free slot. */
+  /** Offsets of entries in `#data`, plus one. 0 marks a free slot. */
   #slots = new Uint32Array(1 << 12);
   /**
-   * A byte of the hash of each slot's key, never 0; 0 for a free slot. Most look-ups are for outputs that the table does
-   * not have. They read only this array, which is small enough for the caches of the processor.
+   * For each slot, the `tagOf` of its key's hash, which is never 0. 0 for a free slot. Most look-ups are for outputs
+   * that the table does not have. They read only this array, which is small enough for the caches of the processor.
    */
   #tags = new Uint8Array(1 << 12);
   #count = 0;
-  // Random, because anyone could make transactions whose ids collide under a known hash.
+  // Random, because with a known seed, anyone could make transactions whose ids collide in the table.
   readonly #seed = randomInt(2 ** 32);
 
-  /** Number of entries, including the outputs that `sorted` omits because they were created and spent since. */
+  /** Number of entries, including outputs created and spent after the newest sorted file, which `sorted` omits. */
   get count(): number {
     return this.#count;
   }
@@ -46,7 +46,7 @@ export class ChangeTable {
     return this.#data.bytes.readUInt32LE(end) >= GONE ? 'spent' : new ByteReader(this.#data.bytes, end + 4);
   }
 
-  /** Adds an output. `value` has the bytes of `writeOutput`. */
+  /** Adds an output. `value` has the bytes that `writeOutput` writes. */
   create(key: Uint8Array, at: number, value: LentBytes): void {
     this.#add(key, at, value, value.length);
   }
@@ -110,7 +110,7 @@ export class ChangeTable {
   }
 }
 
-/** Returns the bits of a hash that do not choose the slot, unless the table is very large. */
+/** Returns the highest 8 bits of a hash, or 1 for 0. Only in a very large table, the slot also depends on them. */
 const tagOf = (hashed: number): number => hashed >>> 24 || 1;
 
 const hash = (bytes: Uint8Array, at: number, seed: number): number =>
@@ -137,7 +137,8 @@ function sortByKey(slots: Uint32Array, count: number, data: Buffer): Uint32Array
   }
   order.sort();
   const sorted = Uint32Array.from({ length: count }, (_, i) => halves[2 * i] ?? 0);
-  // Keys with equal first bytes, such as the outputs of one transaction, are adjacent now. Sorts them by the rest.
+  // Keys with equal first bytes, such as the outputs of one transaction, are adjacent now. Sorts each such group by the
+  // complete key.
   for (let from = 0, to = 1; to <= count; to++) {
     if (to < count && halves[2 * to + 1] === halves[2 * from + 1]) continue;
     if (to - from > 1) sorted.subarray(from, to).sort((x, y) => compareKeys(data, x - 1, data, y - 1));

@@ -72,7 +72,7 @@ export interface LedgerOptions {
 
 type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPageBytes' | 'mergeBelow'>;
 
-/** Ledger after a block, as another mirror published it. */
+/** Ledger as of block `start`, as another mirror published it. */
 export interface StartedLedger {
   readonly folder: string;
   readonly network: string;
@@ -177,12 +177,12 @@ export class DiskLedger implements Ledger {
     return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
   }
 
-  /** Block at which the ledger of other mirrors was taken over. Undefined if all blocks were read. */
+  /** Block whose ledger was taken from other mirrors (contract/sources.ts). Undefined if all blocks were read. */
   get start(): Start | undefined {
     return this.#state.start;
   }
 
-  /** Replaces the start, whose class is higher after a check. */
+  /** Stores `start` with a new class, after a check against the node or the blocks. */
   setStart(start: Start): void {
     this.#state = { ...this.#state, start };
     writeState(this.#folder, this.#state);

@@ -27,8 +27,8 @@ const MAGIC = Buffer.from('RUNEOUT1');
 const CHUNK_BYTES = 1 << 20;
 
 /**
- * Writes changes, which must ascend by key. `most` is their maximum number, from which the size of the Bloom filter
- * follows. Yields to the event loop from time to time.
+ * Writes changes, which must ascend by key. `most` is an upper bound on the number of changes, and determines the size
+ * of the Bloom filter. Yields to the event loop from time to time.
  */
 export async function writeSortedFile(
   path: string,
