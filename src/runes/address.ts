@@ -10,7 +10,7 @@ const isPubkeyHash = (script: Uint8Array): boolean =>
 
 const isScriptHash = (script: Uint8Array): boolean => script.length === 23 && startsWith(script, 0xa9, 20) && script[22] === 0x87;
 
-/** Returns the version of a witness program that has an address, otherwise -1. */
+/** Returns the witness version of a script. Returns -1 unless the script is a witness program that has an address. */
 function witnessVersion(script: Uint8Array): number {
   // Not destructured, because typed arrays are then read by an iterator, which takes ten times as long.
   const opcode = script[0] ?? 0xff;
@@ -26,9 +26,7 @@ export const hasAddress = (script: Uint8Array): boolean => witnessVersion(script
 const LETTERS = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const CODES = Array.from(LETTERS, (letter) => letter.charCodeAt(0));
 
-/**
- * Value to XOR into bech32's checksum in each step, by the 5 bits that the step shifts out at the high end (BIP 173).
- */
+/** Values to XOR into bech32's checksum in each step (BIP 173). Index: the 5 high bits that the step shifts out. */
 const CHECKSUM_STEPS = Int32Array.from({ length: 32 }, (_, top) =>
   [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3].reduce((sum, part, bit) => ((top >> bit) & 1 ? sum ^ part : sum), 0),
 );
@@ -60,7 +58,7 @@ function witnessAddress(prefix: string, version: number, script: Uint8Array): st
   for (let i = 2; i < script.length; i++) {
     rest = ((rest << 8) | (script[i] ?? 0)) & 0xfff;
     bits += 8;
-    // The last word has zeros at its end.
+    // The last word is padded with zero bits.
     if (i === script.length - 1) for (; bits % 5 !== 0; bits++) rest <<= 1;
     for (; bits >= 5; bits -= 5) {
       const word = (rest >> (bits - 5)) & 31;
@@ -94,8 +92,8 @@ function base58check(version: number, hash: Uint8Array, hash256: Hash256): strin
 const BASE58_LETTERS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
 /**
- * True if the checksum of an address of any network is right. Does not check the program that it has. The explorer uses
- * this in place of `scriptOfAddress`, which needs four times the code.
+ * True if an address of any network has the right checksum. Checks nothing else. The explorer uses this function
+ * instead of `scriptOfAddress`, which needs four times the code.
  */
 export function hasRightChecksum(address: string, hash256: Hash256): boolean {
   const [, prefix, text = ''] = /^(bc|tb|bcrt)1(.+)$/.exec(address) ?? [];
@@ -107,7 +105,7 @@ export function hasRightChecksum(address: string, hash256: Hash256): boolean {
   const value = digits.reduce((sum, digit) => sum * 58n + BigInt(digit), 0n);
   const pairs = value.toString(16).padStart(50, '0').match(/../g) ?? [];
   const bytes = Uint8Array.from(pairs, (pair) => Number.parseInt(pair, 16));
-  // Each leading 1 is a byte of zeros.
+  // Each leading `1` encodes one leading zero byte.
   const zeros = (list: ArrayLike<number>) => Array.from(list).findIndex((one) => one !== 0);
   if (digits.includes(-1) || bytes.length !== 25 || zeros(digits) !== zeros(bytes)) return false;
   const hash = hash256(bytes.subarray(0, 21));
@@ -118,7 +116,7 @@ export function hasRightChecksum(address: string, hash256: Hash256): boolean {
 export function scriptOfAddress(address: string, network: Network, hash256: Hash256): Uint8Array | undefined {
   const prefix = `${network.bech32}1`;
   const script = address.startsWith(prefix) ? witnessScript(address, prefix.length) : hashScript(address, network);
-  // Both functions check neither version nor checksum. If one is wrong, the script has another address.
+  // Neither function checks version and checksum. If one of them is wrong, the script has another address.
   return script !== undefined && addressOf(script, network, hash256) === address ? script : undefined;
 }
 

@@ -62,7 +62,7 @@ export class Allocation {
     return queues.length > 1 ? queues.sort((a, b) => a.rune - b.rune) : queues;
   }
 
-  /** Adds an amount that edicts can move. */
+  /** Adds an amount to the runes that edicts can move. */
   add(rune: RuneId, amount: bigint, sender?: Uint8Array): void {
     if (amount === 0n) return;
     let queue = this.#queues.get(rune);
@@ -75,8 +75,9 @@ export class Allocation {
   }
 
   /**
-   * Applies an edict. Amount 0 means the remaining amount of the rune. If `output` is the number of outputs, each
-   * output without OP_RETURN gets the amount, as long as there is some; with amount 0, each gets an equal share.
+   * Applies an edict. Amount 0 means the remaining amount of the rune. If `output` is the number of outputs, the edict
+   * applies to each output without OP_RETURN. Each gets `amount`, until no runes are left. With amount 0, each gets an
+   * equal share.
    */
   edict(rune: RuneId, amount: bigint, output: number): void {
     const queue = this.#queues.get(rune);
@@ -152,7 +153,7 @@ export class Allocation {
     const [only] = pieces;
     if (only && pieces.length === 1 && only.count === 1) return [[only.first, only.amount]];
     const sums = new Map<number, bigint>();
-    /** Change of the amount per destination, by the index of the first destination that it applies to. */
+    /** By index in `destinations`: difference between the amount of this destination and of the destination before. */
     const steps = new Map<number, bigint>();
     for (const { first, count, amount } of pieces) {
       if (count === 1) add(sums, first, amount);

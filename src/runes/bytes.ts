@@ -5,15 +5,12 @@ const HASH_BYTES = 32;
 
 type Integers = readonly number[] | Uint32Array;
 
-/** Parts of bytes. Each part is hashed. */
+/** Parts of a byte array. Each part gets its own hash. */
 export interface Parts {
   /** Offset of the first byte of each part, and of the byte after its last one. */
   readonly starts: Integers;
   readonly ends: Integers;
-  /**
-   * Pairs of offsets, to and from. Before parts are hashed, 4 bytes are copied from the one to the other, in a copy of
-   * the bytes.
-   */
+  /** Pairs of offsets. Before hashing, 4 bytes are copied to the first from the second, in a copy of the array. */
   readonly moves?: readonly number[];
 }
 
@@ -34,7 +31,7 @@ export function hashParts(bytes: Uint8Array, parts: Parts, hash256: Hash256): Ui
   return hashes;
 }
 
-/** Copies words inside of `bytes`, as `moves` of the parts says. */
+/** Copies the words of 4 bytes that `moves` lists, inside `bytes`. */
 export function moveWords(bytes: Uint8Array, { moves = [] }: Parts): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let i = 0; i < moves.length; i += 2) view.setUint32(moves[i] ?? 0, view.getUint32(moves[i + 1] ?? 0));
@@ -66,8 +63,8 @@ const DIGITS = Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
 const codes = new Array<number>(64).fill(0);
 
 /**
- * Returns the 32 bytes at `at` as Bitcoin displays hashes: last byte first, in lower-case hex. Makes the text in one
- * call, because engines store a text of many additions as a tree, which takes ten times the memory.
+ * Returns the 32 bytes at `at` as Bitcoin displays hashes: last byte first, in lower-case hex. Creates the string in
+ * one call, because engines store a string of many concatenations as a tree, which takes ten times the memory.
  */
 export function hashText(bytes: Uint8Array, at = 0): string {
   for (let i = 0; i < 32; i++) {

@@ -1,21 +1,21 @@
 /**
- * Checks that the witnesses of a block are those that its coinbase commits to (BIP 141). The merkle root covers every
- * other byte of a block. Networks whose first blocks have no such rule have no witnesses in these blocks.
+ * Checks that the witnesses of a block are those that its coinbase commits to (BIP 141). The merkle root covers all
+ * other bytes of the transactions. On networks whose first blocks are older than this rule, they have no witnesses.
  */
 import { type Hash256, hashParts, hashText, sameBytes } from './bytes.ts';
 import { type Block, BlockError, merkleRoot, scriptOf, type TransactionPlace, witnessEndsOf } from './parseBlock.ts';
 
-/** Beginning of the coinbase's output with the commitment: OP_RETURN, length and four bytes. */
+/** First bytes of the output script that has the commitment: OP_RETURN, length and four marker bytes. */
 const COMMITMENT = Uint8Array.of(0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed);
 const HASH_BYTES = 32;
-/** Outpoint of a coinbase: no transaction, and the highest index. */
+/** Outpoint in the input of a coinbase: a transaction id of zeros, and the highest index. */
 const NO_OUTPUT = new Uint8Array(36).fill(0xff, HASH_BYTES);
 
-/** Throws a BlockError if the first transaction is no coinbase, or if the witnesses are not those of the block. */
+/** Throws a BlockError if the first transaction is no coinbase, or if the witnesses do not match its commitment. */
 export function checkWitnesses(block: Block, hash256: Hash256): void {
   const { bytes, transactions } = block;
   const [coinbase] = transactions;
-  // Without this check, two hashes of the merkle tree could pass for a transaction of 64 bytes.
+  // Without this check, two adjacent hashes of the merkle tree (64 bytes) could pass for a transaction.
   if (coinbase?.inputs !== 1 || !sameBytes(bytes, block.inputs[0] ?? 0, NO_OUTPUT, 0, NO_OUTPUT.length))
     throw new BlockError(`block ${block.hash} does not begin with a coinbase`);
   const commitment = commitmentIn(block, coinbase);
@@ -23,7 +23,7 @@ export function checkWitnesses(block: Block, hash256: Hash256): void {
     if (transactions.every(({ witness }) => witness === 0)) return;
     throw new BlockError(`block ${block.hash} has witnesses, but its coinbase commits to none`);
   }
-  // The coinbase's own id counts as zeros here, because its witness goes into the next hash.
+  // In this merkle tree, the hash of the coinbase is zeros. Its witness goes into the next hash instead.
   const starts = transactions.map(({ start }) => start);
   const ids = hashParts(bytes, { starts, ends: [...starts.slice(1), bytes.length] }, hash256).fill(0, 0, HASH_BYTES);
   const both = new Uint8Array(2 * HASH_BYTES);
@@ -35,7 +35,7 @@ export function checkWitnesses(block: Block, hash256: Hash256): void {
     throw new BlockError(`block ${block.hash} has other witnesses than its coinbase commits to (${hashText(commitment, 0)})`);
 }
 
-/** Returns the hash in the last output of the coinbase that has one. */
+/** Returns the hash in the coinbase's last output with a commitment. Undefined if no output has one. */
 function commitmentIn(block: Block, coinbase: TransactionPlace): Uint8Array | undefined {
   for (let i = coinbase.outputs - 1; i >= 0; i--) {
     const script = scriptOf(block, coinbase, i);

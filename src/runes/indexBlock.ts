@@ -1,5 +1,6 @@
 /**
- * Indexes a block by ord's rules: computes rows of activity, and changes of the ledger, from the block and the ledger.
+ * Indexes a block by ord's rules: computes the rows of activity and the changes to the ledger. Both follow from the
+ * block and from the ledger before it.
  */
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
@@ -89,7 +90,7 @@ const NO_SCRIPT = new Uint8Array();
 
 /**
  * Returns a hash of the outpoint at `at`. A transaction may have thousands of outputs, which all get different hashes.
- * It is a signed integer of 32 bits, which engines store without a number object.
+ * The hash is a signed integer of 32 bits, which engines store without a number object.
  */
 const bucketOf = (bytes: Uint8Array, at: number): number => uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1);
 
@@ -115,9 +116,9 @@ interface MintedRune extends Mintable {
 export class BlockIndexer {
   readonly #minimum: bigint;
   readonly #spent: Uint8Array[] = [];
-  /** Outputs with runes, in order. */
+  /** Outputs of this block that received runes, in order. */
   readonly #created: OwnOutput[] = [];
-  /** The last output with each `bucketOf` of its outpoint. */
+  /** For each value of `bucketOf`, the last output whose outpoint has this value. */
   readonly #buckets = new Map<number, OwnOutput>();
   readonly #runes: NewRune[] = [];
   readonly #names = new Set<bigint>();
@@ -234,7 +235,7 @@ export class BlockIndexer {
     return `${outpointText(this.block.bytes, at)}${address === null ? '' : `:${address}`}`;
   }
 
-  /** Counts a mint. Returns undefined if the rune does not exist or cannot be minted at this height. */
+  /** Counts and returns a mint. Returns undefined if the rune does not exist or cannot be minted at this height. */
   #mint(id: MessageId): { rune: RuneId; amount: bigint } | undefined {
     const rune = knownId(id);
     const found: MintedRune | undefined = this.#minted.get(rune) ?? this.indexing.ledger.rune(rune);
@@ -384,13 +385,14 @@ class TransactionRows implements RowTarget {
       amount: amount ?? null,
       operation,
       timestamp: block.time,
-      // Only the first row has the spent outputs. There always is one, because the spent runes are moved or burned.
+      // Only the first row has the spent outputs. A transaction that spends runes always has a row, because its runes
+      // are moved or burned.
       spent: isFirst ? (this.spent ?? null) : null,
     });
   }
 }
 
-/** Returns true for each output of a transaction that is an OP_RETURN. */
+/** Returns a boolean for each output of a transaction: true for an OP_RETURN. */
 function burnedOutputs({ bytes, scripts, scriptLengths }: Block, { firstOutput, outputs }: TransactionPlace): boolean[] {
   const burned: boolean[] = [];
   for (let i = firstOutput; i < firstOutput + outputs; i++) burned.push(isOpReturn(bytes, scripts[i] ?? 0, scriptLengths[i] ?? 0));

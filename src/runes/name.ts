@@ -1,7 +1,7 @@
 /** Converts names of runes to numbers in base 26 (A = 0, AA = 26), and back. Computes which names a height allows. */
 import type { Network } from './networks.ts';
 
-/** The four names of a rune, which answers and rows have. */
+/** Identifiers of a rune, which API answers and rows contain. */
 export interface RuneNames {
   readonly id: string;
   readonly number: number;

@@ -86,7 +86,7 @@ class IntegerList {
   }
 }
 
-/** Reads the bytes of a block or of transactions in order. Throws a BlockError at the end of the bytes. */
+/** Reads the bytes of a block or of transactions in order. Throws a BlockError if the bytes end too early. */
 class Reader {
   at = 0;
   constructor(
@@ -153,8 +153,8 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
   const { bytes } = reader;
   const transactions: TransactionPlace[] = [];
   const [inputs, scripts, scriptLengths] = [new IntegerList(), new IntegerList(), new IntegerList()];
-  // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are moved next
-  // to the rest.
+  // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are copied
+  // next to the inputs and outputs.
   const [starts, ends] = [new Uint32Array(count), new Uint32Array(count)];
   const moves: number[] = [];
 

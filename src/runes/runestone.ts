@@ -191,7 +191,7 @@ function integersOf(payload: Uint8Array): bigint[] | undefined {
   return integers;
 }
 
-/** Values of a message by tag. `take` removes them, so the rest are the values that nothing has used. */
+/** Values of a message by tag. `take` removes the values that it returns, so the remaining values are unused. */
 class Fields {
   readonly #values = new Map<number, bigint[]>();
   #unknownEvenTag = false;
@@ -207,8 +207,9 @@ class Fields {
   }
 
   /**
-   * Removes the first `count` values of a tag (1 or 2), and returns what `accept` makes of them. Returns undefined if
-   * there are too few, or if `accept` rejects them. These values stay, so that an even tag counts as unrecognized.
+   * Removes the first `count` values (1 or 2) of a tag, and returns the result of `accept` for them. Returns undefined
+   * if there are too few values, or if `accept` rejects them. Such values are not removed, so that an even tag counts
+   * as unrecognized.
    */
   take<T>(tag: number, accept: (first: bigint, second: bigint) => T | undefined, count = 1): T | undefined {
     const values = this.#values.get(tag) ?? [];

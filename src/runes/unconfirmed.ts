@@ -73,7 +73,10 @@ export interface Outcome {
   readonly etched: NewRune | undefined;
   /** Runes whose amounts are not certain, because they depend on mints or etchings. */
   readonly possible: ReadonlyMap<RuneId, Possible>;
-  /** Ids of transactions that exclude this one, because they spend an output that it or one of its parents spends. */
+  /**
+   * Ids of transactions that exclude this one, because they spend an output that this transaction or one of its
+   * unconfirmed ancestors spends.
+   */
   readonly conflicts: ReadonlySet<string>;
   /** Reasons why the result is unknown. */
   readonly unknown: readonly string[];
@@ -161,15 +164,15 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
   return [...known.values()];
 }
 
-/** Returns the inputs that spend each outpoint, by outpoint. */
+/** Returns the ids of the transactions that spend each outpoint, by outpoint. */
 function spendersOf(transactions: readonly Unconfirmed[]): Map<string, { readonly txid: string }[]> {
   const inputs = transactions.flatMap((one) => one.inputs.map((outpoint) => ({ outpoint, txid: one.txid })));
   return groupBy(inputs, ({ outpoint }) => outpoint);
 }
 
 /**
- * Adds a reason to a rune. An id of the next block may have two: a parent may mint this rune, and this transaction may
- * etch it.
+ * Adds a reason for a rune. A rune id of the next block may have two reasons: a parent may mint this rune, and this
+ * transaction may etch it.
  */
 function addReason(why: Map<RuneId, string>, rune: RuneId, reason: string): void {
   const before = why.get(rune);
@@ -200,7 +203,8 @@ function uncertain(
 }
 
 /**
- * Returns, for each rune in `why`, the output that may receive it: only the one for the rest, unless an edict moves it.
+ * Returns which outputs may receive each rune in `why`: none if the message is a cenotaph, any output if an edict moves
+ * the rune, otherwise only output `rest`.
  */
 function destinations(
   why: ReadonlyMap<RuneId, string>,

@@ -1,5 +1,6 @@
 /**
- * Interface of the ledger, which has all unspent outputs with runes and all runes. Changes that a block makes to it.
+ * Interface of the ledger, which has all runes and all unspent outputs with runes. Also defines the changes that a
+ * block makes to the ledger.
  */
 import type { RuneRow } from './ledgerRows.ts';
 import type { RuneId } from './runeId.ts';
@@ -28,7 +29,7 @@ export interface Mintable {
 }
 
 /**
- * State before the indexed block. Methods are synchronous, so a ledger on disk preloads data or reads synchronously.
+ * Ledger before the indexed block. Methods are synchronous, so a ledger on disk preloads data or reads synchronously.
  */
 export interface Ledger {
   /**
