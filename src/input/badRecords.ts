@@ -1,6 +1,6 @@
 /**
- * Reports the invalid records of a source: file, line and broken rule. The zod schemas of the contract check such a
- * record again, because they give reasons.
+ * Reports the invalid records of a source: file, line and broken rule. The SQL check does not say which rule is broken,
+ * so the zod schemas of the contract check these records again.
  */
 import type { z } from 'zod';
 import { attempt } from '../attempt.ts';
@@ -14,7 +14,7 @@ import { isBlank, linesOf } from './readLines.ts';
 
 /**
  * Columns that locate a record: its file, the number of the record or saved response in the file, and the position of
- * the record in a saved response. The names differ from those of all fields, which are in the same row.
+ * the record in a saved response. None of these names is the name of a field, because the fields are in the same row.
  */
 const PLACE = { source: int, place: int, item: nullable(int) };
 
@@ -26,7 +26,7 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
   const asText = Object.fromEntries(source.columns.map((c) => [c.field.column, nullable(text)]));
   const item = source.form === 'envelope' ? 'item' : 'NULL AS item';
   // Numbering is slow, so records are numbered only if one is invalid. A view may skip rows of its file, so counting
-  // its rows would give wrong numbers. The view has the row number in the file instead.
+  // its rows would give wrong numbers. Instead, the view has a column with the row number in the file.
   const number = source.isView ? `${source.order} + 1` : `dense_rank() OVER (PARTITION BY source ORDER BY ${source.order})`;
   const rows = await store.rows(
     `SELECT source, place, ${item}, ${cells.join(', ')}

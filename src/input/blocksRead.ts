@@ -25,13 +25,14 @@ export interface BlocksRead {
   readonly network?: string | undefined;
   /** Hashes of the newest blocks and of blocks for which builds make digests. These blocks may have no records. */
   readonly ends?: readonly LastRead[] | undefined;
-  /** Start of a pull, if a list has one. */
+  /** Block whose ledger a pull took from other mirrors (contract/sources.ts), if a list has such a block. */
   readonly start?: Start | undefined;
 }
 
 /**
- * Joins all lists of blocks among the input files, limited to a range. Omits a last block outside the range: the last
- * block in the range should replace it, but the list does not have its hash. Throws an InputError for a damaged list.
+ * Joins the lists of blocks of all input files, limited to a range. Ignores the `tip` of a list if it is outside the
+ * range. The last block in the range cannot replace such a `tip`, because a list does not have the hash of this block.
+ * Throws an InputError for a damaged list.
  */
 export function readBlocksFiles(files: readonly InputFile[], range: BlockRange | undefined): BlocksRead {
   const lists = files.filter(({ path }) => basename(path) === BLOCKS_FILE).map(readBlocksFile);

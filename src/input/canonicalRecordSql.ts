@@ -50,7 +50,10 @@ export function blocksSelect(source: RawSource, range: BlockRange | undefined, i
     WHERE ${isInRange(height, range)} GROUP BY ALL`;
 }
 
-/** Returns SQL that selects the canonical records of an activity, envelope or flat source, and the columns `more`. */
+/**
+ * Returns SQL for the canonical records and the columns `more` of a source of the form `activity`, `envelope` or
+ * `flat`.
+ */
 export function canonicalSelect(source: RawSource, more: readonly string[] = []): string {
   const columns = new Map(source.columns.map((c) => [c.field.column, c]));
   const value = (name: string) => {
@@ -68,6 +71,6 @@ export function canonicalSelect(source: RawSource, more: readonly string[] = [])
   return selectAs(['source', ...selected, eventIndex, `coalesce(${eventIndex}, -${source.order})`], source.relation, more);
 }
 
-/** Returns a query for canonical records. `expressions` has one for each column of RECORDS, in the same order. */
+/** Returns a query for canonical records. `expressions` has the SQL of each column of RECORDS, in the same order. */
 export const selectAs = (expressions: readonly string[], from: string, more: readonly string[] = []): string =>
   `SELECT ${[...expressions.map((e, i) => `${e} AS ${identifier(CANONICAL_COLUMNS[i] ?? '')}`), ...more].join(', ')} FROM ${from}`;

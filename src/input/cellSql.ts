@@ -1,6 +1,6 @@
 /**
- * Returns SQL for one cell: a check of the rule of its field (contract/fields.ts), and its canonical value. NULL means
- * no value.
+ * Returns SQL for one cell: a check that the cell follows its field's rule (contract/fields.ts), and the cell's
+ * canonical value. NULL means no value.
  */
 import { type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
 import { identifier, literal } from '../duckdb/store.ts';

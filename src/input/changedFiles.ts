@@ -14,8 +14,8 @@ import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
 /**
- * Columns of input files in the state. `id` is the `source` of their records. Times are in nanoseconds. `digest` is the
- * SHA-256 of the content.
+ * Columns of input files in the state. The records of a file have its `id` in the column `source`. Times are in
+ * nanoseconds. `digest` is the SHA-256 of the content.
  */
 export const FILES = columns(
   'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime VARCHAR, ctime VARCHAR, inode VARCHAR, digest VARCHAR',
@@ -114,8 +114,8 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
     }
     return rows;
   })();
-  // The build awaits this promise at its end. If the build fails earlier, nothing handles a rejection, and Node would
-  // report it.
+  // The build awaits this promise at its end. If the build fails earlier, this handler keeps Node from reporting an
+  // unhandled rejection.
   digests.catch(() => undefined);
   const checkDigests = async () => {
     if (expected.size === 0) return;

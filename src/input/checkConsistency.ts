@@ -16,7 +16,7 @@ const TRANSACTIONS = {
   ...columns('records BIGINT, numbered BIGINT, is_scattered BOOLEAN, event_bits BIGINT'),
 } as const;
 
-/** Records of the affected blocks. Each block comes from one file. */
+/** Records of the affected blocks (loadInput.ts). All records of a block come from one file. */
 export interface KeptBlocks {
   readonly kept: Records;
   readonly blocks: Table<Columns<'block_height BIGINT, block_hash VARCHAR, records BIGINT'>>;
@@ -86,8 +86,8 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
     await reportDifferingCopies(activity, reporting);
     report.throwIfAny(summary);
   }
-  // A mirror has no blocks without records. They are removed only after the comparison, because a copy of such a block
-  // in another file may have records.
+  // A mirror has no blocks without records. Such blocks are removed only after the comparison, because a copy of such a
+  // block in another file may have records.
   await store.run(`DELETE FROM ${held} WHERE records = 0`);
   const copied = several > 0 ? await listCopies(held, store) : undefined;
   const filter = copied === undefined ? '' : `WHERE (source, block_height) NOT IN (SELECT (source, block_height) FROM ${copied.table})`;
@@ -149,7 +149,7 @@ async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, 
   }
 }
 
-/** Lists the copies of blocks that the build does not use: all but the first. Counts the blocks with several copies. */
+/** Lists the unused copies of blocks: all copies of a block but the first. Counts the blocks with several copies. */
 async function listCopies(held: Table<typeof HELD>, store: Store) {
   const table = await store.table(
     'copied',

@@ -69,8 +69,8 @@ const isIgnored = (name: string): boolean => name.startsWith('.') || name.endsWi
 export const hasDataFiles = (folder: string): boolean => existsSync(folder) && statSync(folder).isDirectory() && walk(folder).length > 0;
 
 /**
- * Lists all files below a folder. Visits each folder once, identified by its real path, so that circular links end.
- * Follows links last, so that a file is listed under its own path even if links lead to the file.
+ * Lists all files below a folder. Visits each folder once, identified by its real path, so that circular links cause no
+ * endless loop. Follows links last, so that a file is listed under its own path even if links lead to the file.
  */
 function walk(root: string): string[] {
   const files: string[] = [];

@@ -18,8 +18,8 @@ export async function sourceNumber(members: readonly Member[], store: Store): Pr
 }
 
 /**
- * Creates `table` with the column `source` and the SQL expressions `columns` of all members, in the order of the
- * members. `scan` returns the SQL table function that reads files.
+ * Creates `table` with the rows of all members, in the order of the members. Its columns are `source` and the SQL
+ * expressions `columns`. `scan` returns the SQL table function that reads files.
  */
 export async function fillTable(
   table: string,

@@ -12,7 +12,7 @@ export class ReadProgress {
   #done = 0;
   #scanning = 0;
 
-  /** Adds files that will be recognised and, if compressed, unpacked. */
+  /** Adds to the number of files that are still to be recognised and, if compressed, unpacked. */
   expect(files: number): void {
     this.#files += files;
   }

@@ -29,7 +29,8 @@ import type { Runes } from './runesTable.ts';
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
 
 /**
- * Columns of the table that counts the ledger rows with an unknown rune, by file, block and rune. Builds omit these rows.
+ * Columns of the table that counts the ledger rows with an unknown rune, by file, block and rune. Builds omit these
+ * rows.
  */
 export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
@@ -44,7 +45,8 @@ export class InputReader {
   /** Runes of all runes tables of the input. Undefined unless a ledger or a runes table was read. */
   runes: Runes | undefined;
   /**
-   * The joined runes. Undefined if no runes table was read or removed, because then the runes are those of the state.
+   * Result of joining all runes tables (joinRunes.ts). Undefined if no runes table was read or removed, because then
+   * the state has these runes already.
    */
   joined: JoinedRunes | undefined;
 
@@ -81,7 +83,7 @@ export class InputReader {
     return [...rows, ...this.#startFiles().map(({ file }) => file)];
   }
 
-  /** All files of starts, even if they are unchanged. */
+  /** All files of starts (readStart.ts), including unchanged files. */
   #startFiles(): StartFile[] {
     const all = [...this.unchanged, ...[...this.read].map(([id, file]) => ({ id, file }))];
     return all.flatMap(({ id, file }) => {

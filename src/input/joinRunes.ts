@@ -12,7 +12,7 @@ import { FIELDS, RUNES, type Runes } from './runesTable.ts';
 
 const COLUMNS: readonly string[] = FIELDS.map(({ column }) => column);
 
-/** The runes of a build. Those of unchanged files are in the state. */
+/** The runes of a build. Runes of unchanged files are in the state of the last build. */
 export interface JoinedRunes {
   readonly all: Runes;
   /** Runes of the files that were read. */
@@ -100,7 +100,7 @@ function runesSelect(source: RawSource): string {
   );
   const known = `SELECT source, ${cells.join(', ')} FROM ${source.relation}`;
   if (!columns.has('tx_id')) return known;
-  // For rune 1:0, bitcoin-indexer has no tx_id, and `turbo` is false. By ord's rules, the rune is turbo.
+  // For rune 1:0, bitcoin-indexer has no tx_id, and `turbo` is false. By ord's rules, it is turbo, so `turbo` is set.
   const turbo = columns.has('turbo') ? `, turbo OR coalesce(tx_id IN ('', '${NO_TRANSACTION}'), false) AS turbo` : '';
   return `SELECT * REPLACE (lpad(tx_id, 64, '0') AS tx_id${turbo}) FROM (${known})`;
 }

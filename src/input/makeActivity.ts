@@ -17,7 +17,7 @@ const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL
 /** Columns of outputs that blocks spend. `output` is an outpoint, `txid:vout`. `address` is NULL without an address. */
 export const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCHAR');
 
-/** Records of affected blocks. */
+/** Records of the affected blocks (loadInput.ts). */
 export interface Activity {
   /** Records of each affected block, from every file that has the block. */
   readonly records: Records;
@@ -33,7 +33,7 @@ export interface Activity {
 /** Ledger rows in the published form, with the number of their file in `source`. */
 export interface LedgerRows {
   readonly table: Table;
-  /** True if all rows have spent outputs, because all of them are from a node. */
+  /** True if the table has the column `spent`: all ledgers of the input are from a node. */
   readonly hasSpent: boolean;
 }
 
@@ -75,7 +75,7 @@ async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<
   if ([...forms].some((form) => !FORMS_OF_ROWS.includes(form))) return undefined;
   const hasSpent = !forms.has('ledger');
   const types = columnsOf(hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS);
-  // Makes a copy of `held`, from which blocks without records are removed later. These blocks have rows, too.
+  // Copies `held`, because the caller later removes blocks without records from `held`. Such blocks can have rows.
   const blocks = `SELECT min(source) AS source, block_height FROM ${held} GROUP BY block_height`;
   const chosen = await reading.store.table('row_blocks', columns('source INTEGER, block_height BIGINT'), blocks);
   const selects = sources

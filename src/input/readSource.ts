@@ -9,9 +9,9 @@ import { isBlank, LONGEST_LINE, linesOf } from './readLines.ts';
 import { readTable } from './readTable.ts';
 
 /**
- * Reads the files of one group of `groupAlike`: from a Parquet table with integer heights only the rows in `range` and
- * the rows with an invalid height, from other files all rows. Throws an InputError when a file has broken syntax or an
- * unsuitable column type.
+ * Reads the files of one group of `groupAlike`. From a Parquet table with integer heights, reads only the rows in
+ * `range` and the rows with an invalid height. From other files, reads all rows. Throws an InputError when a file has
+ * broken syntax or an unsuitable column type.
  */
 export async function readSource(files: readonly Numbered[], reading: Reading): Promise<RawSource> {
   const [first] = files;

@@ -1,10 +1,11 @@
 /**
  * Assembles lists from saved responses. The pages of a list may be in several files, in any order, and may overlap.
  *
- * A response does not contain its request, so the list of a page is inferred from the pages with the same block hash
- * and total. If one of these pages has records of several transactions, all of them belong to the block's list. If each
- * page has records of a single transaction, they belong to lists of transactions, provided that these lists are
- * complete. Otherwise they belong to the block's list. A list with fewer records than its total is rejected.
+ * A response does not contain its request, so the list to which a page belongs is inferred from all pages with the same
+ * block hash and total. If one of these pages has records of several transactions, all these pages belong to the
+ * block's list. If each page has records of a single transaction, the pages belong to lists of transactions, provided
+ * that these lists are complete. Otherwise they belong to the block's list. A list with fewer records than its total is
+ * rejected.
  */
 import { int, joinedText, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';

@@ -27,10 +27,10 @@ function mulberry32(seed: number): () => number {
 }
 
 const random = mulberry32(0x72756e65);
-/** A generator of its own for the positions of transactions, so that a change of the events changes no tx id. */
+/** Separate generator for the positions of transactions, so that a change of the events changes no tx id. */
 const randomPlace = mulberry32(0x9dcc59e8);
 
-/** A generator of its own for ordinary blocks, so that a change of them changes no other block. */
+/** Separate generator for ordinary blocks, so that a change of these blocks changes no other block. */
 const randomDay = mulberry32(0x0da75eed);
 
 const within = (from: number, to: number, draw: () => number): number => from + Math.floor(draw() * (to - from + 1));
@@ -194,8 +194,8 @@ function parts(amount: bigint, count: number): bigint[] {
 }
 
 /**
- * Returns a transaction that transfers up to three of the given runes to `outputs` outputs. For each output, its events are one
- * receive and then one send per sender. Some receivers have no address.
+ * Returns a transaction that transfers up to three of the given runes to `outputs` outputs. Its events are, for each
+ * output, one receive and then one send per sender. Some receivers have no address.
  */
 function move(outputs: number, senders = 1, from = MAIN): Transaction {
   const isLarge = ({ amount }: Output) => amount >= BigInt(4 * outputs);
@@ -297,7 +297,7 @@ const BLOCKS: readonly (readonly Maker[])[] = [
   /* 2000010:   2 */ [() => mint(BRAVO)],
 ];
 
-/** Number of blocks after those above. Each has a few mints, transfers and burns, as an ordinary block has. */
+/** Number of blocks after those in BLOCKS. Each has a few mints, transfers and burns, as an ordinary block has. */
 const ORDINARY_BLOCKS = 190;
 
 /** Returns the transactions of an ordinary block. */
