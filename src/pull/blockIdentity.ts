@@ -6,7 +6,7 @@ import type { ActivityRecord } from '../contract/contractJson.ts';
 import { parseHexId } from '../pages/parseIds.ts';
 import { PassingError } from './httpConnections.ts';
 
-/** Values that differ between two blocks of the same height. */
+/** Values that distinguish a block from any other block of the same height. */
 export interface BlockIdentity {
   /** 64 lower-case hex digits. Empty for a block without records, because no source gives the hash of such a block. */
   readonly hash: string;

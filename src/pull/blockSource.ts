@@ -30,7 +30,7 @@ export interface Source {
   readonly name: string;
   /** The rules by which the source makes its rows, and the heights of each rule. Valid after the first look(). */
   readonly origin: Sources;
-  /** Ranges of heights that the source has read, even without records. Undefined if the source does not say. */
+  /** Ranges of heights that the source has read, with or without records. Undefined if the source does not say. */
   readonly heightsRead?: readonly Heights[];
   /** Last block that the source has read. Undefined if the source does not say. */
   readonly tip?: LastRead | undefined;
@@ -44,8 +44,8 @@ export interface Source {
   /** Number of heights per file, for blocks older than `confirmations`. Newer blocks get one file each. */
   readonly perFile: number;
   /**
-   * True if `identities` has digests without further requests. Then a pull compares all pulled blocks, not only the
-   * last.
+   * True if `identities` has digests without further requests. Then a pull compares all pulled blocks with the source,
+   * not only the last blocks.
    */
   readonly knowsDigests: boolean;
   /** Etchings of a server or a mirror. Undefined for a database, which has a table of runes instead. */

@@ -66,7 +66,9 @@ const LONGEST_ANSWER = 20;
 /** Maximum number of bytes read of a body whose status is not 200. Enough for any error message. */
 const REFUSAL_BYTES = 64 * 1024;
 
-/** Reason for the abort of a request whose answer was read. Without one, each abort makes an error with a stack. */
+/**
+ * Reason for the abort of a request whose answer was read. Without it, each abort would create an error with a stack.
+ */
 const ENDED = new Error('the request has ended');
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = { gzip: createGunzip, br: createBrotliDecompress };

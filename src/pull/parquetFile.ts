@@ -11,7 +11,7 @@ export interface CsvRows {
   /** CSV file in PostgreSQL's format: without a header, an unquoted empty field is NULL. Undefined for no rows. */
   readonly csv: string | undefined;
   readonly fields: readonly Field[];
-  /** SQL expressions for ORDER BY. Together they differ for any two rows. */
+  /** SQL expressions for ORDER BY. No two rows have the same values of all these expressions. */
   readonly order: readonly string[];
   /** SQL (FROM ...) of further rows with the same columns. May refer to the rows of the CSV file as `fetched`. */
   readonly more?: string | undefined;

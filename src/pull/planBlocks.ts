@@ -30,7 +30,7 @@ export interface Plan {
   readonly range: Heights;
   /** Ranges to fetch, ascending. Each becomes one file. */
   readonly units: readonly Heights[];
-  /** Files to remove, because only the last N blocks are wanted and these are older. */
+  /** Files to remove, because the pull keeps only the last N blocks, and all blocks of these files are older. */
   readonly outgrown: readonly PulledFile[];
 }
 

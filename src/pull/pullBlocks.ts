@@ -147,7 +147,7 @@ async function updateRunes(
   else if (runes > 0) log?.info('runes', `Fetched ${count(runes, 'etching')}.`, { runes });
 }
 
-/** Returns the heights of a range that the source has read. Blocks of these heights without a file have no records. */
+/** Returns the parts of a range that the source has read. Heights of these parts without a file have no records. */
 const readWithin = (source: Source, { first, last }: Heights): Heights[] =>
   (source.heightsRead ?? []).flatMap((run) => {
     const part = { first: Math.max(run.first, first), last: Math.min(run.last, last) };

@@ -121,7 +121,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
   try {
     const { pullFrom } = await modules.pull();
     await pullFrom(request, log, progress);
-    // A build of --follow may still be running, and would keep the process alive. It may be killed at any moment.
+    // A build of --follow may still be running, and would keep the process alive. Killing it is safe at any moment.
     if (interruption.signal.aborted) process.exit(EXIT.done);
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);

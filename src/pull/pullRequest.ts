@@ -15,11 +15,11 @@ export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'
   readonly cookie: string | undefined;
   /** Server that has the blocks which the node has pruned. */
   readonly blockSource?: URL | undefined;
-  /** Mirrors at whose ledger a new pull from a node starts. */
+  /** Mirrors from whose ledger a new pull from a node starts, instead of reading all blocks. */
   readonly donors?: readonly URL[] | undefined;
   /** Memory limit of the process, such as `1GB`. */
   readonly memoryLimit: string;
-  /** Builds after each pull from a node. If given, pulls and builds until the signal aborts. */
+  /** Runs a build after each pull from a node. If given, the process pulls and builds until the signal aborts. */
   readonly runBuild?: RunBuild | undefined;
 }
 

@@ -53,8 +53,8 @@ export async function findStale(
   };
   const different: number[] = [];
   for (const file of files) {
-    // Stops comparing if a settled block differs, because the pull then fails below. `different[0]` is the lowest
-    // block.
+    // Stops comparing if a settled block differs, because this function then throws an error. `different[0]` is the
+    // lowest of the differing blocks.
     if (source.knowsDigests && (different[0] ?? Number.POSITIVE_INFINITY) <= settled) break;
     const asked = heightsOf(file).filter(compared);
     if (asked.length === 0) continue;
@@ -142,9 +142,7 @@ const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Exte
 
 const digestOf = (block: BlockIdentity | undefined): string | undefined => block?.digest ?? (block?.records === 0 ? EMPTY : undefined);
 
-/**
- * Returns the identities of a file's blocks without reading it, if the digest in its name is enough to compare them.
- */
+/** Returns the identities of a file's blocks from the digest in the file's name, if this is enough to compare them. */
 function identitiesInName(file: PulledFile, theirs: ReadonlyMap<number, BlockIdentity>): Map<number, BlockIdentity> | undefined {
   if (file.digest === undefined) return undefined;
   if (isJoined(file)) {

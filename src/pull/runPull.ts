@@ -86,8 +86,8 @@ const readsBlocks = ({ from, donors, history }: PullRequest): boolean =>
   from instanceof NodeUrl && donors === undefined && history === undefined;
 
 /**
- * Pulls from a node, and calls `done`. If `runBuild` is given, then pulls and builds each new block until the signal
- * aborts.
+ * Pulls from a node once, and calls `done` with the result. If `runBuild` is given, continues to pull and build each
+ * new block until the signal aborts.
  */
 async function pullFromNode(
   request: PullRequest,
@@ -139,7 +139,7 @@ async function openSource(request: PullRequest & { readonly from: URL }, folder:
   return new MirrorSource(base, manifest, client, folder);
 }
 
-/** Creates the folder for temporary files and the lock. Returns the folder's path. */
+/** Creates the folder that contains the temporary files and the lock file. Returns its path. */
 function openWork(folder: string): string {
   const work = resolve(folder, WORK_FOLDER);
   try {

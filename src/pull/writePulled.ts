@@ -47,9 +47,9 @@ const MEMBER_LENGTH = 4 * 1024 * 1024;
 export type AddRecords = (records: readonly ActivityRecord[]) => Promise<void>;
 
 /**
- * Writes a block's file with the records that `fill` adds. Then moves it to its path, unless `check` throws for the
- * digest of the records. The file has one JSON record per line, or `[]` for a block without records. Writes records
- * while `fill` reads more, so that a block of any size takes little memory.
+ * Writes a block's file with the records that `fill` adds. Then calls `check` with the digest of the records. Unless
+ * `check` throws, moves the file to its final path. The file has one JSON record per line, or `[]` for a block without
+ * records. Writes records while `fill` reads more, so that a block of any size takes little memory.
  */
 export async function writeBlock(
   folder: string,

@@ -55,8 +55,8 @@ export class HttpSource implements Source {
   }
 
   /**
-   * Finds the last block with records, at or below the tip. Does not trust empty blocks above it: a server may report a
-   * block in its status before it has read the block's records.
+   * Finds the last block with records, at or below the tip. Does not trust the empty blocks above that block, because a
+   * server may report a block in its status before it has read the block's records.
    */
   async #lastWithRecords(tip: number): Promise<number> {
     for (let height = tip; height >= 0 && height > tip - MOST_EMPTY; height -= 1)

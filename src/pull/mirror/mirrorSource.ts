@@ -1,6 +1,7 @@
 /**
  * Pulls blocks from another mirror of this program. The mirror's digests tell which blocks to fetch, and verify the
- * fetched blocks. The page map finds pages in the mirror's files, so the mirror's host need not run code.
+ * fetched blocks. The pull itself finds pages in the mirror's files (pages/mirrorReader.ts), so the mirror's host need
+ * not run code.
  */
 import { gunzipSync } from 'node:zlib';
 import { openFile } from '../../contract/archiveFile.ts';
@@ -104,12 +105,12 @@ export async function readListing(base: string, client: Client): Promise<Listing
 }
 
 /**
- * Returns a reader of a mirror's archive. It fetches complete files, compares each file with its name, and keeps the
- * last few. Blocks are pulled in ascending order, so each file is fetched once: all of history takes thousands of
- * requests instead of millions.
+ * Returns a reader of a mirror's archive. The reader fetches complete files, checks each file against the hash in its
+ * name, and keeps the last few files. Blocks are pulled in ascending order, so each file is fetched once: all of
+ * history takes thousands of requests instead of millions.
  */
 export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFile>, 'read' | 'inflate'> {
-  // Keeps promises, so that blocks that are pulled together fetch their file once.
+  // Keeps promises, so that blocks of the same file that are pulled in parallel fetch this file once.
   const files = new PartCache(MOST_FILES);
   const fetchFile = (path: string) => {
     const file = fetchWhole(path, base, client);
@@ -135,8 +136,7 @@ export class MirrorSource implements Source {
   get heightsRead(): Heights[] {
     const { sources = [], lists, heights } = this.#manifest;
     const [first, last] = [heights[0]?.[0], heights.at(-1)?.[1]];
-    // Without `sources`, a mirror that counts mints and burns still has all blocks of its range, because counts need
-    // them.
+    // Without `sources`, a mirror that counts mints and burns has all blocks of its range: the counts need all blocks.
     if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
     return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
   }
@@ -208,7 +208,7 @@ export class MirrorSource implements Source {
     );
   }
 
-  /** Creates a page map over the mirror's files with an empty cache. */
+  /** Creates a reader of the mirror's pages, with an empty cache. */
   #fresh(): MirrorReader<OpenFile> {
     const files: Files<OpenFile> = {
       ...filesOfArchive(this.base, this.client),

@@ -1,7 +1,7 @@
 /**
- * Server that has blocks and transactions which the node has pruned: an API of Esplora, or REST of another node. It need
- * not be trusted. Each block must have the hash that the node names, and the transactions and witnesses that this hash
- * covers; a transaction must have its id.
+ * Server that has blocks and transactions which the node has pruned: an API of Esplora, or REST of another node. It
+ * need not be trusted. Each block must have the hash that the node names, and the transactions and witnesses that this
+ * hash covers; a transaction must have the requested id.
  */
 import { AtOnce } from '../../atOnce.ts';
 import { InputError } from '../../errors.ts';
@@ -12,7 +12,7 @@ import type { Client } from '../httpClient.ts';
 import { hash256 } from './hash256.ts';
 import { LARGEST_BLOCK } from './nodeAnswers.ts';
 
-/** Endings of the paths of raw blocks and transactions: of Esplora, and of Bitcoin Core. */
+/** Suffixes of the paths of raw blocks and transactions: first of Esplora's API, then of Bitcoin Core's REST. */
 const ENDS = ['/raw', '.bin'] as const;
 
 export class BlockServer {
@@ -32,7 +32,7 @@ export class BlockServer {
     this.#atOnce = new AtOnce(atOnce);
   }
 
-  /** Reads a block. Rejects with a BuildError if each answer is wrong, and with an InputError if the block is missing. */
+  /** Reads a block. Rejects with a BuildError if all answers are wrong, with an InputError if the block is missing. */
   block(hash: string): Promise<Block> {
     return this.#read(`/block/${hash}`, (bytes) => {
       const block = readBlock(bytes, hash256);

@@ -1,7 +1,7 @@
 /**
- * Reads the unspent outputs of a start from the downloaded files of the mirror, checks that each is possible, and
- * chooses those to look up at the node (locateStart.ts). For many outputs, a thread does this while the pull writes its
- * ledger.
+ * Reads the unspent outputs of a start (startFrom.ts) from the downloaded files of the mirror. Checks that each output
+ * is possible, and chooses the outputs that the pull later compares with the node (locateStart.ts). For many outputs, a
+ * thread does this while the pull writes its ledger.
  */
 import { dirname } from 'node:path';
 import { syncFile, syncFolder } from '../../disk/sync.ts';
@@ -28,9 +28,9 @@ export interface ClaimedLedger {
   readonly network: keyof typeof NETWORKS;
   /** Number of units that all unspent outputs of each rune must have together. */
   readonly supply: ReadonlyMap<RuneId, bigint>;
-  /** True if the rows in CSV are needed. */
+  /** True if `ClaimedOutputs.csv` is needed. */
   readonly needsRows: boolean;
-  /** Outputs to choose, and the path of the file for them. */
+  /** Which outputs to choose for the comparison with the node, and the path of the file to write them to. */
   readonly check: Check;
   readonly chosen: string;
   readonly limits: Pick<WorkLimits, 'locatedOutputs'>;
@@ -38,14 +38,17 @@ export interface ClaimedLedger {
 
 /** Some outputs, in the order of the ledger. */
 export interface ClaimedOutputs {
-  /** Their lines in the text of the ledger. */
+  /** Lines of the outputs in the text from which the ledger's digest is computed. */
   readonly ledger: Uint8Array<ArrayBuffer>;
-  /** Their rows in the file of outputs of a start, as CSV; empty if these are not needed. */
+  /** Rows of the outputs for `start/outputs.parquet` (startFiles.ts), as CSV. Empty if these are not needed. */
   readonly csv: Uint8Array<ArrayBuffer>;
   readonly rows: number;
   /** The outputs as `packOutput` writes them. */
   readonly outputs: Uint8Array<ArrayBuffer>;
-  /** Only after all outputs: a rune whose outputs have other units than its supply, and the units that they lack. */
+  /**
+   * Only after all outputs: a rune whose outputs do not add up to its supply, and the number of missing units, negative
+   * if there are too many.
+   */
   readonly lacking?: readonly [rune: RuneId, units: bigint] | undefined;
 }
 
@@ -108,7 +111,7 @@ export async function* readOutputs(claimed: ClaimedLedger): AsyncGenerator<Claim
   if (lacking !== undefined) yield { ledger: bytesOf(''), csv: bytesOf(''), rows: 0, outputs: bytesOf(''), lacking };
 }
 
-/** Returns the bytes of a text of ASCII characters in a buffer of their own. */
+/** Returns the bytes of an ASCII text in a separate buffer, which can be transferred to another thread. */
 function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   const bytes = Buffer.allocUnsafeSlow(text.length);
   bytes.write(text, 'latin1');
@@ -117,13 +120,13 @@ function bytesOf(text: string): Uint8Array<ArrayBuffer> {
 
 export const isNatural = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Returns the number of an amount in smallest units. Throws a ChangedArchiveError for other text. */
+/** Parses an amount in smallest units. Throws a ChangedArchiveError for other text. */
 export function unitsOf(text: string): bigint {
   if (!/^[0-9]{1,39}$/.test(text)) throw new ChangedArchiveError(`${JSON.stringify(text.slice(0, 64))} is not an amount`);
   return BigInt(text);
 }
 
-/** Returns the rune id of a text. Throws a ChangedArchiveError for other text. */
+/** Parses a rune id. Throws a ChangedArchiveError for other text. */
 export function idOf(text: string): RuneId {
   const [, block, tx] = /^([0-9]{1,9}):([0-9]{1,6})$/.exec(text) ?? [];
   if (block === undefined || tx === undefined) throw new ChangedArchiveError(`${JSON.stringify(text.slice(0, 64))} is not a rune id`);

@@ -69,13 +69,16 @@ const HEADERS_AT_ONCE = 2000;
  */
 const MANY_TRANSACTIONS = 10;
 
-/** First versions whose JSON has the outputs that inputs spend: of `getrawtransaction`, and of blocks. */
+/**
+ * First versions of Bitcoin Core whose JSON of a transaction (`getrawtransaction`), or of a block, has the outputs that
+ * inputs spend.
+ */
 const VERSION_WITH_PREVIOUS = { transaction: 250_000, block: 230_000 } as const;
 
 const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or credentials, or 23 or newer with rest=1 in bitcoin.conf.';
 
 export interface NodeOptions extends CallOptions {
-  /** Has the blocks that the node does not have. */
+  /** Server for blocks that the node has pruned or has not downloaded yet. */
   readonly blockServer?: BlockServer | undefined;
 }
 
@@ -163,8 +166,9 @@ export class BitcoinNode {
   }
 
   /**
-   * Reads a block and checks its hash and merkle root. Retries a damaged block. A block that the node does not have comes
-   * from the server, with its witnesses checked, too. Without a server, throws an InputError for a pruned block.
+   * Reads a block and checks its hash and merkle root. Retries a damaged block. If the node does not have the block,
+   * fetches it from the server, and also checks its witnesses. Without a server, throws an InputError for a pruned
+   * block.
    */
   async readBlock(hash: string): Promise<Block> {
     try {
@@ -203,8 +207,8 @@ export class BitcoinNode {
 
   /**
    * Returns the outputs that the `wanted` inputs of a block spend, in the same order. `recentHeight` returns the height
-   * of a transaction that is too young for a commitment, and undefined for an older transaction. The returned height of
-   * an older output may be too high, but is always old enough for a commitment, which is all that the caller checks.
+   * of a transaction that is too young for a commitment, and undefined for an older transaction. For an older output,
+   * the returned height may be too high, but it is always low enough for a commitment. The caller checks nothing else.
    */
   async previousOutputs(
     block: Block,

@@ -1,10 +1,10 @@
 /**
- * Checks a start against the node. When the pull has reached the tip, asks the node for outputs of the mirror's ledger.
- * Each must be an unspent output of the node, with the same height and the same address. This finds outputs that the
- * mirror invented or gave to another owner. It does not find wrong amounts or missing outputs, because a node knows
- * nothing about runes.
+ * Checks a start (startFrom.ts) against the node. When the pull has reached the tip, asks the node for outputs of the
+ * mirror's ledger. Each must be an unspent output of the node, with the same height and the same address. This finds
+ * outputs that the mirror invented or gave to another owner. It does not find wrong amounts or missing outputs, because
+ * a node knows nothing about runes.
  *
- * The pull chooses the outputs at random after it has downloaded the ledger, so the mirror cannot know which ones.
+ * The pull chooses the outputs at random after it has downloaded the ledger, so the mirror cannot predict them.
  */
 import { randomInt } from 'node:crypto';
 import { open } from 'node:fs/promises';
@@ -74,11 +74,11 @@ export class ChosenOutputs {
   }
 }
 
-/** Returns a line that keeps no larger text in memory, of which the name is a part. */
+/** Returns a line as a new string. Otherwise the line would keep in memory the larger text that contains `name`. */
 const lineOf = ({ name, height, address }: ClaimedOutput): string => Buffer.from(`${name} ${height} ${address}`).toString();
 
 interface Locating {
-  /** File with the chosen outputs. */
+  /** File with the outputs to check, which `ChosenOutputs` wrote. */
   readonly path: string;
   readonly network: Network;
   readonly ledger: DiskLedger;

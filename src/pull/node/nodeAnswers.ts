@@ -46,7 +46,7 @@ export interface WantedInput {
   readonly path: readonly (string | number)[];
 }
 
-/** Picks the outputs that the wanted inputs spend from the JSON of their transactions. Reads the JSON in parts. */
+/** Picks the outputs that the wanted inputs spend. Reads the JSON of the inputs' transactions, in parts. */
 export class PreviousOutputs extends JsonPicker {
   readonly #wanted: readonly WantedInput[];
 
@@ -105,9 +105,9 @@ export const LARGEST_COINS = 100 + COINS_AT_ONCE * (30 + LONGEST_SCRIPT);
 const [TIP_AT, BITS_AT] = [4, 37];
 
 /**
- * Parses the binary answer of `rest/getutxos` for `count` outpoints. It has height and hash of the tip, then a bit for
- * each outpoint, then for each outpoint that was found: 4 unused bytes, height, value and script. Throws a PassingError
- * for other bytes.
+ * Parses the binary answer of `rest/getutxos` for `count` outpoints. The answer has height and hash of the tip, then a
+ * bit for each outpoint. Then, for each outpoint that was found, it has 4 unused bytes, height, value and script.
+ * Throws a PassingError for other bytes.
  */
 export function readCoins(bytes: Uint8Array, count: number): Coins {
   let at = BITS_AT + Math.ceil(count / 8);

@@ -12,7 +12,8 @@ import { type CredentialOptions, Credentials } from './rpcCredentials.ts';
 export const RPC_CODES = { parameter: -8, warmingUp: -28 } as const;
 
 /**
- * Thrown when Bitcoin Core answers an RPC call with an error. `persist` retries the call unless its step catches this.
+ * Thrown when Bitcoin Core answers an RPC call with an error. `persist` retries the call, unless its step catches the
+ * error.
  */
 export class RpcError extends PassingError {
   constructor(
@@ -184,7 +185,7 @@ export class Calls {
     return this.#atOnce.run(() => this.#client.send({ url: new URL(this.#base + path), ...question }));
   }
 
-  /** Throws for failures of both interfaces: statuses that may pass, redirects and web pages. */
+  /** Throws for failures that are the same in REST and RPC: temporary error statuses, redirects and web pages. */
   #refuse({ status, headers, body }: Answer, hide = (text: string) => text): void {
     const text = hide(textOf(body));
     if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);

@@ -35,8 +35,8 @@ export class NodeFolder {
    */
   check(): void {
     const { base, rowsFrom } = this.#ledger;
-    // A damaged journal is valid only up to some block, which may be in the middle of a file. Rewinds to before that
-    // file.
+    // A damaged journal is valid only up to some block, which may be in the middle of a file. Rewinds the ledger to the
+    // block before that file.
     const whole = this.#wholeUpTo(this.#ledger.height);
     if (base <= whole && whole < this.#ledger.height) this.#ledger.rewind(whole);
     const { height } = this.#ledger;
@@ -130,7 +130,7 @@ export class NodeFolder {
     const joined = files.find((file) => file.first === first && file.last === last);
     const parts = files.filter((file) => file !== joined);
     const isJoined = joined !== undefined && hasChecksum(join(this.#path, joined.path));
-    // If a part is missing, the joined file is complete, because parts are removed only after it has a checksum.
+    // If a part is missing, the joined file is complete, because parts are removed only after its checksum was written.
     const areAllThere = parts.reduce((sum, part) => sum + part.last - part.first + 1, 0) === last - first + 1;
     if (!isJoined && areAllThere) await this.#rows.join(parts, { first, last });
     this.#remove(parts);
@@ -147,7 +147,8 @@ export class NodeFolder {
 }
 
 /**
- * Returns the height of the last pulled block in the node's chain. Undefined if it is more than `confirmations` deep.
+ * Returns the height of the last pulled block in the node's chain. Undefined if this block is more than `confirmations`
+ * below the ledger's last block.
  */
 async function findFork(ledger: DiskLedger, node: BitcoinNode, confirmations: number): Promise<number | undefined> {
   for (let at = ledger.height; at >= Math.max(ledger.base, ledger.height - confirmations); at--) {

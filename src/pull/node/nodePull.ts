@@ -50,19 +50,19 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
    * Replaces the difficulty rules of the network. Only for tests, whose chains have invented headers. No flag sets it.
    */
   readonly difficulty?: DifficultyRules;
-  /**
-   * Mirrors with the ledger at which a new folder starts, instead of reading all blocks. Their digests must be equal.
-   */
+  /** Mirrors from whose ledger a new folder starts, instead of reading all blocks. Their digests must be equal. */
   readonly startFrom?: readonly Donor[] | undefined;
   /** Outputs of a start to check. Default: a sample. */
   readonly check?: Check | undefined;
-  /** Input folder of another pull, which read all blocks. If given, a run also verifies the start against its rows. */
+  /**
+   * Input folder of another pull, which read all blocks. A run then also verifies the start against that pull's rows.
+   */
   readonly history?: string | undefined;
 }
 
 export class NodePull {
   readonly #folder: NodeFolder;
-  /** State of the node at the last announcement. `isBehind`: it has no new block, and lacks some of the pulled ones. */
+  /** State of the node at the last announcement. `isBehind`: the node has no new block, and lacks pulled blocks. */
   #announced: { readonly isBehind: boolean; readonly isSyncing: boolean } | undefined;
   readonly #blocks: CheckedBlocks;
   /** Height of the node's last block at the last look. */
@@ -83,8 +83,8 @@ export class NodePull {
   }
 
   /**
-   * Opens the ledger of the folder, or creates or starts one. Throws an InputError if the ledger does not match the
-   * node, the wanted blocks or the pulled files.
+   * Opens the ledger of the folder. If there is none, creates an empty ledger, or takes the ledger of another mirror
+   * (startFrom.ts). Throws an InputError if the ledger does not match the node, the wanted blocks or the pulled files.
    */
   static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
     const { folder, limits } = options;
@@ -216,8 +216,8 @@ export class NodePull {
   }
 
   /**
-   * Logs the blocks to read in the first round of all. Logs also whenever the node falls behind or begins to sync.
-   * `last` is the height of the last block to read.
+   * On the first call, logs the number of blocks to read. On every call, logs if the node has fallen behind or begun to
+   * sync since the last call. `last` is the height of the last block to read.
    */
   #announce({ blocks: tip, headers, isSyncing }: ChainInfo, last: number, isBehind: boolean): void {
     const { name } = this.node;
@@ -263,7 +263,7 @@ export class NodePull {
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
         commit = { height, at: performance.now() };
-        // settle() may take a minute. Near the tip, a build waits for this pull, so the caller calls settle() after it.
+        // settle() may take a minute. Near the tip, a build waits for this pull, so the caller settles after the build.
         if (height <= settled) await this.settle();
       }
     } catch (error) {
@@ -314,7 +314,7 @@ export class NodePull {
     this.#totals.blocks += this.ledger.height - before;
   }
 
-  /** True if the node has no new block, and lacks some of the pulled ones. */
+  /** True if the node has no new block, and lacks some pulled blocks. */
   #isBehind({ blocks, bestHash }: ChainInfo): boolean {
     const { hash, height } = this.ledger;
     if (hash === undefined || blocks >= height) return false;
@@ -362,8 +362,8 @@ export class NodePull {
   /** If the journal is long, moves its settled blocks to sorted files. This may take a minute. */
   async settle(): Promise<void> {
     if (!this.ledger.isJournalLong) return;
-    // Moves only complete hundreds. A fork inside a file of a hundred blocks rewinds to the block before the file, and
-    // rewind() cannot go below the sorted files.
+    // Moves only complete hundreds of blocks. A fork inside a file of a hundred blocks rewinds to the block before the
+    // file, and rewind() cannot go below the sorted files.
     try {
       await this.ledger.settle(hundredOf(this.#settled).first - 1);
     } catch (error) {

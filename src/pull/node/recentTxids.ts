@@ -1,5 +1,5 @@
 /**
- * Keeps the transaction ids of the last blocks. Their outputs are too young to be the commitment to a name, so a
+ * Keeps the transaction ids of the last blocks, to find outputs that are too young to be the commitment to a name. So a
  * pull need not ask the node for the heights of outputs.
  */
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
@@ -21,7 +21,7 @@ export class RecentTxids {
   readonly #blocks = new Map<number, Promise<BlockLink>>();
   readonly #read: (hash: string) => Promise<Block>;
 
-  /** `read` reads a block by its hash, if it was not added or is of another chain. */
+  /** `read` reads a block by its hash, if no block, or a block of another chain, was added at its height. */
   constructor(read: (hash: string) => Promise<Block>) {
     this.#read = read;
   }
@@ -36,7 +36,8 @@ export class RecentTxids {
   }
 
   /**
-   * Returns a function that finds the height of a transaction in the last blocks up to this one. Undefined if older.
+   * Returns a function that finds the height of a transaction in the last blocks up to this one. That function returns
+   * undefined for an older transaction.
    */
   finder(block: Block, height: number): (txid: Uint8Array) => Promise<number | undefined> {
     let last: Promise<Uint8Array[]> | undefined;

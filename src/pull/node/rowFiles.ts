@@ -21,7 +21,7 @@ import { RuneFiles } from './runeFiles.ts';
 
 const LEDGER_COLUMNS = NODE_LEDGER.fields.map(({ column }) => column as keyof LedgerRow);
 
-/** Maximum number of files that are being converted to Parquet or wait for it. */
+/** Maximum number of files that are being converted to Parquet or wait for their conversion. */
 const MOST_WAITING = 3;
 
 /** Converted file that was not moved to its path yet. */
@@ -59,8 +59,8 @@ export class RowFiles {
   }
 
   /**
-   * Begins to convert the rows since the last call to a file. `heights` are the blocks of these rows. Waits if too many
-   * files are being converted.
+   * Begins to convert the rows that were added since the last call. They become one file, with the blocks `heights`.
+   * Waits if too many files are being converted.
    */
   async endFile(heights: Heights): Promise<void> {
     const ledger = this.#ledger;
@@ -77,8 +77,8 @@ export class RowFiles {
 
   /**
    * Moves all files to their paths. Adds the new runes to the table of runes, and removes runes of blocks above
-   * `known`, which a killed pull or a reorganisation left behind. `settled` is the last settled block, up to which files
-   * have a hundred blocks.
+   * `known`, which a killed pull or a reorganisation left behind. `settled` is the result of `lastWhole`: the last
+   * block whose file can have a hundred blocks.
    */
   async putInPlace(known: number, settled: number): Promise<readonly Made[]> {
     const made = await Promise.all(this.#making.splice(0));

@@ -1,7 +1,7 @@
 /**
- * Fetches the rows of the blocks up to a start, so that the new folder has the wanted history. Pulls the files of rows
- * that the mirror publishes. The rows must be of blocks of the node. If they begin at the first block with runes, they
- * must also add up to the digest of the ledger.
+ * Fetches the rows of the blocks up to a start (startFrom.ts), so that the new folder has the wanted history. Pulls the
+ * files of rows that the mirror publishes. All rows must belong to blocks that the node has. If the rows begin at the
+ * first block with runes, they must also add up to the digest of the ledger.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ import { listPulledFiles, PULLED_FOLDER, type PulledFile, RUNES_FILE, readRunes,
 import { removeFiles } from '../writePulled.ts';
 import type { BitcoinNode } from './coreNode.ts';
 
-/** A mirror with a ledger at which a pull may start. */
+/** A mirror from whose ledger a pull can start. */
 export interface Donor {
   /** Base URL of the mirror's files. */
   readonly base: string;
@@ -83,8 +83,8 @@ export async function fetchRows(
   const to = rowsFolder(options.folder, from, base);
   const folder = join(to, PULLED_FOLDER);
   mkdirSync(join(folder, WORK_FOLDER), { recursive: true });
-  // Removes the files of higher blocks. A call that was killed may have fetched them if it was given fewer mirrors, whose
-  // newest common block was higher.
+  // Removes files of blocks above the start. A killed call may have fetched them, if it had fewer mirrors, whose newest
+  // common block was higher.
   removeFiles(
     folder,
     listPulledFiles(folder).filter((file) => file.last > last),
@@ -146,8 +146,8 @@ async function otherBlock(
 
 /**
  * Moves the fetched rows of a valid start to the folder `pulled`. `from` is the first height of the rows. If the rows
- * begin at the first block with runes, also takes their table of runes, because it has more columns than the table that
- * was made from the mirror's etchings. Continues after a kill.
+ * begin at the first block with runes, also takes their table of runes, because this table has more columns than the
+ * table that was made from the mirror's etchings. Continues after a kill.
  */
 export function takeRows(folder: string, { donors: [base = ''] }: Start, from: number, firstHeight: number): void {
   const fetched = join(rowsFolder(folder, from, base), PULLED_FOLDER);

@@ -1,6 +1,6 @@
 /**
  * User and password for the RPC interface of Bitcoin Core. They come from a cookie file or from the environment, but
- * not from the command line, because other users of the machine can read it. No message shows them.
+ * not from the command line, because other users of the machine can read command lines. No message shows them.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,10 +1,11 @@
 /**
- * Writes the runes of a node's blocks to the folder `pulled`. With few runes, all are in RUNES_FILE. With many, this file
- * has the runes of settled blocks, and NEWEST_RUNES_FILE has the others. So a new block does not write all runes again,
- * and a build does not read all runes again.
+ * Writes the runes of a node's blocks to the folder `pulled`. Few runes are all in RUNES_FILE. If there are many,
+ * RUNES_FILE has the runes of settled blocks, and NEWEST_RUNES_FILE has the others. So a new block does not write all
+ * runes again, and a build does not read all runes again.
  *
- * Which file has a rune depends only on the blocks. So pulls of the same blocks write the same files, however often they
- * were stopped. NEWEST_RUNES_FILE exists if and only if RUNES_FILE has many runes, so a lost file is found.
+ * Which file has a rune depends only on the blocks. So pulls of the same blocks write the same files, however often
+ * they were stopped. NEWEST_RUNES_FILE exists if and only if RUNES_FILE has many runes, so a pull notices if
+ * NEWEST_RUNES_FILE is lost.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,10 +22,10 @@ import { lost } from './checkFolder.ts';
 
 const COLUMNS = RUNES.fields.map(({ column }) => column as keyof RuneRow);
 
-/** Number of runes in one of the files. */
+/** Number of runes that have these properties. `isNewest`: they are in NEWEST_RUNES_FILE. */
 interface RuneCount {
   readonly isNewest: boolean;
-  /** True for runes that stay, because they are not above the ledger. */
+  /** True for runes that stay, because their blocks are not above the ledger's height. */
   readonly isValid: boolean;
   readonly isSettled: boolean;
   readonly runes: number;
@@ -74,8 +75,8 @@ export class RuneFiles {
   }
 
   /**
-   * Adds the new runes, removes runes of blocks above `known`, and moves the runes of blocks up to `settled`. Throws
-   * system errors and the errors of DuckDB.
+   * Adds the new runes, and removes runes of blocks above `known`. If there are many runes, moves runes of blocks up to
+   * `settled` from NEWEST_RUNES_FILE to RUNES_FILE. Throws system errors and the errors of DuckDB.
    */
   async putInPlace(known: number, settled: number): Promise<void> {
     const [added, heights] = [this.#added, this.#heights];
@@ -106,8 +107,9 @@ export class RuneFiles {
         else if (!isNewestSame) await put(NEWEST_RUNES_FILE, `block_height > ${end}`);
       },
     ];
-    // A killed pull loses no rune: a rune that moves between the files is first in both. Nor does a pull lack the newer
-    // file, if it is killed while it makes it.
+    // The order keeps all runes if the pull is killed between the steps: a rune that moves is added to its new file
+    // before it is removed from its old file. If NEWEST_RUNES_FILE does not exist yet, it is written first, because a
+    // folder with many runes must never lack it.
     for (const step of leaving > 0 || !hasNewest ? steps.reverse() : steps) await step();
     this.#begin();
     [this.hasOld, this.#settled] = [false, settled];

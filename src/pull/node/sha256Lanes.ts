@@ -1,8 +1,8 @@
 /**
- * SHA-256 of four messages at once, as WebAssembly with 128-bit vectors. A block of a chain needs 15,000 hashes of short
- * messages, and a call of `node:crypto` for each takes twice the time, most of it around the hash function.
+ * SHA-256 of four messages at once, as WebAssembly with 128-bit vectors. A block of a chain needs 15,000 hashes of
+ * short messages, and a call of `node:crypto` for each takes twice the time, most of it outside of the hash function.
  *
- * This file makes the code of the module: the rounds of FIPS 180-4, in which each word is a vector of four words, one of
+ * This file generates the code of the module: the rounds of FIPS 180-4. Each word is a vector of four words, one of
  * each message.
  */
 import { ROUNDS, START } from '../../format/sha256.ts';
@@ -41,8 +41,8 @@ const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7];
 const [STATE, MESSAGES, WORDS, LETTERS, SPARE] = [0, 1, 5, 21, 31];
 
 /**
- * Transposes four vectors. The locals from `SPARE` on have four words of one message each. The locals from `at` on get one
- * word of all four messages each. The same code turns them back.
+ * Transposes four vectors. The locals from `SPARE` on have four words of one message each. The locals from `at` on get
+ * one word of all four messages each. The same code also reverses the transposition.
  */
 function transpose(at: number): Code[] {
   return [0, 2].flatMap((half) => {
@@ -60,7 +60,8 @@ function transpose(at: number): Code[] {
 function rounds(): Code[] {
   const code: Code[] = [];
   for (let round = 0; round < 64; round++) {
-    // Each round of the standard moves the letters on by one. Instead, each round here gives them other names.
+    // In the standard, each round moves the values of the variables a to h on by one letter. Here the values stay in
+    // their locals, and each round assigns other letters to these locals.
     const letter = (i: number) => LETTERS + ((i - round + 64) % 8);
     const value = (i: number) => get(letter(i));
     const [a, b, c, d] = [value(0), value(1), value(2), value(3)];
@@ -91,7 +92,7 @@ const compress = (): Code => [
   EIGHT.map((i) => store(get(STATE), 16 * i, add(load(get(STATE), 16 * i), get(LETTERS + i)))),
 ];
 
-/** Returns the function that hashes four hashes in place. Each hash has 8 words, and the next one follows it directly. */
+/** Returns the function that replaces four hashes by their hashes. Each hash has 8 words. The four are adjacent. */
 const hashAgain = (): Code => [
   [0, 1].flatMap((quad) => [
     ...LANES.map((lane) => set(SPARE + lane, load(get(STATE), 32 * lane + 16 * quad))),
@@ -161,7 +162,7 @@ const { compress: step, hashAgain: again } = new Instance(new Module(moduleBytes
 /** Bytes of a block of SHA-256, and of a hash. */
 const BLOCK = 64;
 const HASH_BYTES = 32;
-/** The memory has the state, two blocks for each lane, which are the padded end of its message, then the messages. */
+/** Layout of the memory: the state, then two blocks per lane for the padded end of its message, then the messages. */
 const ENDS_AT = 4 * 8 * 4;
 const BYTES_AT = ENDS_AT + 4 * 2 * BLOCK;
 
@@ -192,7 +193,10 @@ export function hashParts(bytes: Uint8Array, parts: Parts): Uint8Array {
   return copyOf(all, hashesAt, hashesAt + HASH_BYTES * count);
 }
 
-/** One of the four messages that are being hashed. If it has no message, the bytes at 0 are hashed, and not used. */
+/**
+ * One of the four messages that are being hashed. A lane without a message hashes the bytes at address 0, and the
+ * result is not used.
+ */
 class Lane {
   /** Address of the next block. */
   at = 0;

@@ -18,7 +18,7 @@ export class SpentOutputs {
   /** Expected counts: the number of transactions, then the number of inputs of each. */
   readonly #counts: readonly number[];
   readonly #scripts: (Uint8Array | undefined)[];
-  /** Indexes of the wanted outputs, by their place among all outputs. */
+  /** Index of each wanted output in `wanted`, by its position among all spent outputs of the block. */
   readonly #wanted: ReadonlyMap<number, number>;
   #rest: Uint8Array = new Uint8Array();
   /** Number of counts that were read. */

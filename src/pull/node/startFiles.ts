@@ -1,6 +1,6 @@
 /**
- * Writes the files of a start to the folder `pulled/start`: the unspent outputs, and the mints and burns of each rune.
- * Builds read these files instead of the rows of older blocks (input/readStart.ts).
+ * Writes the files of a start (startFrom.ts) to the folder `pulled/start`: the unspent outputs, and the mints and burns
+ * of each rune. Builds read these files instead of the rows of older blocks (input/readStart.ts).
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -198,7 +198,8 @@ async function checkNode({ height, hash }: LedgerPoint, chain: ChainInfo, node: 
     throw new InputError(`block ${height} of the mirror is not in the chain of ${node.name}: ${hash} instead of ${found}`, [
       'Start again from a newer height, or give another mirror with --start-from.',
     ]);
-  // To check an etching, the pull reads the last blocks before it too, in which its commitment would be too young.
+  // To check an etching, the pull also reads the last blocks before the etching's block, because a commitment in one of
+  // these blocks would be too young.
   if (chain.firstStored > height + 2 - CONFIRMATIONS)
     throw new InputError(`${node.name} has pruned blocks after ${height}: its first block is ${chain.firstStored}`, [
       'Start again from a newer height, when the mirror has one, or use another node.',
@@ -206,8 +207,8 @@ async function checkNode({ height, hash }: LedgerPoint, chain: ChainInfo, node: 
 }
 
 /**
- * Downloads the root of the archive and the documents of the ledger to `folder`, except files that are complete there.
- * Returns undefined if the mirror no longer has a file.
+ * Downloads the root of the archive and the documents of the ledger to `folder`, except files that the folder already
+ * has completely. Returns undefined if the mirror no longer has a file.
  */
 async function download(
   { base, client }: Donor,
@@ -246,7 +247,7 @@ function isComplete(folder: string, file: string): boolean {
   }
 }
 
-/** Sums of the runes, and the digest of the ledger up to its outputs. */
+/** Sums of the runes. `hash` covers the runes of the ledger; the outputs are added later. */
 interface RuneSums {
   /** Number of mints of each rune. */
   readonly mints: Map<RuneId, number>;
@@ -314,8 +315,8 @@ const HASH = /^[0-9a-f]{64}$/;
 
 /**
  * Yields the unspent outputs for the ledger, and adds them to `files`. After the last output, checks the digest and the
- * sums, and then calls `onChecked`. Throws an InputError if the digest differs, or if the outputs of a rune have more or
- * fewer units than its supply. Throws the reason of `signal` when it aborts.
+ * sums, and then calls `onChecked`. Throws an InputError if the digest differs, or if the outputs of a rune have more
+ * or fewer units than its supply. Throws the reason of `signal` when it aborts.
  */
 async function* outputsOf(
   { from, lists, point, network }: Ledger,

@@ -13,9 +13,9 @@ import { digestOfRows } from '../../rows/ledgerOfRows.ts';
 import { listPulledFiles, PULLED_FOLDER, readRunes, STATE_FOLDER } from '../pulledFiles.ts';
 
 /**
- * Rejects with an InputError if the folder `history` is not of a pull from a node that read all blocks up to the start,
- * and with exit code 4 if its rows give another digest. `blocks.json` alone does not prove such a pull, because a pull
- * from a mirror copies the `sources` of the mirror. Only a pull from a node has a state folder.
+ * Rejects with an InputError if the folder `history` was not written by a pull from a node that read all blocks up to
+ * the start, and with exit code 4 if its rows give another digest. `blocks.json` alone does not prove such a pull,
+ * because a pull from a mirror copies the `sources` of the mirror. Only a pull from a node has a state folder.
  */
 export async function verifyStart(
   start: Start,

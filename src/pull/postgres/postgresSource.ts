@@ -40,7 +40,8 @@ const CONNECT_MS = 30_000;
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * Longest wait for connections to close, in milliseconds. While it still sends rows, a database does not close them.
+ * Longest wait for connections to close, in milliseconds. A database that is sending rows does not close its
+ * connection.
  */
 const GOODBYE_MS = 1000;
 
@@ -269,7 +270,8 @@ export class DatabaseSource implements Source {
         throw new BuildError(`${this.name}: ${message}`, [
           'Check that the database is running and reachable, then run the same command again: it continues from here.',
         ]);
-      // These queries work in bitcoin-indexer's database, so a database that rejects one is another database.
+      // These queries work in bitcoin-indexer's database, so a database that rejects one of them is not from
+      // bitcoin-indexer.
       if (error instanceof pg.DatabaseError)
         throw new InputError(`${this.name}: ${message}`, ['Check that --from is the runes database of bitcoin-indexer.']);
       throw error;
@@ -286,7 +288,7 @@ const WITHOUT_TIMEOUTS = `SELECT set_config(name, '0', false) FROM pg_settings
 
 /**
  * SQL that returns a row if no index of `ledger` begins with block_height. Returns no row for views and partitioned
- * tables, because it cannot check their indexes, and the pull must not warn without reason.
+ * tables, because this query cannot check their indexes, and the pull must not warn without reason.
  */
 const LEDGER_WITHOUT_INDEX = `SELECT relname FROM pg_class AS ledger WHERE oid = to_regclass('ledger') AND relkind IN ('r', 'm') AND NOT EXISTS (
   SELECT FROM pg_index AS i JOIN pg_attribute AS first ON first.attrelid = i.indrelid AND first.attnum = i.indkey[0]

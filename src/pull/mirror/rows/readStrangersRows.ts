@@ -33,7 +33,7 @@ const request = z.strictObject({
 });
 export type RowsRequest = z.infer<typeof request>;
 
-/** Content of the written file, or the reason why a part is refused. */
+/** Content of the written file, or the reason why a file is refused. */
 export const rowsReply = z.union([
   z.strictObject({ fault: z.string() }),
   z.strictObject({
@@ -62,7 +62,8 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
     const none = form.fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS ${identifier(column)}`);
     const rows =
       paths.length === 0 ? `SELECT ${none.join(', ')} WHERE false` : `SELECT * FROM ${readFiles('parquet', paths)} WHERE ${isWanted}`;
-    // The rows of a part are in order. Without a sort, other row groups would give other bytes for the same rows.
+    // A published file is sorted, so a complete file with full row groups is copied without a sort. With other row
+    // groups, a copy without a sort would give other bytes for the same rows (hasFullGroups).
     const [part] = parts;
     const isWhole = parts.length === 1 && part !== undefined && (runes === undefined || (first <= part.first && part.last <= last));
     const keepsOrder = isWhole && (await hasFullGroups(part.path, store));

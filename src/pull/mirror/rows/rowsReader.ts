@@ -1,6 +1,6 @@
 /**
- * Processes that read the Parquet files of other mirrors (readStrangersRows.ts). They get no environment, at most
- * `rowsReadMs` for a file, and a limit of memory. Only the rows that they write reach this process.
+ * Processes that read the Parquet files of other mirrors (readStrangersRows.ts). They get no environment variables, at
+ * most `rowsReadMs` for a file, and a memory limit. Only the rows that they write reach this process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,9 +20,9 @@ import { type RowsReply, type RowsRequest, rowsReply } from './readStrangersRows
 const PULL = 250e6;
 
 /**
- * Memory of one reader process, in bytes: the smallest limit, the memory that is planned for each process when their
- * number is computed, and the largest limit. With the smallest limit, and also with the limit that follows from a pull's
- * default memory, a process takes up to 330 MB for a file of 1.6 million rows.
+ * Memory of one reader process, in bytes. DuckDB gets a limit from LEAST to MOST. The number of processes is computed
+ * with EACH. A process takes up to 330 MB for a file of 1.6 million rows. This was measured with LEAST, and with the
+ * limit that follows from a pull's default memory.
  */
 const [LEAST, EACH, MOST] = [250e6, 350e6, 500e6];
 
@@ -57,7 +57,10 @@ export class RowsReader {
     this.#memoryLimit = `${Math.floor(each / 1e6)}MB`;
   }
 
-  /** Waits for a process. Rejects with a BadBlockError if a file is refused, or if its process ends or takes too long. */
+  /**
+   * Waits for a free process, which then reads the files. Rejects with a BadBlockError if a file is refused, or if its
+   * process ends or takes too long.
+   */
   read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<Exclude<RowsReply, { fault: string }>> {
     return this.#atOnce.run(() => this.#read(request));
   }
