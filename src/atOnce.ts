@@ -8,7 +8,7 @@ export class AtOnce {
   constructor(
     /** Maximum number of tasks at the same time. A lower value does not stop running tasks. */
     public most: number,
-    /** Name of the limit that `most` is. */
+    /** Limit in limits.ts that sets `most`. Each task that must wait counts as a crossing of this limit. */
     private readonly limit?: LimitName,
   ) {}
 

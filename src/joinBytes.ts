@@ -1,4 +1,4 @@
-/** Joins bytes. Returns the only part itself, not a copy. */
+/** Joins parts. If there is only one part, returns it without a copy. */
 export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   const [only] = parts;
   if (only && parts.length === 1) return only;

@@ -11,13 +11,13 @@ import type { LevelSteps } from './format/levels.ts';
 const KB = 1024;
 const MB = 1024 * KB;
 
-// The bundler removes objects that a script does not use, if a function marked as pure makes them.
+// The functions below are marked as pure, so that the bundler can remove the limits that a script does not use.
 
 /** Limits of builds, pulls and verification. */
 export const LIMITS = /* @__PURE__ */ (() => ({
   /**
-   * Maximum size of a pull's journal, in bytes, because each pull reads the journal. Above it, settled blocks move to
-   * sorted files.
+   * Maximum size of a pull's journal (unspent/journal.ts), in bytes. Each pull reads the complete journal. Above this
+   * size, blocks that no reorganisation can replace move to sorted files (unspent/sortedFile.ts).
    */
   journalBytes: 128 * MB,
   /**
@@ -33,18 +33,18 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   mergeBelow: 3,
   /**
-   * Maximum number of outputs of a start that are sorted in memory. More outputs are sorted in parts, which are merged
-   * on disk.
+   * When a pull starts from the ledger of another mirror: maximum number of outputs that are sorted in memory. More
+   * outputs are sorted in parts, which are merged on disk.
    */
   startOutputs: 500_000,
   /**
-   * Maximum size of the documents of a ledger, in bytes, that are read in the main thread. Starting a thread takes the
-   * time in which it would read them.
+   * Maximum size of a ledger's documents, in bytes, for which the main thread reads them. Starting a thread takes about
+   * as long as reading documents of this size.
    */
   threadBytes: 2 * MB,
   /**
-   * Number of random outputs of a start that a pull compares with the node. If the mirror lies about one in 1,000
-   * outputs, the comparison misses this in one of 3 million pulls.
+   * When a pull starts from the ledger of another mirror: number of random outputs of this ledger that the pull
+   * compares with the node. If the mirror lies about one in 1,000 outputs, one of 3 million pulls misses this.
    */
   locatedOutputs: 15_000,
   /**
@@ -58,8 +58,9 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   runesPerText: 10_000,
   /**
-   * Maximum number of settled runes in one file with the runes of newer blocks. Above, a pull from a node writes the
-   * runes of newer blocks to a file of their own, so that a new block does not write and read all runes again.
+   * Maximum number of runes of settled blocks (blocks that no reorganisation can replace) that share a file with the
+   * runes of newer blocks. Above it, a pull from a node writes the runes of newer blocks to a file of their own, so
+   * that a new block does not write and read all runes again.
    */
   runesTogether: 5000,
   /**
@@ -78,8 +79,8 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   keptRecords: 200_000,
   /**
-   * Maximum number of records of a source with scattered blocks that is not sorted. Each batch of blocks scans the
-   * whole source, so sorting a larger source saves time.
+   * Maximum number of records of a source that is not sorted although the records of its blocks are scattered. Each
+   * batch of blocks scans such a source completely, so sorting a larger source saves time.
    */
   unsortedRecords: 200_000,
   /**
@@ -88,14 +89,11 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   batchRecords: 8192,
   /**
-   * Maximum number of rows in one sort of lists. More rows are first written to a table, and texts are divided by key,
-   * which reads and writes each row once more.
+   * Maximum number of rows of lists that are computed and sorted in one query. More rows are first written to a table.
+   * Texts are then sorted in parts, by ranges of keys. This reads and writes each row once more.
    */
   sortedAtOnce: 6_000_000,
-  /**
-   * Maximum number of records from which one step makes rows or lists of blocks. More records take several steps, to
-   * limit memory.
-   */
+  /** Maximum number of records from which one step makes entries of lists. More records take several steps. */
   listedAtOnce: 1_000_000,
   /**
    * Number of newest blocks whose spent outputs the state keeps. To build a level of lists again, a build needs the
@@ -104,12 +102,12 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   spentBlocks: 200,
   /**
    * Number of entries of a table of ids that a build reads in the time of one look-up. If the table has more entries
-   * per new transaction, the build looks up each transaction. Otherwise it reads the complete table.
+   * than this per new transaction, the build looks up each transaction. Otherwise it reads the complete table.
    */
   entriesPerLookUp: 200,
   /**
-   * Maximum average size of another mirror's rows, in bytes, without their spent outputs. Applies before and after
-   * unpacking.
+   * Maximum average size of another mirror's rows, in bytes, without their spent outputs. Applies to the size of the
+   * file, and to its size after unpacking.
    */
   rowBytes: 2 * KB,
   /**
@@ -161,8 +159,8 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   changesBlocks: 144,
   /**
-   * Maximum number of entries of each list in a file of changes. Anyone can make a block that touches ten times as many
-   * runes, addresses or outputs.
+   * Maximum number of entries of each list in a file of changes. The limit keeps the file small, because anyone can
+   * make a block that touches ten times as many runes, addresses or outputs.
    */
   changesEntries: 10_000,
   /** Levels of the table of ids, in blocks. Finer steps write less per block, but give readers more levels. */
@@ -190,8 +188,8 @@ const PUBLISHED = [
 ] as const;
 
 /**
- * Limits of all readers, except for hosts with their own limits. They change no published byte. The client uses no other
- * part of this file.
+ * Limits of all readers, except for hosts with their own limits. They change no published byte. The client uses no
+ * other part of this file.
  */
 export const READER_LIMITS = {
   /**
@@ -211,13 +209,14 @@ export const READER_LIMITS = {
   readWhole: MB,
   /**
    * Maximum file size, in bytes, for which readers that need the directory of a file fetch and keep the complete file.
-   * Most such files have one or two members of 5 KB, and a request has half a kilobyte of headers.
+   * Most such files have one or two members of 5 KB, and the caller reads other parts of the file next. Fetching a
+   * small file completely saves these requests, each with half a kilobyte of headers.
    */
   smallFile: 8 * KB,
   /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */
   nearBytes: 64 * KB,
   /**
-   * Maximum number of pages of a transaction that a reader reads to find what an output held. Anyone can make
+   * Maximum number of pages of a transaction that a reader reads to find the runes of an output. Anyone can make
    * transactions of any length, and such an answer must not cost more than other answers. Together with the table of
    * ids and the directory, the answer takes up to 30 reads.
    */
@@ -286,7 +285,7 @@ export const SERVER_LIMITS = /* @__PURE__ */ (() => ({
   streamedBytes: 256 * KB,
   /** Maximum number of open files of an archive. A process may usually have a thousand open files. */
   openFiles: 256,
-  /** Maximum number of folders that the server remembers, for one second each, as being inside the build. */
+  /** Maximum number of folders for which the server remembers, for one second, whether they are inside the build. */
   folders: 10_000,
   /**
    * Maximum number of requests of a connection that wait for earlier answers. One more request closes the connection.
@@ -300,8 +299,8 @@ export const SERVER_LIMITS = /* @__PURE__ */ (() => ({
    */
   headerBytes: 16 * KB,
   /**
-   * Maximum number of file parts that an answer reads or inflates before it waits for other answers. An answer with 60
-   * records needs at most 132 parts.
+   * Maximum number of file parts that an answer reads or inflates without waiting. For further parts, it takes turns
+   * with other answers. An answer with 60 records needs at most 132 parts.
    */
   freeParts: 200,
 }))();

@@ -7,10 +7,13 @@ export interface Program {
   callOf(command: string): string;
   /** Script that runs a command in its own process. Its first argument is the name of the command. */
   readonly runner: string;
-  /** Programs of threads: for pages, for digests of the ledger, and for the outputs of a start. */
+  /**
+   * Programs of the threads that render pages, compute digests of the ledger, and read the outputs of another mirror's
+   * ledger (pull/node/startFrom.ts).
+   */
   readonly threads: Readonly<Record<'writer' | 'digest' | 'start', ThreadProgram>>;
   readonly upload: string;
-  /** Path or URL of the JSON schema of settings files, as their field `$schema` has it. */
+  /** Path or URL of the JSON schema of settings files, for their field `$schema`. */
   readonly settingsSchema: string;
   /** Folder with the site's scripts and styles, ready to copy. Undefined if builds bundle them from source. */
   readonly assets: string | undefined;

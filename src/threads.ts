@@ -14,13 +14,13 @@ type Reply<Item> =
   | { readonly kind: 'end' }
   | { readonly kind: 'failed'; readonly name: string; readonly message: string; readonly code: string | undefined };
 
-/** Number of items that a thread makes before the caller uses them, because both take turns of uneven length. */
+/** Number of items that a thread makes in advance, because the times to make and to use an item vary. */
 const AHEAD = 32;
 
 /**
- * Starts a thread, whose program calls `sendItems`, and yields the items. `errors` has the classes of errors to rethrow
- * as such; others become an Error with the same message and code. Ends the thread when the caller stops, and rejects
- * when `signal` aborts.
+ * Starts a thread, whose program calls `sendItems`, and yields the items. An error of the thread is rethrown with its
+ * own class if `errors` has this class, and otherwise as an Error with the same message and code. Ends the thread when
+ * the caller stops, and rejects when `signal` aborts.
  */
 export async function* itemsOfThread<Item>(
   { script, argv }: ThreadProgram,
@@ -46,7 +46,10 @@ export async function* itemsOfThread<Item>(
   }
 }
 
-/** Sends the items to the parent of this thread, one for each request. `buffersOf` returns buffers to hand over. */
+/**
+ * Sends the items to the parent of this thread, one for each request. `buffersOf` returns the buffers of an item that
+ * are transferred, not copied.
+ */
 export function sendItems<Item>(items: AsyncGenerator<Item>, buffersOf: (item: Item) => readonly ArrayBuffer[] = () => []): void {
   const reply = async (): Promise<void> => {
     try {
