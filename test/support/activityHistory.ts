@@ -5,7 +5,10 @@ import { ActivityOracle, type LedgerRow, type RuneRow } from './activityOracle.t
 import type { Random } from './history.ts';
 import { hex } from './records.ts';
 
-/** Gives the lists one to four levels, which end at 4,032 and at multiples of 144 and 16, some blocks below the tip. */
+/**
+ * First height. From here, the lists get one to four levels (src/format/levels.ts), which end at 4,032 and at multiples
+ * of 144 and 16, some blocks below the tip.
+ */
 const FIRST = 3995;
 /** `1:0` and `840000:1:bc1pa` look like parts of the keys of other lists. The last address is not ASCII. */
 export const ADDRESSES = ['bc1pa', 'bc1pb', 'tb1q', '1:0', '840000:1:bc1pa', 'ümlaut 🜏'];
@@ -67,7 +70,7 @@ export class ActivityHistory {
     this.#blocks.set(height, { fork, rows });
   }
 
-  /** Adds blocks, with enough heights that levels of the last build are joined. */
+  /** Adds blocks. The gaps between their heights are so large that a build joins levels of the last build. */
   append(): void {
     for (let i = 0; i < 3; i += 1) {
       const last = this.#heights.at(-1) ?? FIRST - 1;
@@ -80,7 +83,7 @@ export class ActivityHistory {
     for (const height of this.#heights.slice(-1 - this.#upTo(3))) this.#fill(height, (this.#blocks.get(height)?.fork ?? 0) + 1);
   }
 
-  /** Corrects any block, which moves the pages of all blocks above it. */
+  /** Changes the records of any block, so the pages of all blocks above it move. */
   correct(): void {
     this.#fill(this.#pick(this.#heights), this.#upTo(1000));
   }
@@ -93,7 +96,7 @@ export class ActivityHistory {
     this.#hidden.delete(last);
   }
 
-  /** Removes the oldest blocks, like a build of the last blocks. */
+  /** Removes the oldest blocks, as if a build had only the last blocks. */
   slide(): void {
     for (const height of this.#heights.slice(0, Math.min(1 + this.#upTo(3), this.#blocks.size - 3))) {
       this.#blocks.delete(height);

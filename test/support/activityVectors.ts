@@ -1,7 +1,7 @@
 /**
- * The 250 recorded exchanges with the real server about activity by rune and by address, and the rules for different
- * answers of a mirror. If no rule applies, a mirror must answer exactly as recorded. docs/api.md and docs/migrating.md
- * state the rules.
+ * The 250 recorded exchanges with the real server about activity by rune and by address, and the rules that say where a
+ * mirror answers differently. If no rule applies, a mirror must answer exactly as recorded. docs/api.md and
+ * docs/migrating.md state the rules.
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
@@ -37,7 +37,7 @@ export interface ExpectedActivity {
 
 const PATH = /^\/runes(?:\/v1)?\/(?:etchings\/([^/]+)|addresses\/([^/?]+))\/activity(?:\/([^/?;#]+))?(?:\?(.*))?$/;
 
-/** Returns the answer of a mirror in dialect hiro. */
+/** Returns the expected answer of a mirror in dialect hiro. */
 export function expectedActivity(vector: ActivityVector, oracle: ActivityOracle | undefined): ExpectedActivity {
   const { status, body, path, method } = vector;
   const by = (rule: string, code: number, content?: string): ExpectedActivity =>
@@ -72,7 +72,7 @@ export function expectedActivity(vector: ActivityVector, oracle: ActivityOracle 
   if (status === 400 || (plain !== undefined && !/^(?:[0-9:]+|[A-Z•]+)$/.test(decodeURIComponent(rune ?? ''))))
     return by('names are compared without case and spacers', 200, right);
   if (written !== (address ?? '')) return by('bech32 in upper case is the same address', 200, right);
-  // The rule may change only the total, so the recorded records are compared too.
+  // From here on, only the total may differ, so the expected body has the recorded records.
   const withTotal = JSON.stringify({ ...window, total, results: recorded.results });
   if (window.offset >= total && recorded.total === 0) return by('the total is true past the end', 200, withTotal);
   if (only !== undefined) return by('the total of an address is its number of records', 200, withTotal);

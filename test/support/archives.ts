@@ -13,13 +13,13 @@ import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
 import type { FetchFile } from '../../src/serve/fetchHost.ts';
 import { filesBelow } from './build.ts';
 
-/** For tests that read no archive. */
+/** Rejects every read, for tests that must not read an archive. */
 export const NO_ARCHIVE: Pick<Files<OpenFile>, 'read' | 'inflate'> = {
   read: (path) => Promise.reject(new Error(`${path} is read as a part of an archive`)),
   inflate: () => Promise.reject(new Error('a page of an archive is inflated')),
 };
 
-/** For requests that read no transaction. */
+/** Rejects, for requests that must not read a transaction. */
 export const noTransactions = (): Promise<never> => Promise.reject(new Error('a transaction is read'));
 
 export const MANIFEST = 'runes/v1/manifest.json';
@@ -34,7 +34,10 @@ export function putFile(out: string, content: Uint8Array): string {
   return name;
 }
 
-/** Returns the content of an archive's file without its tail, which has a digest of 32 bytes for each 16 KB. */
+/**
+ * Returns the content of an archive's file without the tail. The tail has a digest of 32 bytes for each 16 KB of
+ * content.
+ */
 export function contentOf(out: string, name: string): Buffer {
   const file = readFileSync(join(out, ARCHIVE_FOLDER, `${name}.bin`));
   return file.subarray(0, file.length - 32 * Math.ceil(file.length / (16 * 1024 + 32)));
@@ -58,7 +61,9 @@ export function diskFiles(out: string): Files<OpenFile> {
   };
 }
 
-/** Serves the files of an output. `change` may replace the content of a file, or return a missing file. */
+/**
+ * Serves the files of an output. `change` may replace the content of a file, or return undefined for a missing file.
+ */
 export function fileServer(
   out: string,
   change: (path: string, content: Buffer) => Buffer | undefined = (_, content) => content,

@@ -30,7 +30,7 @@ interface Block {
   events: Event[];
 }
 
-/** Levels of lists end at 4,032 and at multiples of 144 and 16. */
+/** First height. Levels of lists (src/format/levels.ts) end at 4,032 and at multiples of 144 and 16. */
 const FIRST = 3990;
 const MOST = 2n ** 128n - 1n;
 /** Some addresses need escapes in JSON, CSV or keys. The last two sort differently by bytes and by UTF-16. */
@@ -44,7 +44,7 @@ export class BalanceHistory {
   readonly #isWrong: boolean;
   readonly blocks = new Map<number, Block>();
   runes: Rune[] = [];
-  /** Height of an etching whose ledger file is missing, so that balances cannot be known. */
+  /** Height of an etching whose ledger file is missing. Without this file, a build cannot compute balances. */
   hidden: number | undefined;
   #serial = 0;
   #tip = FIRST;
@@ -79,7 +79,7 @@ export class BalanceHistory {
 
   #fill(height: number): Event[] {
     const events: Event[] = [];
-    // Returns the balances after the blocks below this one and after these events.
+    // Balances after the blocks below this one and after this block's events so far.
     const has = this.#sums(height - 1);
     for (let tx = 1; tx <= 2 + this.#upTo(9); tx += 1) {
       // The first block contains an etching, so that it has the rune with number 0.
@@ -154,7 +154,7 @@ export class BalanceHistory {
     this.hidden = undefined;
   }
 
-  /** Removes the newest blocks. */
+  /** Removes up to three of the newest blocks. */
   shorten(): void {
     this.show();
     for (let i = this.#upTo(3); i >= 0 && this.blocks.size > 3; i -= 1) {
@@ -165,7 +165,7 @@ export class BalanceHistory {
     }
   }
 
-  /** Loses events of an older block. */
+  /** Removes an event of any block, if addresses may send more than they have. */
   correct(): void {
     const block = this.blocks.get(this.#pick(this.#heights()));
     if (block === undefined) return;
@@ -220,7 +220,7 @@ export class BalanceHistory {
     for (const [name, text] of files) writeFileSync(join(folder, name), text);
   }
 
-  /** Returns sums by rune and address of all events up to a height. The address '' stands for no address. */
+  /** Returns the units by rune and address after all events up to a height. The address '' stands for no address. */
   #sums(last: number): Map<string, Map<string, bigint>> {
     const sums = new Map<string, Map<string, bigint>>();
     for (const [height, { events }] of this.blocks) {
@@ -235,7 +235,7 @@ export class BalanceHistory {
     return sums;
   }
 
-  /** Returns the sums of real addresses. */
+  /** Returns the units by rune and address, without the units that have no address. */
   sums(last = this.tip): Map<string, Map<string, bigint>> {
     const all = this.#sums(last);
     for (const holders of all.values()) holders.delete('');
@@ -243,9 +243,10 @@ export class BalanceHistory {
   }
 
   /**
-   * Returns the list of holders of a rune. `page` is the number of entries in a document. In the newest two levels, a
-   * rune has no list if it has more changes than a page and its list was longer than a page before. In layout `files`,
-   * a short range of blocks has more such levels, which begin at a multiple of a step above the lowest block.
+   * Returns the list of holders of a rune. `page` is the number of entries in a document. If the list before one of the
+   * newest two levels is longer than a page, and more entries than a page change in this level, an archive has no newer
+   * list. The expected answer is then this older list and its height. In layout `files`, a short range of blocks has
+   * more such levels, which begin at a multiple of a step above the lowest block.
    */
   holders(
     rune: Rune,

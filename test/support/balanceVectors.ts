@@ -1,7 +1,7 @@
 /**
- * The 218 recorded exchanges with the real server about balances and holders, and the rules for different answers of a
- * mirror. A plain model of the data computes the answers of the recorded server, including its faults, and the answers
- * that docs/api.md specifies.
+ * The 218 recorded exchanges with the real server about balances and holders, and the rules that say where a mirror
+ * answers differently. A plain model of the data computes both answers: those of the recorded server, including its
+ * faults, and those that docs/api.md specifies.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export interface BalanceVector {
   readonly method: string;
   readonly path: string;
   readonly request_headers?: Readonly<Record<string, string>>;
-  /** True if the page has equal balances, whose recorded order is arbitrary. */
+  /** True if several entries of the page have equal balances. The recorded order of these entries is arbitrary. */
   readonly ties?: true;
   readonly status: number;
   readonly body: unknown;
@@ -48,8 +48,8 @@ interface Holding {
 const cells = (text: string) => text.trimEnd().split('\n').slice(1);
 
 /**
- * Returns all pairs of rune and address with a receipt, send or burn, by `rune address`. Reads the tables of the
- * etchings' fixtures.
+ * Returns all pairs of a rune and an address with a receipt, send or burn. The key is `rune address`. Reads the tables
+ * of the fixtures about etchings.
  */
 function readHoldings() {
   const runes = cells(readFileSync(join(FOLDER, 'etchings/runes.csv'), 'utf8')).map((line): Rune => {
@@ -94,7 +94,7 @@ function shown(units: bigint, decimals: number): string {
   return decimals === 0 ? text : `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;
 }
 
-/** Corrections to apply to a list. The recorded server has none of them. */
+/** Corrections to apply to a list. The recorded server makes none of them. */
 interface Rules {
   readonly deductsBurns: boolean;
   readonly omitsZeros: boolean;
@@ -129,7 +129,7 @@ function listOf(of: Holding[], rules: Rules, limit: number, offset: number, show
   return { limit, offset, total: rules.countsEntries ? listed.length : results.length === 0 ? 0 : counted, results };
 }
 
-/** Returns the model's answer by some rules: a page, an object, or undefined for a 404. */
+/** Returns the model's answer if these corrections apply: a page, an object, or undefined for a 404. */
 function modelOf(path: string, rules: Rules): unknown {
   const url = new URL(path.replace(/[;#].*/, ''), 'http://host');
   const number = (name: string, absent: number) => Number(url.searchParams.get(name) ?? absent);
@@ -164,7 +164,7 @@ function modelOf(path: string, rules: Rules): unknown {
   return found && holder(found);
 }
 
-/** Finds bech32 in upper case like lower case. The recorded server finds nothing. */
+/** Converts bech32 addresses in upper case to lower case. The recorded server does not find addresses in upper case. */
 const known = (address: string) => (/^(?:BC|TB|BCRT)1[0-9A-Z]+$/.test(address) ? address.toLowerCase() : address);
 
 export interface Expected {
@@ -175,7 +175,7 @@ export interface Expected {
   readonly body?: unknown;
 }
 
-/** Returns the answer of a mirror in dialect hiro. Throws if the model does not explain the recording. */
+/** Returns the expected answer of a mirror in dialect hiro. Throws if the model does not explain the recording. */
 export function expected({ method, path, status, body, ties, request_headers }: BalanceVector): Expected {
   const by = (rule: string, code: number, content?: unknown): Expected => ({ rules: [rule], status: code, body: content });
   if (method === 'HEAD') return { rules: [], status, body: '' };
@@ -219,7 +219,7 @@ export function expected({ method, path, status, body, ties, request_headers }: 
   return { ...answered, rules };
 }
 
-/** Returns the balances of a page without the parts that distinguish equal balances. */
+/** Reduces the entries of a page to their balances, because entries with equal balances have an arbitrary order. */
 function withoutNames(body: unknown): unknown {
   const { results, ...page } = body as Page;
   return { ...page, results: results.map((one) => unitsOfShown((one as { balance: string }).balance)) };

@@ -1,4 +1,4 @@
-/** Chains of raw blocks in files. A block is read only on request. */
+/** Chains of raw blocks in files. A block's file is read only when a caller uses the block's bytes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hashText } from '../../src/runes/bytes.ts';
@@ -21,7 +21,7 @@ export function blocksIn(folder: string): FakeBlock[] {
     }));
 }
 
-/** Returns a chain with other blocks from a height on, but the same transactions. */
+/** Returns a chain with the same transactions, but with other block hashes from the height `fork` on. */
 export function forkedAt(blocks: readonly FakeBlock[], fork: number): FakeBlock[] {
   let previous: string | undefined;
   return blocks.map((block) => {

@@ -71,7 +71,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       sync: false,
       changesDialect: true,
       objectSize: (layout === 'files' ? 0.125 : 8) * 1024 * 1024,
-      // Omits lists, which few tests need, and which take a quarter of a build's time.
+      // Omits the archive's lists: few tests need them, and they take a quarter of a build's time.
       lists: false,
       limits: TEST_LIMITS,
       keys: [],
@@ -104,8 +104,8 @@ export function tree(folder: string): Record<string, string> {
 }
 
 /**
- * Returns the tree of an output without etchings, which need a runes table, and without the search files, which contain
- * symbols.
+ * Returns the tree of an output, without the files that depend on the runes table: etchings, and the search files,
+ * which contain symbols.
  */
 export function treeOfRecords(out: string): Record<string, string> {
   const {

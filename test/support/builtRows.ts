@@ -1,4 +1,4 @@
-/** Makes builds that publish rows of a random chain. */
+/** Makes builds of a random chain that publish rows (files below `rows/`). */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RecordingLog, type TestBuild, temporaryFolder, testBuild, tree } from './build.ts';
@@ -9,11 +9,14 @@ import { randomFor } from './seed.ts';
 const next = randomFor('rows');
 export const random = (below: number): number => Math.floor(next() * below);
 
-/** Returns the published files of rows, by path. */
+/** Returns the published files of rows. Maps paths to hashes. */
 export const published = (out: string): Record<string, string> =>
   Object.fromEntries(Object.entries(tree(out)).filter(([path]) => path.startsWith('rows/')));
 
-/** A chain of 215 blocks: two settled hundreds, and single blocks. */
+/**
+ * A chain of 215 blocks. Its rows are published in two files of a hundred settled blocks each, and in files of single
+ * blocks.
+ */
 export const chain = extended([], 215, random, 3);
 
 /** Writes files like those of a node, one for each block with rows, and builds them. */

@@ -1,4 +1,7 @@
-/** Replaces src/program.ts in the bundles of tests (bundles.ts): the program of a checkout, in few files. */
+/**
+ * Replaces src/program.ts in the bundles of tests (bundles.ts). Commands are named as in a checkout (`npm run`), but
+ * run from the bundles.
+ */
 import { fileURLToPath } from 'node:url';
 import type { Program } from '../../src/program.ts';
 import type { ThreadProgram } from '../../src/threads.ts';

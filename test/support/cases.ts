@@ -1,6 +1,6 @@
 /**
  * The case table: requests for a build of fixtures/cases (dialect contract, page sizes 20 and 60), and the answers that
- * every exact host must give. Each host's tests run the table.
+ * every host with the program's code must give. The tests of each host run the table.
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -23,7 +23,7 @@ export interface Case {
   readonly method?: string;
   readonly target: string;
   readonly status: number;
-  /** The text of the body, or the numbers of its envelope: limit, offset, total, number of results. */
+  /** The body, or the numbers of its envelope: limit, offset, total, number of results. */
   readonly body?: string | readonly [number, number, number, number];
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -107,13 +107,13 @@ export const CASES: readonly Case[] = [
   missing('a path that is none', '/runes/v1/nothing'),
   missing('a path with a slash at its end', block(2000007).concat('/')),
   missing('a folder', '/runes/v1/blocks/2000007'),
-  // A host whose file server has its own error pages answers this 404 in its own words.
   {
     name: 'what a block touched',
     target: '/runes/v1/changes/2000010.json',
     status: 200,
     body: '{"height":2000010,"hash":"0x00000000f00dedbe69bbd54b446c5202d7c55e79c74d0c9aaf38523be9a49427","previous":{"height":2000009,"hash":"0x00000000f00d53b4a7b52b9a5fcdef1c420700225d8a2465c263963ca80c97cf"},"runes":["2000001:6"],"addresses":["bcrt1qtcrtjpk3rkdwhjpaquhm3r0gfxm8upgatg6qud"],"made":["fc9492b1baaf474b147e59a546ffeb21afae0ee3e60ad7492cb6fc818f13e61e:1"]}\n',
   },
+  // Has no expected body: a host whose file server has its own error pages sends one of these.
   { name: 'a file that does not exist', target: '/runes/v1/blocks/1.json', status: 404 },
   {
     name: 'another method',
@@ -139,7 +139,7 @@ const HOLDER = 'bcrt1p3jdss6srl8kdqkkn36uz5a59mv542xlk5h3zx94y6wqn5rg6ekuqw7dhys
 const at = (path: string) => `/runes/v1/${path}`;
 const LONG = 'x'.repeat(101);
 
-/** Cases for hosts that run code, over mirrors with lists. */
+/** Cases for hosts that run code, and for mirrors with lists. */
 export const LIST_CASES: readonly Case[] = [
   ...CASES,
   list('activity of a rune', at(CHARLIE), 20, 0, 287, 20),

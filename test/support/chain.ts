@@ -1,4 +1,4 @@
-/** An invented chain, with a file for each block. Tests change the chain. */
+/** An invented chain, which tests change, and its input files: one for each block. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFiles } from './build.ts';
@@ -11,7 +11,7 @@ export interface ChainBlock {
   readonly fork: number;
   /** Number of records of each transaction. */
   readonly sizes: readonly number[];
-  /** Changes only the records of the block. */
+  /** Amount of each record. A new amount changes only the records of the block, not its hash. */
   readonly amount: number;
 }
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 export const ROOT = new URL('../../', import.meta.url).pathname;
 
 /**
- * Path of the script that runs commands: the project's script, or a bundle that starts with half of the CPU time
- * (bundles.ts).
+ * Path of the script that runs commands: the project's script, or a bundle (bundles.ts), which starts in half of the
+ * CPU time.
  */
 export const RUNNER = process.env['MIRROR_TEST_PROGRAM'] ?? join(ROOT, 'scripts/run.cjs');
 
@@ -17,8 +17,8 @@ export interface Finished {
 }
 
 /**
- * Kept in a variable so that the compiler does not follow the import: browser tests are compiled with other types than
- * the program.
+ * Path of the module that runs commands. The path is a variable so that the compiler does not follow the import:
+ * browser tests are compiled with other types than the program.
  */
 const COMMANDS = './command.ts';
 

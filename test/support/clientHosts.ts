@@ -24,7 +24,7 @@ function closeHosts(): void {
   });
 }
 
-/** Starts a static file host with the shipped settings. */
+/** Starts a static file server with the settings of hosting/files-only. */
 async function startFilesOnly(folder: string): Promise<string> {
   const config = JSON.parse(readFileSync(join(ROOT, 'hosting/files-only/serve.json'), 'utf8')) as Parameters<typeof handler>[2];
   const server = createServer((request, response) => handler(request, response, { ...config, public: folder }));
@@ -50,12 +50,14 @@ export const HOSTS: Readonly<Record<string, (folder: string) => Promise<string>>
 /** Imports the client from a build. */
 export const clientIn = async (folder: string): Promise<typeof source> => import(pathToFileURL(join(folder, 'client.js')).href);
 
-/** Leaves out conditional requests, because fetch() handles conditions, not the client. */
+/** The recorded GET requests without conditional requests: fetch() handles conditions, not the client. */
 const vectors = readVectors().filter(
   ({ method, path, request_headers = {} }) => method === 'GET' && path.startsWith('/runes') && !('If-None-Match' in request_headers),
 );
 
-/** The local server's answers to the recorded requests, by folder. Each host must give the same answers. */
+/**
+ * The local server's answers to the recorded requests, by folder of the build. The client must give the same answers.
+ */
 const exactAnswers = new Map<string, readonly string[]>();
 
 async function exactAnswersOf(folder: string): Promise<readonly string[]> {
@@ -68,7 +70,10 @@ async function exactAnswersOf(folder: string): Promise<readonly string[]> {
   return answers;
 }
 
-/** Sends all recorded GET requests to the client of a build, over the files of hosts. */
+/**
+ * Tests the client of a build with all recorded GET requests. The client reads the build's files from each of these
+ * hosts.
+ */
 export function describeRecorded(hosts: readonly (readonly [host: string, layout: Layout, dialect: Dialect])[]): void {
   closeHosts();
 

@@ -32,7 +32,10 @@ interface Block {
   events: Event[];
 }
 
-/** Gives an archive one, two or three levels, which end at 4,096 and at multiples of 64, some blocks below the tip. */
+/**
+ * First height. From here, an archive gets one, two or three levels (src/format/levels.ts), which end at 4,096 and at
+ * multiples of 64, some blocks below the tip.
+ */
 const FIRST = 4080;
 const MOST = 2n ** 128n - 1n;
 const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'] as const;
@@ -66,7 +69,7 @@ export class EtchingHistory {
 
   #etch(height: number, tx: number): Rune {
     const number = this.runes.length;
-    // Converts the serial number to letters, so that names are unique.
+    // Writes each digit of the serial number as a letter, so that names are unique.
     const name = [...(this.#serial + 1000).toString(10)].map((digit) => 'QWERTYUIOP'[Number(digit)]).join('');
     this.#serial += 1;
     const start = this.#term();
@@ -209,7 +212,7 @@ export class EtchingHistory {
     for (const [name, text] of files) writeFileSync(join(folder, name), text);
   }
 
-  /** Returns the expected answers of the API, newest first. */
+  /** Returns the expected etchings in the answers of the API, newest first. */
   expected(dialect: 'contract' | 'hiro'): { readonly rune: Rune; readonly json: string }[] {
     const seen = [...this.blocks].filter(([height]) => !this.hidden.has(height));
     const heights = new Set(seen.map(([height]) => height));
@@ -245,7 +248,7 @@ function jsonOf(rune: Rune, events: readonly Event[] | undefined, tip: number, d
     const sum = (operation: string) => events.filter((e) => e.operation === operation).reduce((total, e) => total + (e.amount ?? 0n), 0n);
     const count = (operation: string) => events.filter((e) => e.operation === operation).length;
     const [minted, burned, mints] = [sum('mint'), sum('burn'), BigInt(count('mint'))];
-    // Caps are small, or so large that the share is 0, so a double is exact enough.
+    // Caps are so small that a double is exact, or so large that the share rounds to 0.
     const share = cap === undefined || cap === 0n ? 0 : Number(mints) / Number(cap);
     const next = BigInt(tip + 1);
     const isOpen =

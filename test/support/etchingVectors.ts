@@ -1,6 +1,6 @@
 /**
- * The 234 recorded exchanges with the real server about etchings, and the rules for different answers of a mirror. If
- * no rule applies, a mirror must answer exactly as recorded. docs/api.md states each rule.
+ * The 234 recorded exchanges with the real server about etchings, and the rules that say where a mirror answers
+ * differently. If no rule applies, a mirror must answer exactly as recorded. docs/api.md states each rule.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,7 +57,7 @@ function shown(amount: bigint, decimals: number): string {
   return amount < 0n ? `-${number}` : number;
 }
 
-/** True if a mint in the next block would be valid, by the text of the specification. */
+/** True if the next block may mint the rune, according to the specification of runes. */
 function isOpen({ mint_terms: terms, supply, location }: Recorded, next: number): boolean {
   if (terms.cap === null || Number(supply.total_mints) >= Number(units(terms.cap))) return false;
   const from = [terms.height_start ?? 0, location.block_height + (terms.offset_start ?? 0)];
@@ -65,7 +65,7 @@ function isOpen({ mint_terms: terms, supply, location }: Recorded, next: number)
   return next >= Math.max(from[0] ?? 0, terms.offset_start === null ? 0 : (from[1] ?? 0)) && next < Math.min(to[0] ?? 0, to[1] ?? 0);
 }
 
-/** Returns a recorded etching as a mirror shows it, and adds the names of the applied rules to `used`. */
+/** Changes a recorded etching to the form that a mirror returns. Adds the names of the applied rules to `used`. */
 function corrected(etching: Recorded, data: EtchingVector['data'], used: Set<string>): Recorded {
   const made = structuredClone(etching);
   const { supply, location, divisibility } = made;
@@ -95,8 +95,8 @@ const name = (vector: EtchingVector) => decodeURIComponent(/\/etchings\/([^?;#]*
 const SHAPE = 'errors have one shape';
 
 /**
- * Returns the answer of a mirror in dialect hiro. `all` has the corrected recorded etchings of the data, by id, number
- * and name without spacers.
+ * Returns the expected answer of a mirror in dialect hiro. `all` has the recorded etchings of the vector's data set,
+ * corrected by the rules. The keys are id, number, and name without spacers.
  */
 export function expected(vector: EtchingVector, all: ReadonlyMap<string, Recorded>): Expected {
   const { status, body, data, path, method } = vector;

@@ -27,7 +27,7 @@ export interface Fault {
   readonly on?: RegExp | string;
   /** Number of calls that the fault applies to. 1 by default. */
   times?: number;
-  /** Status to answer with instead. */
+  /** Status of the answer, instead of the true one. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
@@ -45,7 +45,7 @@ export interface Fault {
   readonly delay?: number;
   /** Sends the body byte by byte, with a pause of this many milliseconds. */
   readonly trickle?: number;
-  /** Answers on both interfaces like a starting Core, which is at this step. */
+  /** Startup step of Core. Both interfaces answer like a Core that is still starting and is at this step. */
   readonly warmingUp?: string;
   /** Closes the connection without an answer. */
   readonly reset?: boolean;
@@ -63,7 +63,9 @@ export interface FakeNodeOptions {
   prunedBelow?: number | undefined;
   /** Blocks below this height are not downloaded yet, because the node started from a snapshot (assumeutxo). */
   notDownloadedBelow?: number;
-  /** Number of requests that the node accepts in parallel: threads and work queue. Unlimited by default. */
+  /**
+   * Number of requests that the node accepts at the same time, as threads or in the work queue. Unlimited by default.
+   */
   queue?: number;
   /**
    * Number of requests that the node answers in parallel, each in the time that a real node takes (`costOf`). If
@@ -75,13 +77,13 @@ export interface FakeNodeOptions {
   isSyncing?: boolean;
   /** Height of the last header, if it is above the chain's tip. */
   headers?: number | undefined;
-  /** Returns outputs that the chain's own blocks do not create, by outpoint as `txid:index`. */
+  /** Returns an output that the chain spends but does not create. `outpoint` is `txid:index`. */
   outputs?: ((outpoint: string) => PreviousOutput | undefined) | undefined;
   /** Milliseconds per outpoint of `getutxos`: a real node reads outpoints from the disk, one after the other. */
   diskMs?: number;
 }
 
-/** Answers of Core that several tests use. */
+/** Faults that several tests use, with the answers of Core. */
 export const FAULTS = {
   workQueue: { status: 503, headers: { 'content-type': 'text/html; charset=ISO-8859-1' }, body: 'Work queue depth exceeded' },
   loading: { warmingUp: 'Loading P2P addresses…' },
@@ -130,7 +132,7 @@ export class FakeNode {
   readonly calls: string[] = [];
   /** Called for every call. */
   onCall: (() => void) | undefined;
-  /** Pending faults. The first fault that matches a call applies to it. */
+  /** Pending faults. Each call gets the first fault that matches it. */
   readonly faults: Fault[] = [];
   /** Options, which a test may change while the node runs. */
   readonly options: FakeNodeOptions;
@@ -183,7 +185,7 @@ export class FakeNode {
     this.setTip(blocks.at(-1)?.height ?? 0);
   }
 
-  /** Shows the chain only up to a height. */
+  /** Reports the block at this height as the tip. */
   setTip(height: number): void {
     this.#tip = height;
   }
@@ -431,7 +433,9 @@ export class FakeNode {
     return block.height < (this.options.notDownloadedBelow ?? 0) ? 'not fully downloaded' : undefined;
   }
 
-  /** Returns value and script of each output that a block spends, by transaction and input. The coinbase has none. */
+  /**
+   * Returns the value and script of each spent output of a block, by transaction and input. The coinbase spends none.
+   */
   #spentOutputs(block: FakeBlock): Uint8Array {
     const { bytes, inputs, transactions } = this.#parse(block);
     const parts: Uint8Array[] = [compact(transactions.length)];
@@ -455,7 +459,8 @@ export class FakeNode {
     const known = this.#parsed.get(block.hash);
     if (known) return known;
     const parsed = readBlock(block.bytes, hash256);
-    // If `outputs` knows all outputs, parsed blocks are dropped, so that a long chain does not fill the memory.
+    // If `options.outputs` returns all spent outputs, earlier blocks need not stay parsed. This saves memory in a long
+    // chain.
     if (this.options.outputs) this.#parsed.clear();
     this.#parsed.set(block.hash, parsed);
     if (this.options.outputs) return parsed;
@@ -575,7 +580,7 @@ async function send(
 ): Promise<void> {
   if (delay !== undefined) await pause(delay);
   const body = flip === undefined ? reply.body : Uint8Array.from(reply.body, (byte, at) => (at === flip ? byte ^ 1 : byte));
-  // This fault needs a body that is longer than the content-length, which Node otherwise refuses.
+  // The body may be longer than its content-length, which Node otherwise refuses to send.
   response.strictContentLength = false;
   response.writeHead(reply.status, chunked ? reply.headers : { ...reply.headers, 'content-length': body.length + length });
   if (cut !== undefined) {
@@ -596,8 +601,8 @@ async function send(
 }
 
 /**
- * Links blocks to a chain from a height on. Each block has a coinbase and these transactions. `previous` is the hash of
- * the block before the first.
+ * Makes a chain whose first block has the height `first`. Each block has a coinbase and these transactions. `previous`
+ * is the hash of the block before the first block.
  */
 export function chainOf(first: number, blocks: readonly (readonly Transaction[])[], previous = '00'.repeat(32)): FakeBlock[] {
   let before = previous;
@@ -612,7 +617,7 @@ export function chainOf(first: number, blocks: readonly (readonly Transaction[])
 export interface NodeProcess {
   readonly url: string;
   readonly pid: number;
-  /** Sends a command line, see fakeNodeProcess.ts. */
+  /** Sends a command line; see fakeNodeProcess.ts. */
   tell(line: string): void;
   stop(): Promise<void>;
 }

@@ -1,7 +1,8 @@
 /**
- * Makes a folder in memory and one on the disk for all files of a test run, and removes both at the end of the run. Tests do not remove their files,
- * because ext4 is slow to reuse inodes of recently deleted files. That would make later builds ten times slower. Also
- * chooses one seed for all random choices, and prints the seed so that a run can be repeated.
+ * Makes a folder in memory and one on the disk for all files of a test run, and removes both at the end of the run.
+ * Tests do not remove their files, because ext4 is slow to reuse the inodes of recently deleted files, which would make
+ * later builds ten times slower. Also chooses one seed for all random choices, and prints the seed so that a run can be
+ * repeated.
  */
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, statfsSync } from 'node:fs';
@@ -21,12 +22,12 @@ export default function setup(): () => Promise<void> {
   };
 }
 
-/** Free bytes to require. A run may have about 4 GB of files at its end. */
+/** Free bytes that a folder in memory needs. A run may have about 4 GB of files at its end. */
 const ROOM = 12e9;
 
 /**
- * Returns `/dev/shm` if it has enough space, because files in memory take a third of the system time. The variable
- * TMPDIR overrides the choice.
+ * Returns `/dev/shm` if it has enough space: writing files there takes a third of the system time of a disk. The
+ * variable TMPDIR overrides the choice.
  */
 function baseFolder(): string {
   if (process.env['TMPDIR'] === undefined) {

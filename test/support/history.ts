@@ -14,7 +14,7 @@ interface Tx {
 interface Block {
   /** Increases when another block at this height replaces the block. */
   fork: number;
-  /** Is part of the amounts, so that a block can change without a change of its hash. */
+  /** Edition of the block. It is part of the amounts, so that a block can change without a change of its hash. */
   edition: number;
   /** Transactions in the order of the chain. */
   txs: Tx[];
@@ -49,7 +49,8 @@ export class History {
 
   #newTx(): Tx {
     this.#serial += 1;
-    // Mostly up to one page of records. Sometimes several pages of 2 and 4, with various operations.
+    // Most transactions have at most one page of records. Some have several pages of 2 or 4 records, with various
+    // operations.
     return { id: hex(`tx ${this.#serial}`), records: this.#upTo(4) === 0 ? 3 + this.#upTo(8) : 1 + this.#upTo(2) };
   }
 
@@ -167,8 +168,8 @@ export class History {
   }
 
   /**
-   * Rewrites the files whose content differs. With `isWanted`, writes only blocks for which it returns true, and only
-   * files with such a block.
+   * Writes the files whose content differs from `written`, the content by path, and removes files that no longer exist.
+   * With `isWanted`, writes only blocks for which it returns true, and only files with such a block.
    */
   write(folder: string, written: Map<string, string>, isWanted: (height: number) => boolean = () => true): void {
     const wanted = new Map<string, string>();
@@ -219,7 +220,7 @@ function contentsOf(name: string, form: Form, blocks: readonly Activity[][]): [s
     case 'csv':
       return [[`${name}.csv`, csv(records)]];
     case 'responses': {
-      // The pages of this list lie in two files.
+      // Writes the pages alternately to two files.
       const pages = blocks.flatMap((list) =>
         Array.from({ length: Math.ceil(list.length / PAGE) }, (_, i) => ({
           limit: PAGE,

@@ -8,8 +8,7 @@ import { filesBelow } from './build.ts';
 import { ROOT } from './cli.ts';
 
 /**
- * An import as written in the source: of another file of the project by its path from the root, or of a package by its
- * name.
+ * An import as written in the source. A file of the project is named by its path from the root, a package by its name.
  */
 export interface Import {
   readonly from: string;
@@ -32,9 +31,9 @@ export function importsOfSource(): Import[] {
 const HOUSES = ['engine', 'serve'];
 
 /**
- * Returns the folder that a file counts for: `scripts`, a folder of `src/`, or a subfolder of one of HOUSES. The SQL of
- * lists counts separately, because the rest of `src/lists` needs no platform. Returns undefined for files directly in
- * `src/`, which all folders may import, and for everything else.
+ * Returns the node of the graph that a file belongs to: `scripts`, a folder of `src/`, or a subfolder of one of HOUSES.
+ * The SQL files of `src/lists` are a separate node, because the other files of `src/lists` need no platform. Returns
+ * undefined for files directly in `src/`, which all folders may import, and for everything else.
  */
 export function folderOf(file: string): string | undefined {
   const [top = '', folder = '', ...rest] = file.split('/');
@@ -45,7 +44,7 @@ export function folderOf(file: string): string | undefined {
 }
 
 /**
- * Returns the graph of folders, or of the names that `nameOf` returns for file paths. Omits imports within a folder.
+ * Returns the graph of the folders, or of the nodes that `nameOf` returns for file paths. Omits imports within a node.
  */
 export function importGraph(imports: readonly Import[], nameOf: (file: string) => string | undefined = folderOf): ImportGraph {
   const graph = new Map<string, Set<string>>();
@@ -74,8 +73,8 @@ export function reachable(graph: ImportGraph, folder: string): ReadonlySet<strin
 }
 
 /**
- * Returns the lines of a Mermaid flowchart. Omits arrows that follow from other arrows, because a picture with all
- * arrows would be unreadable.
+ * Returns the lines of a Mermaid flowchart. Omits an arrow if other arrows form a path between the same folders,
+ * because a picture with all arrows would be unreadable.
  */
 function mermaidOf(graph: ImportGraph): string {
   const folders = [...graph.keys()].sort();

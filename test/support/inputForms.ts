@@ -1,4 +1,6 @@
-/** Makes every input format from the recorded data. All formats build the same tree, byte for byte. */
+/**
+ * Converts the recorded data to every input format. Builds of all formats must produce the same tree, byte for byte.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -11,7 +13,7 @@ import { type Activity, ndjson } from './records.ts';
 const folder = temporaryFolder();
 const INPUTS = [join(folder, 'ledger.csv'), CONFORMANCE_INPUTS[1] ?? ''];
 
-/** Expected tree of a build of the recorded data, by dialect: path to the hash of its bytes. */
+/** Expected tree of a build of the recorded data, by dialect. A tree maps each path to the hash of the file's bytes. */
 export const reference = new Map<Dialect, Record<string, string>>();
 
 /** Store with the recorded data in the tables `ledger`, `runes` and `flat`. */
@@ -24,7 +26,7 @@ export interface Envelope {
   results: Activity[];
 }
 
-/** Saved responses of a build, and their records in served order. */
+/** Response bodies read from a build, and their records in served order. */
 interface Saved {
   readonly responses: readonly string[];
   readonly records: readonly Activity[];
@@ -32,8 +34,8 @@ interface Saved {
 const known = new Map<Dialect, Saved>();
 
 /**
- * Returns the largest pages of every block as saved responses. Reads them once, because most formats are made from
- * them.
+ * Returns the pages of every block as saved responses, in the largest page size. Reads the pages only once, because
+ * most formats are made from them.
  */
 function saved(dialect: Dialect): Saved {
   const all = known.get(dialect) ?? readSaved(dialect);
@@ -142,8 +144,8 @@ const FORMS: Readonly<Record<string, () => Files>> = {
 };
 
 /**
- * Tests that every format of the wanted blocks builds the same tree. `dialectsOf` selects the dialects of a format by
- * its number.
+ * Tests that every format of the wanted blocks builds the same tree. `dialectsOf` returns the dialects in which to test
+ * the format with this index.
  */
 export function describeForms(isWanted: (height: number) => boolean, dialectsOf: (form: number) => readonly Dialect[]): void {
   useRecorded(isWanted);

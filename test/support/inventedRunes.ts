@@ -18,7 +18,7 @@ export function inventedRunes(count: number): NamedRune[] {
   for (let n = 0; runes.length < count; n += 1) {
     const digest = createHash('sha256').update(`rune ${n}`).digest();
     const words: string[] = [];
-    // Common words come first in the list, so a squared random number prefers them. Some names have no words.
+    // Common words come first in the list of words, so a squared random number prefers them. Some names have no words.
     for (let i = 0; words.join('').length < 13 && i < 6; i += 1) {
       const part = digest.readUInt16BE(i * 4) / 2 ** 16;
       const letters = String.fromCharCode(...[1, 2, 3, 4].map((at) => 65 + ((digest[i * 4 + at] ?? 0) % 26)));

@@ -4,7 +4,7 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-/** Calls that change files. Calls with a handle count only if another of these calls opened the handle. */
+/** Calls that change files. A call with a file descriptor counts only if one of these calls opened the descriptor. */
 const BY_PATH = ['openSync', 'mkdirSync', 'renameSync', 'rmSync', 'rmdirSync', 'linkSync', 'copyFileSync', 'truncateSync'] as const;
 const BY_HANDLE = ['writeSync', 'fsyncSync'] as const;
 
@@ -69,7 +69,7 @@ export async function withFault(
   return calls;
 }
 
-/** A change of the disk, or a sync of a file or folder. */
+/** A write to the disk, or a sync of a file or folder. */
 export interface Step {
   readonly does: 'write' | 'sync' | 'rename' | 'remove';
   readonly path: string;
@@ -78,8 +78,8 @@ export interface Step {
 }
 
 /**
- * Runs `work`. Returns its changes below a folder, in order. Does not see DuckDB's files, because DuckDB does not use
- * node:fs.
+ * Runs `work`. Returns its writes and syncs below a folder, in order. Does not see writes to DuckDB's files, because
+ * DuckDB does not use node:fs.
  */
 export async function recordSteps(folder: string, work: () => Promise<unknown>): Promise<Step[]> {
   const steps: Step[] = [];

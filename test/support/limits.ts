@@ -2,7 +2,10 @@
 import { areLevelSteps } from '../../src/format/levels.ts';
 import { LIMITS, type LimitName, type Limits, type ReaderLimits, type ServerLimits } from '../../src/limits.ts';
 
-/** Returns the default limits with changes. Throws if a limit is not above zero or if limits contradict each other. */
+/**
+ * Returns the default limits with these changes. Throws if a limit is not above zero or if limits contradict each
+ * other.
+ */
 export function limitsWith(changes: Partial<Limits>): Limits {
   const limits = { ...LIMITS, ...changes };
   for (const [name, value] of Object.entries(limits)) {
@@ -17,8 +20,8 @@ export function limitsWith(changes: Partial<Limits>): Limits {
 }
 
 /**
- * The default limits with the changes in the environment variable LIMITS. The exhaustive tier runs some suites a second
- * time with TINY.
+ * The default limits, changed by the JSON in the environment variable LIMITS. The exhaustive tier runs some suites
+ * twice: once with the default limits, and once with TINY.
  */
 export const TEST_LIMITS = limitsWith(JSON.parse(process.env['LIMITS'] ?? '{}') as Partial<Limits>);
 
@@ -65,9 +68,13 @@ export const TINY_SERVER = {
   freeParts: 1,
 } satisfies Partial<ServerLimits>;
 
-/** The reader and server limits that each suite of the second run must cross, by file name. */
+/** Limits of readers and of the server that the suite `server` must exceed. */
 const SERVED = ['cachedBytes', 'fileBytes', 'streamedBytes', 'openFiles', 'folders', 'freeParts', 'connections', 'headerBytes'] as const;
 
+/**
+ * Limits that each suite must exceed when it runs with small limits (crossed.ts). The key is the name of the suite's
+ * file.
+ */
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   histories: [
     'batchRecords',
@@ -102,8 +109,8 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
 };
 
 /**
- * For each other limit, the test that crosses the limit or shows the effect above it, and a text that occurs in this
- * test.
+ * For each limit that is not in CROSSED: the test that exceeds the limit or shows its effect, and a text that occurs in
+ * this test.
  */
 export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [file: string, text: string]>>> = {
   pendingBytes: ['project/tinyLimits', "'pendingBytes'"],
@@ -134,7 +141,7 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   esploraBytes: ['serve/pending', 'esploraBytes'],
   esploraMs: ['serve/pending', 'esploraMs'],
   pending: ['serve/pipelining', 'number at most a thousand'],
-  // Caches of the same kind as `cachedBytes`, which have tiny sizes in the same suite.
+  // These caches work like the cache that `cachedBytes` limits. They too have tiny sizes in the suite `server`.
   partBytes: ['serve/server', 'startServer'],
   pageBytes: ['serve/server', 'startServer'],
   answerBytes: ['serve/server', 'startServer'],

@@ -1,6 +1,6 @@
 /**
- * Long lists of balances: one rune and one address with many entries, and recently etched runes. Levels end below
- * heights 4,032, 4,464 and 4,480, and at the tip.
+ * Long lists of balances: one rune and one address with many entries, and recently etched runes. Levels of lists
+ * (src/format/levels.ts) end below heights 4,032, 4,464 and 4,480, and at the tip.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { Store } from '../../src/duckdb/store.ts';
 import { rowsOf } from './build.ts';
 
 export const TIP = 4500;
-/** Number of entries that change in a level, if the list is long enough. A page has 600 entries. */
+/** Number of entries of a list that change in each level, if the list is long enough. A page has 600 entries. */
 const CHANGED = 550;
 /** Number of changes of the rune `LATE` after its etching: more than a page. */
 const MANY = 700;
@@ -23,7 +23,7 @@ export const LISTS = {
 } as const;
 export type ListName = keyof typeof LISTS;
 
-/** The input of a build, and the expected answers. */
+/** Writes the input of a build, and computes the expected answers. */
 export class LongBalances {
   readonly #folder: string;
   readonly #store: Store;
@@ -36,7 +36,7 @@ export class LongBalances {
     this.#runes = runes;
   }
 
-  /** Returns the input. `entries` is the length of each list, but an address has at most 270,000 runes. */
+  /** Writes the input. `entries` is the length of each list, but an address has at most 270,000 runes. */
   static async in(folder: string, entries: number): Promise<LongBalances> {
     const store = await Store.open({ memoryLimit: '6GB', threads: 2, scratch: join(folder, 'scratch') });
     const made = new LongBalances(join(folder, 'in'), store, Math.min(entries, 270_000));
@@ -51,7 +51,7 @@ export class LongBalances {
       from: string,
     ) => `SELECT '${rune}' AS rune_id, ${first} + i % ${heights} AS block_height,
       '${from}' || i AS address, ${units('i', 1_000_003)} AS amount, 'receive' AS operation FROM range(${entries}) r(i)`;
-    // Every holder has at least 3, so that no sent amount exceeds the received amount.
+    // Every holder receives at least 3 units, so that no sent amount exceeds the received amount.
     const moved = (
       height: number,
       step: number,

@@ -5,7 +5,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 
 export const LONG_ADDRESS = 'bc1qlong';
 
-/** Most outputs are created in these blocks, below a multiple of 4,032. */
+/** Most outputs are created in these 500 blocks, all below height 4,032, where a level of lists ends. */
 const [MADE_FROM, MADE_BLOCKS] = [3500, 500];
 /** From this height on, each block spends some outputs and creates as many. */
 const SPENT_FROM = 4030;
@@ -25,9 +25,9 @@ const row = (
     (${columns.spent})::VARCHAR AS spent`;
 
 /**
- * Writes the rows of blocks up to `tip` into a folder: a file for the old blocks, and a file for each new block that
- * has none yet. The address has `outputs` outputs after each block. Each block above SPENT_FROM spends up to `each` of
- * them, far apart, and creates as many. All blocks together must not spend more than `outputs`.
+ * Writes the rows of the blocks from `from` to `tip` into a folder: one file for all blocks below SPENT_FROM, and one
+ * file for each later block. The address has `outputs` unspent outputs after each block. Each block from SPENT_FROM on
+ * spends up to `each` outputs, far apart, and creates as many. All blocks together must not spend more than `outputs`.
  */
 export async function writeLongOutputs(folder: string, outputs: number, each: number, from: number, tip: number): Promise<void> {
   mkdirSync(folder, { recursive: true });

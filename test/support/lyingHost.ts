@@ -1,4 +1,4 @@
-/** Two signed builds of a chain in memory, and hosts that serve wrong versions of their files. */
+/** Two signed builds of a chain, in memory, and hosts that serve wrong versions of the builds' files. */
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ export type Files = ReadonlyMap<string, Buffer>;
 export const KEY = makeKey('mirror.example.org', Buffer.alloc(32, 1));
 export const STRANGER = makeKey('mirror.example.org', Buffer.alloc(32, 2));
 
-/** Replaces the manifest of a build by one with changes and a note that all keys sign. Returns all files. */
+/** Changes the manifest of a build, and adds a note that all keys sign. Returns all files of the build. */
 export function signedFiles(files: Files, time: string, change: Partial<Manifest> = {}, ...keys: readonly (typeof KEY)[]): Files {
   const manifest = JSON.parse(String(files.get(MANIFEST))) as Manifest;
   delete manifest.note;
@@ -35,8 +35,9 @@ export function signedFiles(files: Files, time: string, change: Partial<Manifest
 export const readFiles = (out: string): Files => new Map(filesBelow(out).map((path) => [path, readFileSync(join(out, path))]));
 
 /**
- * Returns a file with other content and valid checksums, but with the tail of the right content: a table with a changed
- * entry, or pages and documents with changed digits. All sizes stay right, so that only the tail reveals the change.
+ * Forges a file of an archive: a table with a changed bit, or pages and documents with a changed digit. The forged
+ * content has valid checksums and the same size, but the tail still has the digests of the right content. Only these
+ * digests reveal the change.
  */
 export function forged(file: Buffer, draw: (below: number) => number): Buffer {
   const copy = Buffer.from(file);
@@ -50,7 +51,8 @@ export function forged(file: Buffer, draw: (below: number) => number): Buffer {
     buffer: Buffer;
     engine: { bytesWritten: number };
   };
-  // A gzip member has ten bytes before the compressed data, and checksum and size after it.
+  // A gzip member has ten bytes before the compressed data. After the data it has a checksum and a size, of four bytes
+  // each.
   const member = 10 + engine.bytesWritten + 8;
   const digits = [...buffer.toString('latin1').matchAll(/[0-9]/g)].map(({ index }) => index);
   const at = digits[draw(digits.length)] ?? 0;
@@ -58,7 +60,7 @@ export function forged(file: Buffer, draw: (below: number) => number): Buffer {
   const gzip = gzipSync(buffer, { level: 9 });
   const space = member - gzip.length - 2;
   if (space < 0) return copy;
-  // The header of a gzip member may have a field of any length, which readers skip.
+  // The new member may be shorter. An extra field in its header, which readers skip, makes it as long as the old one.
   const field = Buffer.alloc(2 + space);
   field.writeUInt16LE(space);
   const header = Buffer.from(gzip.subarray(0, 10));
@@ -92,7 +94,8 @@ export async function signedBuilds(work: string, objectSize: number): Promise<re
 }
 
 /**
- * Returns a `fetch` over files that `fileOf` returns by path. It answers range requests unless `hasRanges` is false.
+ * Returns a `fetch` for a host whose files `fileOf` returns by path. Answers range requests unless `hasRanges` is
+ * false.
  */
 export function fetchOver(fileOf: (path: string) => Buffer | undefined, hasRanges = true): typeof fetch {
   return async (input, init) => {
@@ -119,7 +122,7 @@ interface Named {
   readonly location: { readonly block_hash: string; readonly tx_id: string };
 }
 
-/** Returns targets of every endpoint of a mirror with all lists, including unknown ids. */
+/** Returns request targets for every endpoint of a mirror with all lists, including targets with unknown ids. */
 export async function everyTarget(mirror: Mirror): Promise<string[]> {
   const json = async (target: string) => JSON.parse((await mirror.get(`/runes/v1/${target}`)).body) as { total: number; results: Named[] };
   const { heights } = await mirror.manifest();

@@ -1,4 +1,4 @@
-/** A ledger in memory that indexes raw blocks. */
+/** An indexer of raw blocks that keeps its ledger in memory. */
 import { hash } from 'node:crypto';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
@@ -12,8 +12,8 @@ import type { Changes, Ledger, NewRune, RuneOutput } from '../../src/runes/unspe
 export const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
 
 /**
- * Returns a copy of a block whose header fits its transactions and the previous block, with the work that regtest
- * requires. The fixtures' headers are invented.
+ * Returns a copy of a block. Its header names the previous block, has the right merkle root, and has the work that
+ * regtest requires. The headers of the fixtures are invented.
  */
 export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(32)): Uint8Array {
   const copy = Uint8Array.from(bytes);
@@ -26,7 +26,7 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
   try {
     readBlock(copy, recording);
   } catch (error) {
-    // The error names the computed merkle root.
+    // The last computed hash is the right merkle root. Then readBlock rejects the header's root.
     if (!(error instanceof BlockError)) throw error;
   }
   copy.set(last, 36);
@@ -53,7 +53,7 @@ export function outpointOf(txid: string, index: number): Uint8Array {
   return bytes;
 }
 
-/** Returns the script of an output as a view of the block. */
+/** Returns the script of an output, as a view of the block's bytes. */
 const script = (block: Block, index: number): Uint8Array => {
   const from = block.scripts[index] ?? 0;
   return block.bytes.subarray(from, from + (block.scriptLengths[index] ?? 0));
@@ -132,7 +132,10 @@ export class MemoryChain {
   }
 }
 
-/** Returns the balances of unspent outputs in the ledger: outpoint, then rune and amount. */
+/**
+ * Returns the balances of the unspent outputs in the ledger. Each entry has the outpoint, and pairs of a rune and an
+ * amount.
+ */
 export function balancesOf({ ledger }: MemoryChain): [string, [string, string][]][] {
   return [...ledger.outputs]
     .map(([outpoint, { balances }]): [string, [string, string][]] => [
@@ -146,7 +149,7 @@ export function balancesOf({ ledger }: MemoryChain): [string, [string, string][]
 export const spentBy = ({ spent }: Pick<LedgerRow, 'spent'>): string[] =>
   spent?.split(',').map((one) => one.split(':').slice(0, 2).join(':')) ?? [];
 
-/** Computes the balances of unspent outputs from rows alone. */
+/** Computes the balances of unspent outputs from the rows alone, without the ledger. */
 export function balancesByRows({ rows }: MemoryChain): [string, [string, string][]][] {
   const spent = new Set(rows.flatMap(spentBy));
   const outputs = new Map<string, Map<string, bigint>>();

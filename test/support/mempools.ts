@@ -1,6 +1,6 @@
 /**
- * Makes random mempools after a random chain, and computes their effect on runes: by a pull from a node, by an
- * independent model, and in blocks with other transactions.
+ * Makes random mempools that follow a random chain. Computes their effect on runes in three ways: with the indexer of a
+ * pull, with an independent model, and with the client.
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -31,8 +31,9 @@ import { compact } from './runeBlocks.ts';
 const network = NETWORKS.regtest;
 
 /**
- * A row without the parts that depend on its position in the block, as text: operation, rune, output, address, units.
- * Rows of pull, model and client have the same form.
+ * One movement of runes in a transaction: an output receives runes, or runes burn. The text has operation, rune,
+ * output, address and units, but nothing that depends on the position in the block. Movements from the pull, the model
+ * and the client have the same form.
  */
 type Move = string;
 
@@ -58,7 +59,7 @@ function transactionsOf(bytes: Buffer): RawPending[] {
   };
   return Array.from({ length: size() }, (_, index) => {
     const from = at;
-    // Skips version and witness marker: all transactions of invented chains have a witness.
+    // Skips the version and the witness marker, because all transactions of invented chains have a witness.
     skip(6);
     const inputs = Array.from({ length: size() }, () => {
       const outpoint = outpointText(bytes, at);
@@ -76,7 +77,7 @@ function transactionsOf(bytes: Buffer): RawPending[] {
   });
 }
 
-/** Parses the ids of a raw transaction. */
+/** Splits a raw transaction into its parts. */
 function pendingOf(bytes: Buffer): RawPending {
   const [one] = transactionsOf(blockOf([bytes], '00'.repeat(32)));
   if (one === undefined) throw new Error('no transaction');
@@ -97,7 +98,7 @@ export class MempoolChain {
   readonly lastBlock: readonly RawPending[];
   hash = '00'.repeat(32);
   readonly hashes: string[] = [];
-  /** Heights and scripts of all outputs. */
+  /** Heights and scripts of all outputs of the chain, by outpoint. */
   readonly outputs = new Map<string, PreviousOutput>();
   /** Heights of blocks with runes. */
   readonly #heights: ReadonlySet<number>;
@@ -129,8 +130,8 @@ export class MempoolChain {
   }
 
   /**
-   * Builds a mirror of the chain in `out`. Returns a client of its files, with the code from the source or from the
-   * build.
+   * Builds a mirror of the chain in `out`. Returns a client that reads its files. With `bundled`, the client's code
+   * comes from the build, otherwise from the source.
    */
   async mirror(dialect: 'hiro' | 'contract', out = join(temporaryFolder(), 'out'), bundled = false): Promise<Mirror> {
     const input = temporaryFolder();
@@ -155,7 +156,7 @@ export class MempoolChain {
       hex: bytes.toString('hex'),
       inputs: inputs.map((outpoint) => {
         const output = this.outputs.get(outpoint);
-        // The mempool spends outputs of invented coinbases, which the chain does not have.
+        // Some outputs that the mempool spends come from invented coinbases, which are not in the chain.
         if (output === undefined) return { height: 0 };
         const { height, script } = output;
         // The mirror knows hashes only of blocks with runes.
@@ -165,7 +166,7 @@ export class MempoolChain {
     }));
   }
 
-  /** Returns the moves that a pull from a node writes for a block of these transactions, by transaction. */
+  /** Returns the rune movements that a pull finds in a block of these transactions, by transaction id. */
   pulled(transactions: readonly RawPending[], height = this.tip + 1): Map<string, Move[]> {
     const bytes = blockOf([this.#coinbase(), ...transactions.map((one) => one.bytes)], this.hash);
     const block = readBlock(bytes, hash256);
@@ -193,7 +194,9 @@ export class MempoolChain {
     return moves;
   }
 
-  /** Returns the moves of the independent model for a block of these transactions, by transaction. */
+  /**
+   * Returns the rune movements that the independent model finds in a block of these transactions, by transaction id.
+   */
   modelled(transactions: readonly RawPending[]): Map<string, Move[]> {
     this.#rows = [];
     const height = this.tip + 1;
@@ -225,7 +228,7 @@ const moveOf = (operation: string, rune: string, output: number | null, address:
 
 const unitsOf = (amount: string) => BigInt(amount.replace('.', ''));
 
-/** Returns the moves of an answer. Amounts are summed by operation, rune, output and address. */
+/** Returns the rune movements of a transaction in the client's answer. */
 function movesOf(transaction: PendingTransaction, isShown: (amount: PendingAmount) => boolean = () => true): Move[] {
   const move = (operation: string) => (one: PendingAmount) =>
     moveOf(
@@ -238,7 +241,7 @@ function movesOf(transaction: PendingTransaction, isShown: (amount: PendingAmoun
   return [...transaction.coming.filter(isShown).map(move('receive')), ...transaction.burned.filter(isShown).map(move('burn'))];
 }
 
-/** Sums the amounts of moves that differ only in the amount. */
+/** Adds the amounts of movements that differ only in the amount. */
 function summed(moves: readonly Move[]): Move[] {
   const sums = new Map<string, bigint>();
   for (const move of moves) {
@@ -275,7 +278,7 @@ export function remembering(mirror: MirrorReads): MirrorReads {
   };
 }
 
-/** The kinds of results that random mempools must contain at least once. */
+/** Counts of the kinds of results. Random mempools must contain each kind at least once. */
 export interface Seen {
   mempools: number;
   transactions: number;
@@ -290,9 +293,9 @@ export interface Seen {
 }
 
 /**
- * Sends random mempools to the client, and compares the answers. All results must equal the pull and the model for a
- * next block of exactly these transactions. Certain results must also be right in blocks with other heights, order and
- * transactions.
+ * Sends random mempools to the client, and checks the answers. If the next block has exactly these transactions, all
+ * results must equal those of the pull and the model. Results that the client calls certain must also hold for blocks
+ * with other heights, another order, or other transactions.
  */
 export async function checkMempools(
   chain: MempoolChain,
@@ -343,7 +346,7 @@ export async function checkMempools(
   return seen;
 }
 
-/** Returns the runes of an output of the chain, or of a transaction in the answer. */
+/** Returns the runes of an output, which is in the chain or belongs to a transaction in the answer. */
 function heldBy(chain: MempoolChain, answer: PendingAnswer, outpoint: string): [string, string | undefined, bigint][] {
   const parent = answer.transactions.find(({ tx_id }) => tx_id === outpoint.slice(0, 64));
   const coming = parent?.coming.filter(({ output }) => output === outpoint) ?? [];
@@ -353,8 +356,8 @@ function heldBy(chain: MempoolChain, answer: PendingAnswer, outpoint: string): [
 }
 
 /**
- * Passes double spends to the client, in any order. Its certain results must be right in a later block with some of the
- * transactions.
+ * Adds double spends to the mempool, and sends all transactions to the client in any order. Results that the client
+ * calls certain must hold for a later block with some of these transactions.
  */
 async function checkCertain(
   chain: MempoolChain,
@@ -406,7 +409,7 @@ async function checkCertain(
     const changing = new Set(transaction.possible.map(({ rune }) => rune.etching ?? rune.id ?? ''));
     for (const { possible, rune } of [...transaction.coming, ...transaction.burned])
       expect(possible === true).toBe(changing.has(rune.etching ?? rune.id ?? ''));
-    // A mint of a later id may be a mint of any rune that a transaction etches.
+    // The spent rune id of a mint may belong to any rune that one of the transactions etches.
     const mintsLater = transaction.possible.some(({ why }) => why.includes('no transaction before it etches'));
     const mayChange = (rune = '') => changing.has(rune) || (mintsLater && rune.length === 64);
     const certain = (moves: readonly Move[]) => summed(moves).filter((move) => !mayChange(move.split(' ')[1]));

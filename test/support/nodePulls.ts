@@ -1,4 +1,4 @@
-/** Checks the results of pulls from a node: rows in files, answers of the API, and the bytes of the folder. */
+/** Checks the results of pulls from a node: rows in files, answers of the API, and files of the folder. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { readFiles } from '../../src/duckdb/readFilesSql.ts';
@@ -13,7 +13,7 @@ import type { Activity } from './records.ts';
 import { blocksOf, type FixtureChain, networkOf } from './runeChains.ts';
 import { startServer } from './server.ts';
 
-/** Returns the files that builds read, with their digests. */
+/** Returns the pulled files that builds read. Maps paths to hashes. */
 export const pulledTree = (to: string): Record<string, string> =>
   Object.fromEntries(Object.entries(tree(join(to, 'pulled'))).filter(([path]) => !path.startsWith('.state')));
 
@@ -40,8 +40,8 @@ export const memoryRows = ({ rows }: Pick<MemoryChain, 'rows'>): string[] =>
   rows.map((row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
 
 /**
- * Pulls a chain of the fixtures up to each height that has assertions, builds, and requests answers of the API:
- * outputs, burned amounts and mints must equal ord's.
+ * Pulls a chain of the fixtures up to each height for which the fixture has assertions, and builds it. Outputs, burned
+ * amounts and mints in the API's answers must equal those of ord.
  */
 export async function checkFixture(fixture: FixtureChain): Promise<void> {
   const blocks = blocksOf(fixture);

@@ -1,4 +1,7 @@
-/** Rows of raw blocks by the rules of the protocol, as the files of a ledger export. Most rows have no address. */
+/**
+ * Computes rows from raw blocks by the rules of the protocol, and writes them as the files of a ledger export. Most
+ * rows have no address.
+ */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LedgerRow, RuneRow } from '../../src/runes/ledgerRows.ts';
@@ -12,8 +15,8 @@ const nobody = Uint8Array.of(0x51);
 const opReturn = Uint8Array.of(0x6a);
 
 /**
- * Makes three blocks with all types of rows that may lack an address: receives, sends with one or no party, and burns
- * with and without an output.
+ * Makes the rows of three blocks, with all types of rows that may lack an address: receives, sends in which one or both
+ * addresses are missing, and burns with and without an output.
  */
 export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; readonly runes: readonly RuneRow[] } {
   const chain = new MemoryChain(NETWORKS.regtest);
@@ -24,8 +27,8 @@ export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; r
     return rows.at(-1)?.tx_id ?? '';
   };
   const from = (...spent: [txid: string, output: number][]) => spent.map(([txid, output]) => ({ outpoint: outpointOf(txid, output) }));
-  // Pays a premine with two decimals to Alice and to an output without an address. The rest burns in the message's
-  // output.
+  // Pays a premine of a rune with two decimals to Alice and to an output without an address. The rest burns in the
+  // output of the message.
   const etched = add(1, [
     {
       inputs: from(['11'.repeat(32), 0]),
@@ -33,7 +36,7 @@ export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; r
     },
   ]);
   const moved = add(2, [
-    // Etches a rune that can be minted three times, 7 units each.
+    // Etches a rune that can be minted three times. Each mint gives 7 units.
     { inputs: from(['22'.repeat(32), 0]), outputs: [messageScript([2, 3, 8, 3, 10, 7]), nobody] },
     {
       inputs: from([etched, 2], [etched, 1]),
@@ -61,7 +64,7 @@ export const exportOf = ({ ledger, runes }: ReturnType<typeof rowsWithoutAddress
   'runes.csv': csv(runes),
 });
 
-/** Writes the rows of a chain as files like those of a node, one for each block. */
+/** Writes the rows of a chain like a pull from a node: one file for each block. */
 export function writeRows({ rows, ledger }: Pick<MemoryChain, 'rows' | 'ledger'>, folder: string): void {
   mkdirSync(folder, { recursive: true });
   const files = new Map<string, string>([['runes.csv', csv([...ledger.byId.values()].map(({ row }) => row))]]);
@@ -72,10 +75,7 @@ export function writeRows({ rows, ledger }: Pick<MemoryChain, 'rows' | 'ledger'>
   for (const [name, text] of files) writeFileSync(join(folder, name), text);
 }
 
-/**
- * Returns a row that lacks some of its spent outputs, or has another address for one of them. Other cells are
- * unchanged.
- */
+/** Returns a row with a changed list of spent outputs: one output is missing or has another address. */
 export function changeSpent(row: LedgerRow, random: (below: number) => number): LedgerRow {
   if (row.spent === null) return row;
   const spent = row.spent.split(',');

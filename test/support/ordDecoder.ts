@@ -23,7 +23,7 @@ type Random = (below: number) => number;
 
 const pick = <T>(random: Random, values: readonly T[]): T => values[random(values.length)] as T;
 
-/** Returns values near the limits of each field, and small values. */
+/** Returns a small value, or a value near the limit of a field. */
 const value = (random: Random): bigint => {
   const kind = random(10);
   if (kind < 6) return BigInt(random(9));
@@ -32,7 +32,7 @@ const value = (random: Random): bigint => {
   return BigInt(random(2 ** 31)) << BigInt(random(97));
 };
 
-/** Encodes a LEB128 integer, sometimes with redundant zero groups, too long or truncated. */
+/** Encodes a LEB128 integer. The result may have redundant zero groups, be too long, or be truncated. */
 function varint(random: Random, integer: bigint): number[] {
   const bytes: number[] = [];
   for (let rest = integer; bytes.length === 0 || rest > 0n; rest >>= 7n) bytes.push(Number(rest & 0x7fn));
@@ -41,7 +41,7 @@ function varint(random: Random, integer: bigint): number[] {
   return bytes.map((byte, i) => (i < bytes.length - 1 || random(2000) === 0 ? byte | 0x80 : byte));
 }
 
-/** Encodes a push of the data, with an opcode that is not always the shortest. */
+/** Encodes a push of the data. The opcode is not always the shortest. */
 function push(random: Random, data: readonly number[]): number[] {
   const { length } = data;
   const form = random(12);
@@ -91,7 +91,7 @@ function disorderly(random: Random): bigint[] {
 export function generateOutputs(random: Random): Uint8Array[] {
   const others = () => pick(random, [[], [0x6a], [0x51, 2, 0x4e, 0x73], [0x6a, 1, 0x5d], [4]]);
   const scripts = Array.from({ length: random(4) }, others);
-  // Sometimes adds another message before or after.
+  // Sometimes adds a second message, before or after the main message.
   if (random(12) === 0) scripts.push([0x6a, 0x5d]);
   const integers = random(2) === 0 ? orderly(random, scripts.length + 1) : disorderly(random);
   const payload = integers.flatMap((integer) => varint(random, integer));
@@ -109,7 +109,7 @@ export function generateOutputs(random: Random): Uint8Array[] {
   return scripts.map((bytes) => Uint8Array.from(bytes));
 }
 
-/** Decodes with this program: null without a message, `cenotaph`, or the message's fields. */
+/** Decodes with this program. Returns null without a message, `cenotaph`, or the fields of the message. */
 export function decodedHere(outputs: readonly Uint8Array[]): unknown {
   const script = outputs.find((bytes) => isMessage(bytes, 0, bytes.length));
   return script ? told(decodeMessage(script, outputs.length)) : null;
@@ -153,8 +153,8 @@ function transactionHex(outputs: readonly Uint8Array[]): string {
 }
 
 /**
- * Decodes with ord, in the form of `decodedHere`. Ord's decoder does not distinguish cenotaphs from the absence of a
- * message.
+ * Decodes with ord's decoder. The result has the form of `decodedHere`, but the decoder does not distinguish a cenotaph
+ * from a missing message.
  */
 export function decodedByOrd(outputs: readonly Uint8Array[]): unknown {
   const read = Runestone.decipher_transaction(transactionHex(outputs));

@@ -1,4 +1,4 @@
-/** The case table of outputs: requests for a small chain from a node, because the sample has no outputs. */
+/** The case table of outputs: requests for a small chain that was pulled from a node. The sample has no outputs. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
@@ -7,7 +7,7 @@ import { type Case, checkCase, refused } from './cases.ts';
 import { exportOf, rowsWithoutAddress } from './nodeRows.ts';
 import type { Host } from './server.ts';
 
-/** Block hash of the chain in nodeRows.ts. */
+/** Hash of the last block of the chain in nodeRows.ts. */
 const TIP = '0x11f9953f02ddb7a3120c5be32ee455af6ffae8df97d6ddfb0e81638eefed2249';
 const MOVED = 'f9d91920b37c323756a58541b421cfa79ec749bbd4e361249766c52240e49db0';
 const MINTED = '3d0f30432bcef1fffcbe21ea2037f2cb758f403de8cd791e1fa9025d779efd03';
@@ -37,7 +37,10 @@ const CASES: readonly Case[] = [
   refused('a malformed outpoint', `/runes/v1/outputs/${MOVED}`, 'params/output must match pattern "^[a-fA-F0-9]{64}:[0-9]+$"'),
 ];
 
-/** Tests hosts of each layout. `start` serves a folder in a folder of `makeFolder`. */
+/**
+ * Tests hosts with builds of each layout. `start` serves the build in a folder. `makeFolder` makes the parent folder of
+ * a build.
+ */
 export function describeOutputs(start: (folder: string) => Promise<Host>, makeFolder = temporaryFolder): void {
   describe.each(LAYOUTS)('the case table of outputs, layout %s', (layout) => {
     let host: Host;

@@ -1,6 +1,6 @@
 /**
- * An oracle for the API's answers about the unspent outputs of a chain: a ledger by ord's rules, which is computed
- * without an archive.
+ * Expected answers of the API about the unspent outputs of a chain. They come from a ledger by ord's rules, and no
+ * archive is needed.
  */
 import { expect } from 'vitest';
 import { documentsOf } from '../../src/engine/archive/documentWriter.ts';
@@ -37,7 +37,9 @@ function unspentOf({ ledger, rows }: MemoryChain): Map<string, Expected> {
   );
 }
 
-/** Requests every window of the lists of some addresses that some limits divide, and windows past the end. */
+/**
+ * Requests the lists of some addresses: all windows of one random limit, some other windows, and windows past the end.
+ */
 async function checkLists(
   ask: (path: string) => Promise<unknown>,
   unspent: ReadonlyMap<string, Expected>,
@@ -80,14 +82,14 @@ export async function checkOutputs(out: string, memory: MemoryChain, random: (be
     if (random(unspent.has(output) ? 2 : 8) > 0) continue;
     const expected = unspent.get(output);
     const isMade = made.has(output);
-    // Another test compares the runes of spent outputs with the model (exhaustive/outputStates.test.ts).
+    // Does not check the runes of spent outputs: exhaustive/outputStates.test.ts compares them with the model.
     const spent = { output, runes: [], spent: isMade ? true : null, ...(isMade ? { held: expect.any(Array) } : {}) };
     expect(await ask(`outputs/${output}`)).toEqual({ ...asOf, ...(expected === undefined ? spent : { ...expected, spent: false }) });
   }
   await checkLists(ask, unspent, asOf, random);
 }
 
-/** Returns the kinds of documents by address in an archive. */
+/** Returns the kinds of documents about addresses in an archive. */
 export function kindsIn(out: string): string[] {
   const archive = StoredArchive.in(out);
   const keys = archive.root.lists?.outputs?.addresses.flatMap((level) => [...documentsOf(archive, level)].map(({ key }) => key)) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Makes chains in which blocks spend their own outputs, and gives the expected answers of an independent model about
- * every output of a chain.
+ * Makes chains in which blocks spend their own outputs. An independent model gives the expected answers about every
+ * output.
  */
 import type { OutputToClassify } from '../../src/serve/client/client.d.ts';
 import { hexOfId, parseBlock } from '../rehearsal/model/block.ts';
@@ -25,7 +25,7 @@ export const outputsMade = (blocks: readonly FakeBlock[]): MadeOutput[] =>
     ),
   );
 
-/** Makes a block after `before`. The time is random, so no two branches have the same block. */
+/** Makes the block that follows the blocks `before`. Its time is random, so no two branches have the same block. */
 function blockOf(before: readonly FakeBlock[], transactions: readonly Transaction[], draw: (below: number) => number): FakeBlock {
   const bytes = Buffer.from(blockBytes(before.length, transactions));
   bytes.writeUInt32LE(1_600_000_000 + draw(1e8), 68);
@@ -61,7 +61,9 @@ export function grown(blocks: readonly FakeBlock[], count: number, draw: (below:
   return all;
 }
 
-/** Returns a transaction without inputs that gives one unit of a new rune to each of `count` outputs. */
+/**
+ * Returns a transaction whose inputs have no runes, and which gives one unit of a new rune to each of `count` outputs.
+ */
 export const airdrop = (count: number): Transaction => ({
   inputs: [{ outpoint: outpointOf('77'.repeat(32), count) }],
   // The message etches a rune with a premine. Its edict gives each output the same amount.
@@ -74,7 +76,7 @@ export const extendedBy = (
   draw: (below: number) => number,
 ): FakeBlock[] => [...blocks, blockOf(blocks, transactions, draw)];
 
-/** Returns the model after these blocks. */
+/** Returns the independent model with these blocks applied. */
 export function modelOf(blocks: readonly FakeBlock[]): Model {
   const model = new Model('regtest');
   for (const { bytes, height } of blocks) model.apply(Buffer.from(bytes), height);
@@ -87,7 +89,9 @@ const runesOf = ({ held }: OutputAnswer) =>
     balance: decimal(amount, divisibility),
   }));
 
-/** Returns the expected answer for an output in dialect `hiro`, without the block of the answer. */
+/**
+ * Returns the expected answer for an output in dialect `hiro`, without the height and hash of the mirror's last block.
+ */
 export function answerAbout(outpoint: string, model: Model): object {
   const known = model.output(outpoint);
   if (known === null) return { output: outpoint, runes: [], spent: null };
@@ -103,8 +107,8 @@ export function answerAbout(outpoint: string, model: Model): object {
 }
 
 /**
- * Returns the expected classification of an output by a client. `hasRows` is true for a block with records. Clients
- * cannot know the hashes of other blocks.
+ * Returns the expected result when a client classifies an output. `hasRows` is true for the height of a block with
+ * records. Clients cannot know the hashes of other blocks.
  */
 export function classAbout(
   { outpoint, height, blockHash }: OutputToClassify,

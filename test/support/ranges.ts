@@ -1,9 +1,9 @@
-/** Range requests of a Parquet file, which the tests of every host with its own code send. */
+/** Range requests for a Parquet file. The tests of every host that runs this program's code send them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 
-/** Returns the path of a published file of rows whose name begins with a height, `runes` or `index`. */
+/** Returns the path of a published file of rows. `begin` is the beginning of its name: a height, `runes` or `index`. */
 export const rowsFile = (dist: string, begin: string): string =>
   `rows/${readdirSync(join(dist, 'rows')).find((name) => name.startsWith(`${begin}-`))}`;
 

@@ -1,8 +1,8 @@
 /** Cases of the case table that hosts without this program's code cannot answer. */
 
 /**
- * Cases that a host cannot answer without code: it sends a 404 instead of an empty list, and a 501 for windows and
- * spellings that need code.
+ * Cases that a host cannot answer without code, and its answer: a 404 instead of an empty list, or a 501 for windows
+ * and spellings that need code.
  */
 export const REFUSED_CASES: Readonly<Record<string, string>> = {
   'an unaligned window within a page': 'refused 501',

@@ -1,4 +1,4 @@
-/** Counts the reads and rounds of reads of an answer from an archive. */
+/** Counts the reads from an archive for an answer, and the rounds of reads. */
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { PartCache } from '../../src/format/partCache.ts';
@@ -9,7 +9,10 @@ import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { diskFiles } from './archives.ts';
 
-/** Numbers of an answer: rounds of reads that wait for each other, reads, their bytes, and inflated characters. */
+/**
+ * Counts for one answer. All reads that run at the same time are one round. `inflated` is the number of decompressed
+ * characters.
+ */
 interface Reads {
   readonly rounds: number;
   readonly reads: number;
@@ -18,8 +21,8 @@ interface Reads {
 }
 
 /**
- * Counts the reads of an answer, with only the manifest and the root in memory. Also checks that a reader that verifies
- * all bytes takes no more rounds.
+ * Counts the reads for an answer when only the manifest and the root are in memory. `verified` has the counts of a
+ * reader that verifies all bytes. It must need the same number of rounds.
  */
 export async function readsOf(target: string, built: BuiltSite, out: string): Promise<Reads & { readonly verified: Reads }> {
   const reads = await count(target, built, out, false);
@@ -52,7 +55,7 @@ async function count(target: string, built: BuiltSite, out: string, isVerified: 
       return text;
     },
   };
-  // A request for an unknown height loads the root into memory.
+  // Loads the root into memory. The height is unknown, so the request reads nothing else.
   await respond('/runes/v1/blocks/16777210/activity', built, counted, answerFromLists, cache);
   [rounds, reads, bytes, inflated] = [0, 0, 0, 0];
   await respond(target, built, counted, answerFromLists, cache);

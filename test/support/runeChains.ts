@@ -49,8 +49,9 @@ export function memoryOf(blocks: readonly FakeBlock[]): MemoryChain {
 }
 
 /**
- * Returns these blocks and more blocks with random transactions. `random` returns an integer below its argument. Each
- * block may spend one in `thrift` of the outputs, and has fewer than `busy` transactions.
+ * Returns these blocks and `count` more blocks with random transactions. `random` returns an integer below its
+ * argument. Each block may spend one in `thrift` of the unspent outputs, and has fewer than `busy` transactions besides
+ * its coinbase.
  */
 export function extended(
   blocks: readonly FakeBlock[],
@@ -96,7 +97,7 @@ export function generateTransaction(random: (below: number) => number, unspent: 
   if (random(4) === 0) integers.push(22, random(outputs.length + 1));
   if (random(12) === 0) integers.push(126, 0);
   integers.push(0);
-  // Adds edicts of the rune that this transaction etches, then of another rune.
+  // Adds edicts of the rune that this transaction etches, then an edict of another rune.
   for (let edicts = random(3); edicts > 0; edicts--) integers.push(0, 0, random(300), random(outputs.length + 2));
   if (ids.length > 0) integers.push(block, tx, random(300), random(outputs.length + 2));
   for (let edicts = random(3); edicts > 0; edicts--) integers.push(0, 0, random(300), random(outputs.length + 2));

@@ -50,13 +50,14 @@ interface BlockRun {
 }
 
 /**
- * Path of all copies, one after another, so that the program is compiled only once: compiled code is cached by path.
+ * Path of every copy. The copies have the same path, one after another, because compiled code is cached by path: so the
+ * program is compiled only once.
  */
 let place: string | undefined;
 
 /**
- * A copy of the project in which the blocks of one document run, one after another. Its path is free again after
- * `close`, and the next copy has the same path.
+ * A copy of the project, in which the blocks of one document run one after another. `close` frees the path for the next
+ * copy.
  */
 export class ProjectCopy {
   readonly #folder: string;

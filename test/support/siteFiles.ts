@@ -1,6 +1,6 @@
 /**
- * Checks the files of a build that are not part of the API, on every host: pages for people, scripts, documents and
- * bulk data.
+ * Checks the files of a build that are not part of the API, on every host. These are pages for people, scripts,
+ * documents and bulk data.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,12 +27,12 @@ const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const endingOf = (path: string) => path.slice(path.lastIndexOf('.') + 1);
 
-/** Returns the paths of these files in a build. */
+/** Returns the paths of a build's files that are not part of the API. */
 const sitePaths = (dist: string): string[] => filesBelow(dist).filter((path) => isBuiltFile(path) && !path.startsWith('runes/'));
 
 interface SiteHost {
   readonly port: number;
-  /** True if the host has its own content types and paths to pages, which its configuration cannot change. */
+  /** True if the host chooses content types and the paths of pages itself, and no configuration can change that. */
   readonly hasOwnTypes?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Compares a mirror that started from another mirror with a mirror of all history. */
+/** Compares a mirror that started from the ledger of another mirror with a mirror that has all history. */
 import { expect } from 'vitest';
 import type { Manifest } from '../../src/contract/schemas.ts';
 import { spentBy } from './memoryLedger.ts';
@@ -8,13 +8,13 @@ import { startServer } from './server.ts';
 interface Subjects {
   readonly runes: ReadonlySet<string>;
   readonly addresses: ReadonlySet<string>;
-  /** For each output, the height at which the output was spent, or else created. */
+  /** For each output, the last height at which the output was created or spent. */
   readonly outputs: ReadonlyMap<string, number>;
 }
 
-/** Finds runes, addresses and outputs in the rows of a folder of a pull. */
+/** Finds the runes, addresses and outputs in the rows of a pull's folder. */
 async function subjectsOf(complete: string): Promise<Subjects> {
-  // An output that no block names may have been spent before the start.
+  // An output that occurs in no block. A started mirror cannot know whether it was spent before the mirror's start.
   const outputs = new Map([[`${'ab'.repeat(32)}:0`, -1]]);
   const found = { runes: new Set<string>(['1:0', '9:9']), addresses: new Set<string>(['nobody']), outputs };
   for (const row of await pulledRows(complete)) {
@@ -28,7 +28,7 @@ async function subjectsOf(complete: string): Promise<Subjects> {
   return found;
 }
 
-/** Requests every list, and these pairs. Returns the status and the body by path. */
+/** Requests all lists and outputs, and the holders in `pairs`. Returns the status and the body by path. */
 async function answersOf(out: string, { runes, addresses, outputs }: Subjects, pairs: readonly string[]): Promise<Map<string, string>> {
   const server = await startServer(out);
   const answers = new Map<string, string>();
@@ -56,9 +56,9 @@ async function answersOf(out: string, { runes, addresses, outputs }: Subjects, p
 }
 
 /**
- * Compares the answers of the mirror `out`, which starts with the ledger after block `start`, with the mirror `all` of
- * all history, whose pull is in `complete`. `out` cannot know addresses that had a rune only before the start. Compares
- * the pairs of a rune and an address for which `isAsked` returns true.
+ * Compares the answers of two mirrors. `out` starts with the ledger after block `start`. `all` has all history, from
+ * the pull in the folder `complete`. `out` cannot know addresses that had a rune only before the start. Compares the
+ * pairs of a rune and an address for which `isAsked` returns true.
  */
 export async function expectSame(out: string, start: number, all: string, complete: string, isAsked: () => boolean): Promise<void> {
   const found = await subjectsOf(complete);
@@ -70,7 +70,7 @@ export async function expectSame(out: string, start: number, all: string, comple
   for (const [path, answer] of expected) {
     const isOld = Number.parseInt(path.slice('etchings/'.length), 10) <= start;
     const height = found.outputs.get(path.slice('outputs/'.length)) ?? Number.POSITIVE_INFINITY;
-    // For outputs of older blocks, `out` knows the runes only of unspent ones.
+    // `out` knows the outputs of older blocks only if they are unspent.
     if (height <= start && !answer.endsWith('"spent":false}')) expect([path, answers.get(path)]).toEqual([path, '501 ']);
     else if (answers.get(path) === '501 ' && isOld && pairs.includes(path)) {
       unknown += 1;
@@ -83,6 +83,6 @@ export async function expectSame(out: string, start: number, all: string, comple
 
 const point = ({ height, hash, digest }: { height: number; hash: string; digest: string }) => ({ height, hash, digest });
 
-/** Returns the ledger digests of a manifest. */
+/** Returns the height, hash and digest of each ledger digest in a manifest. */
 export const pointsOf = ({ ledger }: Manifest) =>
   (ledger === undefined ? [] : [ledger, ...(ledger.lower === undefined ? [] : [ledger.lower])]).map(point);

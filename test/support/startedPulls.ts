@@ -1,4 +1,4 @@
-/** Mirrors that follow a simulated node: one with all history, and others that start from a mirror. */
+/** Mirrors that follow a fake node. One mirror has all history. Other mirrors start from the ledger of a mirror. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Manifest } from '../../src/contract/schemas.ts';
@@ -36,13 +36,16 @@ export class StartedPulls {
     return testPull(this.#url, to, { limits, confirmations: 100, ...options });
   }
 
-  /** Lets the mirror with all history follow the chain of the node. */
+  /** Pulls new blocks to the mirror with all history, and builds it. */
   async follow(options = {}): Promise<Manifest> {
     await this.pull(this.complete);
     return (await this.build(this.all, this.complete, options)).manifest;
   }
 
-  /** Pulls a new folder that starts from a mirror of the blocks up to `last`. Returns the start. */
+  /**
+   * Makes a mirror of the blocks up to `last`, and pulls to a new folder that starts from it. Returns height and digest
+   * of the start.
+   */
   async start(to: string, last: number): Promise<{ height: number; digest: string }> {
     const [input, out] = [temporaryFolder(), join(temporaryFolder(), 'donor')];
     await this.pull(input, { wanted: { from: undefined, to: last } });
@@ -50,7 +53,9 @@ export class StartedPulls {
     return this.startAt(to, out);
   }
 
-  /** Pulls a new folder that starts from the mirror in a folder. Returns the start. */
+  /**
+   * Pulls to a new folder that starts from the mirror in the folder `mirror`. Returns height and digest of the start.
+   */
   async startAt(to: string, mirror: string): Promise<{ height: number; digest: string }> {
     const host = await startPlainFiles(mirror);
     try {

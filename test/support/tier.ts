@@ -1,5 +1,6 @@
 /**
- * Common configuration of the test tiers: each run has a folder and a seed, and prints its slowest files at the end.
+ * Common configuration of the test tiers (`npm test`, browser, hosts, exhaustive). Each run has a folder and a seed,
+ * and prints its slowest files at the end.
  */
 import { env } from 'node:process';
 import type { ViteUserConfig } from 'vitest/config';
@@ -22,9 +23,9 @@ class Slowest implements Reporter {
 }
 
 /**
- * Runs the slowest files of a tier first, so that all workers end at about the same time. Uses a fixed list, because a
- * fresh checkout has no times of earlier runs, and Vitest then uses file sizes, which say little. The list that a run
- * prints at its end shows when the fixed list needs a change.
+ * Runs the slowest files of a tier first, so that all workers end at about the same time. The list is fixed, because a
+ * fresh checkout has no times of earlier runs, and Vitest then sorts by file size, which says little about the time.
+ * The list that a run prints at its end shows when the fixed list needs a change.
  */
 class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -32,7 +33,8 @@ class SlowestFirst extends BaseSequencer {
       const at = SLOW.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
       return at === -1 ? SLOW.length : at;
     };
-    // A worker keeps its modules for the next file only if that file has the same project and is not isolated.
+    // Files that are not isolated run last, one after another. A worker keeps its loaded modules for the next file only
+    // if that file has the same project and is not isolated.
     const isShared = ({ project }: TestSpecification) => Number(!project.config.isolate);
     return (await super.sort(files)).sort((a, b) => isShared(a) - isShared(b) || rank(a) - rank(b));
   }
@@ -72,10 +74,10 @@ export const LONG: readonly string[] = [
   'lists/noAddress',
 ].map((name) => `test/${name}.test.ts`);
 
-/** Files of random cases that are too slow for `npm test`. The exhaustive tier runs them, in its project `more`. */
+/** Files with random cases that are too slow for `npm test`. The exhaustive tier runs them in its project `more`. */
 export const MORE: readonly string[] = ['engine/ioErrors', 'input/leftOut'].map((name) => `test/${name}.test.ts`);
 
-/** Slow files of all tiers. The files of each tier are sorted by their times. */
+/** Slow files of all tiers. The files of one tier are in descending order of their times. */
 const SLOW: readonly string[] = [
   ...['cli/cli', 'input/sample', 'serve/client', 'verify/verify', 'project/npm', 'site/openapi'],
   ...LONG.map((path) => path.slice('test/'.length, -'.test.ts'.length)),

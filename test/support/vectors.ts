@@ -1,6 +1,6 @@
 /**
- * The 720 recorded exchanges with the real server, and the rules for different answers of a mirror. docs/api.md states
- * each rule. If no rule applies, a mirror must answer exactly as recorded.
+ * The 720 recorded exchanges with the real server, and the rules that say where a mirror answers differently.
+ * docs/api.md states each rule. If no rule applies, a mirror must answer exactly as recorded.
  */
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
@@ -55,7 +55,7 @@ const numbers = (vector: Vector) => [...query(vector)].filter(([name]) => name =
 const id = (vector: Vector) => /(?:blocks|transactions)\/([^/?]*)\/activity/.exec(vector.path)?.[1] ?? '';
 const isApiPath = (vector: Vector) => /^\/runes(?:\/v1)?\/?(?:$|\?|(?:blocks|transactions)\/[^/]*\/activity(?:\?|$))/.test(vector.path);
 
-/** All rules, in the order of their check. The first rule that applies decides. */
+/** All rules, in order of precedence. The first rule that applies to a request decides. */
 export const RULES: readonly Rule[] = [
   {
     name: 'OPTIONS is always a preflight: 204',
@@ -148,8 +148,8 @@ export const RULES: readonly Rule[] = [
 ];
 
 /**
- * Returns the name of the rule that applies, and the problems with the answer. Without a rule, the answer must equal
- * the recording.
+ * Returns the name of the rule that applies, and the problems with the answer. If no rule applies, the answer must
+ * equal the recording.
  */
 export function judge(vector: Vector, answer: Answer): { rule: string | undefined; problems: string[] } {
   const rule = RULES.find((r) => r.applies(vector));

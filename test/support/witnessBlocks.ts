@@ -6,7 +6,7 @@ import { hash256, sealed } from './memoryLedger.ts';
 
 const RESERVED = new Uint8Array(32).fill(7);
 
-/** Returns the blocks with commitments to witnesses in their coinbases. All block hashes change. */
+/** Returns copies of the blocks whose coinbases commit to the witnesses. All block hashes change. */
 export function committed(blocks: readonly FakeBlock[]): FakeBlock[] {
   let previous: Uint8Array = new Uint8Array(32);
   return blocks.map(({ bytes, height }) => {
@@ -25,7 +25,7 @@ function withCommitment(bytes: Uint8Array): Uint8Array {
   const commitment = hash256(Buffer.concat([root, RESERVED]));
   const output = Buffer.concat([new Uint8Array(8), Buffer.from('266a24aa21a9ed', 'hex'), commitment]);
   const coinbase = Buffer.from(bytes.subarray(starts[0], starts[1]));
-  // Skips the version, the number of inputs, an input without a script, and the number of outputs.
+  // Offset of the number of outputs, after the version, the number of inputs, and an input without a script.
   const count = 4 + 1 + 36 + 1 + 4;
   coinbase[count] = (coinbase[count] ?? 0) + 1;
   const witness = Buffer.concat([Uint8Array.of(1, 32), RESERVED]);
