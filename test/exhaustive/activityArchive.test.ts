@@ -1,4 +1,7 @@
-/** Tests lists of activity in archives of both layouts: rounds of reads, and the effect of damaged and forged files. */
+/**
+ * Tests lists of activity in archives of both layouts: how many rounds of reads an answer takes, and what happens if
+ * files are damaged or forged.
+ */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -61,8 +64,8 @@ describe.each(['small', 'ranges', 'files'] as const)('lists of activity, %s', (n
   it('take three rounds of reads after the manifest and the root, or four by name', async () => {
     for (const [i, target] of targets.entries()) {
       const { rounds } = await readsOf(target, siteAt(name), at(name));
-      // A table in small files may take one more read. In layout `files`, the root is not in memory yet, so reading it
-      // takes one more.
+      // A table in small files may take up to two more rounds. In layout `files`, the root of the lists is not in
+      // memory yet, so reading the root takes one more round.
       const most = (i < BY_ID.length ? 3 : 4) + { small: 2, ranges: 0, files: 1 }[name];
       expect([target, rounds, rounds <= most]).toEqual([target, rounds, true]);
     }
@@ -100,7 +103,7 @@ describe.each(['small', 'ranges', 'files'] as const)('lists of activity, %s', (n
   });
 });
 
-/** Copies a build, and changes the table of the last level. Names and checksums stay right. */
+/** Copies a build, and changes a table of the last level of lists. The names and checksums of files are right. */
 function forge(
   name: string,
   table: 'heads' | 'pointers',
@@ -169,12 +172,13 @@ describe('lists that a faulty program made', () => {
   });
 
   it('are not answered: a record of another rune or address is a 503', async () => {
-    // Each pointer names the record next to the right one.
+    // Changes each pointer so that it points to the record next to the right one.
     const wrong = forge('ranges', 'pointers', (content) => {
       for (let at = 0; at < content.length; at += 1) if ((at % 4096) % POINTER_BYTES === 11) content[at] = (content[at] ?? 0) ^ 1;
     });
     const answers = await answersOf(wrong);
-    // If the wrong record belongs to the same rune, only verification finds it.
+    // A wrong record of another rune or address gives a 503. If the wrong record belongs to the same rune, only
+    // verification finds the fault.
     expect(answers.filter((answer) => answer === '503').length).toBeGreaterThan(0);
     const expected = await answersOf('ranges');
     for (const [i, answer] of answers.entries()) if (expected[i]?.includes('"total":0') === true) expect(answer).toBe(expected[i]);

@@ -39,7 +39,7 @@ describe('a request', () => {
   beforeAll(async () => {
     for (const name of Object.keys(BUILDS)) hosts.set(name, await startServer(at(name)));
     paths = activityPaths(at('files'));
-    // Unknown ids, some of which end like known ids.
+    // Adds unknown ids, some of which have the same beginning or the same end as known ids.
     paths.push(
       ...paths
         .slice(0, 200)
@@ -137,7 +137,8 @@ describe('a reorganisation', () => {
   it('of one to twelve blocks, and a tip that goes back as far, give the files of a full build', async () => {
     const random = randomFor('reorganisations');
     const chain = new Chain(at('in'));
-    // The heights are near a multiple of 64, so that the start of the newest level changes again and again.
+    // The heights are near a multiple of 64, so that the first block of the newest level changes again and again
+    // (src/format/levels.ts).
     for (let height = 8185; height < 8262; height += random() < 0.1 ? 3 : 1)
       chain.set(
         height,

@@ -61,7 +61,7 @@ describe('an incremental build', () => {
       const after = tree(at('grown'));
       expect([name, wasFull, after]).toEqual([name, serial === 1, tree(fresh)]);
       await check(at('grown'));
-      // Lists for uploaders name exactly the new files and the removed files.
+      // The lists of changes must name exactly the new files and the removed files.
       const isArchived = (path: string) => path.startsWith(ARCHIVE_FOLDER);
       if (serial > 1) {
         const [added, removed] = [list(at('grown'), 'added').filter(isArchived), list(at('grown'), 'removed').filter(isArchived)];
@@ -79,7 +79,7 @@ describe('an incremental build', () => {
     for (let height = 5070; height < 5073; height += 1) {
       chain.write();
       await testBuild(at('long-out'), options);
-      // Expects a segment, the newest level, and the root.
+      // Each build adds three files: a segment of pages, the table of the newest level, and the root.
       if (height > 5070) expect(list(at('long-out'), 'added').filter((path) => path.startsWith(ARCHIVE_FOLDER)).length).toBe(3);
       chain.set(height, [1]);
     }
@@ -145,7 +145,7 @@ describe('an incremental build', () => {
       const answer = await respond(`/runes/v1/transactions/${id(start)}/activity`, site(`once-${old}`), files, answerFromLists);
       expect(await bodyOf(answer)).toContain(`"block_height":${height},"tx_id":"${id(start)}"`);
     }
-    // The transaction may move if the input has its old block again, without the transaction.
+    // The transaction may move to block 4 if block 1 is in the input without the transaction.
     writeFiles(folder, { '1.ndjson': ndjson([record(1, 1)]), '4.ndjson': ndjson([of(4, 1, id('1'))]) });
     expect(await testBuild(at(`once-${old}`), options)).toMatchObject({ wasFull: false });
     await check(at(`once-${old}`));

@@ -1,4 +1,4 @@
-/** Tests layout `archive` while files are missing, damaged or replaced: an answer is right, or a 503. */
+/** Tests layout `archive` while files are missing, damaged or replaced. Each answer is either right or a 503. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -21,18 +21,18 @@ import { randomFor } from '../support/seed.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const MB = 1024 * 1024;
-// Makes readers use ranges although the builds for ranges have only small files.
+// Makes readers request ranges even of small files, because the builds below have no large files.
 Object.assign(READER_LIMITS, { smallFile: 0 });
 
 const work = temporaryFolder();
 const at = (name: string) => join(work, name);
 const site = (name: string): BuiltSite => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
-/** Height of the block that has a file larger than `smallFile`. */
+/** Height of the block with the most transactions. */
 let large = 0;
 
 /**
- * Builds of one chain. `small` has blocks of several segments and tables of several files. The other build has files
- * that are read in ranges.
+ * Builds of one chain. In `small`, a block has several segments and a table has several files. `ranges` has larger
+ * files, which are read in ranges.
  */
 const BUILDS = {
   small: { layout: 'archive', objectSize: 4096 },
@@ -72,7 +72,10 @@ function flipped(content: Buffer, at: number, bits: number): Buffer {
   return copy;
 }
 
-/** Collects answers of the page map over a damaged archive. The compressed body must match the answer. */
+/**
+ * Returns a function that requests targets from a damaged archive, with the reader of the local server. The compressed
+ * body must match the uncompressed one.
+ */
 async function damagedFiles(
   out: string,
   damaged: string,
@@ -133,7 +136,7 @@ describe('damage', () => {
         const mirror = mirrorOf((path, content) => (path === damaged ? damage(content) : content));
         const local = await damagedFiles(at(name), damaged, damage);
         for (const [n, target] of targets.entries()) {
-          // Alternates between the reader of workers and the reader of the local server.
+          // Alternates between the reader of fetch hosts and the reader of the local server.
           const answer = await (i % 2 === 0 ? ask(mirror, target) : local(target));
           if (answer !== '503' && answer !== expected[n]) expect(`${damaged} at ${place}: ${answer}`, target).toBe(expected[n]);
           seen[answer === '503' ? 'later' : 'right'] += 1;
@@ -151,7 +154,7 @@ describe('damage', () => {
   );
 
   it('a segment with other content is a 503, though its checksums are right', async () => {
-    // Swaps two intact files.
+    // Swaps two intact files of segments.
     const { root } = readArchive(at('small'));
     const [a, b] = root.segments.filter(({ part }) => part !== undefined).map(({ file }) => `${ARCHIVE_FOLDER}/${file}.bin`);
     const swap = (path: string) => (path === a ? (b ?? '') : path === b ? (a ?? '') : path);
@@ -173,10 +176,11 @@ describe('damage', () => {
       for (let i = 0; i < 5; i += 1)
         expect([await ask(mirror, target(one)), (await ask(mirror, target(other))).slice(0, 3)]).toEqual(['503', '200']);
       const reads = (path: string) => asked.filter((read) => read.path === path).length;
-      // Each 503 reads once more, because the answer might change with a new manifest.
+      // Before each 503, the reader fetches the manifest and the file once more, because a new build may have replaced
+      // them.
       expect([reads(MANIFEST), reads(lost)]).toEqual([6, 10]);
       expect(reads(`${ARCHIVE_FOLDER}/${site(name).archive?.root}.bin`)).toBe(1);
-      // A page in a file of more than 1 MB is read each time, but its directory only once.
+      // The page is in a file of more than 1 MB in `ranges`, so it is read each time. Its directory is read only once.
       expect(reads(`${ARCHIVE_FOLDER}/${other?.segment.file}.bin`)).toBe(name === 'small' ? 1 : 6);
     },
   );
@@ -205,7 +209,7 @@ describe('damage', () => {
     const other = await startServer(out);
     const right = await answer(other, 41);
     await other.close();
-    // Opens the file. The answer stays in memory, so the requests below use another window.
+    // Makes the server open the file. This answer stays in memory, so the requests below use another window.
     const host = await startServer(out);
     await answer(host, 40);
     const { root } = readArchive(out);
@@ -248,7 +252,8 @@ describe('an archive that is replaced', () => {
     for (let i = 0; i < 100; i += 1) {
       const isNew = new Set(paths.filter(() => random() < (i % 10) / 10 + 0.05));
       const [a, b] = [fileServer(at('old')), fileServer(at('new'))];
-      // Files of the new build exist beside, or instead of, files of the old build.
+      // In even runs, the new build's files replace the old files. In odd runs, old files still exist beside the new
+      // files.
       const fetchFile = async (path: string, range?: string) => {
         const first = await (isNew.has(path) ? b : a).fetchFile(path, range);
         return first.status !== 404 || i % 2 === 0 ? first : a.fetchFile(path, range);

@@ -1,4 +1,7 @@
-/** Tests balances and holders in archives: rounds of reads, and the effect of damage and wrong content. */
+/**
+ * Tests balances and holders in archives: how many rounds of reads an answer takes, and what happens if files are
+ * damaged or have wrong content.
+ */
 
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +48,7 @@ const build = (name: string, objectSize: number) =>
 const targets: string[] = [];
 
 beforeAll(async () => {
-  // Appends until all four levels have blocks.
+  // Appends blocks until all four levels of lists have blocks.
   while (history.tip < 4300) history.append();
   for (let i = 0; i < 40 || (history.tip - 7) % 144 < 32; i += 1) history.append(1);
   history.write(at('in'));
@@ -105,7 +108,7 @@ describe.each(['small', 'ranges'] as const)('balances of an archive, %s', (name)
 
 it('a damaged file that an incremental build needs causes a full build', async () => {
   await build('old', BUILDS.ranges);
-  // The heights decide which of the newest levels are merged.
+  // Damages a file of each of the newest two levels, because the heights decide which of them the next build merges.
   for (const { files } of rootAt('old').lists?.balances?.addresses.slice(-2) ?? []) {
     const path = join(at('old'), 'archive', `${files[0]?.file}.bin`);
     const content = readFileSync(path);
@@ -120,7 +123,7 @@ it('a damaged file that an incremental build needs causes a full build', async (
 });
 
 describe('verification', () => {
-  /** Replaces the lists of an archive, with files from other builds. */
+  /** Replaces the lists in the root of an archive, and copies their files from other builds. */
   function replaceLists(name: string, lists: Root['lists'], ...from: readonly string[]): void {
     const [out, root] = [at(name), rootAt(name)];
     const old = `${siteAt(name).archive?.root}`;
@@ -141,7 +144,7 @@ describe('verification', () => {
   it('finds balances that the records do not have', async () => {
     await build('wrong', BUILDS.ranges);
     expect(await detailsOf('wrong')).toBe('right');
-    // This chain differs only in one receipt of the highest block.
+    // Makes another chain, which differs only by a receipt in the highest block.
     history.blocks
       .get(history.tip)
       ?.events.push({ rune: `${history.runes[0]?.id}`, operation: 'receive', address: 'bc1qthief', amount: 7n, tx: 99 });

@@ -1,6 +1,6 @@
 /**
- * Makes random histories of balances: every build gives the answers of the oracle, equals a full build, and passes
- * verification. The variable SEED repeats a run.
+ * Makes random histories of balances. After every change, the build gives the answers of the oracle, equals a full
+ * build, and passes verification. The variable SEED repeats a run.
  */
 
 import { join } from 'node:path';
@@ -31,8 +31,8 @@ it('balances and holders equal those of the oracle after any change, and an incr
       fc.integer({ min: 1, max: 5 }),
       fc.constantFrom(LIMITS.listLevels, { steps: [64, 16, 4], unsettled: 3 }, { steps: [16, 4, 2], unsettled: 3 }),
       async (number, steps, dialect, layout, objectSize, listPage, listLevels) => {
-        // Every second history is wrong, has a lowest level at once, and has lists of several pages, so that each run
-        // has all kinds.
+        // Every second history has addresses that send more than they have, blocks in the lowest level from the first
+        // build on, and pages of one entry. So each run has all kinds of histories.
         const isWrong = seen.runs % 2 === 0;
         seen.runs += 1;
         const limits = limitsWith({ listPage: isWrong ? 1 : listPage, listLevels });

@@ -1,4 +1,7 @@
-/** Compares the client's answers with the recorded requests, for every kind of host, in each layout and dialect. */
+/**
+ * Sends the recorded requests to the client, and checks its answers. The client reads from every kind of host, in each
+ * layout and dialect.
+ */
 import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { describeRecorded, HOSTS } from '../support/clientHosts.ts';
 

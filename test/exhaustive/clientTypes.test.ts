@@ -1,6 +1,6 @@
 /**
- * The client's types: its declarations agree with its source and with the contract. A TypeScript program that uses them
- * compiles and runs.
+ * Tests the declarations of the client. They agree with the client's source and with the contract, and a TypeScript
+ * program that uses them compiles and runs.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ type Schemas = ReturnType<typeof responseSchemas> &
   ReturnType<typeof etchingSchemas> &
   ReturnType<typeof outputSchemas> &
   typeof BALANCE_SCHEMAS;
-/** True if the client's type of an answer equals the type of the schema with this name. */
+/** True if the client's type of an answer equals the type of the schema `Name`. */
 type IsAnswer<Type, Name extends keyof Schemas> = Same<Plain<Type>, Plain<z.output<Schemas[Name]>>>;
 
 it('the types equal those of the contract', () => {
@@ -84,7 +84,8 @@ it('client.d.ts declares what mirrorClient.ts exports', () => {
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true },
   });
   expect(diagnostics).toEqual([]);
-  // Only the declarations contain types. They repeat the classes and functions of the source, with their documentation.
+  // The declarations contain types, which the source does not have. They repeat the classes and functions of the
+  // source, with their documentation.
   const isType = (each: ts.Statement) => ts.isInterfaceDeclaration(each) || ts.isTypeAliasDeclaration(each);
   const isLink = (each: ts.Statement) => ts.isImportDeclaration(each) || ts.isExportDeclaration(each);
   const made = fileOf(outputText);

@@ -79,7 +79,7 @@ describe('compressed files', () => {
 
   it('for other flags are removed by a full build', async () => {
     const out = join(work, 'strange');
-    // Writes a transaction with one record, and one with five.
+    // Writes two transactions: one with one record, and one with five.
     writeFiles(`${out}.in`, {
       '5.ndjson': ndjson([record(5, 0), ...[1, 2, 3, 4, 5].map((i) => record(5, 1, { location: { vout: i } }))]),
     });

@@ -1,6 +1,6 @@
 /**
- * Tests etchings in layout `archive`: the answers equal those of layout `files` and take three rounds of reads. Also
- * tests the effect of damage.
+ * Tests etchings in layout `archive`. The answers equal those of layout `files`, and take three rounds of reads.
+ * Damaged files never cause wrong answers.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Tests the fields of etchings that each kind of input allows, and faults in files of etchings. */
+/** Tests which fields etchings have with each kind of input, and what happens if files of etchings are faulty. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -180,14 +180,14 @@ describe('data', () => {
   });
 });
 
-/** Changes to what a build wrote about etchings. Names and checksums stay right. */
+/** Changes to the files of an archive that have etchings. The names and checksums of the changed files are right. */
 interface Forgery {
-  /** Changes the documents of the lowest level. */
+  /** Changes the documents of etchings in the lowest level. */
   readonly lines?: (documents: StoredDocument[]) => StoredDocument[];
   /** Changes the table of names of the lowest level. */
   readonly names?: (content: Buffer) => void;
   readonly root?: (root: Root) => Root;
-  /** Changes the rune names of the lowest level. */
+  /** Changes the documents of rune names in the lowest level. */
   readonly runes?: (documents: StoredDocument[]) => StoredDocument[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * Exports holders after a block, from mirrors of random chains: mirrors with the complete history, and mirrors that
- * started from another mirror. The files equal the export of a mirror that was built up to the block, and an
- * independent model.
+ * Exports the holders after a certain block from mirrors of random chains. Some mirrors have the complete history,
+ * others started from another mirror. The exported files equal the export of a mirror that was built only up to that
+ * block, and the holders of an independent model.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,8 @@ const random = (below: number) => Math.floor(next() * below);
 const AIRDROP = 60;
 const TIP = 110;
 let dropped = extended([], AIRDROP, random, 6);
-// The time of the block is random, so half of the blocks have a hash below the target of regtest. Tries until one has.
+// The blocks have random times, so half of them have a hash below the target of regtest. Repeats until the block has
+// one.
 while (dropped.length === AIRDROP) {
   const blocks = extendedBy(dropped, [airdrop(30)], random);
   if ((blocks.at(-1)?.hash ?? '') < '7fffff') dropped = blocks;
@@ -52,7 +53,7 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i))('equal those of a mirror up
   let [long, refused] = [0, 0];
   for (const height of [start, start - 1, AIRDROP, TIP, start + random(TIP - start)]) {
     const lower = join(work, `up-to-${round}-${height}`);
-    // A list with fewer holders than a page is exact after the highest block.
+    // Builds a mirror up to this height. Its lists are shorter than a page, so they are exact after its highest block.
     const input = temporaryFolder();
     await pulls.pull(input, { wanted: { from: undefined, to: height } });
     await testBuild(lower, { inputs: [input], layout: 'archive', lists: true });

@@ -1,4 +1,4 @@
-/** Tests full disks with a small tmpfs. Mounting needs a right that root has on Linux. */
+/** Tests full disks with a small tmpfs. Mounting needs a right that only root on Linux has. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,9 +61,9 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     expect([error.exitCode, error.details]).toEqual([3, ['Free some space there, or use another folder with --cache.']]);
     expect(error.message).toContain('a.ndjson.gz cannot be unpacked into the cache folder: ENOSPC');
     expect(() => readFileSync(join(work, 'out'))).toThrow('ENOENT');
-    // The cache folder is empty again.
+    // The cache folder is empty again after the failed build.
     expect(filesBelow(disk)).toEqual([]);
-    // A new state needs about 4 MB beside the old state.
+    // Gives the disk more space for the next test, whose new state needs about 4 MB beside the old state.
     execFileSync('mount', ['-o', 'remount,size=16m', disk]);
   });
 
@@ -102,7 +102,7 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
       // A complete pull needs about 250 kB.
       for (let left = 8192; left < 400_000; left += 24_576) {
         fill(left);
-        // A pull with enough space is complete.
+        // If the pull had enough space, it is complete.
         const error = await testPull(`core:${node.url}`, to, options).then(
           () => undefined,
           (failure: unknown) => failure,

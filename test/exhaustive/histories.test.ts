@@ -14,12 +14,12 @@ import { activityPaths, check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 
 const HISTORIES = Number(process.env['FC_RUNS'] ?? 8);
-/** Number of kinds of changes that each history must contain, taken in turn. */
+/** Number of kinds of changes that each history must contain. The histories take all kinds in turn. */
 const IN_TURN = 2;
-/** Other tests use fewer histories, because the first test already finds most faults. */
+/** The tests of block ranges and of uploads run fewer histories, because the first test already finds most faults. */
 const [RANGES, UPLOADS] = [Math.ceil((HISTORIES * 2) / 5), Math.max(6, Math.ceil(HISTORIES / 5))];
 
-/** Updates a copy of the output as an uploader does, with the lists of changes. */
+/** Updates a copy of the output with the lists of changes, as an uploader does. */
 function upload(out: string, remote: string): void {
   const list = (name: string) =>
     readFileSync(join(`${out}.cache/changes`, name), 'utf8')
@@ -29,7 +29,7 @@ function upload(out: string, remote: string): void {
     mkdirSync(dirname(join(remote, path)), { recursive: true });
     cpSync(join(out, path), join(remote, path));
   }
-  // A build without changes keeps the lists of the build before, so removed files may already be absent.
+  // A build without changes keeps the lists of changes of the build before. So removed files may already be absent.
   for (const path of list('removed.txt')) rmSync(join(remote, path), { force: true });
 }
 
@@ -53,8 +53,8 @@ describe('after any change of the input', () => {
           compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
           parquet: fc.boolean(),
           lists: fc.boolean(),
-          // With the small size, most blocks have segments of their own, and some have several. With the large size,
-          // all blocks are in few segments.
+          // With the small size, most blocks have a segment of their own, and some blocks have several. With the large
+          // size, all blocks share a few segments.
           objectSize: fc.constantFrom(4096, 8 * 1024 * 1024),
         }),
         async (number, steps, { compress, ...site }) => {
@@ -64,7 +64,7 @@ describe('after any change of the input', () => {
           const written = new Map<string, string>();
           const compressed = site.layout === 'files' ? { compress } : {};
           const options: TestBuild = { inputs: [input], ...site, ...compressed, pageSizes: [2, 4] };
-          // The first step of each history uses the next kinds in turn, so that a few histories cover all kinds.
+          // The first step of each history makes the changes whose turn it is, so that a few histories cover all kinds.
           const inTurn = Array.from({ length: IN_TURN }, (_, i) => CHANGES[(runs * IN_TURN + i) % CHANGES.length] ?? 'reorg');
           runs += 1;
           for (const [i, changes] of [[], inTurn, ...steps.slice(1)].entries()) {
@@ -73,7 +73,8 @@ describe('after any change of the input', () => {
             const result = await testBuild(out, options);
             if (i > 0) for (const change of changes) kinds.add(change);
             expect(result.wasFull).toBe(i === 0);
-            // Other builds of tests have one thread. The number of threads must not change the files.
+            // The full build has two threads, because most other builds of tests have one. The number of threads must
+            // not change the files.
             await testBuild(join(work, `full-${i}`), { ...options, threads: 2 });
             expect(tree(out)).toEqual(tree(join(work, `full-${i}`)));
             await check(out);
@@ -126,7 +127,7 @@ describe('a build of a range', () => {
   }, 3_600_000);
 });
 
-/** Copies or removes one file of a remote tree, as an uploader does. */
+/** Copies or removes one file of an uploaded copy, as an uploader does. */
 function apply(from: string, to: string, path: string): void {
   if (!existsSync(join(from, path))) {
     rmSync(join(to, path), { force: true });
@@ -188,7 +189,7 @@ describe('while an upload replaces older files', () => {
           // Uses either the documented order (the archive, then the manifest, then removals) or a random order.
           const rank = (path: string) => (b[path] === undefined ? 3 : path.endsWith('manifest.json') ? 2 : 1);
           const order = changed.map((path) => ({ path, at: isOrdered ? rank(path) + random() / 2 : random() })).sort((x, y) => x.at - y.at);
-          // One mirror has all old files in memory. Another mirror reads everything anew.
+          // The mirror `remembering` has all old files in memory. The other mirror reads everything anew.
           const mirrors = [new FetchMirror(fetchFrom(remote), 3_600_000), new FetchMirror(fetchFrom(remote), 0)];
           const [remembering] = mirrors;
           if (remembering !== undefined) for (const target of targets) await ask(remembering, target);

@@ -1,7 +1,7 @@
 /**
- * Tests sources that send endless data, or claim numbers that no chain has: pulls and comparisons refuse these sources,
- * with little memory. Each pull is a process with a small heap, so it would crash if a list grew with the claims of a
- * source.
+ * Tests sources that send endless data, or that claim more blocks or records than a chain can have. Pulls and
+ * comparisons refuse these sources, and use little memory. Each command runs in a process with a small heap, and would
+ * crash if a list grew with the claims of a source.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { RUNNER } from '../support/cli.ts';
 import { block } from '../support/pull.ts';
 import { hex, ndjson } from '../support/records.ts';
 
-/** Megabytes of V8's heap. A pull of few blocks needs 55 MB. */
+/** Size of V8's heap in megabytes. A pull of few blocks needs 55 MB. */
 const HEAP = 122;
 /** Largest memory of a process in MB: the heap, DuckDB, and the code of both. */
 const MOST_RSS = 482;
@@ -25,7 +25,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** Returns the body of a 200 answer to a target. Undefined means a 404. */
+/** Returns the body of the answer to a request, which has status 200. Undefined means a 404. */
 type Answers = (target: string) => string | Buffer | undefined;
 
 async function listen(answers: Answers): Promise<string> {
@@ -163,7 +163,7 @@ it('a server whose tip is far above is refused before a list of its blocks fills
 });
 
 it('a server with ever more valid pages of a block makes a pull use as little memory as one page', async () => {
-  // Records of about 800 bytes. As objects, all of them would take twice the heap.
+  // A record has about 800 bytes. As objects, all of the records would take twice the heap.
   const [size, most] = [5000, 150_000];
   const page = (offset: number) => {
     const results = block(840_000, size).map((record, i) => ({

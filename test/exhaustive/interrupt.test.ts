@@ -1,4 +1,4 @@
-/** Ctrl-C or SIGTERM during a build: the build says what it leaves behind, and the same command continues it. */
+/** Tests Ctrl-C and SIGTERM during a build. The build says what it leaves behind, and the same command continues it. */
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ function workFolder(): string {
   return work;
 }
 
-/** Starts a build, and sends a signal as soon as `isDue` returns true. */
+/** Starts a build, and sends the signal as soon as `isDue` returns true. */
 async function stopped(work: string, signal: NodeJS.Signals, isDue: () => boolean): Promise<{ code: number | null; stderr: string }> {
   const child = start('build', ['--no-sync'], work);
   let stderr = '';
@@ -83,7 +83,7 @@ it('at any moment, a build ends soon, also if many ids have the same ending', as
       isOver = true;
     });
     const [pid, moment] = [child.pid ?? 0, random() * 4];
-    // Moments are measured in CPU time of the build, so that they are the same on a slow machine.
+    // The moment of the signal is in CPU seconds of the build, so that it is the same on a slow machine.
     while ((cpuOf(pid) ?? Number.POSITIVE_INFINITY) < moment) await sleep(5);
     const before = cpuOf(pid) ?? 0;
     child.kill('SIGTERM');

@@ -1,5 +1,5 @@
 /**
- * Kills builds at random moments. Every existing path keeps its old bytes or gets its new bytes, and the next build
+ * Kills builds at random moments. After a kill, every file has either its old or its new bytes, and the next build
  * completes the output. The variable SEED repeats the moments as exactly as the machine allows. KILLS sets the number
  * of kills: KILLS=100 npm run test:exhaustive -- kill
  */
@@ -20,7 +20,7 @@ const KILLS = Number(process.env['KILLS'] ?? 20);
 const work = temporaryFolder();
 const input = (name: string) => join(work, name);
 
-/** Writes blocks of over a hundred records in transactions of all sizes, one file per block. */
+/** Writes one file per block. Each block has over a hundred records, in transactions of all sizes. */
 function write(name: string, heights: readonly number[], edition: (height: number) => string): void {
   const files = heights.map((height): [string, string] => {
     const fork = edition(height);
@@ -40,11 +40,11 @@ function write(name: string, heights: readonly number[], edition: (height: numbe
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** Files of complete builds, for each input in each layout. */
+/** Files of complete builds, by layout and input (`before` or `after`). */
 const whole: Record<string, Record<string, string>> = {};
 beforeAll(async () => {
   write('before', range(1, 24), () => 'a');
-  // Replaces some blocks, removes some and adds some.
+  // Compared with `before`, replaces the blocks above 12, removes some and adds some.
   write('after', [...range(1, 20), ...range(25, 30)], (height) => (height > 12 ? 'b' : 'a'));
   for (const layout of LAYOUTS) {
     for (const name of ['before', 'after']) {
@@ -69,7 +69,10 @@ interface Moments {
   readonly ended: number;
 }
 
-/** Runs a build of `after`, and kills it when `kill` resolves. Returns the times, and whether the build was still running. */
+/**
+ * Runs a build of the input `after`, and kills it when `kill` resolves. Returns the times, and whether the build was
+ * still running.
+ */
 async function runBuild(
   out: string,
   layout: Layout,
@@ -103,14 +106,17 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 const random = randomFor('kills of builds');
 
-/** Waits until a random moment of a build, mostly while files are changed. */
+/**
+ * Waits until a random moment of a build. Most of these moments are after the input was loaded, while the build changes
+ * files.
+ */
 async function someMoment(loaded: Promise<void>, usual: Moments): Promise<void> {
   if (random() < 0.25) return pause(random() * usual.loaded);
   await loaded;
   return pause(random() * (usual.ended - usual.loaded));
 }
 
-/** Makes the output of `before`, for an incremental build. */
+/** Copies the output of the input `before`, if the build shall be incremental. */
 function prepare(out: string, layout: Layout, isIncremental: boolean): string {
   if (isIncremental) {
     cpSync(join(work, `${layout}-before`), out, { recursive: true });
@@ -143,7 +149,7 @@ describe.each([
       await testBuild(out, { inputs: [input('after')], layout, lists: true });
       expect(contents(out)).toEqual(after);
       await verify(out, new Progress(new RecordingLog(), false));
-      // The lists of changes name all files that either build changed.
+      // The lists of changes name all files that the killed build or the next build changed.
       const list = (name: string) => new Set(readFileSync(join(`${out}.cache/changes`, name), 'utf8').split('\n'));
       const [added, removed] = [list('added.txt'), list('removed.txt')];
       expect(Object.keys(after).filter((path) => before[path] !== after[path] && !added.has(path))).toEqual([]);

@@ -14,7 +14,7 @@ import { randomFor } from '../support/seed.ts';
 
 const RECORDS = Number(env['RECORDS'] ?? 150_000);
 const HEIGHT = 900_000;
-/** The first transaction has half of the records. Each other transaction has this many. */
+/** Number of records of each transaction except the first, which has half of all records. */
 const RECORDS_EACH = 1000;
 const LARGE = RECORDS / 2;
 const OBJECT_SIZE = Math.ceil((RECORDS / 150_000) * 64 * 1024);

@@ -1,7 +1,7 @@
 /**
- * Tests long lists of balances and holders: answers equal those of SQL, and their cost does not grow with the list. The
- * variable ENTRIES sets the lengths, and prints the cost of answers and of a new block: ENTRIES=1000000 npm run
- * test:exhaustive -- longBalances
+ * Tests long lists of balances and holders. The answers equal those of SQL, and their cost does not grow with the list.
+ * The variable ENTRIES sets the lengths of the lists, and prints the cost of answers and of a new block:
+ * ENTRIES=1000000 npm run test:exhaustive -- longBalances
  */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -74,7 +74,7 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
         return text;
       },
     };
-    // A request for an unknown height loads the root into memory.
+    // Loads the root into memory. The height is unknown, so the request reads nothing else.
     await respond('/runes/v1/blocks/16777210/activity', site, files, answerFromLists, cache);
     Object.assign(taken, { reads: 0, inflated: 0 });
     const parse = vi.spyOn(JSON, 'parse');
@@ -87,14 +87,17 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
     return { ...taken, cpu: (user + system) / 1000, body: answer.body };
   }
 
-  /** Requires that an answer reads at most a few pages and heads, and reports its cost. */
+  /**
+   * Checks that an answer reads at most a few pages and heads (a head lists the pages of one list), and reports its
+   * cost.
+   */
   function checkWork(what: string, { reads, inflated, parsed, cpu }: Work): void {
     report(
       `${entries} entries, ${what}: CPU ${cpu.toFixed(1)} ms, ${reads} reads, ${inflated} characters inflated, ${parsed} values parsed`,
     );
     expect([what, reads <= 30, inflated <= 2_000_000]).toEqual([what, true, true]);
-    // Bound of parsed values: a head has one value per page, a level has at most one page of changes, and a window
-    // covers few pages.
+    // Bound of parsed values: the head of a list has one value per page of 600 entries, a level has at most one page of
+    // changes, and a window covers few pages.
     expect([what, parsed <= entries / 600 + 3 * 600 + 5 * 600 + 20]).toEqual([what, true]);
   }
 
@@ -103,7 +106,7 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
     for (const offset of [0, 17, Math.floor(total / 2), Math.max(total - 30, 0), total]) {
       const expected = await lists.window(name, offset, 60, height);
       const path = `${LISTS[name]}?limit=60&offset=${offset}`;
-      // The first request only compiles functions.
+      // The first request also compiles functions, so only the second one is measured.
       await ask(path);
       const answer = await ask(path);
       const found = JSON.parse(answer.body) as { results: { rune?: { id: string }; address: string; balance: string }[] };
@@ -115,8 +118,8 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
 
   async function checkAll(tip: number): Promise<void> {
     for (const name of Object.keys(LISTS) as ListName[]) {
-      // If too many balances of a long list changed in the newest level, its list is as of an older block. A short list
-      // is always made again for the newest level.
+      // If more than a page of entries of a long list change in the newest level, the archive has only the list after
+      // an older block. A short list is always written again for the newest level.
       const isOld = name === 'holders of a rune etched in the level below' && entries > 600;
       await checkList(name, isOld ? 4479 : tip, tip);
     }

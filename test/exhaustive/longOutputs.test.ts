@@ -1,5 +1,5 @@
 /**
- * Tests an address with very many unspent outputs: the cost of an answer depends only on its window. The variable
+ * Tests an address with very many unspent outputs. The cost of an answer depends only on its window. The variable
  * OUTPUTS sets their number, and prints the cost of the build, of a new block and of answers: OUTPUTS=1000000.
  */
 import { readFileSync, statSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { readsOf } from '../support/rounds.ts';
 
 const BY_HAND = process.env['OUTPUTS'];
 
-/** Height of the last block. 71 blocks spend outputs, in three levels. */
+/** Height of the last block. 71 blocks in three levels of lists spend outputs. */
 const TIP = 4100;
 
 interface Answer {

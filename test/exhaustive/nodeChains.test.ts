@@ -1,4 +1,7 @@
-/** Runs all chains of the fixtures through pull, build and API, with reorganisations of every supported depth. */
+/**
+ * Pulls and builds all chains of the fixtures, and requests answers of the API. Also tests reorganisations of every
+ * supported depth.
+ */
 import { describe, expect, it } from 'vitest';
 import { hashText } from '../../src/runes/bytes.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
@@ -20,7 +23,7 @@ describe('chains of the fixtures', () => {
 });
 
 it('spends many outputs of one transaction in one block, in time proportional to their number', () => {
-  // A scan of all outputs for each input would take minutes, and the test would time out.
+  // If the indexer scanned all outputs for each input, the test would take minutes and time out.
   const [outputs, inputs] = [40_000, 12_000];
   const etching = {
     inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }],
@@ -49,7 +52,8 @@ it('follows reorganisations of 1 to 100 blocks, one after the other, without a t
     for (const depth of [100, 1, 2, 3, ...Array.from({ length: 6 }, () => 1 + random(100)), 100]) {
       chain = extended(chain.slice(0, chain.length - depth), depth + random(3), random);
       node.replace(chain);
-      // A replacement chain of the same length has another tip hash, so the pull follows it too.
+      // A branch may be as long as the chain that it replaces. The pull follows it too, because the last block has
+      // another hash.
       expect(await testPull(`core:${node.url}`, to, options)).toMatchObject({ replaced: depth });
       expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     }

@@ -55,7 +55,7 @@ async function untilBuilt(height: number): Promise<void> {
   }
 }
 
-/** Returns the digest of a mirror that has only ever seen these blocks. */
+/** Returns the digest of a mirror that was built from these blocks alone, without a reorganisation. */
 async function digestOf(blocks: typeof CHAIN): Promise<string> {
   const fresh = await FakeNode.start(blocks, { network: 'regtest' });
   const folder = temporaryFolder();
@@ -78,7 +78,8 @@ it('builds new blocks, a reorganisation, and blocks that came while the node or 
   expect(builtDigest()).toBe(await digestOf(branch));
   expect(said).toMatch(/5 blocks to 22, 3 replaced: [0-9,]+ records?; pulled in [0-9.]+ s, built in [0-9.]+ s/);
 
-  // A file that no build can read makes the next build fail. After its removal, a build has the blocks of both pulls.
+  // Adds a file that no build can read, so the next build fails. After the file is removed, a build has the blocks of
+  // both pulls.
   writeFileSync(join(to, 'pulled/broken.json'), '{"nothing": 1}');
   const longer = extended(branch, 2, random);
   node.replace(longer.slice(0, 24));
@@ -116,7 +117,7 @@ it('starts the first build only when the first wanted block exists', async () =>
   try {
     await until('Following');
     late.replace(CHAIN.slice(0, 21));
-    // The pull asks the node once a second.
+    // Waits for more calls. The pull calls the node once a second.
     const looks = late.calls.length;
     while (late.calls.length < looks + 6) await sleep(20);
     expect(text).not.toContain('the build failed');

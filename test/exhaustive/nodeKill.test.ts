@@ -1,5 +1,6 @@
 /**
- * Kills pulls from a node at random moments, even in reorganisations: the files equal those of an uninterrupted pull.
+ * Kills pulls from a node at random moments, even in reorganisations. Afterwards, the files equal those of an
+ * uninterrupted pull.
  */
 import { once } from 'node:events';
 import { env } from 'node:process';
@@ -41,12 +42,13 @@ it(`a pull from a node is killed ${KILLS} times, then ${KILLS} times in reorgani
     await testPull(from, to, { confirmations: CONFIRMATIONS });
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     for (let killed = 0; killed < KILLS; killed++) {
-      // A branch is at least as long as the blocks that it replaces, so each fork stays within the last pulled blocks.
+      // A branch is at least as long as the blocks that it replaces. So no fork is deeper than the `confirmations` of a
+      // pull.
       const depth = 1 + random(CONFIRMATIONS);
       chain = extended(chain.slice(0, chain.length - depth), depth + random(20), random);
       node.replace(chain);
       await kill();
-      // A branch may go below the tip of the last complete pull, but not deeper than this.
+      // After the kill, the pull may have blocks of the old branch. They are not deeper than `confirmations` allows.
       await testPull(from, to, { confirmations: CONFIRMATIONS });
     }
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));

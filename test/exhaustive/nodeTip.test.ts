@@ -1,6 +1,6 @@
 /**
- * Tests that the height of a mirror is the last block that its pull from a node has read, even if this block has no
- * runes.
+ * Tests the height that a mirror reports: the last block that its pull has read from the node, even if this block has
+ * no runes.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ import { startServer } from '../support/server.ts';
 
 const spending = (name: string): Transaction['inputs'] => [{ outpoint: outpointOf(name.repeat(32), 0) }];
 
-/** This rune can be minted below height 34. */
+/** Etches a rune that can be minted below height 34. */
 const ETCHING: Transaction = { inputs: spending('aa'), outputs: [messageScript([2, 3, 6, 1000, 8, 5, 10, 7, 14, 34, 22, 1]), taproot(1)] };
 const MINT: Transaction = { inputs: spending('bb'), outputs: [messageScript([20, 3, 20, 1, 22, 1]), taproot(2)] };
 
@@ -26,11 +26,11 @@ const grown = (chain: readonly FakeBlock[], more: readonly (readonly Transaction
 ];
 
 const CHAIN = grown([], [...empty(3), [ETCHING], ...empty(46)]);
-/** No variant of block 40 has runes, but each variant has another hash. */
+/** In CHAIN, BRANCH and LONGER, block 40 has no runes, but three different hashes. */
 const BRANCH = grown(CHAIN.slice(0, 38), [[{ inputs: spending('cc'), outputs: [taproot(9)] }], ...empty(2)]);
 const LONGER = grown(BRANCH.slice(0, 39), [[MINT], ...empty(3)]);
 
-/** Chains that the node has, one after the other. */
+/** Chains that replace each other in the node, in this order. */
 const STEPS: readonly [what: string, chain: readonly FakeBlock[]][] = [
   ['the etching', CHAIN.slice(0, 4)],
   ['a block without runes', CHAIN.slice(0, 5)],
@@ -57,7 +57,7 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
   });
   afterAll(() => node.close());
 
-  // Layout `files` shares all code with layout `archive` except the lists of outputs, so fewer steps suffice.
+  // Layout `files` shares all code with layout `archive` except the lists of outputs, so it runs fewer steps.
   it.each(STEPS.filter((_, i) => layout === 'archive' || i % 4 === 1))('reports the last block that was read: %s', async (what, chain) => {
     node.replace(chain);
     await testPull(`core:${node.url}`, to);
@@ -81,7 +81,7 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
           expect((await ask(path)) as Answer).toMatchObject({ block_height: height, block_hash: hash });
         }
       }
-      // A mirror that pulls from this mirror reports the same last block.
+      // A mirror that pulls from the first mirror reports the same last block.
       if (!what.includes('without runes')) return;
       await testPull(`http://127.0.0.1:${server.port}`, copy);
       expect((await testBuild(join(copy, 'dist'), { ...options, inputs: [join(copy, 'pulled')] })).manifest.tip).toEqual({ height, hash });

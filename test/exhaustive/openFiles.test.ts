@@ -13,7 +13,7 @@ describe('too many open files', () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson(Array.from({ length: 500 }, (_, i) => record(5, i))) });
     const build = [join(ROOT, 'scripts/run.cjs'), 'build', '--input', 'in', '--out'];
-    // Fills the cache of tsx first, because compiling starts a process, which opens files.
+    // Fills the cache of tsx before the limited builds, because compiling starts a process, which opens files.
     execFileSync(process.execPath, [...build, 'warm', '--cache', 'warm-cache'], { cwd: work });
     const command = [process.execPath, ...build, 'out', '--cache', 'cache'];
     let failures = 0;
@@ -27,7 +27,7 @@ describe('too many open files', () => {
       const [code] = (await once(child, 'close')) as [number];
       if (code === 0) continue;
       failures += 1;
-      // Node itself needs about two dozen files. If it cannot start, the message is Node's own.
+      // Node itself needs about two dozen files. Below that it cannot start, and the message comes from Node.
       if (!/^Error: /m.test(text)) continue;
       expect([code, text]).toEqual([3, expect.stringMatching(/EMFILE|[Tt]oo many open files/)]);
       expect(text).not.toContain('unexpected');

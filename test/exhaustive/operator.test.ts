@@ -13,7 +13,7 @@ import { extended } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 import { startServer } from '../support/server.ts';
 
-/** Returns the calls of npm scripts in the shell blocks of a page, as script and arguments. */
+/** Returns the npm scripts that the shell blocks of a page call, with their arguments. */
 const callsOf = (page: string) =>
   codeBlocksOf(page)
     .filter(({ label }) => label === 'sh')

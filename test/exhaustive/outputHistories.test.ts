@@ -1,6 +1,6 @@
 /**
- * Makes random chains of blocks: every build has the same unspent outputs as a ledger by ord's rules, and equals a full
- * build. The variable SEED repeats a run.
+ * Makes random chains of blocks. After every change, the build has the same unspent outputs as a ledger by ord's rules,
+ * and equals a full build. The variable SEED repeats a run.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { randomFor } from '../support/seed.ts';
 
 const CHAINS = Number(process.env['CHAINS'] ?? 1);
 
-/** Levels and pages that short chains fill. The lists of four addresses grow and shrink. */
+/** Limits whose levels and pages a short chain fills. */
 const TINY = [
   { listPage: 2, documentMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 14 },
   { listPage: 3, documentMember: 20, listLevels: { steps: [12, 4, 2], unsettled: 1 }, spentBlocks: 7 },
@@ -57,7 +57,7 @@ it.each([
           (limit) => !crossings.has(limit),
         ),
       ];
-      // Repeats until the chain has crossed every limit and has every kind of document.
+      // Repeats until the chain has crossed every limit, and the archive has every kind of document.
       for (let step = 0; step < steps.length || (missing().length > 0 && step < 40); step += 1) {
         const depth = steps[step] ?? 0;
         // Some blocks spend so many outputs that entire pages are removed.
@@ -90,8 +90,7 @@ it('spent outputs that change without a record give the same files as a full bui
     const options = { inputs: [input], layout: 'archive', pageSizes: [3, 6], lists: true, objectSize: 4096 } as const;
     const { rows, ledger } = memoryOf(extended([], 205 + random(20), random, 10));
     const highest = rows.at(-1)?.block_height ?? 0;
-    // The last step also changes the first blocks, which are older than the blocks whose spent outputs the state
-    // stores.
+    // The last step also changes the first blocks. The state stores spent outputs only of newer blocks.
     for (const [step, depth] of [0, 3, 30, 250].entries()) {
       const changed = rows.map((row) => (row.block_height <= highest - depth ? row : changeSpent(row, random)));
       writeRows({ rows: changed, ledger }, input);
@@ -139,14 +138,15 @@ describe('an archive of rows from a node', () => {
       return rows.some(({ block_height, spent }) => block_height === 24 && spent !== null) && heights.has(39) && heights.has(tip);
     };
     while (!isFit(memoryOf(old))) old = extended([], tip + 1, draw, 40, 12);
-    // The levels are 0 to 23, 24 to 39, and newer blocks. The state has the outputs that the newest 21 blocks spent.
+    // Levels of lists: blocks 0 to 23, 24 to 39, and newer blocks. The state has the outputs that the newest 21 blocks
+    // spent.
     const limits = limitsWith({ listPage: 3, listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 20 });
     const log = new RecordingLog();
     const common = { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits, log } as const;
     writeRows(memoryOf(old), join(work, 'in'));
     await testBuild(join(work, 'out'), common);
     expect(log.notices).toEqual([]);
-    // Block 39 is replaced, so the level that starts at block 24 is made again.
+    // Replaces block 39 and the blocks above, so the build writes the level from block 24 on again.
     writeRows(memoryOf(extended(old.slice(0, 39), tip - 38, draw, 40, 12)), join(work, 'in'));
     const { wasFull } = await testBuild(join(work, 'out'), common);
     expect(wasFull).toBe(isLost);
@@ -174,8 +174,8 @@ describe('an archive of rows from a node', () => {
     const put = (content: Uint8Array) => putFile(out, content);
 
     /**
-     * Changes the first document that the function `change` accepts, and verifies. `change` returns undefined to remove
-     * a document.
+     * Applies `change` to documents until it changes one, and verifies the archive. `change` returns undefined to
+     * remove a document.
      */
     const findingsAfter = async (kind: 'addresses' | 'starts', change: (document: StoredDocument) => StoredDocument | undefined) => {
       let isDone = false;

@@ -1,7 +1,7 @@
 /**
- * Compares every output of random chains, at several tips, with an independent model: the runes that the API reports
- * for it, and how a client classifies it. The variable CHAINS sets the number of chains, LIES sets the number of wrong
- * files, and SEED repeats a run.
+ * Compares every output of random chains, at several tips, with an independent model. Compares the runes that the API
+ * reports for the output, and the kind that a client reports. The variable CHAINS sets the number of chains, LIES sets
+ * the number of wrong files, and SEED repeats a run.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const BASE = 'https://mirror.example.org/';
 const LAYOUTS = ['archive', 'files'] as const;
 type Layout = (typeof LAYOUTS)[number];
 
-/** Builds a chain. Returns the folder, and the tip of the mirror, which is the last block with records. */
+/** Builds a chain. Returns the folder of the output, and the mirror's tip, which is the last block with records. */
 async function built(work: string, chain: ReturnType<typeof grown>, layout: Layout, objectSize = 4096) {
   const memory = memoryOf(chain);
   const limits = limitsWith({
@@ -45,7 +45,7 @@ const signed = (out: string) => signedFiles(filesOf(out), '2026-11-24T00:00:00Z'
 const mirrorOver = (files: ReadonlyMap<string, Buffer>, options: MirrorOptions = {}) =>
   new Mirror(BASE, { fetch: fetchOver((path) => files.get(path)), ...options });
 
-/** Returns the classes without reasons, after a check that each unknown output has a reason. */
+/** Removes the reasons from classified outputs, after a check that each unknown output has a reason. */
 const withoutReasons = (classes: readonly ClassifiedOutput[]) =>
   classes.map((one) => {
     if (one.kind !== 'unknown') return one;
@@ -87,7 +87,10 @@ it(`${CHAINS} random chains: every output is what the model says`, async () => {
   for (const count of [...Object.values(seen.answers), ...Object.values(seen.classes)]) expect(count).toBeGreaterThan(10);
 });
 
-/** Returns an output as a wallet may ask for it: mostly right, with or without the hash, and sometimes wrong. */
+/**
+ * Returns an output as a wallet may describe it to a client. Most descriptions are right, with or without the block
+ * hash, and some are wrong.
+ */
 function distorted({ outpoint, height, blockHash }: MadeOutput, draw: (below: number) => number): OutputToClassify {
   const kind = draw(12);
   if (kind === 0) return { outpoint };
@@ -99,7 +102,8 @@ function distorted({ outpoint, height, blockHash }: MadeOutput, draw: (below: nu
 describe('a transaction with many records', () => {
   const draw = randomFor('airdrops');
   const random = (below: number) => Math.floor(draw() * below);
-  // A page has 6 records, and an answer reads at most 25 pages.
+  // A page has 6 records, and an answer reads at most 25 pages. With 149 outputs an airdrop has 150 records, which is
+  // the most that one answer can read.
   const chain = extendedBy(extendedBy(grown([], 3, random), [airdrop(149), airdrop(150)], random), [airdrop(2)], random);
   const [readable, tooLong] = [149, 150].map((count) => {
     const [one] = outputsMade(chain).filter(({ outpoint, height }) => height === 3 && outpoint.endsWith(`:${count}`));
@@ -167,7 +171,7 @@ describe('a mirror with wrong files', () => {
     const old = grown([], 30, draw);
     const newer = grown(old.slice(0, 27), 6, draw);
     const [before, after] = [await built(temporaryFolder(), old, 'files'), await built(temporaryFolder(), newer, 'files')];
-    // The manifest and the lists still come from the older build.
+    // The manifest and the lists still come from the older build. Only pages are new.
     const isPage = (path: string) => /^runes\/v1\/(?:transactions|blocks)\//.test(path);
     const mixed = new Map([
       ...[...filesOf(before.out)].filter(([path]) => !isPage(path)),
@@ -179,7 +183,7 @@ describe('a mirror with wrong files', () => {
     const statuses = { right: 0, 503: 0 };
     for (const { outpoint, height } of outputsMade([...old, ...newer.slice(27)])) {
       const response = await host.answer(new Request(`http://host/runes/v1/outputs/${outpoint}`));
-      // The pages of replaced blocks no longer exist, so spent outputs of these blocks are unknown.
+      // For a spent output, an answer needs the pages of its block, which no longer exist if the block was replaced.
       const isGone = height >= 27 && model.output(outpoint)?.spent === true;
       if (response?.status === 503) statuses[503] += 1;
       else if (!isGone) expect(await response?.json(), outpoint).toMatchObject(answerAbout(outpoint, model));
@@ -213,7 +217,7 @@ describe('several mirrors', () => {
     expect(withoutReasons(classes)).toEqual(expected);
     expect(new Set(classes.map(({ kind }) => kind)).size).toBe(4);
     expect(classes).toContainEqual(expect.objectContaining({ reason: expect.stringContaining(`blocks up to ${older?.tip}`) }));
-    // The newer mirror knows these outputs as spent, the older mirror as unspent.
+    // For the newer mirror these outputs are spent, for the older mirror they are unspent.
     expect(classes).toContainEqual(expect.objectContaining({ reason: 'the mirrors do not agree: spent, runes' }));
   });
 

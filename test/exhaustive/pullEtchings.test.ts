@@ -1,4 +1,4 @@
-/** Tests pulls of etchings: a build of the pulled files has the etchings of the source, even after reorganisations. */
+/** Tests pulls of etchings. A build of the pulled files has the etchings of the source, even after reorganisations. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -31,7 +31,7 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Starts a static file host that lists the paths of its requests. */
+/** Starts a static file server, and records the paths of its requests. */
 async function fileHost(folder: string): Promise<{ readonly base: string; readonly asked: string[] }> {
   const asked: string[] = [];
   const options = { public: folder, cleanUrls: false, directoryListing: false };
@@ -103,7 +103,7 @@ describe('a pull of the recorded data', () => {
     await testBuild(join(work, 'direct'), { inputs: ETCHING_INPUTS, operationPages: false });
     const { base } = await apiHost(join(work, 'direct'));
     await testPull(base, join(work, 'input'), { wanted: { from: 840000, to: 840003 } });
-    // This range of blocks does not contain all runes.
+    // Builds a mirror without all runes, because this range of blocks does not contain all etchings.
     await testBuild(join(work, 'window'), { inputs: [join(work, 'input/pulled/840000')], operationPages: false });
     const other = await apiHost(join(work, 'window'));
     const { blocks } = await testPull(other.base, join(work, 'second'));
@@ -139,7 +139,7 @@ describe('random histories', () => {
       history.write(source);
       await testBuild(dist, { inputs: [source], layout, pageSizes: [2], objectSize: 4096, dialect: 'hiro' });
       const { base } = await hostOf(dist);
-      // Names a height range, because otherwise the first block of a server is 840,000.
+      // Names the first height, because otherwise a pull from a server begins at block 840,000.
       await testPull(base, input, { confirmations: isFork ? 1000 : 1, wanted: { from: 4000, to: undefined } });
       expect(await etchingsOf(input), `step ${step}`).toEqual(await etchingsOf(source));
     }

@@ -1,4 +1,7 @@
-/** Pulls over HTTP join settled blocks into files of a hundred blocks. Tests reorganisations, kills and damage. */
+/**
+ * Tests pulls over HTTP, which join settled blocks into files of a hundred blocks. Includes reorganisations, kills and
+ * damage.
+ */
 import { appendFileSync, copyFileSync, cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -12,9 +15,7 @@ describe('settled blocks in files of a hundred', () => {
   const wanted = { from: 1098, to: undefined };
   /** A number of confirmations so high that no block is settled. */
   const unsettled = 1000;
-  /**
-   * Returns a chain whose blocks up to 1199 are settled, in files of a hundred. Blocks 1098, 1099 and 1150 are empty.
-   */
+  /** Makes a chain whose blocks up to 1199 are settled, in files of a hundred. Blocks 1098, 1099 and 1150 are empty. */
   const longChain = () => {
     shortChain(1210, 1100);
     server.blocks.delete(1150);
@@ -43,7 +44,8 @@ describe('settled blocks in files of a hundred', () => {
     const before = tree(to);
     server.requests.length = 0;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0, heights: [{ first: 1098, last: 1210 }] });
-    // The same holds when the highest settled block is in the file.
+    // The same holds with other numbers of confirmations: if the joined file has the highest settled block, and if no
+    // block is settled.
     expect(await testPull(base, to, { confirmations: 11 })).toMatchObject({ blocks: 0 });
     expect(await testPull(base, to, { confirmations: unsettled })).toMatchObject({ blocks: 0 });
     expect(fetched()).toEqual([]);

@@ -1,4 +1,7 @@
-/** Kills pulls over HTTP and from PostgreSQL at random moments: the files equal those of an uninterrupted pull. */
+/**
+ * Kills pulls over HTTP and from PostgreSQL at random moments. Afterwards, the files equal those of an uninterrupted
+ * pull.
+ */
 import { once } from 'node:events';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -76,11 +79,11 @@ it(`a pull from PostgreSQL is killed ${KILLS} times`, async () => {
       const ended = once(child, 'exit');
       const connected = `SELECT pid FROM pg_stat_activity WHERE application_name = 'rune-activity-mirror'`;
       while (child.exitCode === null && (await database.sql.query(connected)).rows.length === 0) await sleep(10);
-      // Most of the running time lies between the first connection and the end.
+      // Starts counting at the first connection, because most of the running time lies between it and the end.
       await Promise.race([ended, sleep(Math.floor(random() * 400))]);
       child.kill('SIGKILL');
       await ended;
-      // PostgreSQL ends the connections of the killed pull by itself.
+      // Waits until PostgreSQL has ended the connections of the killed pull.
       while ((await database.sql.query(connected)).rows.length > 0) await sleep(10);
     }
     await testPull(database.url, to);

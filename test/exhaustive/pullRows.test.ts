@@ -1,4 +1,4 @@
-/** Tests pulls of published rows over random histories of the donor mirror, and kills pulls at random moments. */
+/** Tests pulls of published rows from a mirror with random histories, and kills pulls at random moments. */
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -67,7 +67,7 @@ it(`follows a donor through ${STEPS} steps of a random history, with builds of t
 
 it(`a pull of rows is killed ${KILLS} times`, async () => {
   const next = randomFor('kills of pulls of rows');
-  // Starts another chain.
+  // Removes the mirror of the other test, and starts another chain.
   for (const folder of ['node', 'dist']) rmSync(join(work, folder), { recursive: true, force: true });
   await mirror(extended([], 340, (below) => Math.floor(next() * below), 3));
   const [to, whole] = [temporaryFolder(), temporaryFolder()];

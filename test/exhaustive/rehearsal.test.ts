@@ -8,18 +8,18 @@ import { randomFor } from '../support/seed.ts';
 
 it('a pull, builds, reorganisations and kills with tiny limits give the results of an independent model', async () => {
   const seed = Math.floor(randomFor('a rehearsal')() * 2 ** 31);
-  // At this tip, every level of the tiny limits has blocks.
+  // With so many blocks, every level has blocks, because the tiny limits have small levels.
   const options = { blocks: 428, rows: 12, heights: 2, follow: 4, requests: 600, seed, folder: temporaryFolder(), limits: TINY };
   const { differences, crossed } = await rehearse(options, new RecordingLog());
   expect([differences.count, differences.first]).toEqual([0, []]);
   expect(differences.compared).toBeGreaterThan(10_000);
-  // Limits that need not be crossed. Only some seeds draw a reorganisation below `spentBlocks`. A pull from a node
-  // writes no text files, so `filesPerScan` does not apply. Crossing `runesMember` counts as crossing `documentMember`.
+  // Limits that need not be crossed. Only some seeds draw a reorganisation deeper than `spentBlocks`. A pull from a
+  // node writes no text files, so `filesPerScan` does not apply. `runesMember` is counted as `documentMember`.
   const others = ['spentBlocks', 'filesPerScan', 'runesMember'];
   expect(Object.keys(TINY).filter((name) => !others.includes(name) && !crossed.has(name))).toEqual([]);
 });
 
-// Checks only that each fault still applies to the code. The rehearsals themselves take minutes: `npx tsx
+// Checks only that the code that each fault replaces still exists. Rehearsals with the faults take minutes: `npx tsx
 // test/rehearsal/faults.ts`.
 it.each(FAULTS)('$name can still be put into the program', (fault) => {
   expect(changed(fault)).toContain(fault.to);

@@ -1,6 +1,6 @@
 /**
- * Replaces outputs under the local server: an answer comes from the old build, from the new build, or is a 503, but
- * never mixes both.
+ * Replaces outputs while the local server runs. An answer comes from the old build or from the new build, or is a 503.
+ * It never mixes both builds.
  */
 import { once } from 'node:events';
 import { cpSync, renameSync } from 'node:fs';
@@ -47,13 +47,14 @@ describe('an output that is replaced under the local server', () => {
 
   beforeAll(async () => {
     for (const name of NAMES) outputs.set(name, await recordedOutput(BUILDS[name].layout, BUILDS[name].dialect));
-    // Requests blocks by height and by hash, with windows across pages, and transactions of all prefixes.
+    // Requests blocks by height and by hash, with windows across pages. Requests transactions with many different first
+    // digits.
     targets = [
       ...activityPaths(built('files'), ['blocks']).flatMap((path) =>
         ['', '?limit=60&offset=13', '?limit=3&offset=2&operation_type=receive'].map((query) => path + query),
       ),
       ...activityPaths(built('files'), ['transactions']).filter((_, i) => i % 24 === 0),
-      // Layout `files` refuses these requests.
+      // In these builds, only archives have lists. Layout `files` refuses these requests.
       ...['1:0', '840000:4', '3'].flatMap((rune) => [
         `/runes/v1/etchings/${rune}/activity`,
         `/runes/v1/etchings/${rune}/activity?offset=50`,
@@ -93,7 +94,7 @@ describe('an output that is replaced under the local server', () => {
     try {
       const { code, stderr } = await make(out, to);
       expect(code, stderr).toBe(0);
-      // Answers from the server's memory must not survive the replacement.
+      // After the replacement, the server must not send answers of the old build from its memory.
       for (const [i, target] of targets.entries()) if ((await ask(host, target)) !== fresh[i]) wrong.push(`${target} after it`);
     } finally {
       isDone = true;

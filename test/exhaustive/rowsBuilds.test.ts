@@ -11,7 +11,7 @@ describe('an incremental build', () => {
   it('has the files of a full build while blocks are added, settle and are replaced, and lists the changes', async () => {
     const { out, put, build, fresh } = await built({ layout: 'archive' });
     let blocks = chain;
-    // The second hundred settles again, and the third hundred settles for the first time.
+    // The second hundred blocks become unsettled and settle again. The third hundred blocks settle for the first time.
     for (const [depth, more] of [
       [3, 4],
       [20, 30],
@@ -41,7 +41,8 @@ describe('an incremental build', () => {
       const { out, put, build, fresh } = await built();
       const path = Object.keys(published(out)).find((one) => one.startsWith('rows/100-199-')) ?? '';
       damage(join(out, path));
-      // Another block is added at the end of the hundred. The rows of the other blocks come from the old file.
+      // Replaces the last block of the damaged file's hundred. The build would read the other rows of the hundred from
+      // this file.
       put(extended(chain.slice(0, 199), 30, random, 3));
       const { wasFull, notices } = await build();
       expect([wasFull, notices]).toEqual([

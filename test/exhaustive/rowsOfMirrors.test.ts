@@ -1,4 +1,7 @@
-/** Tests pulls of published rows from another mirror: the same folder, the same mirror, and mirrors that lie. */
+/**
+ * Tests pulls of published rows from another mirror. A pull gives the same folder and the same mirror again, and
+ * detects mirrors that lie.
+ */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -29,7 +32,7 @@ let work: string;
 let base: string;
 let server: Server;
 let requests: string[];
-/** Called with the path of each request, before the answer. */
+/** Called with the path of each request before the server answers. */
 let before: (path: string) => void;
 beforeEach(async () => {
   work = temporaryFolder();
@@ -72,10 +75,10 @@ describe('a pull of rows', () => {
   it('leaves the same folder as a pull from a node, from which a build makes the same mirror, and follows its source', async () => {
     let chain = extended([], 212, random, 3);
     await mirror(chain);
-    // The last file settles later, and a fork reaches into this file.
+    // In later steps, the third hundred blocks settle, and a reorganisation replaces blocks of this hundred.
     for (const [depth, more, replaced] of [
       [0, 0, 0],
-      // A fork of a few blocks may replace only blocks without rows.
+      // A reorganisation of a few blocks may replace only blocks without rows, so `replaced` may be 0.
       [3, 5, 0],
       [12, 110, 12],
     ] as const) {
@@ -91,7 +94,7 @@ describe('a pull of rows', () => {
       expect(indexIn('again')).toEqual(indexIn('dist'));
       expect(tree(join(work, 'again'))).toEqual(tree(join(work, 'dist')));
       expect(again.manifest.lists?.outputs).toBeDefined();
-      // No page was read, and no file was fetched twice.
+      // The pull has requested no page, and no file of rows twice.
       expect(requests.filter((path) => /\/blocks\/|\/archive\//.test(path))).toEqual([]);
       expect(new Set(fetchedRows()).size).toBe(fetchedRows().length);
       requests.length = 0;
@@ -108,8 +111,8 @@ describe('a pull of rows', () => {
     await testPull(base, to(), { wanted: { from: 150, to: 205 }, confirmations: 40 });
     const rows = memoryRows(memoryOf(chain)).filter((row) => /"block_height":(?:1[5-9][0-9]|20[0-5])\b/.test(row));
     expect(await pulledRows(to())).toEqual(rows);
-    // Blocks above 171 are not settled for this pull, so it writes them as single files, although the mirror has them
-    // in a file of a hundred.
+    // With 40 confirmations, blocks above 171 are not settled for this pull. So it writes them to single files,
+    // although the mirror has them in a file of a hundred.
     expect(Object.keys(pulledTree(to()))).toContainEqual(expect.stringMatching(/^0\/(1[89][0-9])-\1\.parquet$/));
     await testPull(base, to(), { wanted: { from: 150, to: undefined } });
     expect(Object.keys(pulledTree(to()))).toContain('0/150-199.parquet');
@@ -175,7 +178,7 @@ describe('a mirror that lies', () => {
   const manifestOf = () => JSON.parse(readFileSync(join(dist(), MANIFEST_PATH), 'utf8')) as { rows: { index: string } };
   const indexOf = () => rowsIndex.parse(JSON.parse(readFileSync(join(dist(), manifestOf().rows.index), 'utf8')));
   const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
-  /** Publishes another list with a right digest, as a skilled liar would. */
+  /** Publishes another list of files with the right digest in the manifest, as a skilled liar would. */
   const publish = (index: unknown) => {
     const { path, sha256: digest, content } = rowsIndexFile(index as RowsIndex);
     writeFileSync(join(dist(), path), content);
@@ -185,7 +188,7 @@ describe('a mirror that lies', () => {
     const index = indexOf();
     publish({ ...index, files: index.files.map((file, i) => (i === 0 ? { ...file, ...change } : file)) });
   };
-  /** Replaces the first file of rows (or the runes), and publishes a list with right digests for it. */
+  /** Rewrites the first file of rows, or the file of runes, and publishes a list with the right digests. */
   const rewrite = async (select: (file: string) => string, isRunes = false) => {
     const index = indexOf();
     const { first, last, sha256: name } = index.files[0]!;
@@ -202,7 +205,7 @@ describe('a mirror that lies', () => {
     if (isRunes) publish({ ...index, runes: facts });
     else withFile(facts);
   };
-  /** Changes one column of the first row that receives something. */
+  /** Changes one column of the first `receive` row. */
   const other = (column: string, value: string) => (file: string) =>
     `SELECT * REPLACE ((CASE WHEN (block_height, tx_index, event_index) = (SELECT (block_height, tx_index, event_index) FROM ${file}
        WHERE operation = 'receive' AND amount <> '0' LIMIT 1) THEN ${value} ELSE "${column}" END) AS "${column}") FROM ${file}`;
@@ -252,7 +255,8 @@ describe('a mirror that lies', () => {
     [
       'a file that unpacks to gigabytes',
       () => rewrite((file) => `SELECT * REPLACE (tx_id || event_index || repeat('a', 900000) AS spent) FROM ${file} LIMIT 500`),
-      // The statistics in the footer have such cells too, and may need more memory than the process has.
+      // Some cells are in the statistics of the file's footer too. Reading them may need more memory than the process
+      // has.
       /bytes after unpacking|needs more memory/,
     ],
     ['other numbers of rows', () => withFile({ rows: 7 }), /it has [0-9]+ rows, but the list says 7/],

@@ -1,6 +1,6 @@
 /**
  * Runs every shell block of the documents in a fresh copy of the project. A list names the blocks that cannot run in a
- * test, with reasons. Their syntax and flags are checked.
+ * test, with reasons. The test checks the syntax and flags of these blocks.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Tests mirrors that start at several blocks, through reorganisations: every answer equals that of a mirror with all
- * history.
+ * Tests mirrors that start from the ledger after several blocks, through reorganisations. Every answer equals that of a
+ * mirror with all history.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';

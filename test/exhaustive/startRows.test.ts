@@ -1,4 +1,7 @@
-/** Tests pulls from a node that start from a mirror and also copy the rows of older blocks. */
+/**
+ * Tests pulls from a node that start from the ledger of a mirror, and that also copy the rows of older blocks from this
+ * mirror.
+ */
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,8 +23,8 @@ const next = randomFor('rows of starts');
 const random = (below: number) => Math.floor(next() * below);
 const CHAIN = extended([], 260, random, 6, 5);
 /**
- * Number of blocks of the mirror, and the block of the start. The newest of its lower levels ends in the middle of a
- * hundred.
+ * LENGTH is the number of blocks of the mirror. A pull starts after block START, where a level of the mirror's lists
+ * ends. This block is in the middle of a hundred.
  */
 const [LENGTH, START] = [230, 219];
 
@@ -51,8 +54,8 @@ const rowsFrom = (chain: readonly FakeBlock[], height: number) =>
   memoryRows({ rows: memoryOf(chain).rows.filter((row) => row.block_height >= height) });
 const startOf = (to: string) => JSON.parse(readFileSync(join(to, 'pulled/blocks.json'), 'utf8')).start;
 /**
- * Returns the files of rows, except those of the hundred with the start: one of the pulls has single blocks there until
- * the hundred is settled.
+ * Returns the files of rows, except those of the hundred with the start. Until this hundred is settled, one of the
+ * pulls has files of single blocks there.
  */
 const settledRows = (to: string) =>
   Object.fromEntries(Object.entries(pulledTree(to)).filter(([path]) => /^[0-9]/.test(path) && !/\/2[0-9][0-9]-/.test(path)));
@@ -76,7 +79,7 @@ describe('a start with the rows of all blocks', () => {
       const [ours, theirs] = builds.map(({ manifest }) => manifest);
       expect(ours!.start).toEqual(startOf(to));
       expect({ ...ours, start: undefined }).toEqual({ ...theirs, start: undefined });
-      // All lists have the same files, so they give the same answers.
+      // All lists have the same files in both builds, so both builds give the same answers.
       expect(tree(join(built, 'archive'))).toEqual(tree(join(all, 'archive')));
     }
     expect(settledRows(to)).toEqual(settledRows(complete));
@@ -121,7 +124,7 @@ describe('a start with the rows of all blocks', () => {
     expect(donor.asked.filter((path) => fetched.includes(path))).toEqual([]);
     expect(filesBelow(join(to, 'pulled')).filter((path) => path.includes('.start'))).toEqual([]);
 
-    // Simulates a kill after the ledger was written, when some files have not been moved to their final paths.
+    // Simulates a kill after the pull wrote the ledger. Some files of rows are still in the temporary folder.
     cpSync(to, killed, { recursive: true });
     const [pulled, rows] = [join(killed, 'pulled'), join(rowsFolder(join(killed, 'pulled'), 0, donor.base), 'pulled')];
     for (const path of ['0/0-99.parquet', '0/0-99.parquet.sha256', '0/100-199.parquet', 'runes.parquet', 'runes.parquet.sha256']) {
@@ -146,7 +149,7 @@ describe('a start with the rows of all blocks', () => {
     } finally {
       await host.close();
     }
-    // A mirror that itself started from another mirror has no older rows.
+    // Uses a mirror that started from another mirror, and so has no older rows.
     const [to, started] = [temporaryFolder(), join(temporaryFolder(), 'started')];
     await pulls.startAt(to, out);
     pulls.node.replace(CHAIN);
@@ -178,7 +181,7 @@ describe('a start is verified by a pull that read all blocks', () => {
   it.each([
     ['of fewer blocks', (other: string) => pulls.pull(other, { wanted: { from: undefined, to: START - 1 } })],
     ['of rows from a later block on', (other: string) => pulls.pull(other, { wanted: { from: 100, to: undefined } })],
-    // The mirror's list of blocks claims that a node gave all rows.
+    // This mirror claims in its list of blocks that all rows come from a node.
     ['from the mirror', (other: string) => testPull(donor.base, other)],
   ])('but not by a pull %s, or by a pull that started from a mirror itself', async (_, pullOther) => {
     const [to, other] = [temporaryFolder(), temporaryFolder()];
@@ -214,7 +217,7 @@ describe('a start is verified by a pull that read all blocks', () => {
   });
 });
 
-/** Builds a mirror from the rows of the honest mirror, with another value in each row that meets a condition. */
+/** Builds a mirror from the rows of the honest mirror. Each row for which `where` holds has another value. */
 async function rewritten(value: string, where: string): Promise<string> {
   const [copy, lying] = [temporaryFolder(), join(temporaryFolder(), 'lying')];
   cpSync(join(input, 'pulled'), join(copy, 'pulled'), { recursive: true });
@@ -250,7 +253,7 @@ describe('a mirror whose rows lie', () => {
   it('about spent outputs are detected, because the rows give another ledger', async () => {
     pulls.node.replace(CHAIN.slice(0, LENGTH));
     const lying = await rewritten(`regexp_replace(spent, '^[^,]*,?', '') AS spent`, `spent LIKE '%,%'`);
-    // Combines the honest ledger with the false rows. No record depends on the difference.
+    // Combines the honest ledger with the false rows. No record shows the difference.
     const liar = join(temporaryFolder(), 'liar');
     cpSync(out, liar, { recursive: true });
     cpSync(join(lying, 'rows'), join(liar, 'rows'), { recursive: true });

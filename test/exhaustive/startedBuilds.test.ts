@@ -1,4 +1,7 @@
-/** Builds from pulls that start from a mirror. startBuild.test.ts has more starts, chains and requests. */
+/**
+ * Tests builds from pulls that start from the ledger of a mirror. startBuild.test.ts has more starts, chains and
+ * requests.
+ */
 import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +26,7 @@ const LENGTH = 70;
 const CHAIN = extended([], LENGTH + 40, random, 6);
 
 let pulls: StartedPulls;
-/** Input that starts from a mirror, and the block of the start. */
+/** Folder of a pull that starts from a mirror. `start` is the height and digest of that ledger. */
 const to = temporaryFolder();
 let start: { height: number; digest: string };
 beforeAll(async () => {
@@ -118,7 +121,7 @@ it('refuses two starts', async () => {
 });
 
 describe('a wrong start', () => {
-  /** Changes a table of a start, and removes the table's checksum. */
+  /** Changes a table of the ledger with which an input starts, and removes the table's checksum. */
   async function changeTable(input: string, table: 'outputs' | 'runes', change: string): Promise<void> {
     const path = join(input, `start/${table}.parquet`);
     rmSync(`${path}.sha256`, { force: true });
@@ -130,7 +133,7 @@ describe('a wrong start', () => {
     }
   }
 
-  /** Copies the input, and changes one of its tables. */
+  /** Copies the pull, and changes one of the ledger's tables. */
   async function forged(table: 'outputs' | 'runes', change: string): Promise<string> {
     const input = temporaryFolder();
     cpSync(join(to, 'pulled'), input, { recursive: true });
@@ -150,7 +153,8 @@ describe('a wrong start', () => {
       2,
       expect.stringContaining('the ledger with which the input begins has the digest'),
     ]);
-    // Builds a consistent mirror of the wrong start, which then claims the true digest.
+    // Builds a mirror from the wrong ledger with a matching digest. Then puts the true digest into its manifest and
+    // root.
     const [digest = ''] = /[0-9a-f]{64}/.exec(failure.message) ?? [];
     await changeTable(input, 'runes', `UPDATE changed SET start_digest = '${digest}'`);
     const { manifest } = await pulls.build(out, input);

@@ -1,4 +1,4 @@
-/** Runs commands on a real terminal: the progress line, help, colours, and the table at the end. */
+/** Tests commands on a real terminal: the progress line, help, colours, and the table at the end. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -32,7 +32,8 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   }
 
   /**
-   * Returns the visible text of a terminal: for each line, the text after the line was last cleared, without colours.
+   * Returns the text that is visible on a terminal after the output. Keeps only the text after a line was last cleared.
+   * Removes colours.
    */
   const seen = (written: string) =>
     written
@@ -64,7 +65,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     const plain = await run('build', ['--out', 'plain', '--cache', 'cache'], work);
     expect(plain.stderr).toMatch(/^Note: 1 block\(s\) are in several files/);
     expect(plain.stdout + plain.stderr).not.toContain('\x1b');
-    // Without a terminal, a slow machine prints progress as lines.
+    // Removes lines of progress. A slow machine prints them if there is no terminal.
     const lines = (plain.stderr + plain.stdout).replace(/^(?:load|write|finish): .*\n/gm, '');
     expect(withoutFigures(seen(written))).toBe(withoutFigures(lines).replaceAll('plain', 'terminal'));
     const again = onTerminal('verify --dir terminal', work);
@@ -87,7 +88,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     const child = spawn('script', ['-qec', line, '/dev/null'], { cwd: work, env: { ...process.env, TERM: 'xterm' } });
     let written = '';
     child.stdout.on('data', (text: Buffer) => {
-      // The terminal must be in raw mode, in which the question is written, before a key is sent.
+      // Sends the key some time after the question appeared, because the terminal must be in raw mode first.
       if (!written.includes('Where do') && text.includes('Where do')) setTimeout(() => child.stdin.write(key), 200);
       written += text.toString();
     });

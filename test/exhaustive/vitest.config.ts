@@ -5,10 +5,10 @@ import { LONG, MORE, tier } from '../support/tier.ts';
 /** Files that count files, memory or moments of other processes, so nothing may run beside them. */
 const ALONE = ['overload', 'workers'].map((name) => `test/exhaustive/${name}.test.ts`);
 
-/** Files of `npm test` that draw more random cases here. */
+/** Files that also run in `npm test`, but with fewer random cases. */
 const IN_BOTH = ['test/serve/pending.test.ts', 'test/serve/proofs.test.ts'];
 
-/** Suites that run once more with tiny limits, and must cross them. */
+/** Suites that run with tiny limits (test/support/limits.ts), and must cross them. */
 const TINY_LIMITS = [
   ...['histories', 'outputHistories', 'etchingHistories', 'archiveFaults', 'nodeKill', 'nodeChains'].map(
     (name) => `test/exhaustive/${name}.test.ts`,
@@ -19,14 +19,17 @@ const TINY_LIMITS = [
 /** Suites that run only with tiny limits: their short chains would cross no default limit. */
 const ONLY_TINY = ['outputHistories', 'nodeChains', 'etchingHistories'].map((name) => `test/exhaustive/${name}.test.ts`);
 
-/** More than the two cores that the gate has, because a file waits for its processes and servers half of its time. */
+/** Number of parallel workers. CI has two cores, but a file waits for its processes and servers half of its time. */
 const WORKERS = 3;
 
 const FILES = 'test/{exhaustive,rehearsal/model}/*.test.ts';
 const { test } = tier(FILES, { testTimeout: 600_000 });
 const { reporters, sequence, ...alone } = test ?? {};
 
-/** All projects but `alone`, whose files count the open files and the memory of processes, start bundles of the program. */
+/**
+ * Setup of all projects but `alone`. Their processes run bundles of the program. The files of `alone` count the open
+ * files and the memory of processes, so they run the checkout.
+ */
 const setupFiles = ['test/support/seed.ts', 'test/support/useBundles.ts'];
 const shared = { ...alone, globalSetup: ['test/support/globalSetup.ts', 'test/support/bundles.ts'], setupFiles };
 
@@ -35,7 +38,7 @@ export default {
     reporters,
     sequence,
     projects: [
-      // Loading the program takes seconds, so the files of a worker share its modules, as in `npm test`.
+      // The files of a worker share the modules of the program, as in `npm test`, because loading them takes seconds.
       {
         test: {
           ...shared,

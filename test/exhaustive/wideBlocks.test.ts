@@ -1,8 +1,7 @@
 /**
  * Tests the widest possible blocks through pull, build, answers and verification: a transaction with all inputs of a
- * block, a transaction with the most rows that are not yet summed, many outputs, and many records in a block. The
- * variables OUTPUTS and RECORDS set the last two numbers: OUTPUTS=300000 RECORDS=500000 npm run test:exhaustive --
- * wideBlocks
+ * block, a transaction with many rows, many outputs, and many records in a block. The variables OUTPUTS and RECORDS set
+ * the last two numbers: OUTPUTS=300000 RECORDS=500000 npm run test:exhaustive -- wideBlocks
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,14 +22,17 @@ import { messageScript, type Transaction, taproot } from '../support/runeBlocks.
 
 /** Number of inputs of 167 weight units that fit into a block. */
 const INPUTS = 23_900;
-/** For a transaction with more rows, the program sums rows. */
+/**
+ * Maximum number of rows of a transaction for which the program writes one row per output. With more rows, it sums
+ * rows.
+ */
 const MOST_ROWS = 10_000;
 const OUTPUTS = Number(env['OUTPUTS'] ?? 8_000);
 const RECORDS = Number(env['RECORDS'] ?? 16_000);
-/** Number of outputs of 31 bytes per block, limited to the number that fits into a block. */
+/** Number of outputs per block. An output has 31 bytes, so 30,000 fit into a block. */
 const OUTPUTS_EACH = Math.min(OUTPUTS, 30_000);
 const RUNES = 16;
-/** Each rune and output has a `receive` and a `send`. */
+/** Number of outputs that receive each rune. Each rune in each output gives a `receive` and a `send`. */
 const RECEIVERS = RECORDS / RUNES / 2;
 
 /** Returns a script of 22 bytes. All scripts belong to a few addresses. */
@@ -103,8 +105,8 @@ describe('wide blocks from a node', () => {
     );
     at.records = chain.length;
     const block = chain.length - 1;
-    // Ids of edicts are encoded as differences: the first id is the block and the transaction, each further id is the
-    // step to the next transaction.
+    // Edicts encode an id as the difference to the id before. The first id is a block and a transaction. Each later id
+    // is that of the next transaction in the block.
     const edicts = many(RUNES, (i) => [i === 0 ? block : 0, 1, 0, RECEIVERS + 1]).flat();
     [ids.sums = ''] = extend(chain, memory, [
       {
@@ -112,7 +114,7 @@ describe('wide blocks from a node', () => {
         outputs: [messageScript([0, ...edicts]), ...many(RECEIVERS, (i) => keyHash(i % 7))],
       },
     ]);
-    // A last block spends some outputs of the wide blocks.
+    // Adds a last block, which spends some outputs of the wide blocks.
     extend(chain, memory, [{ inputs: many(3, (i) => ({ outpoint: outpointOf(ids.sums, i + 1) })), outputs: [taproot(5)] }]);
     node = await FakeNode.start(chain, { network: 'regtest' });
     mirror = new FetchMirror(fileServer(out).fetchFile, 0);

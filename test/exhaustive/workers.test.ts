@@ -1,4 +1,4 @@
-/** Tests `npm start -- --workers`: several processes, and their restarts and ends. */
+/** Tests `npm start -- --workers`: it starts several processes, restarts them and ends them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
@@ -19,8 +19,8 @@ function workFolder(): string {
 }
 
 /**
- * Returns the worker processes of a server with --workers, oldest first. Skips the compiler, which runs only for a
- * moment.
+ * Returns the worker processes of a server with --workers, oldest first. Skips the process of the compiler, which runs
+ * only for a moment.
  */
 function workersOf(pid: number | undefined): number[] {
   return childrenOf(pid)
@@ -88,7 +88,7 @@ describe('npm start', () => {
     });
     afterEach(() => child.kill('SIGKILL'));
 
-    /** Returns the nth started worker, stopped as soon as it exists. */
+    /** Waits for the nth worker that starts, and stops it immediately with SIGSTOP. */
     async function stopped(nth: number): Promise<number> {
       while (workersOf(child.pid).length < nth) await wait(1);
       const pid = workersOf(child.pid)[nth - 1] ?? 0;
@@ -100,8 +100,8 @@ describe('npm start', () => {
       const pid = await stopped(nth);
       const exit = once(child, 'exit');
       child.kill('SIGTERM');
-      // A pending signal proves that the parent has sent it. A thread that was not stopped yet has already received the
-      // signal.
+      // Waits until the signal is pending, which proves that the parent has sent it. A thread that was not stopped yet
+      // may already have received the signal.
       while (existsSync(`/proc/${pid}`) && !hasPending(pid, SIGTERM)) await wait(5);
       if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGCONT');
       expect([await exit, said]).toEqual([[0, null], { stdout: '', stderr: '' }]);
