@@ -1,4 +1,4 @@
-/** Writes raw blocks of an invented chain, and mines them at the target of regtest. */
+/** Serialises the blocks of an invented chain, and mines them at the target of regtest. */
 import { hash } from 'node:crypto';
 
 /** An output that a transaction spends. */
@@ -21,15 +21,15 @@ const HIGHEST_BYTE = 0x7f;
 
 const COINBASE: Spend = { txid: new Uint8Array(32), vout: 0xffffffff };
 
-/** Writes one block. `add` its transactions in order, then call `end`. */
+/** Writes one block. Callers `add` its transactions in order, then call `end`. */
 export class BlockWriter {
   #bytes = Buffer.alloc(1 << 16);
   #at = 0;
   readonly #txids: Buffer[] = [];
 
   /**
-   * Begins with the coinbase transaction. Its input contains the height, so that no two coinbase transactions have the
-   * same id.
+   * Begins a block with its coinbase transaction. The input contains the height, so that no two coinbase transactions
+   * have the same id.
    */
   constructor(
     readonly height: number,

@@ -12,17 +12,23 @@ import { commitmentOf, nameNumber } from '../../src/runes/name.ts';
 import { BlockWriter, type Spend } from './blockWriter.ts';
 import { addressScript, edictsOf, messageScript, type Rune, SPAM, scriptWithoutAddress, tapscriptOf } from './scripts.ts';
 
-/** Blocks and rows of mainnet, from the first block with runes to November 2026. */
+/** Number of blocks, and mean number of rows, of mainnet from its first block with runes to November 2026. */
 export const MAINNET = { blocks: 137_000, rowsPerBlock: 1500 } as const;
 
-/** Approximate rows of a block at the rates below, including a fixed part for etchings and events. */
+/**
+ * Mean number of rows of a block at the rates below. FIXED_ROWS of them come from etchings and events, whatever the
+ * rates.
+ */
 export const ROWS_PER_BLOCK = 12;
 const FIXED_ROWS = 6;
 
-/** Number of blocks of an epoch, in a chain as long as mainnet. A shorter chain has shorter epochs. */
+/**
+ * The chain has 20 epochs, which then repeat. An epoch has a kind, which sets the rates of its blocks. EPOCH_BLOCKS is
+ * the length of an epoch in a chain as long as mainnet. A shorter chain has shorter epochs.
+ */
 const EPOCH_BLOCKS = 100;
 const EPOCHS = 20;
-/** Positions of the epochs of each kind among 20 epochs. All others are ordinary. */
+/** Positions of the epochs of each kind among the 20 epochs. All other epochs are ordinary. */
 const KINDS = {
   /** Epochs with many etchings. */
   rush: [3],
@@ -30,7 +36,7 @@ const KINDS = {
   mints: [7, 13],
   /** Epochs in which most blocks have no runes. */
   quiet: [1, 10, 16],
-  /** Epochs with many transfers. */
+  /** Epochs in which most transactions are transfers. */
   busy: [5, 11],
 } as const;
 type Kind = keyof typeof KINDS | 'ordinary';
@@ -45,37 +51,42 @@ const RATES: Readonly<Record<Kind, Readonly<Record<'etching' | 'mint' | 'edict' 
 };
 
 /**
- * Special events: the number of blocks between two of them (`every`), in a chain as long as mainnet, and the outputs or
- * inputs of each (`size`).
+ * Special transactions. `every` is the number of blocks between two of them, in a chain as long as mainnet. `size` is
+ * the number of outputs, inputs or edicts of each.
  */
 const EVENTS = {
-  /** Outputs for one collecting address, which gets hundreds of thousands of outputs. */
+  /** Gives outputs to a single address, which then has hundreds of thousands of outputs. */
   collect: { every: 1000, size: 1000 },
-  /** Gives a rune to addresses that have nothing else: 90,000 holders. */
+  /** Gives a rune to new addresses, so that the rune has 90,000 holders. */
   airdrop: { every: 500, size: 340 },
-  /** A transaction with this many old inputs. */
+  /** Spends outputs of any age, also of the first blocks. */
   sweep: { every: 100, size: 40 },
-  /** A message with this many edicts. */
+  /** Has a message with many edicts. */
   edicts: { every: 200, size: 60 },
 } as const;
 
-/** A transaction that would make more than 10,000 rows: edicts to all outputs. */
+/**
+ * A transaction with so many edicts to all outputs that it would make more than 10,000 rows. `times` is the number of
+ * such transactions in the chain.
+ */
 const ROWS_SUMMED = { edicts: 101, outputs: 100, times: 3 } as const;
 
-/** Largest number of blocks that a branch may replace. */
+/** Largest number of blocks that can be undone for a branch. */
 const MOST_UNDONE = 130;
 
-/** Number of outputs, and of runes, that the maker remembers. */
+/** Largest number of outputs that the maker remembers as spendable, and of runes that it remembers as mintable. */
 const MOST_COINS = 200_000;
 const MOST_OPEN = 2000;
 
-/** Blocks between a commitment and its etching. At least six are required, so an etching after four is invalid. */
+/**
+ * Number of blocks between a commitment and its etching. At least six are required, so `late` makes an invalid etching.
+ */
 const COMMITTED = { early: 8, late: 4 } as const;
 
-/** Share of etchings with a name, which needs a commitment. The others get reserved names. */
+/** Share of etchings that have a name and need a commitment. The others get reserved names. */
 const NAMED = 0.4;
 
-/** Mean age of a spent output, counted in outputs, unless an output of any age is taken. */
+/** Mean age of a spent output, counted in later outputs. For OLD_SHARE of the inputs, the output may have any age. */
 const MEAN_AGE = 150;
 const OLD_SHARE = 0.3;
 
@@ -86,7 +97,10 @@ interface Coin {
   readonly runes: readonly Rune[];
 }
 
-/** A name that a later block etches, and the output that commits to it, once this output exists. */
+/**
+ * A planned etching: its name, and the output that commits to this name. `commitment` is missing until this output
+ * exists.
+ */
 interface Planned {
   readonly name: bigint;
   /** Blocks from the commitment to the etching. */
@@ -97,9 +111,12 @@ interface Planned {
 
 export interface ChainOptions {
   readonly seed: number;
-  /** Number of blocks of the complete chain. Shorter chains have the same kinds of blocks, with smaller events. */
+  /** Number of blocks of the complete chain. In a shorter chain, epochs are shorter and events are smaller. */
   readonly blocks: number;
-  /** Approximate rows of a block. The numbers of etchings and holders equal those of mainnet in any case. */
+  /**
+   * Approximate number of rows of a block. It changes only the rates of mints, transfers and spam. The rates of
+   * etchings, and the sizes of events, always equal those of mainnet.
+   */
   readonly rows: number;
 }
 
@@ -120,7 +137,7 @@ export interface MadeBlock {
   readonly commitments: readonly CommittedOutput[];
 }
 
-/** State that a block changes, without the coins. Copied before each block that may be replaced. */
+/** State that blocks change, except the coins. Copied before each block, so that the block can be undone. */
 interface State {
   height: number;
   previous: Uint8Array;
@@ -151,10 +168,12 @@ export class ChainMaker {
     planned: new Map(),
     treasury: { collect: undefined, airdrop: undefined },
   };
-  /** Data to undo each of the last blocks, the newest at the end. */
+  /** Data that undoes each of the last blocks, in order of height. */
   readonly #undo: { readonly state: State; readonly coins: (() => void)[] }[] = [];
   #salt = 0;
-  /** From this height on, a branch has other transactions. Below it, only the headers differ. */
+  /**
+   * From this height on, a branch has other transactions than the replaced blocks. Below it, only its headers differ.
+   */
   #changedFrom = Infinity;
   #writer = new BlockWriter(0, []);
   #committed: CommittedOutput[] = [];
@@ -189,8 +208,8 @@ export class ChainMaker {
   }
 
   /**
-   * Removes all blocks above a height, at most MOST_UNDONE, so that `next` makes another branch: it has other headers,
-   * and from `changedFrom` on other transactions. `salt` is different for each branch.
+   * Removes all blocks above the height `to`, at most MOST_UNDONE. Then `next` makes another branch. Its headers
+   * differ, and from `changedFrom` on its transactions differ too. `salt` is different for each branch.
    */
   rewind(to: number, salt: number, changedFrom: number): void {
     while (this.#state.height > to) {
@@ -203,7 +222,7 @@ export class ChainMaker {
     this.#changedFrom = changedFrom;
   }
 
-  /** Adds transactions to a block, in random order. */
+  /** Adds the transactions of a block. Most of them are in random order. */
   #fill(height: number): void {
     const kind = this.#kindOf(height);
     const rates = RATES[kind];
@@ -219,7 +238,7 @@ export class ChainMaker {
     add(rates.plain * this.#load, () => this.#plain());
     add(rates.split * this.#load, () => this.#edict(8));
     add(rates.spam * this.#load, () => this.#spam());
-    // Each event has a different position in its interval.
+    // The events have different positions in their intervals, so that few of them are in the same block.
     Object.entries(EVENTS).forEach(([name, { every, size }], index) => {
       const interval = Math.max(20, Math.round(every * this.#scale));
       if (height < 20 || height % interval !== index * 3) return;
@@ -263,8 +282,8 @@ export class ChainMaker {
   }
 
   /**
-   * Returns a script to receive runes: mostly of one of many known addresses, rarely of a new address, or without an
-   * address.
+   * Returns a script to receive runes. Most scripts belong to one of many known addresses, some to a new address, and a
+   * few to no address.
    */
   #script(): Uint8Array {
     const draw = this.#random();
@@ -296,7 +315,7 @@ export class ChainMaker {
     });
   }
 
-  /** Takes a coin: a young one, or if `old` is true, one of any age. */
+  /** Takes a coin and removes it from the coins: a young one, or a coin of any age if `old` is true. */
   #take(old = this.#chance(OLD_SHARE)): Coin | undefined {
     const coins = this.#coins;
     const age = old ? this.#below(coins.length) : Math.floor(-Math.log(1 - this.#random()) * MEAN_AGE * Math.max(1, this.#load));
@@ -314,8 +333,8 @@ export class ChainMaker {
   }
 
   /**
-   * Returns an input without runes, from outside of the chain. No two blocks draw the same input, because equal
-   * transactions would have equal ids.
+   * Returns an input whose spent output is not in the chain and has no runes. No two blocks draw the same input,
+   * because equal transactions would have equal ids.
    */
   #otherInput(): Spend {
     return { txid: hash('sha256', `other ${this.#state.height} ${this.#random()}`, 'buffer'), vout: this.#below(3) };
@@ -328,7 +347,7 @@ export class ChainMaker {
     return outputs;
   }
 
-  /** Plans the named etchings of a later block, and writes the outputs that commit to their names. */
+  /** Plans the named etchings of a later block. Writes the outputs that commit to names now due. */
   #commit(height: number): void {
     const planned = new Map(this.#state.planned);
     const target = height + COMMITTED.early;
@@ -361,7 +380,7 @@ export class ChainMaker {
   #plan(): Planned {
     const draw = this.#random();
     const index = this.#state.named++;
-    // The name may be taken, or too short for its height.
+    // Some names are already taken, and some are too short for their height. Both make the etching invalid.
     const name =
       draw < 0.03 && index > 0
         ? FIRST_NAME + BigInt(this.#below(index))
@@ -425,7 +444,7 @@ export class ChainMaker {
     return open[Math.floor(this.#random() ** 2 * open.length)] ?? NO_RUNE;
   }
 
-  /** Returns the rune that a run of blocks mints. */
+  /** Returns the rune that all blocks of an epoch of kind `mints` mint. */
   #favourite(height: number): Rune {
     const { open } = this.#state;
     const epoch = Math.floor(height / Math.max(5, Math.round(EPOCH_BLOCKS * this.#scale)));
@@ -435,7 +454,7 @@ export class ChainMaker {
   #mint(rune: Rune): void {
     const pointer = this.#chance(0.05) ? [22, 0] : [];
     const txid = this.#writer.add([this.#otherInput()], [messageScript([...mintOf(rune), ...pointer], this.#below(4)), this.#script()]);
-    // If the pointer names the message, the runes burn.
+    // If the pointer selects the message's output, the runes burn.
     if (pointer.length === 0) this.#keep(txid, 1, [rune]);
   }
 
@@ -446,7 +465,7 @@ export class ChainMaker {
     const edicts = Array.from({ length: count }, (_, i) => ({
       rune: coin.runes[this.#below(coin.runes.length)] ?? NO_RUNE,
       amount: this.#chance(0.1) ? 0 : 1 + this.#below(count === 1 ? 100_000 : 100),
-      // A few edicts send to the message output, which burns the runes, or to all outputs.
+      // A few edicts name the message's output, which burns the runes. A few name all outputs.
       output: this.#chance(0.03) ? 1 : this.#chance(0.03) ? 2 + count : i === 0 ? 0 : 1 + i,
     }));
     const pointer = this.#chance(0.05) ? [22, this.#chance(0.3) ? 1 : 0] : [];
@@ -463,13 +482,13 @@ export class ChainMaker {
     const coin = this.#take();
     if (!coin) return;
     const outputs = [this.#script(), this.#script()];
-    // Other data is placed before the first output, which gets the runes.
+    // Some transactions have an OP_RETURN with other data before the output that gets the runes.
     const isMarked = this.#chance(0.1);
     if (isMarked) outputs.unshift(Uint8Array.of(0x6a, 4, 1, 2, 3, 4));
     this.#keep(this.#writer.add([coin, this.#otherInput()], outputs), isMarked ? 1 : 0, coin.runes);
   }
 
-  /** Adds malformed and empty messages, with and without runes in the inputs. */
+  /** Adds a transaction with a malformed or empty message. Some of its inputs have runes. */
   #spam(): void {
     const inputs: Spend[] = [this.#otherInput()];
     const coin = this.#chance(0.15) ? this.#take() : undefined;
@@ -484,7 +503,7 @@ export class ChainMaker {
     else this.#manyEdicts(size);
   }
 
-  /** Etches a rune for later events to distribute. */
+  /** Etches a rune for an event (`collect` or `airdrop`) to distribute later. */
   #makeTreasury(name: 'collect' | 'airdrop'): void {
     const id = { block: this.#state.height, tx: this.#writer.transactions };
     const fields = [2, 1, 1, name === 'collect' ? 0 : 2, 5, 0x29c9, 6, 10n ** 15n];
@@ -493,7 +512,8 @@ export class ChainMaker {
   }
 
   /**
-   * Distributes amounts of a treasury to all outputs of a transaction: to one collecting address, or to new addresses.
+   * Distributes runes of an event's treasury to all outputs of a transaction. The outputs belong to one collecting
+   * address, or to new addresses.
    */
   #give(name: 'collect' | 'airdrop', outputs: number, edicts: number): void {
     const coin = this.#state.treasury[name];
@@ -509,7 +529,7 @@ export class ChainMaker {
     this.#state.treasury = { ...this.#state.treasury, [name]: { txid, vout: 0, runes: [rune] } };
   }
 
-  /** Spends many old outputs in one transaction. */
+  /** Spends many outputs of any age in one transaction. */
   #sweep(size: number): void {
     const coins = Array.from({ length: size }, () => this.#take(true)).filter((coin) => coin !== undefined);
     const runes = [...new Map(coins.flatMap((coin) => coin.runes.map((rune) => [`${rune.block}:${rune.tx}`, rune] as const))).values()];
@@ -522,7 +542,7 @@ export class ChainMaker {
     for (let vout = 0; vout < 3; vout++) this.#keep(txid, vout, runes);
   }
 
-  /** Spends an output with many runes, with a message of many edicts. */
+  /** Spends an output with many different runes. The message has many edicts. */
   #manyEdicts(size: number): void {
     let best = this.#take(true);
     for (let tries = 0; tries < 8; tries++) {

@@ -32,7 +32,7 @@ const pathsOf = (folder: string) => ({
 
 const displayed = (hash: Uint8Array): string => Buffer.from(hash).reverse().toString('hex');
 
-/** Appends to a file in large pieces. */
+/** Appends to a file in large writes. */
 class Appended {
   readonly #file: number;
   #parts: Uint8Array[] = [];
@@ -92,7 +92,7 @@ export class ChainWriter {
     this.count++;
   }
 
-  /** Writes all buffered data. The index comes last, because readers read only the blocks that it names. */
+  /** Writes all buffered data. Writes the index last, because readers read only blocks that are in the index. */
   flush(): void {
     for (const file of [this.#blocks, this.#commitments, this.#index]) file.flush();
   }
@@ -103,7 +103,7 @@ export class ChainWriter {
   }
 }
 
-/** Reads a chain while it grows. */
+/** Reads a chain while a writer extends it. */
 export class ChainReader {
   readonly #paths: ReturnType<typeof pathsOf>;
   readonly #file: number;
@@ -116,8 +116,8 @@ export class ChainReader {
   }
 
   /**
-   * Returns the best chain after the first `count` blocks of the file, by height. `count` may not decrease between
-   * calls.
+   * Returns the best chain, by height, when the file has only its first `count` blocks. `count` may not decrease
+   * between calls.
    */
   chainAfter(count: number): readonly PlacedBlock[] {
     const index = readFileSync(this.#paths.index);

@@ -21,7 +21,7 @@ import type { RowStore } from './rows.ts';
 /** Largest page size of a build. */
 const PAGE = 60;
 
-/** Largest number of blocks by which a ranking of holders may lag behind the tip, according to docs/api.md. */
+/** Largest number of blocks by which the list of a rune's holders may lag behind the tip, according to docs/api.md. */
 const OLDEST_RANKING = 152;
 
 interface Answer {
@@ -29,14 +29,14 @@ interface Answer {
   readonly body: string;
 }
 
-/** Answers GET requests like a mirror. */
+/** A mirror, or anything else that answers GET requests like one. */
 export interface Mirror {
   get(target: string): Promise<Answer>;
 }
 
 /**
- * Sums the hashes of answers, in any order. Mirrors that answer the same requests with the same bytes have the same
- * sum.
+ * Adds up the hashes of all answers. The order of the requests does not matter: if two mirrors answer the same requests
+ * with the same bytes, their sums are equal.
  */
 export class AnswerSum {
   #sum = 0n;
@@ -57,10 +57,10 @@ export class AnswerSum {
   }
 }
 
-/** Number of differences to keep for each kind of request, so that one fault does not hide another. */
+/** Number of differences to keep for each kind of request, so that one fault does not hide the others. */
 const MOST_OF_KIND = 4;
 
-/** Counts the comparisons, and keeps the first differences. */
+/** Counts the comparisons and the differences, and keeps the first differences. */
 export class Differences {
   readonly first: string[] = [];
   readonly #kinds = new Map<string, number>();
@@ -82,7 +82,7 @@ export class Differences {
   }
 }
 
-/** Inputs and results of a comparison. */
+/** The mirror to compare, the expected state (`model` and `rows`), and the differences found. */
 export interface Compared {
   readonly model: Model;
   readonly rows: RowStore;
@@ -93,7 +93,10 @@ export interface Compared {
 const path = (...parts: readonly string[]): string => `/runes/v1/${parts.map(encodeURIComponent).join('/').replaceAll('%3A', ':')}`;
 const windowed = (target: string, { offset, limit }: Window): string => `${target}?offset=${offset}&limit=${limit}`;
 
-/** The part of a list to compare, and the fields that precede the usual ones in its answer. */
+/**
+ * `window` is the part of the list to compare, or undefined for all pages. `first` has fields at the beginning of the
+ * answer that most lists lack.
+ */
 interface ListForm {
   readonly window?: Window | undefined;
   readonly first?: Readonly<Record<string, string>> | undefined;
@@ -101,7 +104,7 @@ interface ListForm {
 
 const FIRST_PAGE: Window = { offset: 0, limit: PAGE };
 
-/** Returns the pages of a list. An empty list has one page. */
+/** Returns the windows of all pages of a list. An empty list has one page. */
 const pagesOf = (total: number): Window[] =>
   Array.from({ length: Math.max(1, Math.ceil(total / PAGE)) }, (_, i) => ({ offset: PAGE * i, limit: PAGE }));
 
@@ -120,7 +123,7 @@ class Comparison {
     return this.of.model.tip.height;
   }
 
-  /** Checks an answer. `expected` is its body, or its total, or undefined for status 404. */
+  /** Checks the answer to a request. `expected` is its body, or only its total, or undefined for status 404. */
   async check(target: string, expected: string | { readonly total: number } | undefined): Promise<void> {
     this.judge(target, await this.ask(target), expected);
   }
@@ -145,7 +148,8 @@ class Comparison {
   }
 
   /**
-   * Checks a window of a list, or all of its pages. `total` is the number of entries, and `entry` returns one entry.
+   * Checks one window of a list, or all of its pages. `total` is the expected number of entries, and `entry` returns an
+   * expected entry by its index.
    */
   async list(target: string, total: number, entry: (index: number) => string, { window, first }: ListForm = {}): Promise<void> {
     for (const one of window ? [window] : pagesOf(total)) {
@@ -154,8 +158,8 @@ class Comparison {
   }
 
   /**
-   * Checks a window of the holders of a rune, or all holders: exact at the tip, or at an older block that the answer
-   * names.
+   * Checks one window of a rune's holders, or all of its pages. The answer may be about an older block, whose height it
+   * then names.
    */
   async holders(rune: Rune, window?: Window, name = rune.id): Promise<void> {
     const { model, differences } = this.of;
@@ -188,7 +192,7 @@ class Comparison {
     await this.list(target, balances.length, entry, { window });
   }
 
-  /** Checks an output. A mirror may omit the runes of a spent output if its transaction has many records. */
+  /** Checks an output. A mirror may answer 501 for a spent output if its transaction has too many records. */
   async output(outpoint: string, written = outpoint): Promise<void> {
     const { model } = this.of;
     const [target, found] = [path('outputs', written), model.output(outpoint)];
@@ -208,7 +212,7 @@ class Comparison {
   }
 }
 
-/** Compares all records of a transaction whose rows are summed, in any order. */
+/** Compares the records of a transaction whose rows are sums. The order of the records does not matter. */
 async function compareFolded(comparison: Comparison, { model, rows }: Compared, index: number): Promise<void> {
   const transaction = rows.transaction(index);
   const target = path('transactions', transaction.txid, 'activity');
@@ -223,12 +227,16 @@ async function compareFolded(comparison: Comparison, { model, rows }: Compared, 
   comparison.judge(`${target}, in any order`, { status: 200, body: text(got) }, text(expected));
 }
 
-/** Largest number of records of a transaction that a mirror reads for the runes of an output: 25 pages of 60. */
+/**
+ * Largest number of records that a mirror reads to find the runes of a spent output: 25 pages of 60. The records are
+ * those of the transaction that created the output.
+ */
 const MOST_READ = 1500;
 
 /**
- * Compares every unspent output, balance, holder and supply. With `spent`, it also requests each output that ever
- * existed. Otherwise it requests only outputs that no list of an address contains.
+ * Compares all unspent outputs, balances, holders, etchings and supplies with the model. Reads the unspent outputs from
+ * the lists of addresses, and requests only outputs without an address one by one. If `spent` is true, requests every
+ * output that ever existed.
  */
 export async function compareAll(compared: Compared, spent: boolean): Promise<void> {
   const comparison = new Comparison(compared);
@@ -239,7 +247,7 @@ export async function compareAll(compared: Compared, spent: boolean): Promise<vo
   for (const index of rows.folded) await compareFolded(comparison, compared, index);
   const etchings = model.etchings();
   await comparison.list(path('etchings'), etchings.length, (index) => (etchings[index] ? etchingBody(model, etchings[index]) : ''));
-  // Files are sorted by these texts, so this order reads neighbours together.
+  // Requests lists in the order in which files have them, so that the mirror reads each part of a file only once.
   const runes = [...model.runes].sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const rune of runes) await comparison.holders(rune);
   const addresses = [...model.addresses()].sort();
@@ -254,12 +262,12 @@ export async function compareAll(compared: Compared, spent: boolean): Promise<vo
   }
 }
 
-/** Transactions, outputs and lists that random requests may ask for. */
+/** Subjects that random requests may ask for. */
 export interface Candidates {
   readonly addresses: readonly string[];
   readonly runes: readonly Rune[];
   readonly outpoints: readonly string[];
-  /** Range of indexes of transactions with rows: from `first` up to, not including, `end`. */
+  /** Range of the transactions with rows, by index: from `first` to `end` - 1. */
   readonly transactions: readonly [first: number, end: number];
   /** The longest lists. A random request chooses them more often than other lists. */
   readonly longest: { readonly addresses: readonly string[]; readonly runes: readonly Rune[] };
@@ -268,7 +276,7 @@ export interface Candidates {
 /** Number of the longest lists of each kind. */
 const LONGEST = 10;
 
-/** Returns all subjects that a mirror has. */
+/** Returns all transactions, outputs and lists that a mirror must have. */
 export function allCandidates(model: Model, rows: RowStore): Candidates {
   const addresses = [...model.addresses()];
   const outpoints: string[] = [];
@@ -282,7 +290,7 @@ export function allCandidates(model: Model, rows: RowStore): Candidates {
   return { addresses, runes: model.runes, outpoints, transactions: [0, rows.transactions], longest: { addresses: longest, runes } };
 }
 
-/** Returns the subjects that the last transactions changed, and the outpoints of replaced blocks, `gone`. */
+/** Returns the subjects of the last `count` transactions, and `gone`: outpoints of replaced blocks. */
 export function newCandidates(model: Model, rows: RowStore, count: number, gone: readonly string[], { longest }: Candidates): Candidates {
   const first = Math.max(0, rows.transactions - count);
   const addresses = new Set<string>();
@@ -300,13 +308,15 @@ export function newCandidates(model: Model, rows: RowStore, count: number, gone:
   return { addresses: [...addresses], runes: [...runes], outpoints: [...outpoints], transactions: [first, rows.transactions], longest };
 }
 
-/** Returns the outpoints that rows of a transaction name. */
+/** Returns the outpoints that occur in the rows of a transaction. */
 export const outpointsOf = ({ txid, rows }: TransactionRows): string[] =>
   rows.flatMap(({ output }) => (output === null ? [] : [`${txid}:${output}`]));
 
 const OPERATIONS = ['etching', 'mint', 'burn', 'send', 'receive'] as const;
 
-/** Compares answers to random requests of all kinds. The same seed and model make the same requests. */
+/**
+ * Compares the answers to random requests of all kinds with the model. The same seed and model give the same requests.
+ */
 export async function compareRandom(compared: Compared, candidates: Candidates, count: number, seed: number): Promise<void> {
   const comparison = new Comparison(compared);
   const { model, rows } = compared;
@@ -320,7 +330,7 @@ export async function compareRandom(compared: Compared, candidates: Candidates, 
     offset: next() < 0.4 ? 0 : below(total + 3),
   });
   const rune = (): Rune | undefined => (next() < 0.2 ? any(longest.runes, undefined) : any(runes, undefined));
-  /** Returns a random one of the names that requests may use for a rune. */
+  /** Returns one of the forms in which a request may name a rune, at random. */
   const nameOf = ({ id, number, letters, spacedName }: Rune): string =>
     any([id, String(number), letters, spacedName, letters.toLowerCase(), spacedName.replaceAll('•', '.')], id);
   const address = (): string => (next() < 0.2 ? any(longest.addresses, '') : any(addresses, '')) || 'nobody';
@@ -347,7 +357,7 @@ export async function compareRandom(compared: Compared, candidates: Candidates, 
     async () => {
       const window = windowOf(model.runes.length);
       const total = model.runes.length;
-      // Rune numbers ascend with height and index.
+      // Rune numbers ascend with height and transaction index, and the list begins with the newest rune.
       const entry = (index: number) => {
         const found = model.runes[total - 1 - index];
         return found ? etchingBody(model, found) : '';

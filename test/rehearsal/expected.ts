@@ -1,4 +1,7 @@
-/** Computes bodies of answers in dialect `contract` from the model and docs/api.md. Uses no code of the program. */
+/**
+ * Computes the expected bodies of answers in dialect `contract`, from the model and the rules of docs/api.md. Uses no
+ * code of the program.
+ */
 import { type Balance, decimal, type Model, type OutputAnswer, type TransactionRows } from './model/model.ts';
 import type { Row } from './model/rows.ts';
 import type { Rune } from './model/runes.ts';
@@ -6,7 +9,7 @@ import type { RowWindow } from './rows.ts';
 
 const json = JSON.stringify;
 
-/** Writes an object whose values are JSON texts. Fields without a value are left out. */
+/** Writes an object whose values are JSON texts. Omits fields without a value. */
 const object = (fields: Readonly<Record<string, string | undefined>>): string =>
   `{${Object.entries(fields)
     .flatMap(([name, value]) => (value === undefined ? [] : [`${json(name)}:${value}`]))
@@ -30,7 +33,7 @@ export const listOf = (
   first: Readonly<Record<string, string>> = {},
 ) => object({ ...first, limit: String(limit), offset: String(offset), total: String(total), results: `[${results.join(',')}]` });
 
-/** Returns a record. In a rune's activity, records omit the rune. */
+/** Returns a record of activity. Records in the activity of a rune omit the rune. */
 export function activityOf(model: Model, row: Row, transaction: TransactionRows, withRune: boolean): string {
   const rune = model.rune(row.rune);
   if (rune === undefined) throw new Error(`the model has a row of ${row.rune}, which it does not have`);
@@ -81,7 +84,7 @@ export function etchingBody(model: Model, rune: Rune): string {
     spaced_name: json(rune.spacedName),
     number: String(rune.number),
     divisibility: String(divisibility),
-    // Hiro's indexer stores texts without NUL, and rows from a node do the same.
+    // Hiro's indexer removes NUL characters from texts, and so does the program in rows from a node.
     symbol: json((rune.symbol ?? '¤').replaceAll('\0', '')),
     turbo: String(rune.turbo),
     mint_terms: object({
@@ -141,7 +144,10 @@ export function listedOutput({ outpoint, address, location, held: runes }: Outpu
   });
 }
 
-/** Returns the answer for one output, with the runes that it has, or had if it is spent. */
+/**
+ * Returns the body of the answer for one output. It has the runes of the output, or for a spent output the runes that
+ * it had.
+ */
 export function outputBody(model: Model, outpoint: string, found: OutputAnswer | null): string {
   const tip = object(tipOf(model)).slice(0, -1);
   if (found?.spent === false) return `${tip},${listedOutput(found).slice(1, -1)},"spent":false}`;

@@ -1,7 +1,7 @@
 /**
- * Shows that a rehearsal detects faults that would otherwise appear only on mainnet. Changes one line of a copy of the
- * program, and runs a short rehearsal with tiny limits, which must fail. `npx tsx test/rehearsal/faults.ts [part of a
- * name]`.
+ * Shows that a rehearsal detects faults that would otherwise appear only on mainnet. For each fault, changes one line
+ * of a copy of the program, and runs a short rehearsal with tiny limits, which must fail. `npx tsx
+ * test/rehearsal/faults.ts [part of a name]`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ interface Fault {
   /** Text that occurs exactly once in the file. */
   readonly from: string;
   readonly to: string;
-  /** Number of builds, 1 by default. Only a build after another build joins levels. */
+  /** Number of builds in the rehearsal, 1 by default. Only a second build joins levels of lists. */
   readonly heights?: number;
 }
 
@@ -57,7 +57,7 @@ export function changed({ name, file, from, to }: Fault): string {
   return before + to + after;
 }
 
-/** Flags of a rehearsal whose chain has enough old outputs that are spent together. */
+/** Flags of the rehearsals. In a chain of 300 blocks, enough transactions spend several old outputs together. */
 const REHEARSAL = ['--blocks', '300', '--tiny', '--follow', '0', '--requests', '200'];
 
 /** Runs a rehearsal with a copy of the program. Returns its exit code and the end of its output. */

@@ -1,6 +1,6 @@
 /**
  * Answers requests from the files of a build, with the reader that hosts and browsers use. Keeps files open, and caches
- * the last texts, because a comparison requests neighbours one after the other.
+ * the last texts, because consecutive requests of a comparison often need the same texts.
  */
 import { hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
@@ -11,7 +11,7 @@ import type { Files, OpenFile } from '../../src/pages/fileAccess.ts';
 import { MirrorReader } from '../../src/pages/mirrorReader.ts';
 import { refusalBody } from '../../src/serve/http/errorBodies.ts';
 
-/** Number of texts in the cache. Some texts have 200 kB. */
+/** Number of texts in the cache. A text may have 200 kB. */
 const MOST_TEXTS = 100;
 
 /** A cache of the last texts, by name. */

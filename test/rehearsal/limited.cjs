@@ -1,7 +1,7 @@
-// Runs a command with other limits: `node limited.cjs build --help`. scripts/run.cjs does the same with the default
-// limits. The variable REHEARSAL_LIMITS is JSON with the fields `changes` (limits that differ from the default) and
-// `crossed` (a file that gets a line with the limits that this process crossed). Processes that a command starts have
-// the same limits.
+// Runs a command with other limits: `node limited.cjs build --help`. scripts/run.cjs runs it with the default limits.
+// The variable REHEARSAL_LIMITS is JSON with two fields. `changes` has the limits that differ from the default.
+// `crossed` is a file, to which each process adds a line with the limits that it crossed. Processes that the command
+// starts have the same limits.
 const { appendFileSync } = require('node:fs');
 const unregister = require('tsx/cjs/api').register();
 const { crossings, LIMITS } = require('../../src/limits.ts');

@@ -11,15 +11,15 @@ import { ROOT } from '../support/cli.ts';
 const LOOK_MS = 250;
 
 /**
- * Limits of the commands that differ from the default, and a file that gets a line with the limits that each process
- * crossed.
+ * Limits of the commands that differ from the default. Each process adds a line to the file `crossed`, with the limits
+ * that it crossed.
  */
 export interface Limited {
   readonly changes: Partial<Limits>;
   readonly crossed: string;
 }
 
-/** Starts a command in a folder. `more` is added to its environment variables. */
+/** Starts a command in a folder. `more` has additional environment variables. */
 export function startCommand(
   args: readonly string[],
   cwd: string,

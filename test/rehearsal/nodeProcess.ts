@@ -30,7 +30,7 @@ async function main(folder = '', options = '{}'): Promise<void> {
     });
   const node = await FakeNode.start(chainAfter(0), { outputs, ...(JSON.parse(options) as FakeNodeOptions) });
   node.onCall = () => {
-    // Empties the list of all calls, which would grow as long as the node runs.
+    // Empties the node's list of calls, which would grow as long as the node runs.
     node.calls.length = 0;
   };
   console.log(node.url);

@@ -1,7 +1,7 @@
 /**
- * A rehearsal of mainnet: invents a chain of the same length, and serves it from a simulated node. Runs the real
+ * A rehearsal of mainnet. Invents a chain as long as mainnet's, and serves it from a simulated node. Runs the real
  * commands on it: pulls and builds up to several heights, then follows the node through new blocks and reorganisations,
- * with kills at random moments. An independent model (model/) gives the expected answers.
+ * and kills commands at random moments. An independent model (model/) gives the expected answers.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -109,26 +109,26 @@ export async function runRehearsal(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** Depth of the deepest reorganisation. */
+/** Largest depth of a reorganisation in blocks. */
 const DEEPEST = 60;
 
-/** One in this many followed blocks comes with a reorganisation. */
+/** One in this many followed blocks arrives in a reorganisation. */
 const REORGANISED = 3;
 
 /** Share of followed blocks during which the pull is killed. */
 const KILLED = 1 / 2;
 
-/** A kill comes within this many milliseconds after a new block. The pull takes about 3,000 ms to follow a block. */
+/** A kill comes at most this many milliseconds after a new block. The pull takes about 3,000 ms to follow a block. */
 const KILLED_WITHIN_MS = 4000;
 
-/** Longest wait for a followed block, in milliseconds. */
+/** Longest wait until a followed block is built, in milliseconds. */
 const LONGEST_MS = 600_000;
 const LOOK_MS = 50;
 
 /** Number of random requests after each followed block. */
 const REQUESTS_PER_BLOCK = 100;
 
-/** Number of recent transactions whose changes these requests ask for. */
+/** Number of recent transactions. The requests after a followed block ask for what these transactions changed. */
 const NEW_TRANSACTIONS = 300;
 
 /** Number of blocks that the model can undo. */
@@ -136,17 +136,19 @@ const UNDO_BLOCKS = 200;
 
 const CREDENTIALS = { CORE_RPC_USER: 'rehearsal', CORE_RPC_PASSWORD: 'rehearsal' } as const;
 
-/** Measurements of one stage up to a height. */
+/** Measurements of one stage, such as a pull or a build, up to a height. */
 interface Stage extends Partial<Measured> {
   readonly name: string;
   readonly height: number;
   readonly seconds: number;
-  /** CPU seconds of the commands and this process. */
+  /** CPU seconds of the commands that the stage runs, and of this process. */
   readonly cpuSeconds?: number | undefined;
   readonly what?: string;
 }
 
-/** Results of a rehearsal. With other limits than the default, `crossed` has the limits that commands crossed. */
+/**
+ * Results of a rehearsal. With other limits than the default, `crossed` counts how often commands crossed each limit.
+ */
 interface Rehearsed {
   readonly differences: Differences;
   readonly answers: AnswerSum;
@@ -184,7 +186,7 @@ class Rehearsal {
   readonly #model: Model;
   readonly #stages: Stage[] = [];
   readonly #limited: Limited | undefined;
-  /** Height of the next block for the model. */
+  /** Height of the next block to apply to the model. */
   #modelled = 0;
   readonly #paths: { readonly chain: string; readonly input: string; readonly out: string; readonly cache: string };
   #node: { readonly child: ChildProcess; readonly url: string } | undefined;
@@ -253,9 +255,9 @@ class Rehearsal {
   }
 
   /**
-   * Calls `work` while the pulled rows lack the outputs that one of the last blocks spends. This simulates a source
-   * that corrects these outputs later, which does not change the digest of the block's records. Does nothing if no row
-   * spends outputs yet.
+   * Removes the spent outputs from the rows of the last block that spends any, calls `work`, and restores the rows.
+   * This simulates a source that corrects spent outputs later, which does not change the digest of the block's records.
+   * Does nothing if no row spends an output.
    */
   async #withoutSpent(work: () => Promise<void>): Promise<void> {
     const pulled = join(this.#paths.input, 'pulled');
@@ -303,13 +305,13 @@ class Rehearsal {
     return this.#node;
   }
 
-  /** Makes the node show all blocks in the file. */
+  /** Makes the node show all blocks that are in the file. */
   #show(): void {
     this.#writer.flush();
     this.#node?.child.stdin?.write(`show ${this.#writer.count}\n`);
   }
 
-  /** Measures work that this process does. */
+  /** Runs work of this process and measures it. */
   async #here(name: string, height: number, work: () => Promise<void>): Promise<void> {
     const [begin, cpu] = [performance.now(), ownCpuSeconds() ?? 0];
     const watch = new MemoryWatch(() => [process.pid]);
@@ -347,7 +349,8 @@ class Rehearsal {
   }
 
   /**
-   * Compares the complete build in the output folder with the model. If `spent` is true, also compares spent outputs.
+   * Compares all answers of the build in the output folder with the model. If `spent` is true, also compares spent
+   * outputs.
    */
   async #compare(requests: number, seed: number, spent: boolean): Promise<void> {
     const { height } = this.#model.tip;
@@ -358,7 +361,10 @@ class Rehearsal {
     });
   }
 
-  /** Compares the digests of the ledger in the manifest with the model, as far back as the model can go. */
+  /**
+   * Compares the ledger digests in the manifest with the model. Their number and heights must be right, and also the
+   * digests that the model can still compute.
+   */
   #compareLedger(height: number): void {
     const { ledger } = JSON.parse(readFileSync(join(this.#paths.out, 'runes/v1/manifest.json'), 'utf8')) as {
       ledger?: { network: string; height: number; digest: string; lower?: { height: number; digest: string } };
@@ -429,7 +435,7 @@ class Rehearsal {
     let [kills, replaced] = [0, 0];
     const seconds: number[] = [];
     const all = allCandidates(this.#model, this.#rows);
-    /** Outpoints of the blocks that the last reorganisation replaced. */
+    /** Outpoints in the blocks that the last reorganisation replaced. */
     let gone: string[] = [];
     for (let turn = 1; turn <= follow; turn++) {
       const depth = turn % REORGANISED === 2 ? 1 + Math.floor(next() * DEEPEST) : 0;
@@ -451,7 +457,7 @@ class Rehearsal {
       const isKilled = next() < KILLED;
       if (isKilled) {
         await sleep(next() * KILLED_WITHIN_MS);
-        // In some kills, the build survives its pull, which the next pull must handle.
+        // Some kills spare the build that the pull has started. The next pull must handle this build.
         await follower.kill(next() < 0.5);
         kills++;
         follower = restart();
@@ -545,7 +551,7 @@ class Follower {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Kills the pull. If `builds` is true, also kills its build, like the end of a container. */
+  /** Kills the pull. If `builds` is true, also kills the build that it has started, as when a container ends. */
   async kill(builds: boolean): Promise<void> {
     const children = builds ? childrenOf(this.pid) : [];
     this.#child.kill('SIGKILL');
@@ -589,7 +595,7 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void>
   await exit;
 }
 
-/** Returns the last block that a build has read, or undefined if there is no finished build. */
+/** Returns the height of the last block that the build has read, or undefined if there is no finished build. */
 function builtHeight(out: string): number | undefined {
   try {
     if (readFileSync(join(out, '.rune-activity-mirror'), 'utf8').includes('did not finish')) return undefined;

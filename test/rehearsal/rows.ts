@@ -1,6 +1,6 @@
 /**
- * Stores the rows of the model on disk, and records which list has which rows. Memory grows with the number of rows,
- * but not with their text.
+ * Stores the rows of the model on disk. Records in memory which list has which rows, so memory grows with the number of
+ * rows, but not with their text.
  */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import type { TransactionRows } from './model/model.ts';
@@ -15,13 +15,16 @@ interface PlacedRow {
   readonly transaction: TransactionRows;
 }
 
-/** Rows of a list in served order, or undefined if the order of some rows is not defined. */
+/** Rows of a part of a list in served order, or undefined if the order of some rows is not defined. */
 export interface RowWindow {
   readonly total: number;
   readonly rows: readonly PlacedRow[] | undefined;
 }
 
-/** Indexes of the transactions with rows of a list, ascending. A transaction occurs once for each row. */
+/**
+ * A list: the indexes of the transactions that have its rows, ascending. A transaction occurs once for each of these
+ * rows.
+ */
 type List = number[];
 
 interface Wanted {
@@ -41,7 +44,7 @@ const parse = (json: string): TransactionRows =>
 
 export class RowStore {
   readonly #file: number;
-  /** Offset of each transaction in the file, and the end of the last one. */
+  /** Offset of each transaction in the file. One more entry has the end of the last transaction. */
   readonly #offsets: number[] = [0];
   readonly #heights: number[] = [];
   readonly #byRune = new Map<string, List>();
@@ -50,7 +53,7 @@ export class RowStore {
   #folded: number[] = [];
   #pending: Buffer[] = [];
   #written = 0;
-  /** Number of all rows. */
+  /** Number of rows of all transactions. */
   count = 0;
 
   constructor(path: string) {
@@ -133,7 +136,7 @@ export class RowStore {
     closeSync(this.#file);
   }
 
-  /** Returns the lists that a transaction belongs to, each once for each of its rows. */
+  /** Returns the lists that have rows of a transaction. A list occurs once for each of these rows. */
   #listsOf({ height, rows }: TransactionRows): List[] {
     return rows.flatMap(({ rune, address }) => [
       listOf(this.#byBlock, height),
@@ -143,8 +146,8 @@ export class RowStore {
   }
 
   /**
-   * Returns a window of a list, from the last transaction and row to the first. If `isExact`, the list has a
-   * transaction exactly once for each matching row, so transactions outside of the window need not be read.
+   * Returns a window of a list, with the last transaction and its last row first. If `isExact`, the list names a
+   * transaction exactly once for each row that `fits`. Then transactions outside of the window need not be read.
    */
   #window(list: List, { offset, limit, fits, isExact }: Wanted): RowWindow {
     const rows: PlacedRow[] = [];

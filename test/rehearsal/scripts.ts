@@ -6,7 +6,7 @@ export interface Rune {
   readonly tx: number;
 }
 
-/** An edict. If `output` is the number of outputs, it goes to all of them. Amount 0 means the rest. */
+/** An edict. If `output` is the number of outputs, all outputs get the amount. Amount 0 means all remaining runes. */
 interface Edict {
   readonly rune: Rune;
   readonly amount: number;
@@ -21,10 +21,10 @@ function leb128(integer: bigint | number): number[] {
   return bytes;
 }
 
-/** Longest push whose opcode is its length, in bytes. */
+/** Length in bytes of the longest push whose opcode is its length. */
 const SHORT_PUSH = 75;
 
-/** Returns a script with a message of these integers. `form` selects one of the ways to push the payload. */
+/** Returns a script with a message of these integers. `form` selects how the payload is split into pushes. */
 export function messageScript(integers: readonly (bigint | number)[], form = 1): Uint8Array {
   const payload = Uint8Array.from(integers.flatMap(leb128));
   const { length } = payload;
@@ -40,7 +40,7 @@ export function messageScript(integers: readonly (bigint | number)[], form = 1):
   return Buffer.concat(pushes);
 }
 
-/** Returns the integers of edicts. In a message, edicts are sorted by rune. */
+/** Returns the integers that encode edicts, which a message sorts by rune. */
 export function edictsOf(edicts: readonly Edict[]): number[] {
   const integers = [0];
   let last: Rune = { block: 0, tx: 0 };
@@ -51,7 +51,7 @@ export function edictsOf(edicts: readonly Edict[]): number[] {
   return integers;
 }
 
-/** Returns a tapscript that pushes a name, in the form of inscriptions. */
+/** Returns a tapscript that pushes a name, in the same form as an inscription. */
 export const tapscriptOf = (name: Uint8Array): Uint8Array =>
   Buffer.concat([Uint8Array.of(32), new Uint8Array(32).fill(7), Uint8Array.of(0xac, 0, 0x63, name.length), name, Uint8Array.of(0x68)]);
 
@@ -65,7 +65,7 @@ export function addressScript(seed: number, number: number): Uint8Array {
   if (kind < 16) return Buffer.concat([Uint8Array.of(0x76, 0xa9, 20), short, Uint8Array.of(0x88, 0xac)]);
   if (kind < 18) return Buffer.concat([Uint8Array.of(0xa9, 20), short, Uint8Array.of(0x87)]);
   if (kind < 19) return Buffer.concat([Uint8Array.of(0, 32), key]);
-  // A witness program of a version that has no rules yet.
+  // A witness program with a version from 2 to 16, which has no rules yet.
   return Buffer.concat([Uint8Array.of(0x50 + 2 + ((key[30] ?? 0) % 15), 2 + ((key[29] ?? 0) % 39)), key, key.subarray(0, 8)]).subarray(
     0,
     4 + ((key[29] ?? 0) % 39),
@@ -90,7 +90,7 @@ export function scriptWithoutAddress(number: number): Uint8Array {
   }
 }
 
-/** First outputs without a valid message. Each transaction has one more output. */
+/** Scripts without a valid message, for the first output of a transaction. The transaction has one more output. */
 export const SPAM: readonly ((rune: Rune, height: number) => Uint8Array)[] = [
   // Other data, and an empty OP_RETURN.
   () => Uint8Array.of(0x6a, 5, 0x68, 0x65, 0x6c, 0x6c, 0x6f),
@@ -106,7 +106,7 @@ export const SPAM: readonly ((rune: Rune, height: number) => Uint8Array)[] = [
   (_, height) => messageScript([2, 1, 4, BigInt(height) * 26n ** 13n, 126, 0]),
   () => messageScript([2, 1, 6, 1000, 126, 0]),
   () => messageScript([127, 0]),
-  // A tag without a value, left-over integers, a missing output, and an impossible id.
+  // A tag without a value, left-over integers, an edict to an output that does not exist, and an impossible id.
   () => messageScript([20]),
   () => messageScript([0, 1, 1, 1]),
   ({ block, tx }) => messageScript([0, block, tx, 1, 9]),

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 
 /**
- * An input: the key of the spent output (see `outpointKey`), and its witness. The elements are views of the block's
- * bytes.
+ * An input: the key of the spent output (see `outpointKey`), and its witness. The witness elements are views of the
+ * block's bytes.
  */
 interface Input {
   readonly outpoint: string;
   readonly witness: readonly Buffer[];
 }
 
-/** A transaction: the bytes of its id as one-byte characters, its inputs, and the scripts of its outputs (views of the block's bytes). */
+/** A transaction. The id has one character for each byte. The scripts of the outputs are views of the block's bytes. */
 export interface Transaction {
   readonly id: string;
   readonly inputs: readonly Input[];
@@ -25,27 +25,30 @@ export interface Block {
   readonly transactions: readonly Transaction[];
 }
 
-/** Returns the key of an output as one-byte characters: the 32 bytes of the transaction's id and 4 bytes of index. */
+/**
+ * Returns the key of an output: the 32 bytes of the transaction id and 4 bytes of the index, one character for each
+ * byte.
+ */
 export function outpointKey(id: string, vout: number): string {
   return id + String.fromCharCode(vout & 255, (vout >> 8) & 255, (vout >> 16) & 255, vout >>> 24);
 }
 
-/** Returns the key of an output in the form `txid:vout`. */
+/** Converts an outpoint in the form `txid:vout` to a key. */
 export function parseOutpoint(text: string): string {
   return outpointKey(Buffer.from(text.slice(0, 64), 'hex').reverse().toString('latin1'), Number(text.slice(65)));
 }
 
-/** Returns an output's key as `txid:vout`. */
+/** Converts an output's key to the form `txid:vout`. */
 export function outpointText(key: string): string {
   return `${hexOfId(key.slice(0, 32))}:${Buffer.from(key, 'latin1').readUInt32LE(32)}`;
 }
 
-/** Returns a transaction's id as lower-case hex in the usual byte order. */
+/** Converts a transaction id to lower-case hex in the usual byte order. */
 export function hexOfId(id: string): string {
   return Buffer.from(id, 'latin1').reverse().toString('hex');
 }
 
-/** Parses a serialised block, with or without witnesses. Throws a RangeError if bytes are missing or left over. */
+/** Parses a serialised block, with or without witnesses. Throws a RangeError if the block is too short or too long. */
 export function parseBlock(bytes: Uint8Array): Block {
   const reader = new Reader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   const header = reader.take(80);
@@ -61,7 +64,7 @@ export function parseBlock(bytes: Uint8Array): Block {
   };
 }
 
-/** Computes the merkle root over the ids of a block's transactions, as hex in the usual byte order. */
+/** Computes the merkle root of the transaction ids, as hex in the usual byte order. */
 export function merkleRoot(transactions: readonly Transaction[]): string {
   let level = transactions.map(({ id }) => id);
   while (level.length > 1) {
@@ -102,7 +105,7 @@ function readWitness(reader: Reader): Buffer[] {
   return elements;
 }
 
-/** Returns the double SHA-256 of the joined parts, as one-byte characters. */
+/** Returns the double SHA-256 of the joined parts, with one character for each byte. */
 function sha256d(...parts: Buffer[]): string {
   const inner = createHash('sha256');
   for (const part of parts) inner.update(part);

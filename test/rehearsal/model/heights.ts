@@ -1,17 +1,17 @@
 /**
- * Number of words of an entry: four from the key, and the height plus two. A last word of 0 marks a free entry, 1 a
- * removed entry.
+ * Number of words of an entry: four words of the key, and one word that is the height plus two. A last word of 0 marks
+ * a free entry, and 1 a removed entry.
  */
 const WORDS = 5;
 
 /**
- * A map from outpoint keys to heights with 20 bytes per entry. A `Map` with string keys takes a hundred bytes, and ends
- * at 16 million entries. The key is the index and 96 bits of a transaction's id, which suffice to tell the outputs of
- * an invented chain apart.
+ * A map from outpoint keys to heights. An entry takes 20 bytes. In a `Map` with string keys it would take a hundred,
+ * and a `Map` has at most 16 million entries. The stored part of the key is the index and 96 bits of the transaction
+ * id, which suffice to distinguish the outputs of an invented chain.
  */
 export class Heights {
   #table = new Uint32Array(WORDS * 1024);
-  /** Number of used entries, including removed ones. */
+  /** Number of entries that are not free, including removed ones. */
   #used = 0;
   size = 0;
 
@@ -38,7 +38,7 @@ export class Heights {
     this.size--;
   }
 
-  /** Returns all entries as a text that is the same for equal maps. */
+  /** Returns all entries as a text. Maps with equal entries return the same text. */
   text(): string {
     const entries: string[] = [];
     for (let at = 0; at < this.#table.length; at += WORDS) {
@@ -47,7 +47,7 @@ export class Heights {
     return entries.sort().join('\n');
   }
 
-  /** Returns the position of a key's entry, or of the free entry at which the search ends. */
+  /** Returns the position of a key's entry, or of a free entry if the map does not have the key. */
   #find(key: string): number {
     const words = wordsOf(key);
     const entries = this.#table.length / WORDS;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Output scripts for tests, by form. Each form has several keys. `bare` has no address. */
+/** Output scripts for tests, by form. `n` selects one of several keys. `bare` has no address. */
 export const SCRIPTS = {
   key: (n: number) => `0014${byte(n).repeat(20)}`,
   taproot: (n: number) => `5120${byte(n).repeat(32)}`,
@@ -16,7 +16,7 @@ export interface ChainTransaction {
   readonly outputs: readonly string[];
 }
 
-/** Returns the script of a message: its integers in LEB128, in pushes of at most 75 bytes. */
+/** Returns the script of a message. The integers are encoded in LEB128, in pushes of at most 75 bytes. */
 export function message(...integers: (bigint | number)[]): string {
   const bytes: number[] = [];
   for (const integer of integers) {
@@ -39,7 +39,7 @@ export function nameHex(name: bigint): string {
   return reversed(name.toString(16).padStart(32, '0')).replace(/(00)+$/, '');
 }
 
-/** Serialises a block. Returns it with its hash and the ids of its transactions. It has no proof of work. */
+/** Serialises a block without proof of work. Returns its bytes, its hash, and the ids of its transactions. */
 export function blockBytes(previous: string, time: number, transactions: readonly ChainTransaction[]) {
   const serialised = transactions.map(transactionHex);
   const header = `00000020${reversed(previous)}${'00'.repeat(32)}${u32(time)}${u32(0)}${u32(0)}`;
@@ -111,14 +111,14 @@ export class InventedChain {
     }
   }
 
-  /** Shortens the chain to its first blocks. Outputs that the removed blocks spent stay spent. */
+  /** Removes the blocks from height `count` on. Outputs that the removed blocks spent stay spent. */
   cut(count: number): void {
     this.blocks.length = count;
     this.#unspent = this.#unspent.filter(({ height }) => height < count);
     this.#hash = count === 0 ? '00'.repeat(32) : sha256d((this.blocks[count - 1] ?? Buffer.alloc(0)).toString('hex', 0, 80));
   }
 
-  /** Returns a copy whose next blocks follow from another seed. */
+  /** Returns a copy of the chain. Its next blocks come from another seed. */
   branch(seed: number): InventedChain {
     const copy = new InventedChain(seed);
     copy.blocks.push(...this.blocks);

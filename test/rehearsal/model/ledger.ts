@@ -3,7 +3,10 @@ import { createHash } from 'node:crypto';
 import type { Model } from './model.ts';
 import { compareRunes } from './runes.ts';
 
-/** Returns the text of the ledger after a block. The block may be as old as `rewind` allows. */
+/**
+ * Returns the text of the ledger after a block, from which the digest is computed. The block may be as old as `rewind`
+ * of the model allows.
+ */
 export function ledgerText(model: Model, network: string, height: number): string {
   const lines = ['rune-ledger/1', `network\t${network}`, 'rules\tord-1', `block\t${height}\t${model.block(height).hash}`];
   for (const rune of model.runes) {

@@ -23,7 +23,7 @@ function lines<T>(name: string): T[] {
 interface Chain {
   test: string;
   chain: 'mainnet' | 'regtest';
-  /** False for one chain, because ord without this option finds no runes. */
+  /** False for one chain, whose expected state comes from ord without an index of runes. */
   index_runes: boolean;
   blocks: string[];
   asserts: { height: number; runes: Record<string, unknown>[]; balances: [string, [string, string][]][] }[];
@@ -179,7 +179,7 @@ describe('the bytes of blocks', () => {
   });
 });
 
-// Examples from BIP 173, BIP 350, BIP 86, BIP 16 and the first block.
+// Examples from BIP 173, BIP 350, BIP 86, BIP 16 and the first block of Bitcoin.
 const ADDRESSES = [
   ['76a91462e907b15cbf27d5425399ebf6f0fb50ebb88f1888ac', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
   ['76a914000000000000000000000000000000000000000088ac', '1111111111111111111114oLvT2'],
@@ -223,7 +223,7 @@ describe('heights of outputs', () => {
   it('has the same entries as a Map', () => {
     const heights = new Heights();
     const expected = new Map<string, number>();
-    // Uses only eight ids, so that searches meet other entries and removed entries.
+    // Uses only eight transaction ids, so that searches collide with other entries and removed entries.
     const key = (i: number) => outpointKey('abcdefgh'.charAt(i % 8).repeat(32), i >> 3);
     for (let step = 0; step < 60_000; step++) {
       const each = key((step * 7919) % 20_011);
@@ -240,10 +240,7 @@ describe('heights of outputs', () => {
   });
 });
 
-/**
- * Applies blocks of transactions to a model and stores the rows. `spend` returns the outpoint of an earlier
- * transaction.
- */
+/** Applies blocks to a model and collects the rows. `spend` returns the outpoint of an earlier transaction. */
 class Directed {
   readonly rows: TransactionRows[] = [];
   readonly model = new Model('regtest', { onRows: (each) => this.rows.push(each) });
@@ -275,8 +272,8 @@ describe('rows', () => {
   const b = addressIn(B);
 
   /**
-   * Makes a chain whose block 1 etches 1:1 with a premine of 100: 60 to A (output 0), 30 without address (1), 4 burned,
-   * 6 to B (2).
+   * Makes a chain whose block 1 etches rune 1:1 with a premine of 100. Output 0 gives 60 to A, output 1 gives 30 to no
+   * address, and output 2 gives 6 to B. 4 burn.
    */
   function etched(...terms: number[]): { chain: Directed; outpoint: (vout: number) => { outpoint: string } } {
     const chain = new Directed();
@@ -421,7 +418,7 @@ describe('a name is etched only with its commitment', () => {
   });
 });
 
-/** Sums of rows, which must agree with the state of the model. */
+/** Sums of amounts, computed from rows. They must agree with the state of the model. */
 class Sums {
   readonly balances = new Map<string, bigint>();
   readonly received = new Map<string, bigint>();
@@ -463,7 +460,8 @@ function checkSums(model: Model, sums: Sums): void {
     expect(unaddressed).toBe(held.get(`${rune.id} null`) ?? 0n);
     for (const { address, amount } of holders) expect(amount).toBe(held.get(`${rune.id} ${address}`));
   }
-  // Burns of premines and mints have no address, so rows determine only the balances of addresses.
+  // Compares only balances of addresses. Premines and mints burn without an address, so rows do not determine the other
+  // sums.
   const addressed = (each: Map<string, bigint>) => new Map([...each].filter(([key]) => !key.endsWith(' null')).sort());
   expect(addressed(sums.balances)).toEqual(addressed(held));
   for (const [key, amount] of addressed(held)) {
@@ -502,7 +500,7 @@ describe('an invented chain', () => {
       model.apply(invented.blocks[height] ?? Buffer.alloc(0), height);
       if (height % 50 === 49) checkSums(model, sums);
     }
-    // The chain must contain every operation, or the sums prove little.
+    // The chain must contain every operation with and without an address. Otherwise the sums would prove little.
     for (const operation of ['receive', 'send', 'burn']) {
       for (const kind of ['with', 'without']) expect(operations.get(`${operation} ${kind} address`) ?? 0).toBeGreaterThan(20);
     }
@@ -551,7 +549,7 @@ describe('an invented chain', () => {
       invented.cut(tip - depth + 1);
       grow(tip + 5);
       expect(digests[tip]).not.toBe(before[tip]);
-      // A model that has only seen this branch has the same state.
+      // Compares with a model that has only seen this branch.
       const fresh = new Model('regtest');
       for (const [height, bytes] of invented.blocks.entries()) fresh.apply(bytes, height);
       expect(model.digest()).toBe(fresh.digest());

@@ -1,37 +1,38 @@
 /**
- * A model of a mirror's state, for the rehearsal. It was written from the rules alone, by somebody who has not read the program.
- * It parses blocks, follows ord's rules, and keeps balances in maps. Amounts are bigints in a rune's smallest unit.
+ * A model of a mirror's state, for the rehearsal. Its author knew only the rules, and had not read the program. The model
+ * parses blocks, follows ord's rules, and keeps balances in maps. Amounts are bigints in a rune's smallest unit.
  *
  *     const model = new Model('regtest', { onRows: ({ height, txid, rows }) => ... });
  *     model.apply(bytes, height);          // blocks in order; the first may have any height
  *     model.rewind(height);                // undoes the blocks above this height, at most `undoBlocks` (200) of them
  *     model.tip                            // { height, hash, time } of the last block
  *
- * `onRows` is called once for each transaction that has rows, in order of the chain:
- * `{ height, blockHash, timestamp, txIndex, txid, rows, folded }`, where a row is
- * `{ eventIndex, operation, rune, address, receiver, amount, output }` (ids as `block:tx`, null where there is no value, `output` a vout).
- * `folded` is true for a transaction told in sums because it would have more than 10,000 rows: compare those rows without their order.
+ * `onRows` is called once for each transaction that has rows, in order of the chain. Its argument is
+ * `{ height, blockHash, timestamp, txIndex, txid, rows, folded }`. A row is
+ * `{ eventIndex, operation, rune, address, receiver, amount, output }`: `rune` is `block:tx`, `output` is a vout, and a
+ * missing value is null. `folded` is true if the rows are sums, because the transaction would have more than 10,000 rows.
+ * Sums have no defined order.
  *
  * Expected answers, all as of `tip`:
  *
- *     model.output('txid:vout')            // what an output holds or, if spent, held; null if it never held runes
- *     model.outputs()                      // iterates over all outputs that hold or held runes
+ *     model.output('txid:vout')            // runes of an output, or those that it had if it is spent; null if it never had runes
+ *     model.outputs()                      // iterates over all outputs that have or had runes
  *     model.outputsOf(address)             // unspent outputs, in the order of /addresses/{address}/outputs
  *     model.balances(address)              // [{ rune, amount }] above zero, in the order of /addresses/{address}/balances
- *     model.holding(rune, address)         // amount; 0n: had some; null: never had any (404)
+ *     model.holding(rune, address)         // amount; 0n: only had some before; null: never had any (404)
  *     model.holders(rune)                  // [{ address, amount }] above zero, in the order of /etchings/{rune}/holders
- *     model.holders(rune, height)          // the same as of an older block, as far back as `rewind` goes
+ *     model.holders(rune, height)          // the same after an older block, as far back as `rewind` goes
  *     model.supply(rune)                   // { current, premine, minted, mints, mintPercentage, mintable, burned, burnRows, rows, unaddressed }
  *     model.runes                          // all runes by number; `Rune` has every column, see runes.ts
  *     model.etchings()                     // all runes, newest first, as /etchings
  *     model.rune('840000:1')               // a rune by id; also by number ('0'), or by name without spacers ('UNCOMMONGOODS')
  *     model.addresses()                    // iterates over all addresses that have or had runes
- *     model.countsAt(rune, height)         // mints, burned, burnRows as of an older block, as far back as `rewind` goes
+ *     model.countsAt(rune, height)         // mints, burned, burnRows after an older block, as far back as `rewind` goes
  *     model.block(height)                  // { hash, time } of a block that was applied
- *     model.digest()                       // hash of the whole state, equal for equal states; takes long on a long chain
+ *     model.digest()                       // hash of the complete state, equal for equal states; takes long on a long chain
  *
- * Functions beside it: `decimal(amount, divisibility)` writes an amount as the API does; `addressOf`, `parseBlock`, `merkleRoot`,
- * `decipher`, `minimumName`, `commitmentOf` are in their own files. A rune's `symbol` is null where the API shows `¤`.
+ * Other functions: `decimal(amount, divisibility)` writes an amount as the API does; `addressOf`, `parseBlock`, `merkleRoot`,
+ * `decipher`, `minimumName` and `commitmentOf` are in other files. A rune's `symbol` is null where the API shows `¤`.
  */
 import { createHash } from 'node:crypto';
 import { type AddressForm, addressOf } from './address.ts';
@@ -89,14 +90,14 @@ export interface Supply {
   readonly premine: bigint;
   readonly minted: bigint;
   readonly mints: number;
-  /** Share of the cap in percent, with four decimals. */
+  /** Number of mints as a percentage of the cap, with four decimals. */
   readonly mintPercentage: string;
   /** True if a mint in the block after the tip would succeed. */
   readonly mintable: boolean;
   readonly burned: bigint;
   readonly burnRows: number;
   readonly rows: number;
-  /** Sum of units on unspent outputs without an address, which belong to no holder. */
+  /** Sum of the units that unspent outputs without an address have. They belong to no holder. */
   readonly unaddressed: bigint;
 }
 
@@ -133,8 +134,8 @@ interface Account {
 }
 
 /**
- * Changes of a block. `holdings` and `counts` have the values before the block. A holding that the block created has
- * null.
+ * Data that undoes a block. `holdings` and `counts` have the values before the block, or null for a holding that the
+ * block created.
  */
 interface Undo {
   readonly steps: (() => void)[];
@@ -153,9 +154,9 @@ export class Model {
   readonly #holders = new Map<Rune, Map<string, Holding>>();
   readonly #accounts = new Map<string, Account>();
   readonly #outputs = new Map<string, Output>();
-  /** Heights of unspent P2TR outputs. An etching must spend one that is old enough. */
+  /** Heights of unspent P2TR outputs. A named etching must spend one that is old enough. */
   readonly #taproot = new Heights();
-  /** Addresses of recently seen scripts, so that equal addresses are one string. */
+  /** Addresses of recently seen scripts. Sharing these strings saves memory. */
   readonly #addresses = new Map<string, string | null>();
   /** Blocks from height `#firstHeight` on. */
   readonly #blocks: { hash: string; time: number }[] = [];
@@ -183,8 +184,8 @@ export class Model {
   }
 
   /**
-   * Adds the next block, serialised as a node sends it. Throws a RangeError if the block does not follow the tip, or is
-   * cut.
+   * Applies the next block, serialised as a node sends it. Throws a RangeError if the block does not follow the tip, or
+   * is cut.
    */
   apply(bytes: Uint8Array, height: number): void {
     const { hash, previous, time, transactions } = parseBlock(bytes);
@@ -202,7 +203,7 @@ export class Model {
     }
   }
 
-  /** Undoes all blocks above a height. Throws a RangeError if the model does not remember that many. */
+  /** Undoes all blocks above a height. Throws a RangeError if there are more of them than the model can undo. */
   rewind(height: number): void {
     const count = this.#newBlocks(height);
     for (let left = count; left > 0; left--) {
@@ -234,12 +235,12 @@ export class Model {
     return output === undefined ? null : this.#answer(output);
   }
 
-  /** Iterates over all outputs that have or had runes, in order of the chain except after a rewind. */
+  /** Iterates over all outputs that have or had runes. They are in order of the chain, except after a rewind. */
   *outputs(): Generator<OutputAnswer> {
     for (const output of this.#outputs.values()) yield this.#answer(output);
   }
 
-  /** Returns the unspent outputs of an address: height descending, then txid and vout ascending. */
+  /** Returns the unspent outputs of an address, sorted by height descending, then by txid and vout ascending. */
   outputsOf(address: string): OutputAnswer[] {
     const answers = [...(this.#accounts.get(address)?.unspent ?? [])].map((output) => this.#answer(output));
     const vout = ({ outpoint }: OutputAnswer) => Number(outpoint.slice(65));
@@ -253,7 +254,7 @@ export class Model {
     return this.#accounts.keys();
   }
 
-  /** Returns the balances of an address: amount descending, then rune id ascending. */
+  /** Returns the balances of an address, sorted by amount descending, then by rune id ascending. */
   balances(address: string): Balance[] {
     const holdings = [...(this.#accounts.get(address)?.holdings.values() ?? [])].filter(({ amount }) => amount > 0n);
     return holdings
@@ -261,12 +262,14 @@ export class Model {
       .sort((a, b) => compareBig(b.amount, a.amount) || compareRunes(a.rune, b.rune));
   }
 
-  /** Returns an address's amount of a rune: 0n if it only had some before, null if it never had any. */
+  /**
+   * Returns an address's amount of a rune. 0n means that the address only had some before, null that it never had any.
+   */
   holding(rune: Rune, address: string): bigint | null {
     return this.#holders.get(rune)?.get(address)?.amount ?? null;
   }
 
-  /** Returns the holders of a rune, now or as of an older block: amount descending, then address ascending. */
+  /** Returns the holders of a rune after a block, sorted by amount descending, then by address ascending. */
   holders(rune: Rune, height = this.tip.height): Holder[] {
     const before = new Map<Holding, bigint | null>();
     const undone = this.#undo.slice(this.#undo.length - this.#newBlocks(height));
@@ -284,7 +287,7 @@ export class Model {
     const { mints, burned } = rune.counts;
     const minted = BigInt(mints) * mintAmount(rune);
     const cap = rune.terms?.cap ?? 0n;
-    // Rounds like the recorded server: the share to 20 decimals, then the percentage to four, both half up.
+    // Rounds twice like the recorded server, both times half up: the share to 20 decimals, then the percentage to four.
     const share = cap === 0n ? 0n : (BigInt(mints) * 10n ** 20n * 2n + cap) / (2n * cap);
     return {
       ...rune.counts,
@@ -296,13 +299,13 @@ export class Model {
     };
   }
 
-  /** Returns the counts of a rune as of an older block, as far back as `rewind` goes. */
+  /** Returns the counts of a rune after an older block, as far back as `rewind` goes. */
   countsAt(rune: Rune, height: number): Counts {
     const undone = this.#undo.slice(this.#undo.length - this.#newBlocks(height));
     return undone.find(({ counts }) => counts.has(rune))?.counts.get(rune) ?? rune.counts;
   }
 
-  /** Returns a hash of the whole state. */
+  /** Returns a hash of the complete state. Equal states have equal hashes. */
   digest(): string {
     const lines = [JSON.stringify(this.tip), this.#taproot.text()];
     const text = (value: unknown) => JSON.stringify(value, (_, field) => (typeof field === 'bigint' ? `${field}n` : field));
@@ -373,7 +376,7 @@ export class Model {
     return address;
   }
 
-  /** Returns the rune that a message etches, or null if it etches none or breaks a rule. */
+  /** Returns the rune that a message etches. Returns null if it etches none, or if the etching breaks a rule. */
   #etched(message: Runestone | Cenotaph | null, transaction: Transaction, height: number, txIndex: number, txid: string): Rune | null {
     if (message === null) return null;
     const asked = message.kind === 'cenotaph' ? message.name : (message.etching?.name ?? null);
@@ -498,7 +501,7 @@ export class Model {
     return holding;
   }
 
-  /** Removes a holding that an undone block had created. */
+  /** Removes a holding that an undone block created. */
   #forget({ rune, address }: Holding): void {
     this.#holders.get(rune)?.delete(address);
     const account = this.#accounts.get(address);
@@ -511,7 +514,7 @@ export class Model {
     rune.counts = { ...rune.counts, ...change };
   }
 
-  /** Returns the number of blocks above a height, all of which can be undone. */
+  /** Returns the number of blocks above a height. Throws if the model cannot undo all of them. */
   #newBlocks(height: number): number {
     const count = this.tip.height - height;
     if (count < 0 || count > this.#undo.length) throw new RangeError(`the model cannot go back from ${this.tip.height} to ${height}`);
@@ -540,7 +543,7 @@ function compareBig(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Returns the rune 1:0, which mainnet has from the start. */
+/** Returns the rune 1:0, which ord defines on mainnet without an etching. */
 function uncommonGoods(): Rune {
   const name = 2055900680524219742n;
   const terms = {

@@ -2,7 +2,7 @@ import type { Rune } from './runes.ts';
 
 type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
 
-/** A row of the ledger. Amounts are in the smallest unit; `output` is an index in the transaction. */
+/** A row of the ledger. Amounts are in the smallest unit. `output` is an index in the transaction. */
 export interface Row {
   eventIndex: number;
   readonly operation: Operation;
@@ -14,14 +14,17 @@ export interface Row {
   readonly output: number | null;
 }
 
-/** A part of a transaction's runes: from an input (whose address may be null), or new from a premine or a mint. */
+/**
+ * Some units of a rune that a transaction can distribute. They come from an input (whose address may be null), or from
+ * a premine or a mint.
+ */
 export interface Entry {
   readonly amount: bigint;
   readonly address: string | null;
   readonly fresh: boolean;
 }
 
-/** An output that receives runes. `burns` is true for an OP_RETURN. */
+/** An output that gets runes. `burns` is true for an OP_RETURN, where the runes burn. */
 export interface Target {
   readonly index: number;
   readonly address: string | null;
@@ -31,13 +34,13 @@ export interface Target {
 const MOST_ROWS = 10_000;
 
 /**
- * Collects the rows of one transaction. It has a queue of entries for each rune. Moves take entries from the front of
- * the queue.
+ * Collects the rows of one transaction. It has a queue of entries for each rune, and distributes entries from the front
+ * of the queue.
  */
 export class TransactionLedger {
   readonly #queues = new Map<Rune, { entries: Entry[]; next: number }>();
   #rows: Row[] = [];
-  /** Sums of amounts by key. Null until the transaction has more than MOST_ROWS rows. */
+  /** Summed rows by key. Null unless the transaction has more than MOST_ROWS rows. */
   #sums: { receives: Map<string, Row>; others: Map<string, Row> } | null = null;
 
   get folded(): boolean {
@@ -59,7 +62,7 @@ export class TransactionLedger {
     this.#add({ operation: 'mint', rune: rune.id, amount });
   }
 
-  /** Adds the rows of a move of a positive amount to an output. Null burns the amount. */
+  /** Moves a positive amount from the queue to an output, and adds the rows. If `target` is null, the amount burns. */
   move(rune: Rune, amount: bigint, target: Target | null): void {
     const burns = target === null || target.burns;
     const output = target?.index ?? null;
@@ -74,8 +77,8 @@ export class TransactionLedger {
   }
 
   /**
-   * Returns the rows in order. For a transaction with summed rows: first etching and mint, then sums of receives, then
-   * the other sums.
+   * Returns the rows in order. If rows are summed, the order is etching and mint, then the sums of receives, then the
+   * other sums.
    */
   finish(): Row[] {
     const { receives, others } = this.#sums ?? { receives: new Map<string, Row>(), others: new Map<string, Row>() };
@@ -85,8 +88,8 @@ export class TransactionLedger {
   }
 
   /**
-   * Yields entries from the front of a queue until they make up the amount. The rest of a split entry stays at the
-   * front.
+   * Yields entries from the front of a queue until they make up the amount. If the last entry is larger, its rest stays
+   * at the front.
    */
   *#take(rune: Rune, amount: bigint): Generator<Entry> {
     const queue = this.#queues.get(rune);

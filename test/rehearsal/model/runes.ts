@@ -1,6 +1,6 @@
 import type { Terms } from './runestone.ts';
 
-/** Counts of a rune since its etching. Each change replaces the complete object. */
+/** Counts of a rune since its etching. A change replaces the object and does not modify it. */
 export interface Counts {
   /** Number of valid mints, which equals the number of `mint` rows. */
   readonly mints: number;
@@ -9,13 +9,13 @@ export interface Counts {
   readonly burnRows: number;
   /** Number of all rows. */
   readonly rows: number;
-  /** Sum of units on unspent outputs without an address. */
+  /** Sum of the units that unspent outputs without an address have. */
   readonly unaddressed: bigint;
 }
 
 /**
- * A rune. `block` and `tx` make its id. `height` and `txIndex` tell where it was etched, which differs from the id only
- * for 1:0.
+ * A rune. `block` and `tx` make its id. `height` and `txIndex` are the position of its etching, which differs from the
+ * id only for 1:0.
  */
 export interface Rune {
   readonly id: string;
@@ -27,7 +27,7 @@ export interface Rune {
   readonly spacedName: string;
   readonly spacers: number;
   readonly divisibility: number;
-  /** Null if the etching has none. */
+  /** Null if the etching has no symbol. */
   readonly symbol: string | null;
   readonly premine: bigint;
   readonly terms: Terms | null;
@@ -36,7 +36,7 @@ export interface Rune {
   readonly height: number;
   readonly txIndex: number;
   readonly txid: string;
-  /** Seconds since 1970; 0 for 1:0. */
+  /** Time of the etching's block in seconds since 1970. 0 for 1:0. */
   readonly timestamp: number;
   counts: Counts;
 }

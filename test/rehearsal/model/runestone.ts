@@ -11,7 +11,7 @@ export interface Terms {
 interface Etching {
   readonly divisibility: number | null;
   readonly premine: bigint | null;
-  /** The numeric name. Null requests a reserved name. */
+  /** The numeric name. Null if the etching gets a reserved name. */
   readonly name: bigint | null;
   readonly spacers: number | null;
   readonly symbol: string | null;
@@ -19,7 +19,7 @@ interface Etching {
   readonly turbo: boolean;
 }
 
-/** `id` is `block:tx`. An `output` equal to the number of outputs means all outputs. */
+/** An edict. `id` is `block:tx`. An `output` equal to the number of outputs means all outputs. */
 interface Edict {
   readonly id: string;
   readonly amount: bigint;
@@ -47,7 +47,10 @@ const U64 = 2n ** 64n - 1n;
 const U128 = 2n ** 128n - 1n;
 const OP_PUSHDATA4 = 78;
 
-/** Yields the instructions of a script: pushed bytes, other opcodes, or `null` for a push past the end, which ends the script. */
+/**
+ * Yields the instructions of a script: pushed bytes, or the number of another opcode. Yields `null` and ends at a push
+ * that exceeds the script.
+ */
 export function* instructions(script: Buffer, start = 0): Generator<Buffer | number | null, void> {
   for (let at = start; at < script.length; ) {
     const opcode = script[at++] ?? 0;
@@ -164,7 +167,9 @@ function readEdicts(integers: readonly bigint[], outputs: number, edicts: Edict[
   return null;
 }
 
-/** The tags and values of a message. An invalid value is not removed, so that its tag later counts as unknown. */
+/**
+ * The values of a message by tag. `take` leaves an invalid value here, so that its tag counts as unknown at the end.
+ */
 class Fields {
   readonly #fields: Map<bigint, bigint[]>;
 
@@ -180,7 +185,7 @@ class Fields {
     return value;
   }
 
-  /** Removes the first two values of a tag and returns them as a rune id, if that id is valid. */
+  /** Removes the first two values of a tag, and returns them as a rune id. Returns null if they are not a valid id. */
   takePair(tag: bigint): string | null {
     const [block, tx] = this.#fields.get(tag) ?? [];
     if (block === undefined || tx === undefined || block > U64 || tx > U32 || (block === 0n && tx > 0n)) return null;

@@ -3,11 +3,12 @@ import { compareRunes, mintAmount, type Rune } from './runes.ts';
 import type { Cenotaph, Runestone } from './runestone.ts';
 
 /**
- * The rune-related parts of a transaction. `mints` and `etches` are the requests of its message that ord's rules allow.
+ * The parts of a transaction that concern runes. `mints` and `etches` are the requests of its message that ord's rules
+ * allow.
  */
 export interface Transfer {
   readonly message: Runestone | Cenotaph | null;
-  /** Runes of the inputs, in order, with the address of the spent output. */
+  /** Runes of the inputs, in order. Each has the address of the spent output. */
   readonly inputs: readonly { rune: Rune; amount: bigint; address: string | null }[];
   readonly mints: Rune | null;
   readonly etches: Rune | null;
@@ -17,15 +18,15 @@ export interface Transfer {
 }
 
 export interface Outcome {
-  /** Runes on each new output, by index of the output. */
+  /** Runes of each new output, by index of the output. */
   readonly made: ReadonlyMap<number, ReadonlyMap<Rune, bigint>>;
   readonly burned: ReadonlyMap<Rune, bigint>;
   readonly rows: readonly Row[];
-  /** True if the transaction would have too many rows, which are summed instead. */
+  /** True if the rows are sums, because the transaction would have too many rows. */
   readonly folded: boolean;
 }
 
-/** Moves a transaction's runes by the rules of ord. Returns the moves as rows. */
+/** Distributes the runes of a transaction by the rules of ord. Returns the result, with the rows. */
 export function transact({ message, inputs, mints, etches, targets, find }: Transfer): Outcome {
   const ledger = new TransactionLedger();
   const unallocated = new Map<Rune, bigint>();
