@@ -1,5 +1,5 @@
 /**
- * Measures answers: CPU time and files read per kind of request, with the code that the workers run. Files are read
+ * Measures answers: CPU time and files read per kind of request. Runs the code that the workers run. Files are read
  * synchronously, so that all CPU time of an answer falls between its start and its end.
  */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
@@ -15,23 +15,27 @@ export interface AnswerCost {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  /** Per answer, median and maximum of: reads, rounds of reads that wait for each other, and bytes read. */
+  /**
+   * Median and maximum, per answer, of the reads, the rounds of reads, and the bytes read. All reads that run at the
+   * same time are one round.
+   */
   readonly reads: readonly [number, number];
   readonly rounds: readonly [number, number];
   readonly bytes: readonly [number, number];
 }
 
 /**
- * Number of requests per kind that run with slow reads to count rounds, and the milliseconds that each slow read takes.
+ * To count rounds, some requests of each kind run with slow reads: number of these requests, and milliseconds of each
+ * slow read.
  */
 const [SLOW_ANSWERS, SLOW_READ_MS] = [5, 100];
 
-/** Yields `count` integers, evenly spread from 0 to `below` - 1 and the same in every run. */
+/** Yields `count` integers, evenly spread from 0 to `below` - 1. They are the same in every run. */
 function* spread(count: number, below: number): Generator<number> {
   for (let i = 0; i < count; i += 1) yield Math.floor((((i + 1) * 0.6180339887498949) % 1) * below);
 }
 
-/** Measures `count` requests of each kind over the build in `root`. */
+/** Measures `count` requests of each kind to the build in `root`. */
 export async function measureAnswers(root: string, count: number): Promise<AnswerCost[]> {
   const manifest = JSON.parse(readFileSync(join(root, MANIFEST_PATH), 'utf8')) as Manifest;
   const limit = manifest.page_sizes.at(-1) ?? 0;
@@ -108,7 +112,7 @@ export async function measure(root: string, kind: string, targets: readonly stri
   const found = { reads: [] as number[], rounds: [] as number[], bytes: [] as number[] };
   const ask = async (target: string): Promise<number> => {
     const mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
-    // A request for an unknown height makes the mirror read the manifest and the root.
+    // Makes the mirror read the manifest and the root. The height is unknown, so it reads nothing else.
     if (isWarm) await mirror.answer(new Request('http://127.0.0.1/runes/v1/blocks/16777210/activity'));
     [reads, bytes] = [0, 0];
     const [start, begin] = [performance.now(), process.cpuUsage()];
@@ -121,11 +125,11 @@ export async function measure(root: string, kind: string, targets: readonly stri
     found.bytes.push(bytes);
     return performance.now() - start;
   };
-  // With slow reads, the duration of an answer shows how many rounds of reads wait for each other.
+  // The duration of an answer, divided by that of a slow read, is the number of rounds.
   delay = SLOW_READ_MS;
   for (const target of targets.slice(0, SLOW_ANSWERS)) found.rounds.push(Math.floor((await ask(target)) / SLOW_READ_MS));
   delay = 0;
-  // Warms up the compiler, because the code of a long-running worker is compiled too.
+  // Lets the compiler optimise the code first, because the code of a long-running worker is optimised too.
   for (const target of targets.slice(0, 300)) await ask(target);
   for (const list of [times, found.reads, found.bytes]) list.length = 0;
   for (const target of targets) await ask(target);

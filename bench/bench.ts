@@ -1,5 +1,5 @@
 /**
- * The build benchmark: measures full builds, builds after a new block and after a reorg, and the floor
+ * The build benchmark: measures full builds, builds after a new block, builds after a reorganisation, and the floor
  * (bench/floor.cjs). Each build runs in its own process, one after another, and each full build gets a new folder.
  * Folders stay until the end, because file systems are slow after removals. Only folders in memory are removed
  * immediately.
@@ -43,7 +43,7 @@ export const BENCH_COMMAND: Command = {
 interface Run {
   /** Seconds from the start of the process to its end. */
   readonly wall: number;
-  /** Fields of the build's own report (`--log json`). */
+  /** Fields of the report that a build writes (`--log json`). */
   readonly fields: {
     readonly total_seconds: number;
     readonly seconds: Readonly<Record<string, number>>;
@@ -107,8 +107,8 @@ interface Results {
 }
 
 /**
- * Runs a full build and its floor, then a build with a new block, then a build after a reorg of the last three blocks
- * before that one.
+ * Runs a full build and its floor, and a build with a new block. Then replaces the three blocks below the new block,
+ * and builds again.
  */
 async function buildAll(
   data: Generated,
@@ -190,8 +190,8 @@ const show = ({ median, min, max }: Spread, digits: number): string =>
   [median, min, max].map((n) => (digits === 0 ? count(n) : n.toFixed(digits))).join(' / ');
 
 /**
- * Prints median / min / max of all results. Ratios are computed within each run, because the load of the machine
- * varies.
+ * Prints median / min / max of all results. A ratio is computed within one run, because the load of the machine varies
+ * from run to run.
  */
 function report({ builds, floors, answers }: Results, log: Log): void {
   if (floors.length > 0) reportFloors(floors, log);

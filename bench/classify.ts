@@ -1,8 +1,8 @@
 /**
- * Measures how many requests, bytes and milliseconds a client needs to classify outputs of a build with unspent outputs:
- * `npx tsx bench/classify.ts <folder> [outputs]`. The client has nothing in memory but the code. A third of the outputs are
- * of each kind: unspent with runes, spent, and without runes. The second run has only outputs of unknown transactions, as
- * most wallets have them.
+ * Measures how many requests, bytes and milliseconds a client needs to classify outputs: `npx tsx bench/classify.ts
+ * <folder> [outputs]`. The folder has a build with unspent outputs. The client begins with nothing in memory but its
+ * code. In the measurement `mixed`, a third of the outputs have runes, a third are spent, and a third have no runes. In
+ * `without runes`, the mirror has no records of their transactions, as for most outputs of wallets.
  */
 
 import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
@@ -21,7 +21,7 @@ const random = randomFor('outputs to classify');
 const manifest = readFileSync(join(out, MANIFEST));
 const { tip } = JSON.parse(String(manifest)) as { tip: { height: number } };
 
-/** Returns `size` entries of a long sequence, chosen evenly at random. */
+/** Returns `size` entries of a sequence, chosen at random with equal probability. */
 function sample<Entry>(entries: Iterable<Entry>, size: number): Entry[] {
   const chosen: Entry[] = [];
   let seen = 0;
@@ -34,7 +34,7 @@ function sample<Entry>(entries: Iterable<Entry>, size: number): Entry[] {
   return chosen;
 }
 
-/** Counts requests, the largest number of parallel requests (`most`), bytes, and rounds of requests. */
+/** Counts requests, the largest number of requests at the same time (`most`), bytes, and different files. */
 const cost = { requests: 0, most: 0, bytes: 0, files: new Set<string>() };
 let running = 0;
 
@@ -57,7 +57,7 @@ const fetchFile: typeof fetch = async (input, init) => {
   cost.bytes += bytes.length;
   return new Response(bytes, { status: bytes.length === size ? 200 : 206, headers: { 'content-range': `bytes ${from}-${to}/${size}` } });
 };
-/** Simulated latency of the host per request. */
+/** Simulated delay of each answer of the host, in milliseconds. */
 const DELAY_MS = 30;
 const signed = signedFiles(new Map([[MANIFEST, manifest]]), new Date().toISOString()).get(MANIFEST) ?? manifest;
 
@@ -86,8 +86,8 @@ const unspent = sample(
   const found = parseOutput(key, values);
   return found === undefined ? [] : [{ outpoint: key, height: found.place[0], blockHash: found.place[1] }];
 });
-/** Outputs of transactions with records, in random blocks. Most of these outputs are spent or never had runes. */
 const mirror = new Mirror('http://mirror/', { fetch: fetchFile });
+/** Outputs of transactions with records, in random blocks. Most of these outputs are spent or never had runes. */
 const others: OutputToClassify[] = [];
 while (others.length < 2 * third) {
   const height = Math.floor(random() * tip.height);

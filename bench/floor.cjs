@@ -55,7 +55,7 @@ async function main() {
   process.exit(0);
 }
 
-/** Lists all folders, parents first, and all files. Groups the paths of a file that has hard links. */
+/** Lists all folders, parents first, and all files. Paths of the same file (hard links) are in one group. */
 function list(root) {
   const folders = [''];
   const byInode = new Map();

@@ -1,6 +1,6 @@
 /**
- * Generates invented activity for benchmarks. Its shape resembles mainnet: about 3,500 records per block and 2.7 per
- * transaction, with some transactions of hundreds. All values follow from SHA-256 of a number, so every machine makes
+ * Generates invented activity for benchmarks. It has the proportions of mainnet: about 3,500 records per block and 2.7
+ * per transaction, and hundreds in some transactions. All values come from SHA-256 of a number, so every machine makes
  * the same records.
  */
 import { mkdirSync, rmSync } from 'node:fs';
@@ -9,40 +9,44 @@ import { DuckDBInstance } from '@duckdb/node-api';
 
 const FIRST_HEIGHT = 840_000;
 const RECORDS_PER_BLOCK = 3_500;
-/** Number of newest blocks that get a file each, as a source that follows the chain writes them. */
+/** Number of the newest blocks that have a file each, as a source that follows the chain writes them. */
 const SINGLE_BLOCKS = 4;
 
 export const FORMS = ['parquet', 'ndjson'] as const;
 export type Form = (typeof FORMS)[number];
 
 /**
- * `real`: as on mainnet, most transactions mint, and a block has few runes and many records of the same addresses, so
- * pages compress well. `random`: every address and amount is different, which is the worst case.
+ * Shape of the data. With `real`, as on mainnet, most transactions mint, and a block has few runes and many records of
+ * the same addresses, so pages compress well. With `random`, every address and amount is different, which is the worst
+ * case.
  */
 export const SHAPES = ['random', 'real'] as const;
 export type Shape = (typeof SHAPES)[number];
 
-/** Generated data. All file names are without folder and extension. */
+/** Generated data. File names are without folder and extension. */
 export interface Generated {
   readonly records: number;
   readonly blocks: number;
   readonly transactions: number;
   /** File of the first block. */
   readonly oldest: string;
-  /** File with all other blocks before the recent ones. */
+  /** File of all blocks after the first and before the recent blocks. */
   readonly history: string;
-  /** Files of the blocks before the newest, one block each. */
+  /** Files of the recent blocks, which come before the newest block. Each file has one block. */
   readonly recent: readonly string[];
-  /** File of the block to add on top. */
+  /** File of the newest block, which a benchmark adds after a full build. */
   readonly newest: string;
-  /** Files that replace the last three recent blocks after a reorg. */
+  /** Files of the blocks that replace the last three recent blocks in a reorganisation. */
   readonly replaced: readonly string[];
 }
 
 /** Returns SQL that converts 8 hex digits of a hash to a number from 0 to 1. */
 const fraction = (hash: string, from: number): string => `(('0x' || substr(${hash}, ${from}, 8))::BIGINT / 4294967296.0)`;
 
-/** SQL of a random number of records per transaction: mostly 1 to 3, sometimes dozens or hundreds, 2.7 on average. */
+/**
+ * SQL of a random number of records per transaction. The most frequent numbers are 1 to 3, some are dozens or hundreds,
+ * and the mean is 2.7.
+ */
 const SIZE = `CASE WHEN u < 0.45 THEN 1 WHEN u < 0.75 THEN 2 WHEN u < 0.88 THEN 3 WHEN u < 0.95 THEN 4 WHEN u < 0.985 THEN 5 + (v * 4)::INTEGER
   WHEN u < 0.9985 THEN 10 + (v * 20)::INTEGER ELSE 100 + (v * 400)::INTEGER END`;
 
@@ -60,7 +64,7 @@ const SHAPED: Readonly<Record<Shape, Readonly<Record<'size' | 'rune' | 'address'
     operation: `CASE WHEN u < 0.02 THEN 'burn' WHEN u < 0.1 THEN 'mint' WHEN u < 0.1005 THEN 'etching' WHEN u < 0.6 THEN 'receive' ELSE 'send' END`,
   },
   real: {
-    // Four of five transactions have a mint and a receive. The others send to two outputs.
+    // Four of five transactions have a mint and a receive. The other transactions send to two outputs.
     size: 'CASE WHEN k < 0.8 THEN 2 WHEN k < 0.99 THEN 4 ELSE 20 + (v * 100)::INTEGER END',
     rune: '((height * 7 + (pow(k, 3) * 12)::INTEGER) % 2000)::INTEGER',
     address: `'bc1p' || substr(sha256('holder ' || CASE WHEN k < 0.8 THEN height || ' ' || (k * 150)::INTEGER ELSE (pow(v, 2) * 5000)::INTEGER || '' END), 1, 58)`,
@@ -71,8 +75,8 @@ const SHAPED: Readonly<Record<Shape, Readonly<Record<'size' | 'rune' | 'address'
 };
 
 /**
- * Returns SQL of at least `records` flat records. Each `fork` has other block hashes, and every second transaction
- * differs.
+ * Returns SQL of at least `records` flat records. A different `fork` gives other block hashes, and other records in
+ * every second transaction.
  */
 const recordsSql = (records: number, perBlock: number, fork: string, shape: Shape): string => `
   WITH sized AS (
@@ -127,15 +131,14 @@ export async function generate(
     );
     await connection.run(`CREATE TABLE fork AS SELECT * FROM (${recordsSql(extra, perBlock, ' fork', shape)})
       WHERE block_height > (SELECT max(block_height) FROM main) - 6 ORDER BY block_height, tx_index DESC, event_index DESC`);
-    // The tip is the last full block within `records`. The block above the tip is the new block, which builds add
-    // later.
+    // The tip is the last full block within `records`. The block above it is the newest block, which builds add later.
     const tip = FIRST_HEIGHT + Math.max(Math.round(records / perBlock), SINGLE_BLOCKS + 1) - 1;
     const write = async (name: string, table: string, low: number, high: number) => {
       const rows = `FROM ${table} WHERE block_height BETWEEN ${low} AND ${high} ORDER BY block_height, tx_index DESC, event_index DESC`;
       const path = (form: Form) => `${join(folder, form, name)}.${form}`;
       if (forms.includes('parquet'))
         await connection.run(`COPY (SELECT * ${rows}) TO '${path('parquet')}' (FORMAT parquet, COMPRESSION zstd)`);
-      // Writes NDJSON as a CSV file with one column and without quotes.
+      // NDJSON is CSV with one column and without quotes, so DuckDB can write it.
       const lines = "FORMAT csv, QUOTE '', ESCAPE '', DELIMITER '\x01', HEADER false";
       if (forms.includes('ndjson'))
         await connection.run(`COPY (SELECT to_json(${ACTIVITY})::VARCHAR ${rows}) TO '${path('ndjson')}' (${lines})`);

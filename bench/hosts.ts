@@ -1,7 +1,7 @@
 /**
  * The load benchmark: requests per second and latency of each way to serve a build, and of a service with Fastify and
- * PostgreSQL over the same records. All hosts run at once on this machine. They are loaded in turn, round by round, so
- * that other load on the machine affects all of them.
+ * PostgreSQL that has the same records. All hosts run at the same time on this machine. Each round loads one host after
+ * another, so that other load on the machine affects all hosts.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -45,7 +45,7 @@ interface Host {
 }
 
 const SERVICE = join(ROOT, 'bench/peers/service.mjs');
-/** PostgreSQL settings: keep all data in memory, and do no background work. */
+/** PostgreSQL settings: enough memory for all data, and no background work. */
 const SETTINGS = ['shared_buffers=512MB', 'autovacuum=off'];
 
 /** Runs the benchmark and reports the results. */
@@ -59,7 +59,7 @@ export async function benchHosts(flags: Flags, log: Log): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'mirror-bench-'));
   process.env['MIRROR_TEST_FOLDER'] = folder;
   const running: Running = { started: [], database: undefined };
-  // Removes processes and files, however this program exits.
+  // Ends processes and removes files, however this program exits.
   process.once('exit', () => {
     for (const pid of [...running.started.map((one) => one.pid), ...(running.database ? [running.database.pid] : [])]) endNow(pid);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
@@ -109,7 +109,7 @@ async function end(running: Running): Promise<void> {
   running.database = undefined;
 }
 
-/** Stops a process immediately: on SIGQUIT, PostgreSQL and the other hosts exit without waiting for clients. */
+/** Ends a process immediately. On SIGQUIT, PostgreSQL and the other hosts exit without waiting for clients. */
 function endNow(pid: number): void {
   try {
     process.kill(pid, 'SIGQUIT');
@@ -118,7 +118,7 @@ function endNow(pid: number): void {
   }
 }
 
-/** Name of the host that all others are compared with. */
+/** Name of the host with which all other hosts are compared. */
 const PEER = 'Fastify + PostgreSQL';
 
 async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: string, running: Running): Promise<Host[]> {
@@ -147,7 +147,8 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
     { ...peer, name: 'the same with ETags', port: withEtags },
     files,
     archive,
-    // Behind nginx, `npm start` answers only windows that are not pages, and unknown ids.
+    // nginx asks `npm start` only for windows that are not pages, and for unknown ids. Only the mix `full` has such
+    // requests.
     { name: 'nginx', port: nginx.port, isPeer: false, pids: (mix) => [nginx.started.pid, ...(mix === 'full' ? files.pids() : [])] },
   ];
 }
@@ -164,7 +165,7 @@ async function startDatabase(): Promise<Database> {
   }
 }
 
-/** Loads a host with a mix for some seconds. Returns the measurements. */
+/** Loads a host with the requests of a mix for some seconds. Returns the measurements. */
 async function measure(
   host: Host,
   mix: Mix,

@@ -1,7 +1,7 @@
 /**
- * Measures lists by rune and by address: builds with and without these lists, the bytes that a new block writes, and
- * answers. Usage: `npx tsx bench/lists.ts <folder> [records] [layout] [records of a block]`. Data is written to the
- * folder, which is removed at the end. In layout `files`, the oldest block is removed when a new block is added.
+ * Measures lists by rune and by address: full builds with and without these lists, the bytes that a build writes for a
+ * new block, and answers. Usage: `npx tsx bench/lists.ts <folder> [records] [layout] [records of a block]`. The folder
+ * is removed at the end. In layout `files`, the oldest block leaves when a new block is added.
  */
 
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -36,7 +36,7 @@ function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions
   return { inputs: [join(folder, 'input')], out, cache: `${out}.cache`, site, ...sizes, ...flags };
 }
 
-/** Builds, and prints the seconds and the written files. */
+/** Runs a build, and prints its seconds and the files that it wrote. */
 async function timed(name: string, options: BuildOptions): Promise<void> {
   const begin = performance.now();
   const { manifest } = await build(options, quiet);
@@ -53,7 +53,8 @@ async function timed(name: string, options: BuildOptions): Promise<void> {
 }
 
 /**
- * Writes the runes table of generated records into `folder`, so that a build has etchings, balances and holders too.
+ * Writes a runes table for the generated records into `folder`. With it, builds also have etchings, balances and
+ * holders.
  */
 async function writeRunes(generated: string, folder: string): Promise<void> {
   const connection = await (await DuckDBInstance.create()).connect();
@@ -78,7 +79,10 @@ interface Found {
   readonly address?: string;
 }
 
-/** Returns requests for the lists of sample records from all blocks, and for the rune with most of these records. */
+/**
+ * Returns requests for lists of the runes and addresses in a sample of records from all blocks, and of the rune with
+ * most of these records.
+ */
 async function targetsIn(out: string): Promise<[kind: string, targets: string[]][]> {
   const mirror = new FetchMirror(async (path) => new Response(readFileSync(join(out, path)), { headers: { etag: '"x"' } }), 1e9);
   const { heights, blocks, records, lists } = JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')) as Manifest;

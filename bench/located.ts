@@ -1,7 +1,7 @@
 /**
- * Measures how long the node takes to check the start of a pull: `npx tsx bench/located.ts OUTPUTS CHECK DISK_MS`.
- * Invents a ledger with OUTPUTS outputs. Asks a simulated node for a sample of them if CHECK is `sample`, or for all if
- * CHECK is `all`. The node takes DISK_MS milliseconds for each output, one after the other.
+ * Measures how long a node takes to check the outputs with which a pull starts: `npx tsx bench/located.ts OUTPUTS CHECK
+ * DISK_MS`. Invents a ledger with OUTPUTS outputs. Asks a simulated node for a sample of them if CHECK is `sample`, or
+ * for all of them if CHECK is `all`. The node takes DISK_MS milliseconds for each output, one after the other.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * The chain of bench/located.ts for test/support/fakeNodeProcess.ts: one block, and every output that a client
- * requests.
+ * The chain of bench/located.ts, as a module for test/support/fakeNodeProcess.ts. It has one block, and returns every
+ * output for which a client asks.
  */
 import { createHash } from 'node:crypto';
 import { chainOf } from '../test/support/fakeNode.ts';

@@ -1,5 +1,5 @@
 /**
- * The benchmark of pulls from a Bitcoin Core node. Invents a chain and the state before it, and serves the chain from
+ * The benchmark of pulls from a Bitcoin Core node. Invents a chain and the ledger before it, and serves the chain from
  * another process. Measures the pull of all history. Then measures new blocks and reorganisations while the pull
  * follows the node. The node runs on this machine and shares its cores.
  */
@@ -49,16 +49,16 @@ export const BENCH_NODE_COMMAND: Command = {
   exits: ['done', 'usage', 'buildFailed'],
 };
 
-/** Number and size of mainnet blocks, from the first block with runes to November 2026. */
+/** Number of mainnet blocks, and their size in megabytes, from the first block with runes to November 2026. */
 const HISTORY = { blocks: 137_000, megabytes: 225_000 };
 
 /** Number of new blocks, added one by one before the reorganisations. */
 const NEW_BLOCKS = 3;
 
-/** Milliseconds between two requests for a new block. */
+/** Milliseconds between two checks for a new block. */
 const LOOK_MS = 5;
 
-/** Longest wait for a new block, in milliseconds. */
+/** Longest wait until a new block is served, in milliseconds. */
 const LONGEST_MS = 300_000;
 
 const CREDENTIALS = { CORE_RPC_USER: 'bench', CORE_RPC_PASSWORD: 'bench' } as const;
@@ -123,7 +123,7 @@ function copyOf(state: string, input: string): string {
   return input;
 }
 
-/** Fields of a pull's own report (`--log json`). */
+/** Fields of the report that a pull writes (`--log json`). */
 interface Pulled {
   readonly records: number;
   readonly seconds: number;
@@ -209,7 +209,10 @@ interface TipRun {
   readonly depths: readonly number[];
 }
 
-/** Measures the time from a new block, or a reorganisation, until the local server answers the new last block. */
+/**
+ * Measures the time from a new block, or a reorganisation, until the local server answers requests for the new last
+ * block.
+ */
 async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log): Promise<void> {
   let tip = BASE + Math.max(...depths) + 1;
   node.tell(`tip ${tip}`);
@@ -229,8 +232,8 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
   for (; !existsSync(join(out, 'runes/v1/manifest.json')); await sleep(LOOK_MS)) check();
   const server = await startServer(out);
   /**
-   * Waits until the server's status names the tip, which a build writes last, and the server answers requests for that
-   * block.
+   * Waits until the server has the tip: its status, which a build writes last, has the tip, and it answers requests for
+   * this block.
    */
   const served = async (): Promise<void> => {
     for (const begin = performance.now(); performance.now() - begin < LONGEST_MS; await sleep(LOOK_MS)) {
@@ -255,7 +258,7 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
     node.tell(line);
     await served();
     const seconds = (performance.now() - begin) / 1000;
-    // The report of the pull arrives a moment later.
+    // The pull writes its report a moment later.
     for (; reports().length === before; await sleep(LOOK_MS)) check();
     const parts = (JSON.parse(reports().at(-1) ?? '') as { readonly seconds: { readonly pull: number; readonly build: number } }).seconds;
     log.info('tip', `${name}: served after ${seconds.toFixed(2)} s; pulled in ${parts.pull} s, built in ${parts.build} s`, {

@@ -1,7 +1,7 @@
 /**
  * Invents a chain of blocks for bench/node.ts. Blocks are as large as real ones, and have as many transactions, inputs
- * and outputs as blocks 849236 and 866342. Transactions with runes spend mostly young outputs of this chain, and
- * outputs that nodeState.ts puts into the ledger. All values follow from fixed seeds, so every machine makes the same
+ * and outputs as blocks 849236 and 866342. Transactions with runes spend outputs of this chain, most of them young, and
+ * outputs that nodeState.ts puts into the ledger. All values come from fixed seeds, so every machine makes the same
  * chain.
  */
 import { createCipheriv, hash } from 'node:crypto';
@@ -15,17 +15,20 @@ import { hash256, sealed } from '../test/support/memoryLedger.ts';
 import { messageScript } from '../test/support/runeBlocks.ts';
 import { randomNumbers } from './random.ts';
 
-/** Height of the last block of the state. Transactions of this block have no runes. */
+/**
+ * Height of the last block before the chain, up to which nodeState.ts makes the state. The transactions of this block
+ * have no runes.
+ */
 export const BASE = 909_999;
 const BLOCK_BYTES = 1_590_000;
 
-/** Number of runes that the chain moves and mints. The state may have more runes, which do not move. */
+/** Number of runes that the chain moves and mints. The state may have more runes, which the chain does not use. */
 const MOVED_RUNES = 1000;
 
-/** Number of runes etched in each block, with a commitment. */
+/** Number of runes that each block etches. Their etchings have commitments. */
 const ETCHINGS = 2;
 
-/** Number of rune transactions of each kind per 1,000 rows. The comments give the rows of one transaction. */
+/** Number of rune transactions of each kind that make 1,000 rows together. */
 const PER_1000_ROWS = {
   /** A mint to one output makes 2 rows. */
   mint: 210,
@@ -38,16 +41,16 @@ const PER_1000_ROWS = {
 } as const;
 type Kind = keyof typeof PER_1000_ROWS | 'etching';
 
-/** Share of spent rune outputs that are older than the chain. */
+/** Share of the spent outputs with runes that come from the state, not from this chain. */
 const OLD_SHARE = 0.25;
 
-/** Age of the other spent outputs, counted in outputs with runes: the mean and the maximum. */
+/** Age of the other spent outputs: mean and maximum number of later outputs with runes. */
 const YOUNG = { mean: 3000, most: 20_000 };
 
-/** Returns the id of the rune with this index, counted from 0. */
+/** Returns the id of a rune of the state by its number, counted from 0. */
 export const oldRune = (number: number): RuneId => runeId(840_001 + Math.floor(number / 4), 1 + (number % 4));
 
-/** Returns an output that the ledger has before the chain begins. */
+/** Returns an output of the state, which the ledger has before the chain begins. */
 export function oldOutput(number: number): RuneOutput & { readonly outpoint: Uint8Array } {
   const id = hash('sha256', `output ${number}`, 'buffer');
   const outpoint = Buffer.concat([id, Uint8Array.of(number % 4, 0, 0, 0)]);
@@ -64,10 +67,12 @@ interface Coin {
 
 const runeOf = (id: RuneId): Coin['rune'] => ({ block: Math.floor(id / 2 ** 20), tx: id % 2 ** 20 });
 
-/** An output script, or the length of a random script that pays to a witness program: 22 or 34. */
+/** An output script. A number is the length of a random script that pays to a witness program: 22 or 34 bytes. */
 type Script = Uint8Array | 22 | 34;
 
-/** Writes transactions over random bytes. Fields that are not written, such as signatures, stay random. */
+/**
+ * Writes transactions into a buffer of random bytes. Fields that it does not write, such as signatures, stay random.
+ */
 class BlockWriter {
   readonly bytes: Buffer;
   at = 83;
@@ -93,8 +98,8 @@ class BlockWriter {
   }
 
   /**
-   * Writes a transaction, and returns its id. An input without an outpoint gets a random one. The first input gets the
-   * tapscript.
+   * Writes a transaction, and returns its id. An input without an outpoint gets a random one. `tapscript` is in the
+   * witness of the first input.
    */
   transaction(inputs: readonly (Uint8Array | undefined)[], scripts: readonly Script[], tapscript?: Uint8Array): Uint8Array {
     const start = this.at;
@@ -143,7 +148,7 @@ class ChainMaker {
   #old = 0;
   #etched = 0;
 
-  /** Returns the kinds of rune transactions that make about `rows` rows, in random order. */
+  /** Returns a list of rune transactions, by kind, that together make about `rows` rows. The order is random. */
   #kinds(rows: number): Kind[] {
     const kinds: Kind[] = rows === 0 ? [] : new Array<Kind>(ETCHINGS).fill('etching');
     for (const [kind, count] of Object.entries(PER_1000_ROWS)) {
@@ -161,7 +166,7 @@ class ChainMaker {
     const kinds = this.#kinds(rows);
     kinds.forEach((kind, index) => {
       this.#write(writer, kind);
-      // Places other transactions between the rune transactions.
+      // Fills the space before the next rune transaction with other transactions.
       while (writer.at < (BLOCK_BYTES * (index + 1)) / kinds.length) this.#other(writer);
     });
     while (writer.at < BLOCK_BYTES) this.#other(writer);

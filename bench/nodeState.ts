@@ -1,4 +1,4 @@
-/** Makes the folder of a pull that has read all blocks before those of nodeChain.ts. */
+/** Makes the folder of a pull that has read all blocks before the chain of nodeChain.ts. */
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,11 +12,11 @@ import { runeIdText } from '../src/runes/runeId.ts';
 import { DiskLedger } from '../src/unspent/diskLedger.ts';
 import { BASE, oldOutput, oldRune } from './nodeChain.ts';
 
-/** Number of outputs that are added as one block. */
+/** Number of outputs that one block adds to the ledger. */
 const PER_BLOCK = 50_000;
 
 /**
- * Writes a state with this many unspent outputs and runes, unless it exists. Returns the seconds of each merge of the
+ * Writes a ledger with this many unspent outputs and runes, unless it exists. Returns the seconds of each merge of its
  * sorted files.
  */
 export async function makeState(folder: string, baseHash: string, outputs: number, runes: number): Promise<number[]> {

@@ -1,6 +1,6 @@
 /**
- * The pull benchmark. Pulls invented rows from PostgreSQL, then four times as many. Also pulls over HTTP from a mirror
- * of these rows, with and without its manifest. The servers run on this machine and share its cores.
+ * The pull benchmark. Pulls invented rows from PostgreSQL, and then four times as many rows. Also pulls over HTTP from
+ * a mirror of these rows, with and without its manifest. The servers run on this machine and share its cores.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -32,7 +32,7 @@ export const BENCH_PULL_COMMAND: Command = {
 const RECORDS_PER_BLOCK = 2000;
 const FIRST = 840_000;
 
-/** Fields of a pull's own report (`--log json`). */
+/** Fields of the report that a pull writes (`--log json`). */
 interface Pulled {
   readonly records: number;
   readonly blocks: number;
@@ -73,7 +73,7 @@ export async function benchPull(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** Fills the tables with rows as long as real ones: four per transaction. */
+/** Fills the tables with four rows per transaction. The rows are as long as real ones. */
 async function fill({ sql }: Database, records: number): Promise<void> {
   await sql.query('TRUNCATE runes, ledger');
   await sql.query(`INSERT INTO runes SELECT '1:' || i, i, 'RUNE' || i, 'RUNE•' || i, repeat('0', 64), 1, 0, repeat('0', 64), 2, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL,

@@ -1,8 +1,8 @@
 /**
- * Measures a pull of another mirror's published rows: `npx tsx bench/rows.ts BLOCKS RUNS FOLDER`. Invents a mirror with
- * BLOCKS blocks of 975 rows, serves it from this process, and pulls it RUNS times. Prints the time of each pull, and
- * the CPU time and memory of its processes. FOLDER keeps the mirror for the next run. The default is a temporary
- * folder.
+ * Measures a pull of published rows from another mirror: `npx tsx bench/rows.ts BLOCKS RUNS FOLDER`. Invents a mirror
+ * with BLOCKS blocks of 975 rows, serves it from this process, and pulls it RUNS times. Prints the time of each pull,
+ * and the CPU time and memory of its processes. FOLDER, by default a temporary folder, keeps the mirror for the next
+ * run.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,12 +22,13 @@ const FIRST = 840_000;
 /** Number of transactions in each block, by kind. */
 const [MOVES, ETCHINGS, MINTS] = [120, 25, 235];
 
-/** Returns SQL of the owner after move number `n`, for the moves with index i. */
+/** Returns SQL of the address of an output of move `i`. `n` is the number of the output, counted over all blocks. */
 const owner = (n: string): string => `'bc1p' || left(sha256('owner ' || i || ' ' || (${n})), 58)`;
 
 /**
- * Returns SQL of the rows of blocks. Each move spends the second output of the move with the same index in the previous
- * block. The first block has premines instead of moves. Mints are of runes etched in the previous block.
+ * Returns SQL of the rows of the blocks from `from` up to, not including, `to`. Each move spends the second output of
+ * the move with the same index in the previous block. The first block has premines instead of moves. A block mints
+ * runes that the previous block etched.
  */
 const rowsOf = (from: number, to: number): string => `
   WITH blocks AS (SELECT b FROM range(${from}, ${to}) r(b)),
@@ -50,7 +51,7 @@ const rowsOf = (from: number, to: number): string => `
   SELECT rune_id, sha256('block ' || b) AS block_hash, ${FIRST} + b AS block_height, tx_index, e AS event_index, tx_id, "output"::BIGINT AS "output",
     address, receiver_address, amount::VARCHAR AS amount, operation, 1713571767 + 600 * b AS "timestamp", spent FROM events`;
 
-/** Returns SQL of the runes. `named` is a table of rune names, by number. */
+/** Returns SQL of the runes. `named` is a table that has the name of each rune number. */
 const runesOf = (named: string): string => {
   const isMoved = `i < ${MOVES}`;
   const values: Readonly<Record<string, string>> = {
@@ -132,7 +133,8 @@ async function measurePull(from: string): Promise<void> {
   let [stdout, stderr, cpu, peak] = ['', '', 0, 0];
   child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  // The processes that read rows are killed at the end, so their CPU time is sampled while they run.
+  // Samples the CPU time while the pull runs: the processes that read rows are killed at the end, and their CPU time is
+  // then lost.
   const look = setInterval(() => {
     cpu = Math.max(cpu, cpuSecondsOf([child.pid ?? 0]) ?? 0);
     peak = Math.max(peak, residentOf([child.pid ?? 0]) ?? 0);

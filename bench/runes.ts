@@ -1,7 +1,7 @@
 /**
- * Measures the reading and indexing of the real blocks in test/fixtures/indexing, on one core: `npx tsx bench/runes.ts
- * [rounds]`. The ledger has a rune in the first spent output of each transaction with a message, so that moves make
- * rows.
+ * Measures how fast the real blocks in test/fixtures/indexing are parsed and indexed, on one core: `npx tsx
+ * bench/runes.ts [rounds]`. In the ledger, the first spent output of each transaction with a message has a rune. So
+ * transactions move runes and make rows.
  */
 import { readFileSync } from 'node:fs';
 import { decompress } from 'fzstd';
@@ -23,7 +23,7 @@ function timed<T>(work: () => T): [number, T] {
   return [(user + system) / 1e6, result];
 }
 
-/** Gives one rune to the first input of each transaction with a message. */
+/** Returns a ledger in which the first spent output of each transaction with a message has one rune. */
 function ledgerFor(block: Block): Ledger {
   const outputs = new Map<number, { at: number; output: RuneOutput }>();
   const script = Uint8Array.from([0x51, 32, ...new Uint8Array(32).fill(7)]);
@@ -56,7 +56,7 @@ for (const height of [849_236, 866_342]) {
       const previousOutput = () => ({ script: new Uint8Array(), height });
       return indexBlock(block, { height, network: NETWORKS.main, ledger, hash256, previousOutput, emit: () => rows++ });
     });
-    // Earlier rounds only warm up the compiler.
+    // Rounds below 0 only let the compiler optimise the code.
     if (round >= 0) {
       times.read.push(read);
       times.index.push(index);

@@ -1,7 +1,7 @@
 /**
- * Measures the explorer's search on invented runes: number and size of its files, time to make them, bytes fetched per
- * typed key, and the time from a key to its suggestions in a slowed-down Chromium. `npx tsx bench/search.ts [RUNES]
- * [SLOWDOWN]`
+ * Measures the explorer's search on invented runes: the number and size of the search files, the time to make them, the
+ * bytes fetched per typed key, and the time from a key to its suggestions in Chromium with a slowed-down CPU. `npx tsx
+ * bench/search.ts [RUNES] [SLOWDOWN]`
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -68,7 +68,10 @@ async function main(): Promise<void> {
 
 const SLOWED = Number(process.argv[3] ?? 6);
 
-/** Types names into the explorer of a mirror with these files, and prints the times until suggestions are painted. */
+/**
+ * Types names into the explorer of a mirror with these files. Prints the time from each key until its suggestions are
+ * painted.
+ */
 async function measureInBrowser(files: ReadonlyMap<string, string>, names: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-search-'));
   await testBuild(join(folder, 'dist'), { inputs: [SAMPLE_INPUT] });

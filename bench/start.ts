@@ -1,9 +1,9 @@
 /**
- * Measures the start of a mirror from another mirror: `npx tsx bench/start.ts OUTPUTS RUNES DISK_MS FOLDER`. Invents a
- * mirror with OUTPUTS unspent outputs and RUNES runes, and runs the real commands against a simulated node. The first
- * command is a pull that starts at the mirror, checks 15,000 outputs and reads the newest blocks. The second is a
- * build. The node takes DISK_MS milliseconds for each output, one after the other. FOLDER keeps the mirror for the next
- * run. The default is a temporary folder.
+ * Measures how a mirror starts from another mirror: `npx tsx bench/start.ts OUTPUTS RUNES DISK_MS FOLDER`. Invents a
+ * mirror with OUTPUTS unspent outputs and RUNES runes, and runs the real commands with a simulated node. The first
+ * command is a pull that starts from the mirror's ledger, checks 15,000 outputs and reads the newest blocks. The second
+ * command is a build. The node takes DISK_MS milliseconds for each output, one after the other. FOLDER, by default a
+ * temporary folder, keeps the mirror for the next run.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,14 +46,14 @@ async function measure(what: string, command: string, args: readonly string[], m
 /** Returns the peak memory of a process in bytes, or 0 if the process has ended. */
 function rssOf(pid: number): number {
   try {
-    // The file of a process that is ending lacks this line.
+    // While a process ends, its file lacks this line.
     return 1024 * Number(/^VmHWM:\s+([0-9]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
   } catch {
     return 0;
   }
 }
 
-/** Writes the folder of a pull that started at block MADE. `digest` is the digest of its ledger. */
+/** Writes the folder of a pull that starts with the ledger after block MADE. `digest` is the digest of this ledger. */
 async function writeInput(pulled: string, digest: string, store: Store): Promise<void> {
   const at = (name: string) => join(pulled, name);
   mkdirSync(at('start'), { recursive: true });
@@ -95,7 +95,7 @@ async function makeDonor(): Promise<string> {
   const store = await Store.open({ memoryLimit: '4GB', threads: 2, scratch: join(folder, 'scratch') });
   const args = ['--input', pulled, '--out', dist, '--cache', join(folder, 'donor/cache'), '--layout', 'archive', '--memory-limit', '2GB'];
   await writeInput(pulled, '0'.repeat(64), store);
-  // A build with a wrong digest fails, and its message names the right one.
+  // A build from a wrong digest fails. Its message has the right digest.
   const text = await measure('find the digest', 'build', args, true);
   const digest = /[0-9a-f]{64}/.exec(text.replaceAll('0'.repeat(64), ''))?.[0];
   if (digest === undefined) throw new Error(text);

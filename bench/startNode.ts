@@ -1,12 +1,15 @@
 /**
- * The chain of bench/start.ts for test/support/fakeNodeProcess.ts: empty blocks, and every output that a client
- * requests.
+ * The chain of bench/start.ts, as a module for test/support/fakeNodeProcess.ts. It has empty blocks, and returns every
+ * output for which a client asks.
  */
 import { createHash } from 'node:crypto';
 import { chainOf } from '../test/support/fakeNode.ts';
 import type { GeneratedChain } from '../test/support/fakeNodeProcess.ts';
 
-/** Heights of the block that created all outputs, and of the tip. A level of lists ends between them. */
+/**
+ * MADE is the height of the block that created all outputs. TIP is the height of the last block. A level of lists ends
+ * between them.
+ */
 export const [MADE, TIP] = [287, 440] as const;
 /** Number of addresses. */
 export const OWNERS = 2 ** 20;
@@ -15,7 +18,7 @@ export const OWNERS = 2 ** 20;
 export const scriptOf = (owner: number): Uint8Array =>
   Buffer.concat([Uint8Array.of(0x51, 32), createHash('sha256').update(`${owner}`).digest()]);
 
-/** Returns the owner of an output, `txid:vout`: the first 20 bits of its txid. */
+/** Returns the owner of the output `txid:vout`: the first 20 bits of its transaction id. */
 export const ownerOf = (outpoint: string): number => Number.parseInt(outpoint.slice(0, 5), 16);
 
 export default (): GeneratedChain => ({

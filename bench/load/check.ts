@@ -8,11 +8,11 @@ const AT_ONCE = 8;
 interface Asked {
   readonly name: string;
   readonly port: number;
-  /** True for a host that, like the former service, returns total 0 past the end of a list. */
+  /** True for the compared service. It returns total 0 past the end of a list, like the former service. */
   readonly isPeer: boolean;
 }
 
-/** Requests every target from every host. Throws for the first answer that differs from the last host's answer. */
+/** Requests every target from every host. Throws at the first answer that differs from the answer of the last host. */
 export async function checkAnswers(hosts: readonly Asked[], targets: readonly string[]): Promise<void> {
   const agent = new Agent({ keepAlive: true });
   const left = [...new Set(targets)];

@@ -1,4 +1,7 @@
-/** Makes data for the load benchmark: invented records, as builds of both layouts and as tables of the indexer. */
+/**
+ * Makes the data of the load benchmark: the same invented records as builds of both layouts, and as tables of the
+ * indexer.
+ */
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -10,7 +13,7 @@ import { type Database, SCHEMA } from '../../test/support/postgres.ts';
 import { generate } from '../generate.ts';
 import { type DataFacts, FIRST_PAGE, PAGE_SIZES } from './mix.ts';
 
-/** Paths of the same records in every form that a host needs. */
+/** Paths of the records in every form that a host needs. */
 export interface Data {
   readonly facts: DataFacts;
   /** Folder of the build of each layout. */
@@ -41,7 +44,10 @@ export async function makeData(records: number, folder: string): Promise<Data> {
 /** Divisibility of every rune: the number of decimals in the amounts of generate.ts. */
 const DIVISIBILITY = 5;
 
-/** SQL of the rows of the indexer's tables. Amounts are integers, and an output is named by its index. */
+/**
+ * SQL queries that make the indexer's tables from the records. Amounts are integers, and `output` is the index of an
+ * output.
+ */
 const TABLES = {
   runes: `SELECT rune_id, rune_number, any_value(rune_name), any_value(rune_spaced_name), repeat('0', 64), 1, 0, repeat('0', 64), ${DIVISIBILITY}, 0, 'x',
     NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0 FROM records GROUP BY rune_id, rune_number ORDER BY rune_number`,
@@ -49,10 +55,10 @@ const TABLES = {
     "timestamp" FROM records ORDER BY block_height, tx_index, event_index`,
 };
 
-/** Columns of the indexer's other indexes on the ledger. SCHEMA creates the first index. */
+/** Columns of the ledger's other indexes in the indexer. SCHEMA creates its first index. */
 const INDEXES = ['(tx_id, output)', '(rune_id)', '(address, rune_id)'];
 
-/** Fills an empty database as the indexer does: in chain order, with the indexes already in place. */
+/** Fills an empty database like the indexer: in the order of the chain, after the indexes were created. */
 export async function fill({ sql }: Database, { tables }: Data): Promise<void> {
   await sql.query(SCHEMA);
   for (const columns of INDEXES) await sql.query(`CREATE INDEX ON ledger ${columns}`);

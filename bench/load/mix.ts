@@ -1,4 +1,7 @@
-/** Defines the requests of the load benchmark: their kinds and shares. Every run draws the same requests. */
+/**
+ * Defines the requests of the load benchmark: their kinds, and the share of each kind. Every run draws the same
+ * requests.
+ */
 import { randomNumbers } from '../random.ts';
 
 interface Transaction {
@@ -6,7 +9,7 @@ interface Transaction {
   readonly total: number;
 }
 
-/** Blocks and transactions whose lists the benchmark requests. `total` is the number of records of a list. */
+/** The generated records, as far as requests need them. `total` is the number of records of a list. */
 export interface DataFacts {
   readonly records: number;
   readonly blocks: readonly { readonly height: number; readonly total: number }[];
@@ -20,13 +23,15 @@ export const PAGE_SIZES = [20, 60] as const;
 const [DEFAULT_LIMIT, MAXIMUM_LIMIT] = PAGE_SIZES;
 
 /**
- * The mixes of requests. `transactions` and `canonical` request only windows that are pages, which any file server can
+ * The mixes of requests. `transactions` and `canonical` have only windows that are pages, which any file server can
  * answer. `full` has all kinds of requests.
  */
 export const MIXES = ['transactions', 'canonical', 'full'] as const;
 export type Mix = (typeof MIXES)[number];
 
-/** Kinds of requests. `weight` is the share of a kind in percent, `mixes` are the mixes that include it. */
+/**
+ * Kinds of requests. `weight` is the share of a kind in percent of `full`. `mixes` are the mixes that have this kind.
+ */
 const KINDS = [
   { name: 'first page of a transaction', weight: 70, mixes: ['transactions', 'canonical', 'full'], draw: firstOfTransaction },
   { name: 'first page of a block', weight: 10, mixes: ['canonical', 'full'], draw: firstOfBlock },
@@ -36,8 +41,8 @@ const KINDS = [
 ] as const;
 
 /**
- * Draws the targets of each mix, in the order of requests. `full` has `count` targets; each other mix has the subset
- * that it allows.
+ * Draws the targets of each mix, in the order of the requests. `full` has `count` targets. Another mix has those of
+ * them whose kind it allows.
  */
 export function drawTargets(facts: DataFacts, count: number): Readonly<Record<Mix, readonly string[]>> {
   const random = randomNumbers(840_000);
@@ -58,7 +63,7 @@ function kindAt(percent: number): (typeof KINDS)[number] {
   return KINDS[0];
 }
 
-/** Describes the kinds and weights of a mix. */
+/** Describes the kinds of requests in a mix, with their weights. */
 export const describeMix = (mix: Mix): string =>
   KINDS.filter(({ mixes }) => (mixes as readonly Mix[]).includes(mix))
     .map(({ name, weight }) => `${weight} ${name}`)
@@ -112,5 +117,5 @@ function unknownId({ blocks }: DataFacts, random: Random): string {
   return transaction(Array.from({ length: 64 }, () => below(16, random).toString(16)).join(''));
 }
 
-/** Lists longer than this have several pages. */
+/** Number of records on a first page. Longer lists have several pages. */
 export const FIRST_PAGE = DEFAULT_LIMIT;

@@ -9,7 +9,7 @@ import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CliError, codeOf, EXIT } from '../../src/errors.ts';
 
-/** Throws a CliError with `hint` if a program is not installed. */
+/** Throws a CliError with the advice `hint` if a program is not installed. */
 export function requireProgram(name: string, hint: string): void {
   const { error } = spawnSync(name, ['-v'], { stdio: 'ignore' });
   if (codeOf(error) === 'ENOENT') throw new CliError(`the program ${name} is not installed`, EXIT.usage, [hint]);

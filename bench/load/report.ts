@@ -13,9 +13,9 @@ export interface Measured {
   readonly p99: number;
   /** CPU seconds of the host per 1,000 requests. */
   readonly cpu: number;
-  /** Memory of the host after the load, in MB. */
+  /** Resident memory of the host after the load, in MB. */
   readonly memory: number;
-  /** Number of cores that other programs kept busy. */
+  /** Mean number of cores that other programs kept busy. */
   readonly others: number;
 }
 
@@ -35,8 +35,8 @@ const COLUMNS = [
 ];
 
 /**
- * Prints medians over all rounds. Ratios to the compared host (`peer`) are computed within each round, because the load
- * of the machine varies.
+ * Prints medians over all rounds. A ratio to the host `peer` is computed within one round, because the load of the
+ * machine varies from round to round.
  */
 export function reportHosts(measured: readonly Measured[], peer: string, log: Log): void {
   log.info('columns', row(COLUMNS));

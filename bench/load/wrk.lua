@@ -1,4 +1,4 @@
--- Requests the targets of a file, one per line, in turn and from the start again. Prints the results as JSON.
+-- Requests the targets in a file, one per line, again and again in the same order. Prints the results as JSON.
 local requests, at = {}, 0
 
 function init(args)

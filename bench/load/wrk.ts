@@ -6,7 +6,7 @@ import { CliError, EXIT } from '../../src/errors.ts';
 
 const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url));
 
-/** Result of a load test. */
+/** Result of a load with one set of targets. */
 export interface Load {
   readonly requests: number;
   /** Seconds of wall-clock time. */

@@ -1,4 +1,7 @@
-/** `node plain.mjs <history.ndjson> <folder>`: the shortest script that writes the files, 64 at a time. */
+/**
+ * `node plain.mjs <history.ndjson> <folder>`: the shortest script that writes the first pages of all transactions, 64
+ * at a time.
+ */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { bodyOf, pathOf, readTransactions } from './records.mjs';

@@ -1,5 +1,5 @@
 /**
- * Reads the input with plain JavaScript. Eleventy and plain.mjs share this code, and differ only in how they write
+ * Reads the records with plain JavaScript. Eleventy and plain.mjs both use this code, and differ only in how they write
  * files.
  */
 import { open } from 'node:fs/promises';

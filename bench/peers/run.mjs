@@ -54,7 +54,7 @@ function peakMemory(pid) {
   }
 }
 
-/** Returns CPU seconds of all ended children, in hundredths. Returns 0 without /proc. */
+/** Returns the CPU time of all ended child processes, in hundredths of a second. Returns 0 without /proc. */
 function childrenCpu() {
   try {
     const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
@@ -68,8 +68,8 @@ function childrenCpu() {
 const machineCpu = () => cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
 /**
- * Runs a program once. Returns wall and CPU seconds, cores that other programs kept busy, peak memory, and the failure,
- * if any.
+ * Runs a program once. Returns wall-clock seconds, CPU seconds, the mean number of cores that other programs kept busy,
+ * the peak memory, and the failure, if any.
  */
 function measure(args) {
   return new Promise((resolve, reject) => {
@@ -102,8 +102,8 @@ const filesIn = (path, recursive) => readdirSync(path, { recursive, withFileType
 const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
 /**
- * Maps the transaction files of an output to their SHA-256. Skips subfolders: only this project writes pages after the
- * first.
+ * Maps the transaction files of an output to their SHA-256. Skips subfolders: they have the further pages, which only
+ * this project writes.
  */
 function hashesOf(out) {
   const path = join(out, 'runes', 'v1', 'transactions');

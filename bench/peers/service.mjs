@@ -1,7 +1,7 @@
 /**
  * `node service.mjs <database URL> <port> <port with ETags>`: a fast version of the former service. It uses Fastify
- * with compiled schemas and a pool of connections with prepared statements. On the second port it also sends ETags as
- * the former service did, and queries the newest block for each request.
+ * with compiled schemas, and a pool of connections with prepared statements. On the second port it also sends ETags
+ * like the former service, for which it queries the newest block at each request.
  */
 import Fastify from 'fastify';
 import postgres from 'postgres';
@@ -17,7 +17,7 @@ const rowsOf = (filter, offset, limit) => sql`
   ORDER BY l.block_height DESC, l.tx_index DESC, l.event_index DESC
   OFFSET ${offset} LIMIT ${limit}`;
 
-/** Formats an integer number of base units as a decimal number. */
+/** Converts an integer number of base units to a decimal number. */
 function decimal(units, divisibility) {
   if (divisibility === 0) return units;
   const digits = units.padStart(divisibility + 1, '0');
