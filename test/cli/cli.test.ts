@@ -1,6 +1,6 @@
 /**
- * The commands as a user sees them: flags, output, exit codes and signals. Also checks that the documents name every
- * flag.
+ * Tests the commands as a user sees them: flags, output, exit codes and signals. Also checks that the documents name
+ * every flag.
  */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -258,14 +258,14 @@ describe('help and documents', () => {
     ['benchHosts', BENCH_HOSTS_COMMAND],
   ] as const;
   it('cover every command', () => {
-    // Pulls start `readRows`, which has no flags.
+    // `readRows` is not a command of users. Pulls start it, and it has no flags.
     const scripts = readdirSync(join(ROOT, 'scripts')).filter((name) => name.endsWith('.ts') && name !== 'readRows.ts');
     expect(commands.map(([name]) => `${name}.ts`).sort()).toEqual(scripts.sort());
   });
 
   /**
-   * Output of `--help` of each command. One process makes all of them, because a process per command takes a second
-   * each.
+   * Output of `--help` of each command. One process prints them all, because a process for each command would take a
+   * second.
    */
   const helps = new Map<string, string>();
   beforeAll(() => {
@@ -317,7 +317,7 @@ describe('help and documents', () => {
       });
       const modules = JSON.parse(stdout) as string[];
       expect(modules).toContain(join(ROOT, `scripts/${command}.ts`));
-      // esbuild is loaded because tsx loads it.
+      // tsx loads esbuild.
       const packages = modules.flatMap((path) => /node_modules[/]((?:@[^/]+[/])?[^/]+)/.exec(path)?.[1] ?? []);
       expect([...new Set(packages)].sort()).toEqual(['esbuild', 'fastest-levenshtein', 'tsx']);
     }

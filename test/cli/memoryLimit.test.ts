@@ -1,4 +1,4 @@
-/** Tests the flag --memory-limit: the accepted sizes, and a process that needs more memory. */
+/** Tests the flag --memory-limit: which sizes it accepts, and what happens if a process needs more memory. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ await runCommand(command, ['--memory-limit', '${limit}'], async () => {
 describe('a command whose objects need more memory than its limit', () => {
   it.each([
     ['60MB', [], /Node.js needs more memory than --memory-limit 60MB allows: \d+ MB/],
-    // V8 ends the process at its own, lower limit.
+    // V8 ends the process, because its own limit is lower.
     ['8GB', ['--max-old-space-size=200'], /Node.js needs more memory than --memory-limit 8GB allows: \d+ MB/],
   ])('ends with an error and advice at a limit of %s', (limit, flags, message) => {
     const { status, stderr, stdout } = grow(limit, flags, 400);

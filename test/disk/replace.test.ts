@@ -1,4 +1,4 @@
-/** Replaces files: a new file appears only when it is complete, and hard links to the old file keep their content. */
+/** Tests that a new file appears only when it is complete, and that hard links to the old file keep their content. */
 import { execFileSync } from 'node:child_process';
 import { linkSync, lstatSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ describe('a file', () => {
     const [path, other] = [join(folder, 'a'), join(folder, 'other')];
     writeFileSync(other, 'other');
     put(path, other);
-    // A killed writer left this temporary file behind.
+    // Makes a temporary file like one that a killed writer left behind.
     linkSync(other, `${path}.tmp`);
     replaceFile(path, (temporary) => writeFileSync(temporary, 'new'));
     expect([text(path), text(other), filesBelow(folder)]).toEqual(['new', 'other', ['a', 'other']]);

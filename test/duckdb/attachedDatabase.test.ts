@@ -1,4 +1,4 @@
-/** Tests database files: what statements change in them, and queries of tables with deleted rows. */
+/** Tests database files: which statements write to the file, and queries of tables with deleted rows. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { attachDatabase } from '../../src/duckdb/lockDatabase.ts';
@@ -22,7 +22,7 @@ it('changes in a database file are dropped without a checkpoint, however many th
   const folder = temporaryFolder();
   await withDatabase(folder, (store) => store.run('CREATE TABLE data.rows AS SELECT 1::BIGINT AS number; CHECKPOINT data'));
   await withDatabase(folder, async (store) => {
-    // Writes 32 MB, twice the size after which DuckDB makes a checkpoint by default.
+    // Writes 32 MB. By default, DuckDB makes a checkpoint after 16 MB.
     await store.run('DELETE FROM data.rows; INSERT INTO data.rows SELECT (hash(range) >> 1)::BIGINT FROM range(4_000_000)');
     await store.run('CREATE TABLE data.more AS SELECT 1 AS number');
   });
@@ -32,7 +32,7 @@ it('changes in a database file are dropped without a checkpoint, however many th
   });
 }, 60_000);
 
-// Guards against DuckDB's optimizer row_group_pruner, which omits rows of such a table.
+// Checks that DuckDB's optimizer row_group_pruner is off: it omits rows of such a table.
 it('the first rows of an order are right in a table with deleted rows', async () => {
   await withDatabase(temporaryFolder(), async (store) => {
     await store.run('CREATE TABLE data.rows AS SELECT range AS number FROM range(10); CHECKPOINT data');

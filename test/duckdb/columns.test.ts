@@ -1,4 +1,4 @@
-/** Tests columns of DuckDB's chunks: values that were read stay the same after the chunk is freed. */
+/** Tests columns of DuckDB's chunks: values that were read from a chunk stay the same after the chunk is freed. */
 import { join } from 'node:path';
 import { setImmediate as tick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -18,8 +18,8 @@ const collect = runInNewContext('gc') as () => void;
 const ROWS = 200_000;
 const TEXTS = ['short', 'in place too', 'x'.repeat(13), 'y'.repeat(700)];
 /**
- * Invented rows with a number of each type. Blobs alternate between short ones, which a row contains, and long ones,
- * which are stored elsewhere.
+ * Invented rows with one number of each type and a blob. Blobs are alternately short, so that the row contains them,
+ * and long, so that they are stored elsewhere.
  */
 const query = (sign: string) => `SELECT ${sign}i::DOUBLE AS d, (${sign}(i % 100))::TINYINT AS t,
   encode('${sign}' || i || ['${TEXTS.join("', '")}'][1 + i % ${TEXTS.length}]) AS b FROM range(${ROWS}) t(i)`;

@@ -1,4 +1,7 @@
-/** Tests lines of JSON in temporary files, which DuckDB reads with a buffer for the longest line in each thread. */
+/**
+ * Tests lines of JSON in temporary files. In each thread, DuckDB reads them with a buffer that is as large as the
+ * longest line.
+ */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { LineFile } from '../../src/disk/lineFile.ts';
@@ -18,7 +21,7 @@ it('are read at any length, with only the memory that the longest line needs', a
   };
   const long = ['a', '€'.repeat(1_000_000), 'b'];
   expect(await read(long)).toEqual(long);
-  // The file has 70 MB. Buffers of that size would need more memory than the store has.
+  // The file has 70 MB. Buffers as large as the file would need more memory than the store has.
   const many = Array.from({ length: 700 }, (_, i) => String(i).padEnd(100_000));
   expect((await read(many)).length).toBe(many.length);
   store.close();

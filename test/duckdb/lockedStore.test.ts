@@ -1,4 +1,4 @@
-/** Tests that a store for untrusted files opens only the files that it was given. */
+/** Tests that a store for untrusted files can open no files except the given ones. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -32,7 +32,7 @@ describe('sorted rows', () => {
           .map((one, place) => [one, place] as const)
           .sort(([a, i], [b, j]) => Buffer.compare(Buffer.from(a), Buffer.from(b)) || i - j);
         expect(await sorted(rows, most)).toEqual(expected);
-        // Uses more parts than needed, as happens when the number of rows is only an upper bound.
+        // Uses more parts than the rows need, as when only an upper bound of the number of rows is known.
         expect(await sorted(rows, most, `${keys.length + 40}`)).toEqual(expected);
       }),
       { numRuns: 60 },

@@ -1,6 +1,6 @@
 /**
- * Layout `archive` answers every request like layout `files`, with few reads. Its files have the format of
- * docs/archive.md.
+ * Tests that layout `archive` answers every request like layout `files`, with few reads, and that its files have the
+ * format of docs/archive.md.
  */
 
 import { readFileSync } from 'node:fs';
@@ -38,11 +38,11 @@ interface Body {
   readonly results: readonly { readonly operation: string; readonly location: { readonly tx_id: string } }[];
 }
 
-/** Options of builds of one chain. */
+/** Builds of one chain with different options. */
 const BUILDS = {
   files: { layout: 'files' },
   'files-hiro': { layout: 'files', dialect: 'hiro', pageSizes: [20, 60] },
-  /** Blocks are in several segments, and tables in several files. */
+  /** Some blocks have several segments, and some tables have several files. */
   small: { layout: 'archive', objectSize: 4096 },
   hiro: { layout: 'archive', dialect: 'hiro', pageSizes: [20, 60], objectSize: 20_000 },
   ranges: { layout: 'archive', objectSize: 2 * MB },
@@ -81,14 +81,14 @@ describe('a request', () => {
     const [archived, files] = [diskFiles(at(name)), diskFiles(at(plain))];
     const [a, b] = [site(name), site(plain)];
     const paths = activityPaths(at(plain));
-    // Unknown ids that sort beside known ids or have the same ending.
+    // Unknown ids that sort next to known ids, or that end like known ids.
     const unknown = paths.filter((_, i) => i % 20 === 0).map((path) => path.replace(/(0x)?[0-9a-f]{64}/, (id) => `f0f0${id.slice(-60)}`));
     let [settled, answered] = [0, 0];
     for (const [i, path] of [...paths, ...unknown].entries()) {
       const operations = /blocks/.test(path)
         ? ['?operation_type=send', '?operation_type=mint&limit=7&offset=3', '?operation_type=etching']
         : [];
-      // Each list is requested with some of the windows, and the lists together use all windows.
+      // Requests each list with some of the windows. All lists together use all windows.
       for (const query of [...WINDOWS, ...operations].filter((_, n) => paths.length < 200 || (n + i) % 3 === 0)) {
         const answer = await respond(path + query, a, archived, answerFromLists, cache);
         const body = await bodyOf(answer);
@@ -110,7 +110,7 @@ describe('a request', () => {
     const answer = await respond(target, site('small'), diskFiles(at('small')), answerFromLists);
     const gzip = answer.kind === 'window' ? (answer.gzip ?? Buffer.from('')) : Buffer.from('');
     expect(await inflateText(gzip, MB)).toBe(await bodyOf(answer));
-    // A part of a page has no compressed form.
+    // The archive has no compressed form of a part of a page.
     expect(
       await respond(target.replace('limit=20', 'limit=19'), site('small'), diskFiles(at('small')), answerFromLists),
     ).not.toHaveProperty('gzip');
@@ -141,7 +141,7 @@ describe('a request', () => {
     for (const path of activityPaths(at('files'))) {
       const { rounds, bytes } = await readsOf(`${path}?limit=20&offset=13`, site('ranges'), at('ranges'));
       expect(rounds).toBeLessThanOrEqual(3);
-      // Reads at most five table blocks of each level, a directory, and the pages.
+      // An answer reads at most five table blocks of each level, one directory, and the pages.
       expect(bytes).toBeLessThanOrEqual(root.ids.length * 5 * 4096 + Math.max(...root.segments.map(({ directory }) => directory)) + 8192);
     }
   });
@@ -152,7 +152,7 @@ describe('an archive', () => {
     const { root, blocks, levels } = readArchive(at(name));
     const manifest = JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')) as Record<string, number>;
     expect([root.pageSize, root.objectSize]).toEqual([20, BUILDS[name].objectSize]);
-    // Each record occurs once, in pages of 20, in order.
+    // Each record must occur once, in order, in pages of 20.
     const bodies = blocks.flatMap(({ pages }) => pages.map((page) => JSON.parse(page) as Body));
     expect(bodies.reduce((sum, { results }) => sum + results.length, 0)).toBe(manifest['records']);
     const byHeight = new Map<number, (typeof blocks)[number][]>();
@@ -179,7 +179,7 @@ describe('an archive', () => {
         ids.set(location.tx_id, { ...known, count: known.count + 1 });
       }
     }
-    // Each transaction and each block has an entry in the level of its height.
+    // Each transaction and each block must have an entry in the level that contains its height.
     const expected = [...ids].map(([id, place]) => `${id.slice(-12)} ${JSON.stringify(place)}`);
     const entries = levels.flatMap((level) => level.map(({ key, ...place }) => `${key} ${JSON.stringify(place)}`));
     expect(entries.sort()).toEqual(expected.sort());
@@ -190,7 +190,7 @@ describe('an archive', () => {
       expect(levels[i]?.every(({ height }) => height >= first && height <= last)).toBe(true);
     }
     expect(levels.length).toBe(3);
-    // Levels are stored by length, the longest first.
+    // Levels are sorted by their number of blocks, the largest first.
     const lengths = levels.map(({ length }) => length);
     expect(lengths).toEqual([...lengths].sort((a, b) => b - a));
   });
@@ -255,7 +255,7 @@ describe('an archive', () => {
     chain.set(7, [500]);
     await build('parts');
     for (const [step, sizes] of [[1], [500, 1], [3]].entries()) {
-      // Heights 3 and 10 sort differently as numbers and as text.
+      // As text, height 10 sorts before height 3.
       if (step === 0) for (const height of [3, 10]) chain.set(height, sizes, { fork: 1 });
       else chain.set(7, sizes, { fork: step });
       await build('parts');

@@ -24,7 +24,7 @@ function recordsOf(blocks: readonly (readonly number[])[]) {
   );
 }
 
-/** Returns these bytes as a column of blobs, as a chunk contains them. */
+/** Returns these bytes as a column of blobs in the form of a DuckDB chunk. */
 function blobsOf(parts: readonly Uint8Array[]): Blobs {
   const offsets = new Float64Array(parts.length + 1);
   for (const [i, part] of parts.entries()) offsets[i + 1] = (offsets[i] ?? 0) + part.length;
@@ -49,7 +49,7 @@ const arrivalsOf = (records: ReturnType<typeof recordsOf>): Arrivals => ({
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 
-/** Converts the blocks of a batch to plain objects: their transactions with their records. */
+/** Converts the blocks of a batch to plain objects, which have transactions with records. */
 function blocksOf(batch: Batch) {
   return batch.blocks.map((block) => {
     let first = block.first;

@@ -1,4 +1,7 @@
-/** Tests `--blocks`: a build of a range equals a build of input with only these blocks, in every input format. */
+/**
+ * Tests `--blocks` with every input format: a build of a range equals a build from input that has only the blocks of
+ * this range.
+ */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -8,7 +11,7 @@ import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, tree, writ
 import { run } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 
-/** Returns the recorded rows, except those of one block of 5,000 records, which would take most of the time. */
+/** Returns the recorded rows, except those of the block with 5,000 records, which would take most of the time. */
 const rowsOf = (ledger: string) => `(FROM read_csv(${literal(ledger)}, all_varchar = true) WHERE block_height <> '840001')`;
 
 describe('a build of a range', () => {
@@ -66,7 +69,7 @@ describe('a build of a range', () => {
     expect(await build()).toMatchObject({ manifest: { blocks: 3 } });
     expect(await build({ from: 2, to: 3 })).toMatchObject({ wasFull: true, manifest: { blocks: 2 }, removed: 6 });
     writeFiles(work, { 'in/b.ndjson': ndjson([record(1, 2, { location: { tx_id: hex('x'), block_hash: hex('y') } }), record(4, 1)]) });
-    // Block 1 has another hash now. The build does not compare it, because it is outside of the range.
+    // Block 1 has another hash now, but it is outside of the range, so the build does not compare it.
     expect(await build({ from: 2, to: 9 })).toMatchObject({ manifest: { blocks: 3 } });
   });
 

@@ -1,4 +1,6 @@
-/** Compressed answers of the local server: the encoding that each client gets. Each encoding has its own ETag. */
+/**
+ * Tests compressed answers of the local server: which encoding a client gets, and that each encoding has its own ETag.
+ */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +43,7 @@ describe('Accept-Encoding', () => {
 
 const BLOCK = '/runes/v1/blocks/2000007/activity';
 const GZIP = { 'accept-encoding': 'gzip, br' };
-/** Targets: a page, a window, the small status file, a file and a large file. */
+/** Targets of all kinds: a page, a window, the small status file, another file, and a large file. */
 const LARGE = '/large.json';
 const COMPRESSED = [BLOCK, `${BLOCK}?limit=7&offset=3`, '/', '/runes/v1/blocks/2000007/60/60.json', LARGE];
 

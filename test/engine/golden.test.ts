@@ -1,5 +1,5 @@
 /**
- * Compares the complete output of builds of small inputs byte for byte with recorded files, in both dialects
+ * Compares the complete output of builds of small inputs with recorded files, byte for byte, in both dialects
  * (test/fixtures/README.md).
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -12,12 +12,12 @@ import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/b
 
 const GOLDEN = new URL('../fixtures/golden/', import.meta.url).pathname;
 
-/** Scripts and styles are the same in every build. */
+/** Paths of scripts and styles. They are the same in every build, so they are not recorded. */
 const assets = new Set(siteAssets().map(([path]) => path));
 
 /**
- * The API description of the input `activity` is stored once for each dialect. Another input differs only in the
- * heights of its examples, and the layout makes no difference.
+ * The API description is recorded once for each dialect, for the input `activity`. The descriptions for other inputs
+ * differ only in the heights of the examples. Layouts make no difference.
  */
 const OPENAPI = 'openapi.json';
 const HEIGHTS: Readonly<Record<string, readonly (readonly [activity: string, other: string])[]>> = {
@@ -36,7 +36,7 @@ function expectedFiles(name: string, folder: string, dialect: string): Record<st
   return { ...read(join(GOLDEN, name, folder)), [OPENAPI]: openapi };
 }
 
-/** A release changes only the version in the files of a build. */
+/** Replaces the version of the program in the files, so that a release does not change the recorded files. */
 const read = (folder: string) =>
   Object.fromEntries(
     filesBelow(folder)
@@ -44,12 +44,12 @@ const read = (folder: string) =>
       .map((path) => [path, readFileSync(join(folder, path), 'utf8').replaceAll(VERSION, 'VERSION')]),
   );
 
-/** Name of the recorded file with the contents of an archive, as JSON. */
+/** Name of the recorded file that has the contents of an archive as JSON. */
 const ARCHIVE = 'archive.json';
 
 /**
- * Returns the files of a build, with the archive uncompressed: another version of zlib gives the same pages other
- * bytes, names and sizes.
+ * Returns the files of a build, and the contents of the archive without compression. Another version of zlib compresses
+ * pages to other bytes, so files have other names and sizes.
  */
 function readBuilt(out: string): Record<string, string> {
   const files = read(out);
@@ -72,7 +72,7 @@ describe.each(['activity', 'ledger'])('the input %s', (name) => {
     ['contract', 'archive', 'archive'],
   ] as const)('in dialect %s, layout %s', async (dialect, layout, folder) => {
     const out = join(temporaryFolder(), 'dist');
-    // With small page sizes, lists of a few records have every kind of page.
+    // With these small page sizes, even lists of a few records have every kind of page.
     await testBuild(out, { inputs: [join(GOLDEN, name, 'input')], dialect, layout, pageSizes: [2, 4] });
     const expected = join(GOLDEN, name, folder);
     if (process.env['UPDATE_GOLDEN'] === '1') {

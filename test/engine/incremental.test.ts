@@ -1,5 +1,5 @@
 /**
- * Incremental builds: the result equals a full build after any change of the input, and unaffected files are not
+ * Tests incremental builds. After any change of the input, the result equals a full build, and unaffected files are not
  * touched.
  */
 import { execFileSync } from 'node:child_process';
@@ -26,7 +26,7 @@ import { hex, ndjson, record } from '../support/records.ts';
 
 const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
 
-/** Writes one file for each of some blocks, and builds them once. */
+/** Writes one input file for each of these blocks, and builds them. */
 async function built(heights: readonly number[], options: Omit<TestBuild, 'inputs'> = {}) {
   const work = temporaryFolder();
   const [out, input] = [join(work, 'out'), join(work, 'in')];
@@ -171,7 +171,8 @@ describe('an incremental build', () => {
     await build({ 'l1.csv': ledger(1, '1:1'), 'runes.csv': runes('1:1,0,AAA,AAA,2') });
     expect(await build({ 'l2.csv': ledger(2, '1:2'), 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
     expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,3', '1:2,1,BBB,BBB,0') })).toEqual([3, 1]);
-    // Rows of a removed rune are omitted. When the rune is back, only the ledger with its rows is read.
+    // If a rune is removed from the table, builds omit its rows from the output. When the rune returns, the build reads
+    // only those ledger files again that have its rows.
     expect(await build({ 'runes.csv': runes('1:2,1,BBB,BBB,0') })).toEqual([3, 0]);
     expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
   });
@@ -237,7 +238,7 @@ describe('unusual names and times', () => {
     for (const [i, name] of names.entries()) renameSync(join(input, 'abcde'[i] ?? ''), join(input, name));
     await testBuild(out, options);
     expect(tree(out)).toEqual(tree(join(work, 'plain')));
-    // The next build reads its own Parquet files from a folder with such a name.
+    // A folder name like `tx_index=9` must not add a column when the next build reads its own Parquet files.
     writeFiles(input, { 'tx_index=9/more.ndjson': ndjson([record(6, 1)]) });
     await testBuild(out, options);
     await testBuild(join(work, 'fresh'), { ...options, cache: join(work, 'fresh.cache') });
@@ -338,7 +339,7 @@ describe('an output that another program changed', () => {
     const { out, build, fresh } = await built([1, 2]);
     writeFiles(out, { 'explorer.js': 'of another commit', 'docs/index.html': '' });
     rmSync(join(out, 'openapi.json'));
-    // A program that reads from a pipe without a writer would wait forever.
+    // Replaces a file by a pipe without a writer. A program that reads from it would wait forever.
     execFileSync('mkfifo', [join(out, 'openapi.json')]);
     expect(await build()).toMatchObject({ wasFull: false, blocks: { written: 0 } });
     expect(tree(out)).toEqual(await fresh());

@@ -1,7 +1,7 @@
 /**
- * Simulates failing disks: one after another, each system call that changes a file fails once, and the next build
- * repairs everything. By default, a seed selects a sample of the calls, and the run prints the seed. The exhaustive
- * tier has a larger sample. For all calls: IO_FAULTS=all npx vitest run test/engine/ioErrors.test.ts
+ * Simulates failing disks. In each case, another system call that changes a file fails once, and the next build must
+ * repair everything. By default, a seed selects a sample of the calls, and the run prints the seed. The exhaustive tier
+ * has a larger sample. For all calls: IO_FAULTS=all npx vitest run test/engine/ioErrors.test.ts
  */
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const FAULTS = process.env['IO_FAULTS'] ?? '4';
 const SAMPLE = FAULTS === 'all' ? Number.POSITIVE_INFINITY : Number(FAULTS);
 const MARKER = '.rune-activity-mirror';
 
-/** Returns at most SAMPLE numbers below `count`: one from each of equally long stretches. */
+/** Returns at most SAMPLE numbers below `count`. Divides the range into equal parts, and draws one number from each. */
 function sample(count: number): number[] {
   if (count <= SAMPLE) return Array.from({ length: count }, (_, i) => i);
   const stretch = count / SAMPLE;
@@ -40,7 +40,7 @@ beforeAll(async () => {
   console.info(`SEED=${SEED}`);
   const many = (height: number, n: number, amount: string) => Array.from({ length: n }, () => record(height, 1, { amount }));
   writeFiles(before, { 'a.ndjson': ndjson([...many(5, 25, '1'), ...many(6, 1, '1'), ...many(7, 1, '1')]) });
-  // One block shrinks, one is removed, and one is added.
+  // Compared with `before`, block 5 shrinks, block 7 is removed, and block 8 is added.
   writeFiles(after, { 'a.ndjson': ndjson([...many(5, 3, '2'), ...many(6, 1, '1'), ...many(8, 1, '1')]) });
   await testBuild(join(work, 'old'), options(before, join(work, 'old')));
   await testBuild(join(work, 'fresh'), options(after, join(work, 'fresh')));
@@ -54,7 +54,7 @@ function copyOfOld(): string {
   return out;
 }
 
-/** Builds the input `after` over the old output. The system call with number `failing` fails. */
+/** Builds the input `after` into the output of `before`. The system call with the number `failing` fails. */
 async function buildWithFault(out: string, failing: number): Promise<{ calls: Call[]; error: unknown }> {
   let error: unknown;
   const calls = await withFault([out, `${out}.cache`], failing, failing % 2 === 0 ? 'EIO' : 'ENOSPC', async () => {
@@ -75,7 +75,8 @@ describe('a failing system call', () => {
       const out = copyOfOld();
       const { error } = await buildWithFault(out, failing);
       const call = calls[failing];
-      // If the build did not fail, the failing call was a read for a comparison, which a build can do without.
+      // If the build did not fail, the failed call read an old file to compare it with the new content. Builds can do
+      // without this comparison.
       if (error !== undefined) {
         expect(error, call).toBeInstanceOf(CliError);
         const { exitCode, message } = error as CliError;
@@ -90,7 +91,7 @@ describe('a failing system call', () => {
       await testBuild(out, options(after, out));
       expect(pages(out), call).toEqual(pages(join(work, 'fresh')));
       expect(isFinished(out), call).toBe(true);
-      // The list names every removed file, whichever of the two builds removed it.
+      // The list must name every removed file, even if the failed build has removed it.
       const removed = readFileSync(join(`${out}.cache`, 'changes/removed.txt'), 'utf8').split('\n');
       expect(removed, call).toEqual(expect.arrayContaining(['runes/v1/blocks/7.json', 'runes/v1/blocks/5/20/20.json']));
     }
@@ -141,7 +142,7 @@ describe('a failing system call', () => {
 });
 
 describe('before a build is marked as finished', () => {
-  /** Runs a build with this script as the program `sync`, first in PATH. */
+  /** Runs a build during which this script is the program `sync`. */
   const withSync = async <T>(script: string | undefined, build: () => Promise<T>): Promise<T> => {
     const bin = temporaryFolder();
     if (script !== undefined) {
@@ -180,7 +181,7 @@ describe('before a build is marked as finished', () => {
       `/${MARKER}.tmp`,
       '',
     ]);
-    // A build that changes nothing, and a dry run, do not sync.
+    // Neither a build that changes nothing nor a dry run calls `sync`.
     rmSync(said);
     await withSync(script, async () => {
       expect(await withFault([out, `${out}.cache/changes`], -1, 'EIO', async () => void (await build()))).toSatisfy((all: Call[]) =>

@@ -1,4 +1,7 @@
-/** Compares digests of the ledger with an independent model, in every layout, dialect and history of builds. */
+/**
+ * Compares the ledger digests of builds with an independent model, for every layout, for every dialect, and after
+ * several incremental builds.
+ */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Manifest } from '../../src/contract/schemas.ts';
@@ -33,7 +36,7 @@ const expectedOf = (chain: readonly FakeBlock[]) => {
 it('the manifest has the digests that the model computes, after new blocks, reorganisations and full builds', async () => {
   const next = randomFor('ledger digests');
   const random = (below: number) => Math.floor(next() * below);
-  // As text, its outputs 10 and 11 sort before output 2. Few of these outputs are spent.
+  // A transaction with more than ten outputs: as text, output 10 sorts before output 2. Few of these outputs are spent.
   const wide = {
     inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }],
     outputs: [messageScript([2, 1, 6, 12, 0, 0, 0, 1, 13]), ...Array.from({ length: 12 }, (_, i) => taproot(i % 4))],
@@ -52,7 +55,7 @@ it('the manifest has the digests that the model computes, after new blocks, reor
         ['archive', 'contract'],
         ['files', 'hiro'],
       ] as const) {
-        // Only one of the mirrors uses threads to compute digests.
+        // One mirror computes digests in threads, and the other does not.
         const out = join(work, layout);
         manifests.push(
           (

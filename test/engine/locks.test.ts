@@ -1,6 +1,6 @@
 /**
- * Tests builds that run at the same time, and read-only disks: they end with a clear error and exit code 3, and lose no
- * data.
+ * Tests builds that run at the same time, and builds on read-only disks. They end with a clear error and exit code 3,
+ * and lose no data.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { ROOT } from '../support/cli.ts';
 import { mountDisk } from '../support/disk.ts';
 import { ndjson, record } from '../support/records.ts';
 
-/** Starts another process that has a database file open, as a build does, until `release`. */
+/** Starts another process that keeps a database file open until `release`, as a build does. */
 async function holder(path: string): Promise<{ release(): Promise<unknown> }> {
   const code = `const { DuckDBInstance } = require('@duckdb/node-api');
     DuckDBInstance.create(process.argv[1]).then(() => console.log('held')); setInterval(() => undefined, 1000);`;
@@ -38,7 +38,7 @@ describe('two simultaneous builds', () => {
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const other = await holder(join(out, LOCK));
     const before = tree(out);
-    // The second build has another cache, so that both share only the output.
+    // This build has another cache than the first one, so both share only the output.
     const build = { inputs: [SAMPLE_INPUT], cache: `${out}.other` };
     const error = await failedBuild(out, build);
     expect([error.exitCode, error.message]).toEqual([
@@ -47,7 +47,7 @@ describe('two simultaneous builds', () => {
     ]);
     expect(error.details).toEqual(['Wait until it ends, or use another folder with --out.']);
     expect(tree(out)).toEqual(before);
-    // The lock ends with its process, however the process ends.
+    // The operating system releases the lock when its process ends, no matter why.
     await other.release();
     expect((await testBuild(out, build)).kept).toBeGreaterThan(100);
   });
@@ -81,7 +81,7 @@ describe('an output', () => {
         exitCode: 3,
         message: `another build changed the output folder ${out} while this one read its input`,
       });
-      // The output is neither marked as unfinished nor locked.
+      // The refused build has neither marked the output as unfinished nor locked it.
       expect(tree(out)).toEqual(before);
       await claimOutput(out, inspectOutput(out), store);
       await releaseOutput(out, store);
@@ -97,7 +97,7 @@ describe('scratch folders', () => {
     const names = () => readdirSync(cache).filter((name) => name.startsWith('scratch-'));
     const [ended, other, abandoned] = await withScratch(cache, async (own) => {
       const [, space = ''] = /scratch-([0-9a-f]{12})-[0-9]+-/.exec(own) ?? [];
-      // No process has this id, which is above the maximum of Linux.
+      // The process id is above the maximum of Linux, so no process has it.
       return [`scratch-${space}-4194305-a`, 'scratch-0123456789ab-4194305-a', 'scratch-4194305'];
     });
     for (const name of [ended, other, abandoned]) writeFiles(cache, { [`${name}/spill`]: 'x' });
@@ -105,7 +105,7 @@ describe('scratch folders', () => {
     utimesSync(join(cache, abandoned ?? ''), old, old);
     await withScratch(cache, async (own) => {
       expect(names().sort()).toEqual([basename(own), other].sort());
-      // A second build of the same process has its own scratch folder.
+      // Another build of the same process gets its own scratch folder, and does not remove this one.
       await withScratch(cache, async (second) => expect(second).not.toBe(own));
       expect(existsSync(own)).toBe(true);
     });
@@ -150,7 +150,7 @@ describe('an output whose build died before its first file', () => {
     writeFiles(out, { [LOCK]: Buffer.alloc(bytes), '.rune-activity-mirror.tmp': '' });
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const whole = tree(out);
-    // A complete output with such a lock keeps its state too.
+    // A finished output with such a lock file also keeps its state.
     writeFiles(out, { [LOCK]: Buffer.alloc(bytes) });
     const folder = temporaryFolder();
     const more = join(folder, 'more.ndjson');

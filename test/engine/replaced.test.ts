@@ -1,6 +1,6 @@
 /**
- * Simulates outputs that a build replaces during reads: an answer comes from the old build, from the new build, or is a
- * 503, but never mixes both.
+ * Simulates builds that replace an output while a mirror reads it. An answer comes from the old build or from the new
+ * build, or is a 503. It never mixes both builds.
  */
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { startServer } from '../support/server.ts';
 describe('a window of two pages, layout files', () => {
   const work = temporaryFolder();
   const ID = `0x${hex('the transaction')}`;
-  /** Builds records of one transaction in one block. */
+  /** Builds a block with one transaction that has this many records. */
   const build = (name: string, records: number, block: string, more: { amount?: string; pageSizes?: readonly number[] } = {}) => {
     const { amount = '', pageSizes = [20, 60] } = more;
     const place = { block_hash: `0x${hex(block)}`, tx_id: ID, output: ID };
@@ -30,8 +30,8 @@ describe('a window of two pages, layout files', () => {
   });
 
   /**
-   * Asks for a target while another build replaces the files. `fromNew` selects the files that already come from the
-   * other build. `then` is called before the second read of the manifest.
+   * Requests a target while the build `other` replaces the build `old`. `fromNew` returns true for the files that have
+   * already been replaced. If `isDoneByThen`, all files have been replaced before the second read of the manifest.
    */
   async function ask(target: string, other: string, fromNew: (path: string) => boolean, isDoneByThen: boolean): Promise<string> {
     let manifests = 0;
@@ -69,7 +69,7 @@ describe('a window of two pages, layout files', () => {
     expect(await ask(target, 'fork', (path) => path.startsWith('runes/v1/blocks/'), false)).toBe(before);
     const others = new Set(archiveFiles(join(work, 'fork')));
     const files = archiveFiles(join(work, 'old')).filter((file) => !others.has(file));
-    // At least the root and a segment: tables have only totals and positions.
+    // At least two files differ between the archives: the root and a segment. Tables have only totals and positions.
     expect(files.length).toBeGreaterThanOrEqual(2);
     for (const file of files) {
       expect(await ask(target, 'fork', (path) => path === file, false)).toBe('503 ');

@@ -1,6 +1,6 @@
 /**
- * Tests incremental builds after two changes that are easy to miss: other spent outputs, which records do not name, and
- * blocks that only burn.
+ * Tests incremental builds after two changes that are easy to miss. Rows may name other spent outputs, although their
+ * records stay the same. And a block may only burn runes.
  */
 
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ it('a block that spends other outputs than before is built again, even if its re
   const digest = await build(rows);
   const before = tree(out);
   for (let step = 0; step < 3; step += 1) {
-    // At first no row names spent outputs, then some rows name other outputs, and at last all rows are as in the
+    // First no row has spent outputs, then some rows have other spent outputs, and at last all rows are as in the
     // beginning.
     const changed = [rows.map((row) => ({ ...row, spent: null })), rows.map((row) => changeSpent(row, random)), rows][step] ?? rows;
     expect(await build(changed)).toBe(digest);
@@ -48,7 +48,7 @@ it('adding or removing a block that only burns changes the supply of its rune', 
   const etching = { inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }], outputs: [messageScript([2, 1, 6, 1000]), taproot(1)] };
   const etched = chainOf(0, [[], [etching]]);
   const premine = outpointOf(memoryOf(etched).rows.at(-1)?.tx_id ?? '', 1);
-  /** A cenotaph burns all runes that it spends. */
+  /** A transaction that burns all runes that it spends (a cenotaph), and a transaction that sends them. */
   const [burns, sends] = [[messageScript([20, 1, 126, 0])], []].map((message) =>
     memoryOf([...etched, ...chainOf(2, [[{ inputs: [{ outpoint: premine }], outputs: [...message, taproot(2)] }]], etched.at(-1)?.hash)]),
   );

@@ -1,5 +1,5 @@
 /**
- * Tests threads that end, fail or are no longer needed: the reader gets an error or the end, and never waits forever.
+ * Tests threads that end, fail or are no longer needed. The reader gets an error or the end, and never waits forever.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/build.ts';
 
 class DamageError extends Error {}
 
-/** Starts a thread that runs `code` for each request. In `code`, `reply` sends a reply. */
+/** Starts a thread that runs `code` for each request. `code` calls `reply` to send a reply. */
 function threadOf(code: string, signal?: AbortSignal): AsyncGenerator<number> {
   const path = join(temporaryFolder(), 'thread.cjs');
   const reply = `const { parentPort } = require('node:worker_threads'); const reply = (message) => parentPort.postMessage(message); let next = 0;`;

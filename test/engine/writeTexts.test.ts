@@ -1,6 +1,6 @@
 /**
- * Writes documents from rows of texts: the files equal those from complete documents, for any texts and any division
- * into parts.
+ * Tests documents that are written from rows of texts. The files equal those that are written from complete documents,
+ * for any texts and any number of parts.
  */
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
@@ -24,7 +24,7 @@ const put = (content: Uint8Array) => {
 it('texts become the same files as documents, also in several parts', async () => {
   const store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
   try {
-    // The texts have characters of one to four bytes. A document has up to 2,999 values, so it extends over several
+    // The texts have characters of one to four bytes. A document has up to 2,999 values, so its rows are in several
     // chunks.
     const value = (document: number, i: number) => `${'•😀é'.repeat(document % 4)}${(document * 7919 + i * 104729) % 99991}`;
     const counts = Array.from({ length: 300 }, (_, document) => (document === 120 ? 2999 : document % 23));
@@ -36,7 +36,7 @@ it('texts become the same files as documents, also in several parts', async () =
     for (const document of documents) plain.addLine(lineOf(document));
     const expected = plain.finish(RANGE);
     expect(expected?.files.length).toBeGreaterThan(1);
-    // Members are split by the length of JavaScript strings.
+    // The limit of a member is the length of a JavaScript string, not a number of bytes.
     let [members, size] = [0, limits.documentMember];
     for (const { key, values } of documents) {
       const { length } = `${key}\t${values.join('\t')}\n`;
@@ -51,7 +51,7 @@ it('texts become the same files as documents, also in several parts', async () =
       ...values.slice(1).map((one, place) => `(${rank}, ${place}, chr(9) || '${one}')`),
     ]);
     await store.run(`CREATE TEMP TABLE texts AS SELECT * FROM (VALUES ${cells.join(', ')}) AS t(rank, place, text)`);
-    // Ranks would sort differently as text: 10 before 9.
+    // Ranks must sort as numbers. As text, 10 sorts before 9.
     const rows = { rows: 'SELECT * FROM texts ORDER BY hash(text)', key: 'rank', within: 'place' };
     for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
       const writer = new DocumentWriter(FILE_BYTES, limits, put);

@@ -1,5 +1,5 @@
 /**
- * Tests the command `export`: files of complete lists, compared with the API and with an independent model of the
+ * Tests the command `export`. Compares the files of complete lists with the API and with an independent model of the
  * chain.
  */
 import { createHash } from 'node:crypto';
@@ -23,12 +23,14 @@ import { startServer } from '../support/server.ts';
 
 const next = randomFor('exports');
 const random = (below: number) => Math.floor(next() * below);
-/** Height of a block that gives a rune to 8 addresses. */
+/** Height of the block that gives units of a new rune to many outputs, which have 8 different addresses. */
 const AIRDROP = 50;
 const CHAIN = extended(extendedBy(extended([], AIRDROP, random, 6), [airdrop(20)], random), 20, random, 6);
 const MODEL = modelOf(CHAIN);
 const TIP = memoryOf(CHAIN).rows.at(-1)?.block_height ?? -1;
-/** With these limits, lists are long, and lists of holders are as of older blocks. */
+/**
+ * Limits with which the lists have several pages, and some lists of holders have only the state after an older block.
+ */
 const limits = limitsWith({ listPage: 3, listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30 });
 const work = temporaryFolder();
 const BUILDS = [
@@ -36,7 +38,7 @@ const BUILDS = [
   ['files', 'hiro'],
 ] as const;
 const folderOf = (layout: string) => join(work, layout);
-/** The rune of the airdrop, and other runes with many holders. */
+/** The rune with the most holders after the airdrop, then the other runes by their number of holders. */
 const [WIDEST, ...OTHERS] = [...MODEL.etchings()].sort((a, b) => MODEL.holders(b, AIRDROP).length - MODEL.holders(a, AIRDROP).length);
 if (WIDEST === undefined) throw new Error('the chain has no runes');
 const RUNES = [WIDEST, ...OTHERS.slice(0, 3)];
@@ -50,7 +52,7 @@ beforeAll(async () => {
 });
 
 let files = 0;
-/** Runs an export into a new file. Returns its lines and its description. */
+/** Exports to a new file. Returns the lines of the file and its description. */
 async function exported(args: readonly string[]): Promise<{ out: string; lines: string[]; about: Record<string, unknown> }> {
   files += 1;
   const out = join(work, `list-${files}`);
@@ -125,7 +127,7 @@ describe.each(BUILDS)('from layout %s in dialect %s', (layout, dialect) => {
       const args = ['holders', WIDEST.id, '--height', String(TIP)];
       const { lines, about } = await exported([...args, ...dir]);
       for (const url of [`http://127.0.0.1:${server.port}`, `${plain.base}/`]) {
-        // The connection of the first request is closed without an answer.
+        // Closes the connections of the first requests without an answer.
         let failures = 0;
         plain.intercept = (_, __, response) => {
           if (failures > 0) return false;
@@ -265,7 +267,7 @@ it('removes its file when it is stopped', { timeout: 60_000 }, async () => {
     const waiting = new Promise<void>((resolve) => {
       asked = resolve;
     });
-    // The last request is never answered.
+    // From the fourth request to the archive on, requests are never answered.
     plain.intercept = (path) => {
       if (!path.startsWith('archive/') || plain.asked.filter((one) => one.startsWith('archive/')).length < 4) return false;
       asked();

@@ -1,4 +1,4 @@
-/** Tests the division of an archive's blocks into segments, and the heights of the levels of its tables. */
+/** Tests how the blocks of an archive are divided into segments, and which heights the levels of its tables have. */
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -34,7 +34,7 @@ const single = ([height, size]: readonly [number, number]): Piece => ({ first: h
 const cutChain = (chain: Chain) => cut([...chain].sort(([a], [b]) => a - b).map(single), tipOf(chain), FORM);
 const bytesOf = ({ pieces }: Cut<Piece>) => pieces.reduce((sum, piece) => sum + piece.bytes, 0);
 
-/** Returns the ranges of segments, with the heights of their blocks. */
+/** Returns the range of each segment, with the heights of its blocks. */
 const shapeOf = (cuts: readonly Cut<Piece>[], chain: Chain) =>
   cuts.map(({ first, last, pieces }) => [
     `${first}-${last}`,
@@ -55,7 +55,7 @@ describe('a division into segments', () => {
           expect(first).toBeGreaterThan(cuts[i - 1]?.last ?? -1);
           expect(last).toBeLessThanOrEqual(tip);
           if (pieces.length > 1) expect(bytesOf(one)).toBeLessThanOrEqual(SIZE);
-          // The range of twice the length is too large, or extends above the tip.
+          // The range could not be twice as long: it would be too large, or end above the tip.
           const start = first - (first % (length * 2));
           const end = start + length * 2 - 1;
           const inside = [...chain].filter(([height]) => height >= start && height <= end);
@@ -103,7 +103,7 @@ describe('a division into segments', () => {
           else if (one.kind === 'remove') set(heights[one.at % heights.length] ?? 0, undefined);
           else set((heights[0] ?? 0) + (one.at % 200), one.size);
           const tip = tipOf(chain);
-          // Segments without changes stay together. The others are split into blocks.
+          // Segments without changes stay as they are. The others are split into single blocks.
           const pieces = [...changed].flatMap((height) => (chain.has(height) ? [single([height, chain.get(height) ?? 0])] : []));
           for (const old of cuts) {
             const isChanged = [...changed].some((height) => height >= old.first && height <= old.last);
@@ -136,7 +136,8 @@ describe('a division into segments', () => {
       written += bytesOf(fresh[0] as Cut<Piece>);
       known = new Set(cuts.map((one) => `${one.first}-${one.last}`));
     }
-    // While the chain grows, a block is in segments of 1, 2, 4, and so on up to 32 blocks.
+    // While the chain grows, a block is at most in six segments, one after another, which have up to 32 blocks. So its
+    // pages are written at most six times.
     expect(written / 1000).toBeLessThanOrEqual(6);
   });
 
@@ -195,7 +196,7 @@ describe('the levels of a table', () => {
       }
       before = new Set(ranges.map(nameOf));
     }
-    // Both ends of the range pass a multiple of 144 seven times in these 1,007 blocks.
+    // In these 1,007 blocks, both ends of the range pass a multiple of 144 seven times.
     expect([most, Math.round(changed / 1007)]).toEqual([14, 42]);
   });
 
@@ -215,7 +216,7 @@ describe('the levels of a table', () => {
       longest = Math.max(longest, tip - (upper.at(-1)?.first ?? 0) + 1);
     }
     expect([...lowest]).toEqual([205 * 4096, 206 * 4096, 207 * 4096]);
-    // Just after the lowest level has grown, there is no level between the lowest and the newest.
+    // Immediately after the lowest level has grown, there is no level between the lowest and the newest level.
     expect(middle.size).toBe(blocks / 64 - 3);
     // Every new block writes the newest level again, so this level must be small.
     expect(longest).toBe(64 + 8 - 1);
@@ -234,9 +235,10 @@ describe('the plan of levels', () => {
         fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined }),
         fc.integer({ min: 1, max: 100 }),
         (listLevels, before, tip, height, scale) => {
-          // With `scale`, tips are near to each other or far apart even for the level lengths of mainnet.
+          // `scale` makes the tips near to each other or far apart, even compared with the level lengths of mainnet.
           const [from, to] = [before * scale, tip * scale];
-          // A shorter chain has replaced blocks, and blocks above its tip are removed.
+          // If the chain becomes shorter, the block above the new tip counts as changed, because the blocks there are
+          // removed.
           const changed = Math.min(
             height === undefined ? Number.POSITIVE_INFINITY : height * scale,
             to < from ? to + 1 : Number.POSITIVE_INFINITY,
@@ -248,7 +250,7 @@ describe('the plan of levels', () => {
           const joined = firstAnew < 0 ? [] : plans.slice(firstAnew);
           for (const [i, { first, reused, isSame }] of joined.entries()) {
             expect([isSame, i > 0 && reused.length > 0]).toEqual([false, false]);
-            // The joined levels are the lowest blocks of the new level, without a gap.
+            // The joined levels are at the beginning of the new level, without a gap.
             let next = first;
             for (const range of reused) {
               expect(range.first).toBe(next);

@@ -1,4 +1,4 @@
-/** Tests which archive files and which answers of hosts a reader accepts and refuses. */
+/** Tests which archive files, and which answers of hosts, a reader accepts or refuses. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { sealFile } from '../../src/contract/archiveFile.ts';

@@ -1,4 +1,4 @@
-/** Tests the sorted tables of an archive, and the cache for parts of an archive. */
+/** Tests the sorted tables of an archive, and the cache for parts of archive files. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -29,7 +29,7 @@ import { randomFor } from '../support/seed.ts';
 const KEYS = 2 ** 48;
 const UNUSED: TableEntry = { key: KEYS - 1, height: 2 ** 24 - 1, first: 2 ** 32 - 1, count: 2 ** 24 - 1 };
 
-/** Encodes the blocks of a table as docs/archive.md says. */
+/** Encodes the blocks of a table by the rules of docs/archive.md. */
 function blocksOf(entries: readonly TableEntry[]): Uint8Array {
   const count = Math.ceil(entries.length / ENTRIES_PER_BLOCK);
   const bytes = new Uint8Array(count * BLOCK_BYTES);
@@ -42,7 +42,10 @@ function blocksOf(entries: readonly TableEntry[]): Uint8Array {
   return bytes;
 }
 
-/** Makes a level with these ascending keys and counts for the first `bits` of a key. `first` identifies each entry. */
+/**
+ * Makes a level with these ascending keys. It has a count for each value of the first `bits` bits of a key. The field
+ * `first` identifies an entry.
+ */
 function levelOf(keys: readonly number[], bits: number): { readonly level: Level; readonly entries: readonly TableEntry[] } {
   const entries = keys.map((key, i) => ({ key, height: i % 1000, first: i, count: i % 7 }));
   const counts = Array.from({ length: 2 ** bits }, () => 0);
@@ -53,7 +56,7 @@ function levelOf(keys: readonly number[], bits: number): { readonly level: Level
   return { level: { first: 0, last: 999, counts, files: [] }, entries };
 }
 
-/** Reads from memory, and records the number of blocks of each read. */
+/** Reads a table from memory, and records how many blocks each read has. */
 function counting(entries: readonly TableEntry[]) {
   const blocks = blocksOf(entries);
   const reads: number[] = [];
@@ -69,7 +72,7 @@ const anyKey = fc.oneof(
   fc.maxSafeNat().map((n) => n % KEYS),
   fc.constantFrom(0, 1, KEYS - 2, KEYS - 1),
 );
-/** Keys near one another, with steps of a few to a few million, from a random start. */
+/** Keys near one another: from a random key on, with steps of one to five million. */
 const cluster = fc
   .tuple(anyKey, fc.constantFrom(1, 50, 5_000_000), fc.integer({ min: 1, max: 1500 }))
   .map(([start, step, count]) => Array.from({ length: count }, (_, i) => Math.min(start + i * step, KEYS - 1)));
@@ -99,7 +102,7 @@ describe('a look-up of a key', () => {
             reads.length = 0;
             const expected = entries.filter((entry) => entry.key === key);
             expect(await findEntries(level, key, readBlocks)).toEqual(expected);
-            // At most two computed positions, then halving, and the blocks of equal entries.
+            // Bound of the reads: two estimated positions, then a binary search, then the blocks of equal entries.
             const most = 3 + Math.ceil(Math.log2(Math.max(keys.length, 1))) + Math.ceil(expected.length / ENTRIES_PER_BLOCK);
             expect(reads.length).toBeLessThanOrEqual(most);
           }
@@ -254,7 +257,7 @@ describe('the cache for parts', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const cache = new PartCache(MOST);
-        // Expected content of the cache, least recently used first.
+        // Expected content of the cache, with the least recently used part first.
         let kept: { readonly name: string; readonly bytes: number }[] = [];
         for (const { name, bytes, isForgotten } of steps) {
           const known = kept.find((one) => one.name === name);

@@ -1,5 +1,5 @@
 /**
- * Tests documents of archives: every stored key is found, no other key is found, and damage is an error. The variable
+ * Tests documents of archives. A reader finds every stored key and no other key, and damage is an error. The variable
  * SEED repeats a run.
  */
 
@@ -36,7 +36,7 @@ import { removalKey, renderAddressHead, sortKeyOf } from '../../src/lists/unspen
 import { noTransactions } from '../support/archives.ts';
 import { hex } from '../support/records.ts';
 
-/** Writes documents as a level of an archive in memory. If `objectSize` is large, readers read parts of files. */
+/** Writes documents as a level of an archive in memory. If `objectSize` is large, readers request parts of files. */
 async function levelOf(documents: readonly StoredDocument[], fileSize: number, objectSize = fileSize, limits = LIMITS) {
   const files = new Map<string, Uint8Array>();
   const reads = { rounds: 0, pending: 0, places: [] as string[] };
@@ -71,7 +71,7 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
 
 const sha256 = (value: string) => createHash('sha256').update(value).digest('hex');
 
-// Counts most test files as large, so that readers fetch their directories and members separately.
+// Sets a low limit, so that most test files count as large. Readers then read directories and members separately.
 Object.assign(READER_LIMITS, { smallFile: 400 });
 
 const key = fc.string({ unit: fc.constantFrom('a', 'b', 'z', '%', '.', '0'), maxLength: 6 });
@@ -107,7 +107,7 @@ describe('documents', () => {
       return parseMembers(gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString(), file);
     });
     expect(Math.max(...members.map(({ length }) => length))).toBeGreaterThan(1);
-    // Directories store short prefixes of keys.
+    // Directories store only short prefixes of keys.
     for (const { from } of members.flat().slice(1)) expect(from.length).toBeLessThan(9);
   });
 
@@ -128,7 +128,7 @@ describe('documents', () => {
     expect(level.files.map(({ bytes }) => bytes <= READER_LIMITS.smallFile)).toEqual([true]);
     const opened = await archive();
     for (const key of [...keys, ...keys]) expect(await findDocuments(opened, level, [key])).not.toEqual([undefined]);
-    // Reads the root, and the file.
+    // Only two reads: the root, and the complete file.
     expect(reads.places).toHaveLength(2);
   });
 
@@ -179,7 +179,7 @@ describe('documents', () => {
 
   it('can fill members and files to the last byte', async () => {
     const documents = Array.from({ length: 40 }, (_, i) => ({ key: `key ${i + 10}`, values: [hex(`value ${i}`)] }));
-    // Size of four lines. A line has a key, a tab, a value and a line feed.
+    // A member has four lines. A line has a key, a tab, a value and a line feed.
     const documentMember = 4 * (6 + 1 + 64 + 1);
     const lengthsIn = async (objectSize: number) => {
       const { level, files } = await levelOf(documents, objectSize, objectSize, { ...LIMITS, documentMember });
@@ -195,7 +195,7 @@ describe('documents', () => {
     expect((await lengthsIn(first + second))[0]).toEqual([first, second]);
   });
 
-  /** Presents the files of a level as the archive of the last build. */
+  /** Returns an archive of a last build that has the files of a level. */
   const storedIn = (files: ReadonlyMap<string, Uint8Array>): StoredArchive => {
     const read = (file: string) => Buffer.from(files.get(file) ?? '');
     const open = (file: string) => ({

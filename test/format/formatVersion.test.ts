@@ -1,6 +1,6 @@
 /**
- * Tests files of another format version: every reader names the version of the files and its own version, and gives
- * advice.
+ * Tests files that have another format version. Every reader reports the version of the files and its own version, and
+ * gives advice.
  */
 import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const TARGET = '/runes/v1/blocks/840000/activity';
 
 beforeAll(() => testBuild(whole, { inputs: [SAMPLE_INPUT], layout: 'archive' }));
 
-/** Replaces the format version in a JSON text, as another version of the program would write it. */
+/** Replaces the format version in a JSON text. Without a version, removes the field. */
 const withFormat = (text: string, format: number | undefined) =>
   JSON.stringify({ ...(JSON.parse(text) as object), ...(format === undefined ? { format: undefined } : { format }) });
 
@@ -38,7 +38,7 @@ function changeManifest(out: string, format: number | undefined): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Replaces the format version in the root, and names the new root in the manifest. */
+/** Replaces the format version in the root of an output, and updates the manifest. */
 function changeRoot(out: string, format: number | undefined): void {
   const path = join(out, MANIFEST);
   const manifest = JSON.parse(readFileSync(path, 'utf8')) as { archive: { root: string; bytes: number } };
@@ -89,7 +89,7 @@ it.each([
       const found: unknown = await verify(out, new Progress(new RecordingLog(), false)).catch((error: unknown) => error);
       expect(found instanceof VerificationError && found.details.join('\n')).toContain(message);
 
-      // A server that starts on such an output reports the version too.
+      // A server that starts with such an output reports both versions too.
       if (name === 'the manifest') await expect(startServer(out)).rejects.toThrow(InputError);
       if (name === 'the manifest') await expect(startServer(out)).rejects.toThrow(message);
     } finally {
@@ -115,7 +115,7 @@ it('a build replaces an output of another version in full', async () => {
   const out = join(work, 'built');
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive' });
   changeManifest(out, undefined);
-  // File names of formats before 3 were shorter.
+  // Before format 3, names of files were shorter.
   writeFileSync(join(out, ARCHIVE_FOLDER, `${'ab'.repeat(16)}.bin`), 'old');
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive' });
   expect(tree(out)).toEqual(tree(whole));

@@ -1,4 +1,4 @@
-/** Tests the cache of archive readers: roots and directories are parsed once, and damaged reads are not cached. */
+/** Tests the cache of archive readers. Roots and directories are parsed only once, and damaged reads are not cached. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ const limits = limitsWith({ segmentBlocks: 4, tableBlocksAtOnce: 1 });
 const build = (name: string, objectSize: number) =>
   testBuild(at(name), { inputs: [at('in')], layout: 'archive', pageSizes: [2, 7, 20], objectSize, limits });
 
-/** Returns the paths of lists of blocks, by height and hash, and of transactions. */
+/** Returns the paths of all lists: blocks by height, blocks by hash, and transactions. */
 const pathsOf = (out: string) =>
   readArchive(out).blocks.flatMap(({ height, hash, pages }) => {
     const ids = new Set(pages.flatMap((page) => [...page.matchAll(/"tx_id":"([^"]*)"/g)].map(([, id]) => `transactions/${id}`)));
@@ -99,7 +99,8 @@ describe('a damaged read', () => {
     const segment = root.segments.find(({ first, last }) => first <= height && height <= last);
     const paths = [archivePath(segment?.file ?? ''), ...root.ids.flatMap(({ files }) => files.map(archivePath))];
     for (const damaged of paths) {
-      // A mirror reads the manifest again and retries once, so one answer takes two damaged reads.
+      // Damages two reads. A mirror retries once after it has read the manifest again, so both belong to the same
+      // answer.
       let left = 2;
       const { fetchFile } = fileServer(out, (path, content) => {
         if (path !== damaged || left === 0) return content;

@@ -1,4 +1,4 @@
-/** Tests signed notes and their keys: vectors of other programs, and every kind of malformed text. */
+/** Tests signed notes and their keys, with examples of other programs and every kind of malformed text. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../../src/contract/schemas.ts';

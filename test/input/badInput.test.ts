@@ -1,4 +1,7 @@
-/** Tests every kind of bad input: the exact message, exit code 2, and an unchanged output folder and cache. */
+/**
+ * Tests every kind of bad input. Each build fails with the exact message and exit code 2, and leaves the output folder
+ * and the cache unchanged.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -10,7 +13,7 @@ import { type Activity, hex, ndjson, record } from '../support/records.ts';
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
-/** A build of valid input. Every refused build uses the same output. */
+/** Folder with a build of valid input. All builds of bad input write to this output. */
 const good = temporaryFolder();
 const goodState = () => ({ out: tree(join(good, 'out')), cache: tree(join(good, 'out.cache')) });
 let before: ReturnType<typeof goodState>;
@@ -21,8 +24,8 @@ beforeAll(async () => {
 });
 
 /**
- * Builds bad input into the valid output and into an empty folder: neither build may change anything. Returns the
- * messages, without the path of the test's folder.
+ * Builds bad input twice: into the output of valid input, and into an empty folder. Neither build may change anything.
+ * Returns the messages, without the path of the test's folder.
  */
 async function refusal(files: Files, input = 'in'): Promise<{ message: string; details: readonly string[] }> {
   const work = temporaryFolder();
@@ -82,7 +85,7 @@ describe('a field that breaks its rule', () => {
     ],
   ];
   const HALF = CASES.length / 2;
-  // Uses two files of ten records each, because a report shows 20 findings, and a record may have several.
+  // Uses two files of ten records each. A report shows only 20 findings, and a record may have several.
   it.each([
     ['the first ten', CASES.slice(0, HALF)],
     ['the others', CASES.slice(HALF)],

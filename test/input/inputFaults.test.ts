@@ -1,6 +1,6 @@
 /**
- * Tests faults of input that a build might miss or mistake for its own faults. Each ends with exit code 2 and changes
- * nothing. See also badInput.test.ts.
+ * Tests faulty input that a build might not notice, or might report as its own fault. Each build ends with exit code 2
+ * and changes nothing. See also badInput.test.ts.
  */
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ afterAll(() => store.close());
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 
-/** Returns the message and details of a refusal, without the path of the test's folder. */
+/** Returns the message and the details of a refused build, without the path of the test's folder. */
 async function refusal(files: Files): Promise<string> {
   const work = temporaryFolder();
   writeFiles(join(work, 'in'), files);
@@ -39,7 +39,7 @@ async function refusalOf(work: string): Promise<string> {
   return [error.message, ...error.details].join(' | ').replaceAll(/[^ ("]*\/in\//g, 'in/');
 }
 
-/** Returns a Parquet file of flat records with these blocks. `more` replaces the SQL of columns. */
+/** Returns a Parquet file of flat records with this many blocks. `more` replaces the SQL expressions of columns. */
 async function parquet(blocks: number, more: Readonly<Record<string, string>> = {}, options = ''): Promise<Buffer> {
   const cells: Record<string, string> = {
     rune_id: "'1:0'",
@@ -157,7 +157,7 @@ describe('damaged input', () => {
   it('in any byte of a .zst with a checksum is detected', async () => {
     const whole = frame('checked');
     expect(await unpacked(whole)).toBe(text);
-    // Skips the header of the frame, because a larger window size than needed is no damage.
+    // Skips the header of the frame, because a larger window size than needed does not change the data.
     for (let at = 0; at < whole.length; at += 1 + Math.floor(whole.length / 60)) {
       const bytes = Buffer.from(whole);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;
@@ -205,7 +205,9 @@ describe('damaged input', () => {
   });
 });
 
-/** A runes table whose column `number` has an encoding that this project's DuckDB cannot read. */
+/**
+ * Parquet file of a runes table in base64. The column `number` has an encoding that this project's DuckDB cannot read.
+ */
 const BYTE_STREAM_SPLIT =
   'UEFSMRUAFRoVGiwVAhUAFQYVBhwAAAACAAAAAgEDAAAAMTowFQAVHBUcLBUCFRIVBhUGHAAAAAIAAAACAQEAAAAAAAAAFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVHBUcLBUCFQAVBhUGHAAAAAIAAAACAQAAAAAAAAAAFQQZbDUAGAZzY2hlbWEVCgAVDCUCGAJpZCUATBwAAAAVBCUCGAZudW1iZXIAFQwlAhgEbmFtZSUATBwAAAAVDCUCGAtzcGFjZWRfbmFtZSUATBwAAAAVBCUCGAxkaXZpc2liaWxpdHkAFgIZHBlcJgAcFQwZJQYAGRgCaWQVABYCFkAWQCYISRwVABUAFQIAPBYGGQYZJgACAAAAJgAcFQQZJQYSGRgGbnVtYmVyFQAWAhZCFkImSEkcFQAVEhUCADwpBhkmAAIAAAAmABwVDBklBgAZGARuYW1lFQAWAhY8FjwmigFJHBUAFQAVAgA8FgIZBhkmAAIAAAAmABwVDBklBgAZGAtzcGFjZWRfbmFtZRUAFgIWPBY8JsYBSRwVABUAFQIAPBYCGQYZJgACAAAAJgAcFQQZJQYAGRgMZGl2aXNpYmlsaXR5FQAWAhZCFkImggJJHBUAFQAVAgA8KQYZJgACAAAAFrwCFgImCBa8AgAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjUuMC4xGVwcAAAcAAAcAAAcAAAcAAAApwEAAFBBUjE=';
 
@@ -298,13 +300,13 @@ describe('input that could hang a build', () => {
     expect(await recognise({ path: join(work, 'a.ndjson'), name: 'a' }, store, join(work, 'plain'))).toMatchObject({ form: 'activity' });
     writeFiles(work, { 'b.ndjson': '{"a\\"b" : {"rune":"location"}, "c":["results"], "results":[],"total" :1}' });
     expect(await recognise({ path: join(work, 'b.ndjson'), name: 'b' }, store, join(work, 'plain'))).toMatchObject({ form: 'envelope' });
-    // A generous bound: quadratic time would be a minute and a half.
+    // The time must be linear. Quadratic time would be a minute and a half.
     expect(process.cpuUsage().user - started).toBeLessThan(20_000_000);
   });
 });
 
 describe('a file that changes while it is read', () => {
-  /** Returns a log that calls `act` when the build reports this event. */
+  /** Returns a log that calls `act` when a build reports the event `event`. */
   const when = (event: string, act: () => void) =>
     new (class extends RecordingLog {
       override info(said: string): void {

@@ -1,6 +1,6 @@
 /**
- * Builds the same tree from one data set in every input format, byte for byte. test/exhaustive/inputForms.test.ts has
- * the complete data, in the other dialect of each format.
+ * Builds one data set from every input format, and expects the same tree, byte for byte.
+ * test/exhaustive/inputForms.test.ts builds the complete data, and tests each format in the other dialect.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,10 @@ import { failedBuild, RecordingLog, temporaryFolder, testBuild, treeOfRecords, w
 import { describeForms, type Envelope, reference, store } from '../support/inputForms.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 
-/** Blocks of 1 to 240 records: two have only one operation, and four occur twice in the input with several formats. */
+/**
+ * Blocks of 1 to 240 records. Two blocks have only one operation. Four blocks occur twice in the input with several
+ * formats.
+ */
 const FEW = [840_000, 840_002, 840_008, 840_012, 840_019, 840_020, 840_021, 840_023, 840_024, 840_026];
 describeForms(
   (height) => FEW.includes(height),

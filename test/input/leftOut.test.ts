@@ -1,6 +1,6 @@
 /**
- * Tests ledger rows whose rune is not in the runes table, as in databases of bitcoin-indexer v3.0: builds leave them
- * out, count them and name them.
+ * Tests ledger rows whose rune is not in the runes table, as in databases of bitcoin-indexer v3.0. Builds omit these
+ * rows, and report their number and their runes.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { hex, ndjson, record } from '../support/records.ts';
 
 const RUNES = ['1:0', '2:0', '3:0', '4:0'] as const;
 
-/** Rows of each block: the rune id of each transaction. */
+/** Blocks by height. A block has the rune id of each of its transactions. */
 type Blocks = ReadonlyMap<number, readonly string[]>;
 
 const ledger = (blocks: Blocks): string =>
@@ -135,7 +135,7 @@ describe('after any change of ledgers and runes', () => {
   it('an incremental build equals a full build and has only records with a rune', async () => {
     const step = fc.record({
       known: fc.uniqueArray(fc.constantFrom(...RUNES), { minLength: 1 }),
-      // Maps a name of a file to its blocks, or to none. Two files may have a copy of the same block.
+      // Heights of the blocks in each file, or none. Two files may have the same block.
       files: fc.record({
         a: fc.subarray([1, 2, 3]),
         b: fc.subarray([3, 4]),
@@ -148,7 +148,7 @@ describe('after any change of ledgers and runes', () => {
         const work = temporaryFolder();
         const [input, out] = [join(work, 'in'), join(work, 'out')];
         const options = { inputs: [input], threads: 1, pageSizes: [2, 4], operationPages: false };
-        // This block always exists, so that neither the mirror nor its runes are ever empty.
+        // A block that always exists, so that neither the mirror nor its runes table is ever empty.
         const always: Blocks = new Map([[100, ['100:0']]]);
         writeFiles(input, { 'always.csv': ledger(always) });
         for (const { known, files } of steps) {
@@ -163,14 +163,14 @@ describe('after any change of ledgers and runes', () => {
           const without = rows.filter((rune) => !known.includes(rune as (typeof RUNES)[number]));
           expect([manifest.records, manifest.left_out?.rows ?? 0]).toEqual([rows.length - without.length + 1, without.length]);
           expect([...(manifest.left_out?.runes ?? [])].sort()).toEqual([...new Set(without)].sort());
-          // The manifest has a digest of every record, so a dry run of a full build is enough for the comparison.
+          // A dry run of a full build is enough for the comparison, because the manifest has digests of all records.
           const full = await testBuild(join(work, 'full'), { ...options, dryRun: true });
           expect(manifest).toEqual(full.manifest);
         }
         await testBuild(join(work, 'full'), options);
         expect(tree(out)).toEqual(tree(join(work, 'full')));
       }),
-      // More histories run in the exhaustive tier, or with FC_RUNS=100 npx vitest run test/input/leftOut.test.ts
+      // More histories run in the exhaustive tier, or with FC_RUNS=100 npx vitest run test/input/leftOut.test.ts.
       { numRuns: Number(process.env['FC_RUNS'] ?? 1), endOnFailure: true },
     );
   }, 3_600_000);

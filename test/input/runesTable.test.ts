@@ -1,6 +1,6 @@
 /**
- * Tests the runes table: builds read all columns from every format, check them, join several files, and keep the table
- * in the state.
+ * Tests the runes table. Builds read all of its columns in every format, check them, join several files, and keep the
+ * table in the state.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,8 @@ const COLUMNS =
   'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
 
 /**
- * A table as psql writes it: 1:0 without a transaction, a rune with all terms, a cenotaph, and a rune without terms.
+ * A table as psql writes it. It has the rune 1:0 without a transaction, a rune with all terms, a cenotaph, and a rune
+ * without terms.
  */
 const PSQL = `${COLUMNS}
 1:0,0,UNCOMMONGOODS,UNCOMMON•GOODS,${hex('5')},840000,0,"",0,0,⧉,1,${LARGEST},840000,1050000,,,f,f,0
@@ -128,7 +129,9 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** Makes an input folder with a ledger. Returns functions that build it and read the runes in the state. */
+/**
+ * Makes an input folder with a ledger and these files. Returns functions that build it and read the runes in the state.
+ */
 function inputOf(files: Readonly<Record<string, string>>) {
   const work = temporaryFolder();
   const [input, out] = [join(work, 'in'), join(work, 'out')];
@@ -152,7 +155,7 @@ async function keptRunes(cache: string): Promise<Record<string, unknown>[]> {
   }
 }
 
-/** Removes columns from a table. */
+/** Removes columns from a CSV table. */
 const without = (csv: string, ...columns: string[]): string => {
   const [header = '', ...rows] = csv.trimEnd().split('\n');
   const names = header.split(',');
@@ -192,7 +195,7 @@ describe('all columns are kept', () => {
   ])('of %s', async (_, write) => {
     const { input, build, kept } = inputOf({});
     await write(input);
-    // Runes are needed even if their etching is outside of the blocks.
+    // Keeps runes that were etched outside of the range of blocks, because records in the range may need them.
     await build({ blocks: { from: 5, to: 5 } });
     expect(await kept()).toEqual(ROWS);
   });

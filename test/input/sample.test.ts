@@ -1,4 +1,4 @@
-/** Tests that the sample is only for trials: builds never use it in place of data. */
+/** Tests that builds never use the sample in place of missing data. The sample is only for trials. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { ndjson, record } from '../support/records.ts';
 
 const SAMPLE = join(ROOT, 'sample');
 
-/** Makes a folder like a fresh checkout: the sample, and an input folder without data. */
+/** Makes a folder like a fresh checkout. It has the sample, and an input folder without data. */
 function checkout(): string {
   const work = temporaryFolder();
   const sample = Object.fromEntries(filesBelow(SAMPLE).map((path) => [`sample/${path}`, readFileSync(join(SAMPLE, path), 'utf8')]));

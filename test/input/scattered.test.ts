@@ -1,6 +1,6 @@
 /**
- * Tests that a large source is sorted if its blocks are scattered over its rows, because otherwise each batch of blocks
- * would scan the complete source.
+ * Tests that a large source is sorted if the rows of its blocks are scattered. Otherwise, each batch of blocks would
+ * scan the complete source.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ import { limitsWith } from '../support/limits.ts';
 it.each([
   ['block by block', 'block_height', true],
   ['in pairs of blocks that overlap', 'block_height // 2, i', true],
-  // One row of each block is at the end, so each block is incomplete almost to the end.
+  // Each block has one row in a second pass at the end, so almost all blocks stay incomplete until the end.
   ['in two passes', 'i = 0, block_height', false],
   ['in no order', 'hash(i, block_height)', false],
 ])('rows of blocks %s are clustered or not', async (_, order, expected) => {
   const store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
   try {
-    // An etching far below the other blocks must not distort the measured overlap.
+    // An etching far below the other blocks must not change how much the blocks seem to overlap.
     await store.run(`CREATE TEMP TABLE rows AS FROM (SELECT 1 AS block_height, 0 AS i UNION ALL
       SELECT 100000 + height, i FROM range(300) AS h(height), range(20) AS r(i)) ORDER BY ${order}`);
     const reading = { store, limits: limitsWith({ unsortedRecords: 1000 }) };

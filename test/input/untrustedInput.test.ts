@@ -1,4 +1,4 @@
-/** Tests hostile input and hostile servers (SECURITY.md). badInput.test.ts has input that is only wrong. */
+/** Tests hostile input and hostile servers (SECURITY.md). badInput.test.ts tests input that is only wrong. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -74,11 +74,11 @@ describe('a file', () => {
   it('that unpacks to a thousand times its size takes little memory', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(5, 1)]) });
-    // Concatenates members of 20 MB, because compressing all data would take seconds.
+    // Concatenates gzip members of 20 MB, because compressing all data would take seconds.
     const member = gzipSync(Buffer.alloc(20 * 1024 * 1024, 'a'), { level: 9 });
     expect(member.length).toBeLessThan((20 * 1024 * 1024) / 1000);
     writeFiles(work, { 'in/b.ndjson.gz': Buffer.concat(Array.from({ length: 35 }, () => member)) });
-    // The number of threads is limited, because each thread takes memory.
+    // Limits the number of threads, because each thread takes memory.
     const child = start('build', ['--threads', '2'], work);
     let peak = 0;
     const watch = setInterval(() => {
@@ -87,7 +87,7 @@ describe('a file', () => {
     }, 20);
     const code = await new Promise((resolve) => child.on('close', resolve));
     clearInterval(watch);
-    // The unpacked files are removed.
+    // The build has removed the unpacked files.
     expect([code, filesBelow(work)]).toEqual([2, ['in/a.ndjson', 'in/b.ndjson.gz']]);
     expect(peak).toBeGreaterThan(0);
     expect(peak).toBeLessThan(500);
