@@ -1,4 +1,7 @@
-/** Sends the case table and the recorded requests that every exact host must pass to Netlify's engines. */
+/**
+ * Sends the case table and the recorded requests to Netlify's engines. Every host with this project's code must pass
+ * them.
+ */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';

@@ -1,4 +1,4 @@
-/** Runs the Cloudflare worker in Cloudflare's own runtime, over each kind of origin. */
+/** Runs the Cloudflare worker in Cloudflare's own runtime, with each kind of origin. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -67,7 +67,7 @@ describe('R2, the 720 recorded requests', () => {
   });
 
   it('are answered as recorded, or as a rule decides', async () => {
-    // The runtime itself compresses answers, as Cloudflare does.
+    // Cloudflare's runtime compresses answers itself, so no test of encodings is possible.
     expect(await wrongVectors(host(), ['Accept-Encoding'])).toEqual([]);
     expect(host().log()).toBe('');
   });
@@ -182,7 +182,7 @@ describe('R2 after a new upload', () => {
       ['old', 3],
       ['new', 5],
     ] as const) {
-      // The large block 6 makes the file of both blocks so large that the host caches only parts of it.
+      // Both blocks are in one file. Block 6 makes this file so large that the host caches only parts of it.
       writeFiles(work, { [`in-${name}/7.ndjson`]: block(7, records), [`in-${name}/6.ndjson`]: block(6, 400) });
       await testBuild(dist(name), { inputs: [dist(`in-${name}`)], layout: 'archive' });
     }
@@ -217,7 +217,7 @@ describe('R2 after a new upload', () => {
   });
 });
 
-/** Starts a plain file server without ETags. It awaits `gate` before each answer. */
+/** Starts a plain file server without ETags. The server awaits `gate` before each answer. */
 async function startFiles(
   folder: string,
 ): Promise<{ port: number; gate: (path: string) => Promise<number | undefined>; close(): Promise<void> }> {

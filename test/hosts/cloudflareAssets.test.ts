@@ -1,4 +1,7 @@
-/** Runs the Cloudflare worker over files that are deployed with it, as wrangler.jsonc in the root configures. */
+/**
+ * Runs the Cloudflare worker with the files that are deployed together with it, as wrangler.jsonc in the root
+ * configures.
+ */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -82,7 +85,7 @@ it('answers the 720 recorded requests as recorded, or as a rule decides', async 
   await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'archive' });
   const host = await startCloudflareAssets(dist('vectors'));
   try {
-    // The runtime itself compresses answers, as Cloudflare does.
+    // Cloudflare's runtime compresses answers itself, so no test of encodings is possible.
     expect(await wrongVectors(host, ['Accept-Encoding'])).toEqual([]);
     expect(host.log()).toBe('');
   } finally {

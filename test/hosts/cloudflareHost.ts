@@ -1,5 +1,5 @@
 /**
- * Starts the worker as it is deployed: wrangler bundles it from its wrangler.jsonc, and workerd, Cloudflare's own
+ * Starts the worker as it is deployed. wrangler bundles it as its wrangler.jsonc says, and workerd, Cloudflare's own
  * runtime, runs it with a local R2 bucket or a local folder of files. The package in this folder has both programs.
  */
 import { spawnSync } from 'node:child_process';
@@ -16,8 +16,8 @@ const PACKAGES = join(ROOT, 'test/hosts/node_modules');
 const FOLDERS = { r2: join(ROOT, 'hosting/cloudflare'), assets: ROOT } as const;
 type Deployment = keyof typeof FOLDERS;
 
-// The parts of miniflare that the tests use. Its own types are not imported, so that the project type-checks without
-// miniflare installed.
+// The parts of miniflare that the tests use. Without an import of miniflare's types, the project type-checks even if
+// miniflare is not installed.
 interface R2Bucket {
   put(key: string, value: Uint8Array): Promise<unknown>;
   delete(keys: string[]): Promise<void>;
@@ -40,7 +40,7 @@ export interface CloudflareHost extends LocalHost, Logged {
   remove(keys: readonly string[]): Promise<void>;
 }
 
-/** The settings in wrangler.jsonc that the tests use. */
+/** The settings of a wrangler.jsonc that the tests use. */
 interface Configuration {
   readonly compatibility_date: string;
   readonly assets?: {
@@ -71,14 +71,14 @@ function bundle(deployment: Deployment, args: readonly string[] = []): string {
     { cwd: FOLDERS[deployment], env, encoding: 'utf8' },
   );
   if (status !== 0) throw new Error(`wrangler failed: ${stdout}${stderr}`);
-  // wrangler warns about keys in the configuration that it does not know.
+  // wrangler prints a warning for an unknown key in the configuration.
   if (stderr !== '' || /warning/i.test(stdout)) throw new Error(`wrangler warns: ${stdout}${stderr}`);
   const file = join(out, 'worker.js');
   bundles.set(deployment, file);
   return file;
 }
 
-/** Starts the worker with these variables. Unless there is an ORIGIN, BUCKET is an empty R2 bucket. */
+/** Starts the worker with these variables. Without a variable ORIGIN, it reads from the bucket, which is empty. */
 export async function startCloudflare(
   settings: Readonly<Record<string, string>> = {},
   hasBucket = !('ORIGIN' in settings),
@@ -97,7 +97,7 @@ export async function startCloudflareAssets(dist: string, settings: Readonly<Rec
   return run(bundle('assets', ['--assets', dist]), {
     compatibilityDate: compatibility_date,
     bindings: settings,
-    // Same values as wrangler derives from its configuration.
+    // The values that wrangler derives from its configuration.
     assets: {
       directory: dist,
       binding: assets.binding,
@@ -113,9 +113,9 @@ async function run(script: string, options: object): Promise<CloudflareHost> {
   const miniflare = new Miniflare({
     modules: true,
     scriptPath: script,
-    // Must be the folder of the script, because workerd ends if a module's name leads out of `modulesRoot`.
+    // Must be the folder of the script: workerd ends if a module's path is outside of `modulesRoot`.
     modulesRoot: dirname(script),
-    // Otherwise Miniflare would ask Cloudflare for data about this machine.
+    // Prevents Miniflare from requesting data about this machine from Cloudflare.
     cf: false,
     host: '127.0.0.1',
     handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {

@@ -1,6 +1,6 @@
 /**
- * Tests the image of hosting/own-server: buildah builds it by the recipe, and its commands run in it. The base image
- * has this machine's Node and npm, because only npm packages can be downloaded here.
+ * Tests the image of hosting/own-server. buildah builds it from its recipe, and its commands run in it. The base image
+ * has Node and npm of this machine, because only npm packages can be downloaded here.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const work = folderOnDisk();
 const dist = join(work, 'dist');
 const NATIVE = join(ROOT, 'node_modules/@duckdb/node-bindings-linux-x64');
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
-/** Programs that packages and builds call. */
+/** Programs that npm packages and builds call. */
 const SHELL = ['/bin/sh', '/bin/sync', '/usr/bin/env'];
 const STORAGE = ['--storage-driver', 'vfs', '--root', join(work, 'images'), '--runroot', join(work, 'runs')];
 let program: string;
@@ -27,19 +27,19 @@ let command: string[];
 const buildah = (...args: readonly string[]): string =>
   execFileSync(program, [...STORAGE, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1e9 }).trim();
 
-/** Returns the arguments that run a command in the container, with the folder `data` mounted. */
+/** Returns the arguments for buildah that run a command in the container, with the folder `data` mounted. */
 const inContainer = (data: string, ...args: readonly string[]): string[] => [
   ...STORAGE,
   ...['run', '--isolation', 'chroot', '--volume', `${data}:/data:rw`, container, '--', ...args],
 ];
 
-/** Returns the shared libraries that programs load. */
+/** Returns the paths of the shared libraries that these programs load. */
 function librariesOf(...programs: readonly string[]): string[] {
   const found = spawnSync('ldd', programs, { encoding: 'utf8' }).stdout.match(/(?<=\s)\/\S+(?= \()/g);
   return [...new Set(found)];
 }
 
-/** Makes a root folder with Node, npm, a shell, and the same user as Node's images have. */
+/** Makes the root folder of a base image: Node, npm, a shell, and the same user as in Node's own images. */
 function makeBase(): string {
   const base = join(work, 'base');
   const put = (from: string, to: string) => {

@@ -1,11 +1,11 @@
-/** Checks the headers of a build's files, on every host that sends files with this project's code. */
+/** Checks the headers of a build's files, on every host that sends files with code of this project. */
 import { expect } from 'vitest';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import type { Host } from '../support/server.ts';
 
 /**
- * Checks that files have the headers of the API and their own content type, and that a client with the current ETag
- * gets a 304.
+ * Checks that files have the headers of the API and their own content type. A client that sends the current ETag must
+ * get a 304.
  */
 export async function checkFileHeaders(host: Host): Promise<void> {
   for (const [target, expected] of [

@@ -1,4 +1,7 @@
-/** Tests hosting/files-only: `serve` with the shipped serve.json, which stands for any static file host. */
+/**
+ * Tests hosting/files-only with the program `serve` and the shipped serve.json. It is an example of any static file
+ * host.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,7 +21,7 @@ const FILE_HEADERS = {
 };
 
 /**
- * Paths that `serve` normalises: they lead to the landing page, the status, a file at its own path, or the marker of an
+ * Paths that `serve` normalises. They lead to the landing page, the status, a file at another path, or the marker of an
  * output folder.
  */
 const RESOLVED = [
@@ -80,7 +83,7 @@ describe('a static file host', () => {
   });
 
   it('answers of the case table only the file of changes, and no other case with a page', async () => {
-    // Skips this case: it also sends the ETag in other forms, but `serve` recognises an ETag only in the form that it
+    // Skips this case, because it also sends the ETag in other forms, and `serve` recognises only the form that it
     // sent.
     const { 'what a block touched': _, ...others } = await judgeCases(ofSample as LocalHost, problemOfOwnError);
     const verdicts = countVerdicts(Object.values(others));
@@ -91,13 +94,14 @@ describe('a static file host', () => {
   });
 
   it('answers of the recorded requests only the status and invalid paths, and no other request with a page', async () => {
-    // `serve` treats every method as GET, and recognises an ETag only alone and in the form that it sent.
+    // `serve` treats every method as GET. It recognises an ETag only if the header has no other, and in the form that
+    // it sent.
     const isPlain = ({ method, headers = {} }: PlainRequest) => ['GET', 'HEAD'].includes(method) && !('If-None-Match' in headers);
     const requests = vectorRequests().filter(isPlain);
     const verdicts = await classifyAll(ofRecorded as LocalHost, exact as LocalHost, requests, problemOfOwnError);
     const isWrong = (_: unknown, i: number) => verdicts[i]?.startsWith('WRONG');
     console.log('files alone, recorded requests', countVerdicts(verdicts));
-    // The status, at spellings that the API does not know.
+    // Two spellings that the API does not know are answered with the status.
     expect(requests.filter(isWrong).map(({ target }) => target)).toEqual(['/runes/v1//', '/runes//']);
     expect(verdicts.filter((verdict) => verdict === 'exact')).toHaveLength(8);
   });

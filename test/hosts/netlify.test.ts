@@ -1,6 +1,6 @@
 /**
- * Runs the Netlify deployment on Netlify's own engines: with the edge function, without it, and with one that fails.
- * The answers must equal those of the page map for the same build.
+ * Runs the Netlify deployment on Netlify's own engines: with the edge function, without it, and with a failing one.
+ * Answers must equal those of the page map for the same build.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,8 @@ interface Case {
 }
 
 /**
- * More requests than the recorded ones: paths that leave a list's folder, and queries that rules may parse differently.
+ * Requests besides the recorded ones. Their paths lead out of a list's folder, or redirect rules may parse their
+ * queries differently.
  */
 const MORE_TARGETS = [
   '/runes/v1/blocks/840001/activity?operation_type=20%2F20',
@@ -48,7 +49,7 @@ let cases: Case[] = [];
 const mirror = new FetchMirror(readDist, Number.POSITIVE_INFINITY);
 
 /**
- * Returns a case whose expected answer comes from the page map. Outside the API, the expected answer is a file of the
+ * Returns a case for a target. In the API, the expected answer comes from the page map. Elsewhere it is a file of the
  * build or a 404.
  */
 async function toCase(target: string, headers: Readonly<Record<string, string>> = {}): Promise<Case> {
@@ -88,14 +89,14 @@ async function findProblems(
 const show = ({ status, body }: { status: number; body: string }) => `${status} ${body.slice(0, 60)}`;
 const isExact = ({ expected }: Case, answer: Answer) => answer.status === expected.status && answer.body === expected.body;
 const inApi = ({ target }: Case) => /^\/(?:runes(?:[/?]|$)|$)/.test(target);
-/** Outside the API, the host answers with its own 404. */
+/** Accepts exact answers. Outside the API, the host has its own 404 pages, so any 404 is right. */
 const mustBeExact = (c: Case, answer: Answer) =>
   (inApi(c) ? isExact(c, answer) : answer.status === 404) ? undefined : `${show(answer)}, not ${show(c.expected)}`;
 const mustBeExactOrNotFound = (c: Case, answer: Answer) => (answer.status === 404 ? undefined : mustBeExact(c, answer));
 
 /**
- * Takes a fourth of the recorded requests, and all others: the emulator starts a worker for each request to the edge
- * function. Another test sends all recorded requests (cases.test.ts).
+ * Takes every fourth recorded request, and all others. More would take too long: the emulator starts a worker for each
+ * request to the edge function. cases.test.ts sends all recorded requests.
  */
 const fewer = (): Case[] => cases.filter((_, i) => i % 4 === 0 || i >= cases.length - MORE_TARGETS.length);
 
@@ -174,7 +175,7 @@ describe('Netlify with the edge function', () => {
   });
 });
 
-/** Canonical requests, each with the file that answers it without the edge function. */
+/** Requests that need no edge function, each with the file that answers it. */
 const CANONICAL: readonly (readonly [string, string])[] = [
   ['/runes/v1', '/runes/v1/index.json'],
   ['/runes/v1/', '/runes/v1/index.json'],
@@ -195,9 +196,9 @@ const CANONICAL: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Requests that the rules answer with a page, although the API would refuse them. The engine ignores an extra slash in
- * a path, and does not see a parameter without `=`, with an encoded name, or before a final `&`. So no rule can tell
- * these requests from valid ones. The page states its own window.
+ * Requests that the redirect rules answer with a page, although the API would refuse them. The engine ignores an extra
+ * slash in a path. It does not see a parameter without `=`, with an encoded name, or before a final `&`. So no rule can
+ * tell these requests from valid ones. The page states its own window.
  */
 const FORGIVEN = [
   '/runes/v1/blocks/840014/activity/',

@@ -1,6 +1,7 @@
 /**
- * Netlify on this machine: the engines of its own development server, in the same order (edge function, redirect rules,
- * files, headers), behind a real HTTP server. The engines are a separate package; see package.json in this folder.
+ * Netlify on this machine: the engines of its own development server behind a real HTTP server. They run in Netlify's
+ * order: edge function, redirect rules, files, headers. The engines are a separate package; see package.json in this
+ * folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
@@ -23,7 +24,7 @@ export interface NetlifyOptions {
   /** The folder of a build. */
   readonly dist: string;
   /**
-   * `off`: the site has no edge function. `failing`: the edge function throws, because the request for its manifest
+   * `off`: the site has no edge function. `failing`: the edge function throws, because its request for the manifest
    * gets a 500.
    */
   readonly edge: 'on' | 'off' | 'failing';
@@ -34,8 +35,8 @@ export interface NetlifyHost extends LocalHost {
   edgeLog(): string;
 }
 
-// The parts of the engines that the tests use. Their own types are not imported, so that the project type-checks
-// without the engines installed.
+// The parts of the engines that the tests use. Without an import of their types, the project type-checks even if the
+// engines are not installed.
 type GetFile = (request: Request) => Promise<(() => Promise<Response>) | undefined>;
 interface EdgeProcess {
   ps?: ChildProcess;
@@ -111,8 +112,8 @@ export async function startNetlify({ dist, edge }: NetlifyOptions): Promise<Netl
   }
 
   /**
-   * Returns a file with its headers. If a rule leads to the file from another path, the rule also gives the status,
-   * which the engine leaves to its caller.
+   * Returns a file with its headers. If a redirect rule leads to the file, the rule also sets the status, which the
+   * engine leaves to its caller.
    */
   async function getFile(request: Request, wanted: Request, rule?: RedirectMatch): Promise<(() => Promise<Response>) | undefined> {
     const file = await files.match(wanted);
@@ -148,14 +149,14 @@ export async function startNetlify({ dist, edge }: NetlifyOptions): Promise<Netl
 }
 
 /**
- * Starts the emulator of edge functions. Replaces how the emulator starts deno: by default it listens on all
+ * Starts the emulator of edge functions, with other arguments for deno. By default, the emulator listens on all
  * interfaces, may download another deno, and resolves packages from the current folder.
  */
 function startEdgeFunctions({ EdgeFunctionsHandler }: Engines): { handler: EdgeHandler; log: string[] } {
   const log: string[] = [];
   let configs: Promise<unknown> | undefined;
   class LocalEdgeFunctions extends EdgeFunctionsHandler {
-    /** Reads the configuration once. Otherwise the emulator would start a worker for it at every request. */
+    /** Reads the configuration only once. By default, the emulator starts a worker for it at every request. */
     override getFunctionConfigs(port: number, functions: Record<string, string>): Promise<unknown> {
       configs ??= super.getFunctionConfigs(port, functions);
       return configs;
@@ -196,7 +197,10 @@ function startEdgeFunctions({ EdgeFunctionsHandler }: Engines): { handler: EdgeH
   return { handler, log };
 }
 
-/** Adds the headers that Netlify's CDN adds to files, a strong ETag of the content, and answers with 304. */
+/**
+ * Does what Netlify's CDN does to files: adds headers and a strong ETag of the content, and answers with a 304 if a
+ * client has this ETag.
+ */
 async function asServed(request: Request, file: Response, status: number): Promise<Response> {
   const body = Buffer.from(await file.arrayBuffer());
   const etag = `"${createHash('md5').update(body).digest('hex')}-ssl"`;

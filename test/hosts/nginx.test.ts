@@ -12,7 +12,7 @@ const BROTLI = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
 
 type More = 'brotli' | 'no links';
 
-/** Starts nginx like a distribution: its main file includes the site. */
+/** Starts nginx as in a distribution, whose main configuration file includes the site. */
 const startNginx = (dist: string, options: HostOptions = {}, more?: More): Promise<LocalHost> =>
   startProgram((port) => configure(port, dist, options, more));
 

@@ -1,6 +1,6 @@
 /**
  * Checks the answers of hosts that run none of this project's code. An answer must equal the answer of `npm start` to
- * the same request, or be an error. Any other answer is a wrong page, which a client would read as data.
+ * the same request, or be an error. A client would read any other answer as data.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,18 +12,27 @@ import { freePort } from '../support/ports.ts';
 import { type Answer, type Host, type LocalHost, sendTo } from '../support/server.ts';
 import type { PlainRequest } from './requests.ts';
 
-/** `exact`, `refused` with the status (such as `refused 501`), or a description of the problem. */
+/**
+ * Result of the check of an answer: `exact`, `refused` with the status (such as `refused 501`), or a description of the
+ * problem.
+ */
 export type Verdict = string;
 
-/** Returns the problem with an answer that is not exact. Undefined for an honest error. */
+/**
+ * Checks an answer that is not exact. Returns its problem, or undefined if the answer is an acceptable error.
+ * `expected` is the exact answer.
+ */
 export type JudgeError = (answer: Answer, method: string, expected: Answer | undefined) => string | undefined;
 
-/** True for the body of an empty list. Only such an answer may be a 404, because a client reads a 404 as an empty list. */
+/**
+ * True for the body of an empty list. Only an empty list may be answered with a 404, because a client reads a 404 as an
+ * empty list.
+ */
 const isEmptyList = (body: string): boolean => (JSON.parse(body) as { total?: unknown }).total === 0;
 
 /**
- * Checks an error of the API: JSON with its status, CORS for every origin, and no caching. If the API has an answer, the error must be a 501, or a 404
- * for an empty list.
+ * Accepts an error of the API: JSON with the status, CORS for every origin, and no caching. If the exact answer is a
+ * 200, the error must be a 501, or a 404 instead of an empty list.
  */
 const problemOfApiError: JudgeError = ({ status, headers, body }, method, expected) => {
   if (status < 400) return 'is no error';
@@ -42,19 +51,22 @@ const problemOfApiError: JudgeError = ({ status, headers, body }, method, expect
   }
 };
 
-/** Accepts any error with the host's own body. */
+/** Accepts any error. The host may send its own body. */
 export const problemOfOwnError: JudgeError = ({ status }) => (status < 400 ? 'is no error' : undefined);
 
-/** Compares an answer with the answer of the exact server. */
+/** Compares the answer of a host with the answer of `npm start`. */
 function classify({ method, target }: PlainRequest, answer: Answer, expected: Answer, judge: JudgeError = problemOfApiError): Verdict {
   if (answer.status === expected.status && answer.body === expected.body) return 'exact';
-  // The host may lack files that `npm start` has outside of the API.
+  // Outside of lists, any correct error is allowed, because the host may lack files that `npm start` has.
   const isList = target.includes('/activity');
   const problem = judge(answer, method, isList ? expected : undefined);
   return problem === undefined ? `refused ${answer.status}` : `WRONG ${problem}: ${answer.status} ${answer.body.slice(0, 100)}`;
 }
 
-/** Sends all requests to both hosts, several in parallel. Returns the verdicts in the order of the requests. */
+/**
+ * Sends all requests to a host and to `npm start`, several in parallel. Returns the verdicts in the order of the
+ * requests.
+ */
 export async function classifyAll(host: Host, exact: Host, requests: readonly PlainRequest[], judge?: JudgeError): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   let next = 0;
@@ -78,8 +90,8 @@ export function countVerdicts(verdicts: readonly Verdict[]): Record<Verdict, num
 }
 
 /**
- * Runs the complete case table. Returns the verdict of each case by its name. An answer is exact if `checkCase` accepts
- * it from an exact host, with headers and ETag.
+ * Runs the complete case table. Returns the verdict on each case by its name. The verdict is `exact` if `checkCase`
+ * accepts the answer, including headers and ETag.
  */
 export async function judgeCases(host: Host, judge: JudgeError = problemOfApiError): Promise<Record<string, Verdict>> {
   const verdicts: Record<string, Verdict> = {};
@@ -95,7 +107,7 @@ export async function judgeCases(host: Host, judge: JudgeError = problemOfApiErr
   return verdicts;
 }
 
-/** Returns the cases that are not exact. */
+/** Returns the verdicts that are not `exact`. */
 export const notExact = (verdicts: Readonly<Record<string, Verdict>>): Record<string, Verdict> =>
   Object.fromEntries(Object.entries(verdicts).filter(([, verdict]) => verdict !== 'exact'));
 
@@ -114,8 +126,8 @@ const ANSWER_MS = 30_000;
 class EndedError extends Error {}
 
 /**
- * Starts a program of a host and waits until it answers. The port was free a moment before, but parallel tests may take
- * it. If the program ends instead, it is started again on another port.
+ * Starts the program of a host on a free port, and waits until it answers. A parallel test may take the port first. If
+ * the program ends instead of answering, starts it again on another port.
  */
 export async function startProgram(callFor: (port: number) => ProgramCall): Promise<LocalHost> {
   for (let starts = 1; ; starts += 1) {
@@ -166,7 +178,8 @@ async function startOnce({ program, args, env = {} }: ProgramCall, port: number)
 }
 
 /**
- * Returns the path of a program that a distribution installs. Throws an error with advice if the program is missing.
+ * Returns the path of a program from a package of the distribution. Throws an error with advice if the program is
+ * missing.
  */
 export function findProgram(name: string): string {
   // Also searches folders outside of a user's PATH, where Debian installs servers.
@@ -182,7 +195,7 @@ export function replaceAll(text: string, from: RegExp, to: string, times: number
   return text.replace(from, to);
 }
 
-/** Returns an answer with the bytes of its body as sent, without decompression. */
+/** Requests a path. Returns the answer with the bytes of the body as sent, without decompression. */
 export function fetchRaw(
   port: number,
   path: string,

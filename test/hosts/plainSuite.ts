@@ -1,5 +1,6 @@
 /**
- * Defines the tests for every host without this project's code: nginx and Caddy, each with its shipped configuration.
+ * Tests that every host without this project's code must pass. The hosts are nginx and Caddy, each with its shipped
+ * configuration.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -19,7 +20,7 @@ import { classifyAll, countVerdicts, fetchRaw, judgeCases, notExact, type Verdic
 import { inventedTargets, ODD_TARGETS, type PlainRequest, requestsOf, vectorRequests } from './requests.ts';
 
 export interface HostOptions {
-  /** The port of `npm start`, which answers requests without a file. */
+  /** Port of `npm start`. If given, the host forwards requests without a file to this port. */
   readonly exactPort?: number;
   /** Page sizes of the build, if they are not 20,60. */
   readonly pageSizes?: readonly [number, number];
@@ -29,15 +30,15 @@ interface Plain {
   readonly name: string;
   start(dist: string, options?: HostOptions): Promise<LocalHost>;
   /**
-   * Odd targets that the engine refuses, or rewrites before it passes them on, so that the answer is not exact even
-   * with `npm start` behind the engine.
+   * Targets that the engine refuses, or rewrites before it forwards them. Their answers are not exact, even with `npm
+   * start` behind the engine.
    */
   readonly refusedByEngine: readonly string[];
-  /** True if the engine's configuration can set the body of the error for a URL that is too long. */
+  /** True if the configuration also sets the body of the error for a URL that is too long. */
   readonly wordsAllErrors: boolean;
 }
 
-/** Number of recorded requests by verdict. Most requests ask for windows that are not pages. */
+/** Number of recorded requests with each verdict. Most of the requests ask for windows that are not pages. */
 const VECTORS: Readonly<Record<Verdict, number>> = { exact: 275, 'refused 404': 27, 'refused 501': 418 };
 
 const API_HEADERS = { ...SECURITY_HEADERS.json, 'access-control-expose-headers': 'etag' };
@@ -324,7 +325,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
 
     it('says that layout archive needs code', async () => {
       const dist = join(folder, 'archive');
-      // Replaces a mirror in layout `files`, which may leave lists in the same folder.
+      // An archive replaces a mirror in layout `files` in the same folder. The old files of lists may stay there.
       for (const layout of ['files', 'archive'] as const) await testBuild(dist, { inputs: CONFORMANCE_INPUTS, layout, lists: true });
       for (const target of [`${BLOCK}/activity`, UNKNOWN]) {
         const answer = await answerOf(dist, target);

@@ -1,6 +1,6 @@
 /**
- * Tests that docs/read_archive.py, a reader of layout `archive` in another language, gives the same records as `npm
- * start`.
+ * Tests docs/read_archive.py, a reader of layout `archive` in another language. It must print the same records as `npm
+ * start` returns.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -18,13 +18,13 @@ let host: LocalHost;
 beforeAll(async () => {
   if (spawnSync('python3', ['--version']).error !== undefined) throw new Error('python3 is not installed, and this test needs it');
   const out = join(temporaryFolder(), 'out');
-  // Each file has two blocks of 4,096 bytes, so that tables and blocks have several files.
+  // A file has only two parts of 4,096 bytes, so that tables and blocks have several files.
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive', objectSize: 8192 });
   host = await startServer(out);
 });
 afterAll(() => host.close());
 
-/** Returns records as the Python program prints them. */
+/** Returns the records that the Python program prints. */
 async function recordsOf(kind: string, id: string | number): Promise<unknown[]> {
   const { stdout } = await run('python3', [join(ROOT, 'docs/read_archive.py'), `http://127.0.0.1:${host.port}`, kind, String(id)]);
   return JSON.parse(stdout) as unknown[];

@@ -1,4 +1,4 @@
-/** Requests that test hosts without this project's code. */
+/** Requests for tests of hosts that run no code of this project. */
 import fc from 'fast-check';
 import { readVectors } from '../support/vectors.ts';
 
@@ -17,7 +17,9 @@ export const vectorRequests = (): PlainRequest[] =>
 
 const BLOCK = '/runes/v1/blocks/840001';
 
-/** Paths out of a list's folder, private files, and spellings that a server may parse differently from the API. */
+/**
+ * Targets that lead out of a list's folder or to private files, or that a server may parse differently from the API.
+ */
 export const ODD_TARGETS: readonly string[] = [
   ...['20%2F20', '..%2F840002', '../840002', 'mint/20', '/mint', 'Mint', 'mint%00', 'mint.json', 'mint&operation_type=send'].map(
     (value) => `${BLOCK}/activity?operation_type=${value}`,
@@ -64,8 +66,8 @@ export const ODD_TARGETS: readonly string[] = [
   ...['10', '30', '0020', '-0', '9007199254740990', '9007199254740991', '9007199254740992', '9999999999999999', '18446744073709551616'].map(
     (offset) => `${BLOCK}/activity?offset=${offset}`,
   ),
-  // As long as servers accept a URL: a regular expression that gives up on such a text must not let the request
-  // through.
+  // Targets as long as servers accept. If a regular expression gives up on such a text, the server must not accept the
+  // request.
   `${BLOCK}/activity?limit=20&${'x&'.repeat(3800)}limit=60`,
   `${BLOCK}/activity?limit=20&${'&'.repeat(7800)}limit=60`,
   `${BLOCK}/activity?limit=20&${'limi=&'.repeat(1200)}l%69mit=60`,
@@ -198,7 +200,7 @@ function encodeSpaces(text: string): string {
   return text.replaceAll(' ', '%20');
 }
 
-/** Returns all spellings of the requests whose answer is this file of the build. */
+/** Returns all spellings of the requests that a file of the build answers. */
 export function requestsOf(path: string): string[] {
   const [, collection, name, rest = ''] = /^runes\/v1\/(blocks|transactions)\/([^/.]+)(.*)\.json$/.exec(path) ?? [];
   if (collection === undefined || name === undefined) return [];
@@ -254,12 +256,12 @@ const VALUES = [
 ];
 
 /**
- * Returns invented targets, most of them nearly right. Every part comes from a few values that hosts may parse in more
- * than one way.
+ * Returns invented targets. Most of them are nearly right. Every part is one of a few values that hosts may parse in
+ * several ways.
  */
 export const inventedTargets = (count: number): string[] => {
   const pick = (values: readonly string[]) => fc.constantFrom(...values);
-  // Most parts are right, so that many targets are wrong in only one way.
+  // Draws a right value more often than a wrong one, so that many targets are wrong in only one way.
   const mostly = (right: readonly string[], others: readonly string[]) => fc.oneof({ weight: 3, arbitrary: pick(right) }, pick(others));
   const pair = fc
     .tuple(mostly(['limit', 'offset', 'operation_type'], NAMES), mostly(['='], ['']), mostly(['20', '60', '0', 'mint'], VALUES))

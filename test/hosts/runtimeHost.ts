@@ -1,6 +1,6 @@
 /**
- * Runs the local server in Deno and Bun, started with the exact commands of hosting/own-server/README.md. The package
- * in this folder has both programs.
+ * Runs the local server in Deno and Bun, with the exact commands of hosting/own-server/README.md. The package in this
+ * folder has both programs.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -27,8 +27,8 @@ export interface RuntimeHost extends LocalHost {
 }
 
 /**
- * Returns the documented command for a runtime, with this folder and a free port. Its permissions are limited to the
- * folder and port that the README names, which are replaced too.
+ * Returns the documented command for a runtime. Replaces the folder and the port that the README names, also in the
+ * permissions of the command.
  */
 function argumentsFor(runtime: Runtime, dist: string): string[] {
   const line = new RegExp(`^(${runtime} .*scripts/serve\\.ts)$`, 'm').exec(readFileSync(README, 'utf8'))?.[1];

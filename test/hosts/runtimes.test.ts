@@ -1,5 +1,5 @@
 /**
- * Tests the local server in other runtimes than Node. These are the checks of test/serve/server.test.ts whose result
+ * Tests the local server in other runtimes than Node. Repeats those checks of test/serve/server.test.ts whose result
  * may depend on the runtime.
  */
 import { createHash } from 'node:crypto';
@@ -54,7 +54,7 @@ describe.each(RUNTIMES)('%s', (runtime) => {
   it('answers the 720 recorded requests as recorded, or as a rule decides', async () => {
     const host = await startRuntime(runtime, dist('vectors'));
     try {
-      // Deno itself compresses answers.
+      // Deno compresses answers itself, so no test of encodings is possible.
       expect(await wrongVectors(host, runtime === 'deno' ? ['Accept-Encoding'] : [])).toEqual([]);
       expect(host.errors()).toBe('');
     } finally {

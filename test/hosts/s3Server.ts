@@ -1,8 +1,8 @@
 /**
- * A small S3 server in memory, with the operations that rclone and the worker use, and as strict as the real one. A PUT
- * stores the complete object or nothing. Requests must be signed (Signature Version 4), unless reading is public.
- * Similar servers on npm write objects in place, so that a reader may find a partial object, and omit folders from
- * listings.
+ * A small S3 server in memory, with the operations that rclone and the worker use. It is as strict as the real one: a
+ * PUT stores the complete object or nothing, and requests must be signed (Signature Version 4), unless reading is
+ * public. Similar servers on npm write objects in place, so that a reader may find a partial object, and they omit
+ * folders from listings.
  */
 import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -20,14 +20,14 @@ export interface S3Server {
   readonly port: number;
   /** Stored objects, by key. */
   readonly objects: Map<string, StoredObject>;
-  /** Requests so far: method and key, or for a listing the method, `?` and the query. */
+  /** Requests so far, as method and key. For a listing: the method, `?` and the query. */
   readonly requests: string[];
   /** Returns the status of an error to answer with, or undefined to let the request pass. May wait first. */
   intercept: (method: string, key: string) => Promise<number | undefined>;
   close(): Promise<void>;
 }
 
-/** Number of keys in each page of a listing. It is low, so that the listings of the tests have several pages. */
+/** Number of keys on one page of a listing. It is so low that the listings of the tests have several pages. */
 const KEYS_PER_LISTING = 100;
 
 export async function startS3({ isPublic = false }: { readonly isPublic?: boolean } = {}): Promise<S3Server> {
@@ -102,7 +102,7 @@ export async function startS3({ isPublic = false }: { readonly isPublic?: boolea
   return s3;
 }
 
-/** Returns the complete body, or undefined if the client disconnects before the end. */
+/** Returns the complete body of a request, or undefined if the client disconnects before the end. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   try {
@@ -161,10 +161,7 @@ function listing(objects: ReadonlyMap<string, StoredObject>, query: URLSearchPar
 const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([0-9]{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
 
-/**
- * Describes the fault in a request's signature, by the rules of Signature Version 4. Returns undefined if the signature
- * is right.
- */
+/** Checks a request's signature by the rules of Signature Version 4. Returns its fault, or undefined if it is right. */
 function checkSignature(request: IncomingMessage, body: Buffer): string | undefined {
   const [, id, day = '', region = '', signed = '', signature] = AUTHORIZATION.exec(request.headers.authorization ?? '') ?? [];
   if (signature === undefined) return 'the request is not signed';

@@ -1,7 +1,7 @@
 /**
- * Runs hosting/upload.sh with the real rclone, against an S3 server on this machine. The bucket ends equal to the
- * build, whatever happened before. Meanwhile, readers get an old answer, a new answer, or a 503. More kills: KILLS=50
- * npx vitest run --config test/hosts/vitest.config.ts upload
+ * Runs hosting/upload.sh with the real rclone, and with an S3 server on this machine. At the end, the bucket equals the
+ * build, whatever happened before. During an upload, readers get an old answer, a new answer, or a 503. More kills:
+ * KILLS=50 npx vitest run --config test/hosts/vitest.config.ts upload
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
@@ -52,7 +52,10 @@ beforeEach(() => {
   s3.intercept = () => Promise.resolve(undefined);
 });
 
-/** Heights and forks of the blocks of each input. `after` replaces two blocks, removes two and adds two. */
+/**
+ * Blocks of each input, as height and fork. Compared with `before`, `after` replaces blocks 3 and 4, removes 5 and 6,
+ * and adds 7 and 8.
+ */
 const INPUTS: Readonly<Record<string, readonly string[]>> = {
   before: ['1a', '2a', '3a', '4a', '5a', '6a'],
   after: ['1a', '2a', '3b', '4b', '7a', '8a'],
@@ -60,7 +63,7 @@ const INPUTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const blockHash = (block: string) => hex(`block ${block}`);
-/** Every second transaction is the same in each fork of its block. */
+/** Returns the id of a transaction. Every second transaction of a block is the same in all forks. */
 const txId = (block: string, tx: number) => hex(`tx ${tx % 2 === 0 ? block.slice(0, -1) : block} ${tx}`);
 
 function writeInputs(): void {
@@ -104,13 +107,12 @@ const answersOf = async (dist: string) => {
 };
 
 /**
- * Requests targets from the bucket over HTTP until `stop`. Each answer must be one of the allowed answers of its
- * target.
+ * Requests targets from the bucket over HTTP until `stop` is called. `allowed` has the allowed answers for each target.
  */
 function poll(allowed: readonly (readonly string[])[]): { stop(): Promise<Record<string, number>> } {
   const outcomes: Record<string, number> = { '503': 0 };
   const fetchFile = (path: string) => fetch(`http://127.0.0.1:${s3.port}/${BUCKET}/${path}`);
-  // One mirror reads everything anew, the other caches as long as possible.
+  // One mirror reads everything anew. The other caches everything as long as possible.
   const mirrors = [new FetchMirror(fetchFile, 0), new FetchMirror(fetchFile, 600_000)];
   let isStopped = false;
   const work = mirrors.map(async (mirror) => {
@@ -122,7 +124,7 @@ function poll(allowed: readonly (readonly string[])[]): { stop(): Promise<Record
       outcomes[which] = (outcomes[which] ?? 0) + 1;
     }
   });
-  // stop() reports a failure.
+  // Errors are reported by stop().
   for (const one of work) one.catch(() => {});
   return {
     stop: async () => {
@@ -147,11 +149,11 @@ function start(dist: string, more: Readonly<Record<string, string>> = {}, args =
     RCLONE_RETRIES: '1',
     RCLONE_LOW_LEVEL_RETRIES: '1',
     RCLONE_TRANSFERS: '4',
-    // Otherwise old files of an archive would stay for a day.
+    // Removes old files of an archive immediately instead of after a day.
     UPLOAD_GRACE_SECONDS: '0',
     ...more,
   };
-  // Uses its own process group, so that a signal kills rclone together with the script.
+  // Runs in its own process group, so that a signal kills rclone together with the script.
   return spawn(join(ROOT, 'hosting/upload.sh'), args, { env, cwd: work, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
@@ -173,7 +175,7 @@ async function upload(dist: string, more?: Readonly<Record<string, string>>): Pr
 }
 
 /**
- * Uploads after a killed upload. A killed rclone keeps the lock until its process has ended, a moment after the signal.
+ * Uploads after an upload was killed. Repeats while the killed rclone still has the lock, until its process has ended.
  */
 async function uploadAfterKill(dist: string): Promise<void> {
   for (;;) {
@@ -186,7 +188,7 @@ async function uploadAfterKill(dist: string): Promise<void> {
 
 const build = (dist: string, input: string, layout: Layout) => testBuild(dist, { inputs: [join(work, input)], layout, lists: true });
 
-/** Checks that the bucket has the files of the build, byte for byte, and no others except `others`. */
+/** Checks that the bucket has exactly the files of the build, byte for byte, and the files `others`. */
 function expectSame(dist: string, others: readonly string[] = []): void {
   const files = filesBelow(dist).filter((path) => !path.startsWith('.'));
   expect([...s3.objects.keys()].filter((key) => key !== NUMBER).sort()).toEqual([...files, ...others].sort());
@@ -194,7 +196,10 @@ function expectSame(dist: string, others: readonly string[] = []): void {
   expect(wrong).toEqual([]);
 }
 
-/** Returns the requests that change files of the build. Before the first change, an upload stores its number. */
+/**
+ * Returns the requests that change files of the build. Checks that the upload has stored its number before the first
+ * change.
+ */
 const changesOf = (requests: readonly string[]) => {
   const changes = requests.filter((line) => /^(?:PUT|DELETE) /.test(line));
   if (changes.length > 0) expect(changes.shift()).toBe(`PUT ${NUMBER}`);
@@ -207,10 +212,13 @@ const newDist = () => {
   return join(work, `dist-${folders}`);
 };
 
-/** Builds of the first input, with the objects in the bucket after their upload. Most tests start from these. */
+/**
+ * For each layout, the uploaded build of the input `before`, and the objects in the bucket after the upload. Most tests
+ * begin with them.
+ */
 const beginnings = new Map<Layout, { readonly dist: string; readonly objects: S3Server['objects'] }>();
 
-/** Returns a copy of the build of the first input. The bucket has the upload of this build. */
+/** Restores the state after an upload of the input `before`: fills the bucket, and returns a copy of the build. */
 async function uploaded(layout: Layout): Promise<string> {
   let beginning = beginnings.get(layout);
   if (beginning === undefined) {
@@ -221,7 +229,7 @@ async function uploaded(layout: Layout): Promise<string> {
     beginnings.set(layout, beginning);
   }
   const dist = newDist();
-  // `cp -a` keeps fractions of seconds in file times, which the script compares.
+  // `cp -a` keeps the fractions of seconds in file times, which the script compares.
   for (const end of ['', '.cache']) execFileSync('cp', ['-a', `${beginning.dist}${end}`, `${dist}${end}`]);
   for (const [key, object] of beginning.objects) s3.objects.set(key, object);
   return dist;
@@ -301,7 +309,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     const dist = newDist();
     const others = ['rows/mine.txt', 'rows/below/0-99-0123456789abcdef.parquet'];
     const gone = 'rows/900-900-0123456789abcdef.parquet';
-    // Publishes ledger rows only. A few blocks have more files than one page of a listing.
+    // Builds with and without ledger rows. A few blocks have more files than fit on one page of a listing.
     const blocks = { from: 840_002, to: 840_005 };
     const buildRows = (parquet: boolean) => testBuild(dist, { inputs: CONFORMANCE_INPUTS, blocks, layout, parquet, lists: true });
     for (const env of [{}, { UPLOAD: 'all' }]) {
@@ -313,7 +321,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
       s3.objects.set(gone, stray);
       await buildRows(false);
       await upload(dist, env);
-      // Only a comparison with the bucket finds files that no build uploaded.
+      // A file that no build uploaded is removed only by an upload that compares with the bucket.
       expectSame(dist, 'UPLOAD' in env ? others : [...others, gone]);
     }
   });
@@ -338,13 +346,14 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     const kept = join(temporaryFolder(), 'kept');
     cpSync(dist, kept, { recursive: true, preserveTimestamps: true });
     cpSync(`${dist}.cache`, `${kept}.cache`, { recursive: true, preserveTimestamps: true });
-    // A block is replaced, and the upload dies when only the manifest is missing. The local record of uploads is lost
-    // with the machine.
+    // Uploads replaced blocks from another machine. The upload dies when only the manifest is missing, and the local
+    // record of this upload is lost with the machine.
     await build(dist, 'after', layout);
     s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key === MANIFEST ? 500 : undefined);
     expect((await finished(start(dist))).code).not.toBe(0);
     s3.intercept = () => Promise.resolve(undefined);
-    // The chain returns to its old state. According to the older local record, the bucket would already be up to date.
+    // The chain returns to its old state, and the first machine uploads. According to its own record, the bucket is
+    // already up to date.
     expect(await upload(kept)).toContain('compared with the bucket');
     expectSame(kept);
     expect(await upload(kept)).toContain('0 files sent, 0 removed');
@@ -369,7 +378,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
       if (method !== 'GET') await wait(2);
       return undefined;
     };
-    // Measures a complete upload, so that the kills come before its end.
+    // Measures how long a complete upload takes, so that the kills come before its end.
     await build(dist, 'after', layout);
     let began = Date.now();
     await upload(dist, env);
@@ -391,7 +400,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
         if ((await end).code !== 0) killed += 1;
       }
       if (i % 4 === 3) {
-        // Returns to the old data instead of finishing the interrupted upload.
+        // The next upload returns to the old build instead of finishing the killed upload.
         const answers = await polling.stop();
         for (const [which, count] of Object.entries(answers)) totals[which] = (totals[which] ?? 0) + count;
         await build(dist, from, layout);
@@ -478,7 +487,7 @@ describe('an upload that fails', () => {
     await upload(dist, { UPLOAD: 'all' });
     const old = new Map(s3.objects);
     await build(dist, 'before', 'archive');
-    // A `find` that fails, as it does for an unreadable folder, once a certain file exists.
+    // A `find` that fails as soon as the file `broken` exists, as it would for an unreadable folder.
     const bin = join(work, `find ${when}`);
     const isBroken = join(bin, 'broken');
     writeFiles(bin, {

@@ -1,8 +1,8 @@
 /**
- * Runs .github/workflows/mirror.yml: its steps in order, each script by bash as GitHub's runner does. Every run has a
- * fresh copy of the project, and only the archive of the cache passes from run to run. Also runs the cron script of
- * docs/ci.md. Blocks come from a mirror on this machine, and files go to an S3 server on this machine. Only GitHub's
- * own actions and `npm ci` are simulated.
+ * Runs .github/workflows/mirror.yml: its steps in order, each script in bash as on GitHub's runner. Every run has a
+ * fresh copy of the project, and only the archives of the cache pass from one run to the next. Also runs the cron
+ * script of docs/ci.md. Blocks come from a mirror on this machine, and files go to an S3 server on this machine. Only
+ * GitHub's own actions and `npm ci` are simulated.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import {
@@ -44,12 +44,12 @@ const JOB = (
 ).jobs.mirror;
 
 const API_KEY = 'key-of-the-source';
-/** Number of newest blocks to mirror. */
+/** Number of the newest blocks that the mirror has. */
 const WINDOW = 8;
 const MANIFEST = 'runes/v1/manifest.json';
 
 const work = temporaryFolder();
-/** Every run uses the same path, as on GitHub's machines. */
+/** Working folder of every run. Like on GitHub's machines, the path is always the same. */
 const workspace = join(work, 'workspace');
 const dist = join(workspace, 'dist');
 /** Folder for the files of GitHub Pages. */
@@ -65,7 +65,10 @@ interface Contexts {
 }
 const TOKEN = /\s*(?:('(?:[^']|'')*')|(\d+)|([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)|(\|\||&&|==|!=|[()]))/y;
 
-/** Evaluates the subset of GitHub's expressions that the workflow uses. A missing value is null, as on GitHub. */
+/**
+ * Evaluates an expression of GitHub Actions. Supports only what the workflow uses. A missing value is null, as on
+ * GitHub.
+ */
 function evaluate(expression: string, contexts: Contexts): Value {
   const tokens: string[] = [];
   TOKEN.lastIndex = 0;
@@ -102,7 +105,7 @@ function evaluate(expression: string, contexts: Contexts): Value {
     if (tokens[0] !== '==' && tokens[0] !== '!=') return left;
     return (next() === '==') === (text(left) === text(primary()));
   };
-  // Both sides are always evaluated, which is harmless because expressions have no side effects.
+  // Evaluates both sides even if the left one decides. That is harmless, because expressions have no side effects.
   const and = (): Value => {
     let left = equal();
     while (tokens[0] === '&&') {
@@ -140,15 +143,14 @@ interface RunOptions {
   readonly vars?: Contexts;
   readonly attempt?: number;
   /**
-   * Text in the script of the step after which the machine dies. No later step runs, including the steps that save
-   * caches.
+   * Text in the script of the last step before the machine dies. No later step runs, not even those that save caches.
    */
   readonly diesAfter?: string;
 }
 
 interface Run {
   readonly isGood: boolean;
-  /** Scripts that ran, and their results. */
+  /** Scripts that ran, in order, with their results. */
   readonly scripts: readonly (Finished & { readonly script: string })[];
   readonly output: string;
 }
@@ -197,7 +199,7 @@ async function runWorkflow({ inputs = {}, vars = {}, attempt = 1, diesAfter }: R
   return { isGood, scripts, output };
 }
 
-/** Simulates GitHub's actions. Returns their outputs. */
+/** Simulates one of GitHub's actions. Returns its outputs. */
 function act(step: Step, contexts: Contexts): Contexts {
   const given = (name: string) => fill(step.with?.[name], contexts);
   const key = given('key');
@@ -227,7 +229,7 @@ function act(step: Step, contexts: Contexts): Contexts {
       return {};
     }
     case 'actions/upload-pages-artifact':
-      // GitHub's action leaves out files whose names begin with a dot.
+      // Omits files whose names begin with a dot, like GitHub's action.
       rmSync(pagesArtifact, { recursive: true, force: true });
       cpSync(join(workspace, given('path')), pagesArtifact, { recursive: true, filter: (path) => !basename(path).startsWith('.') });
       return {};
@@ -236,7 +238,7 @@ function act(step: Step, contexts: Contexts): Contexts {
   }
 }
 
-/** Writes the archive format of actions/cache: times keep their fractions, which hosting/upload.sh compares. */
+/** Writes an archive like actions/cache. File times keep fractions of seconds, which hosting/upload.sh compares. */
 function pack(key: string, paths: readonly string[]): void {
   const archive = join(work, `${cache.size}-${key}.tar`);
   execFileSync('tar', ['--posix', '-cf', archive, '-P', '-C', workspace, ...paths]);
@@ -244,8 +246,8 @@ function pack(key: string, paths: readonly string[]): void {
 }
 
 /**
- * Lists the files of a clone, and uncommitted files, without the tests, which no step reads. Omits folders and links to
- * folders, which are never part of the project.
+ * Lists the files of the project: those of a clone, and uncommitted ones. Omits tests, because no step reads them.
+ * Omits folders and links to folders, which are never part of the project.
  */
 const projectFiles = (): string[] =>
   execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
@@ -283,18 +285,18 @@ function run([command = '', ...args]: readonly string[], env: Readonly<Record<st
 }
 
 /**
- * Settings that let uploads fail without retries, and remove old files of an archive immediately instead of after a
- * day.
+ * Settings for tests: uploads fail without retries, and old files of an archive are removed immediately instead of
+ * after a day.
  */
 const FAST = { RCLONE_RETRIES: '1', RCLONE_LOW_LEVEL_RETRIES: '1', RCLONE_TRANSFERS: '1', UPLOAD_GRACE_SECONDS: '0' };
 
 // The source ----------------------------------------------------------------------------------------------------------------------------------
 
-/** A mirror that requires a key. The test sets its chain as a map from heights to forks. */
+/** A mirror that requires a key. `chain` maps heights to forks, and tests change it. */
 class Source {
   readonly requests: string[] = [];
   chain = new Map<number, string>();
-  /** If set, the status of every answer. */
+  /** Status of every answer, or undefined for the true answers. */
   status: number | undefined;
   url = '';
   readonly #folder = join(work, 'source');
@@ -317,7 +319,10 @@ class Source {
     this.#server?.closeAllConnections();
   }
 
-  /** Sets blocks by height and fork, such as `107b`, and builds. Removes all blocks above the last of them. */
+  /**
+   * Sets blocks, each given as height and fork such as `107b`, and builds the mirror. Removes all blocks above the last
+   * one.
+   */
   async set(...blocks: readonly string[]): Promise<void> {
     for (const block of blocks) this.chain.set(Number.parseInt(block, 10), block);
     const last = Number.parseInt(blocks.at(-1) ?? '', 10);
@@ -378,14 +383,16 @@ beforeEach(() => {
   source.requests.length = 0;
 });
 
-/** Checks that the bucket has exactly the files of the build, and that the build has exactly the source's last blocks. */
+/**
+ * Checks that the bucket has exactly the files of the build, and that these equal a build of the source's last blocks.
+ */
 async function expectMirror(): Promise<void> {
   const expected = await source.expected();
   const published = (folder: string) => filesBelow(folder).filter((path) => !path.startsWith('.'));
   expect(published(dist)).toEqual(published(expected));
   for (const path of published(dist).filter((name) => name !== MANIFEST))
     expect(readFileSync(join(dist, path)).equals(readFileSync(join(expected, path))), path).toBe(true);
-  // Leaves out `sources`, because only a pull records where its blocks come from.
+  // Omits `sources`: only a build from a pull knows where its blocks come from.
   const { sources, ...manifest } = JSON.parse(readFileSync(join(dist, MANIFEST), 'utf8')) as Record<string, unknown>;
   expect(manifest).toEqual(JSON.parse(readFileSync(join(expected, MANIFEST), 'utf8')));
   expect(sources).toMatchObject([{ rules: 'server' }]);
@@ -400,12 +407,12 @@ async function runWell(options?: RunOptions): Promise<Run> {
   return run;
 }
 
-/** File that an upload writes to the bucket before the files of the build. */
+/** File that an upload stores in the bucket before the files of the build. */
 const NUMBER = '.rune-activity-mirror.upload';
 const sent = () => s3.requests.filter((line) => line.startsWith('PUT ') && !line.endsWith(NUMBER)).map((line) => line.slice(4));
 const removed = () => s3.requests.filter((line) => line.startsWith('DELETE ')).map((line) => line.slice(7));
 const bytesInBucket = () => new Map([...s3.objects].filter(([key]) => !key.endsWith(NUMBER)).map(([key, { bytes }]) => [key, bytes]));
-/** Checks that exactly the changed files were sent and removed, each once. */
+/** Checks that the upload sent exactly the changed files and removed exactly the missing ones, each once. */
 function expectOnlyChanges(before: ReadonlyMap<string, Buffer>): void {
   const now = bytesInBucket();
   const differing = [...now].filter(([key, bytes]) => before.get(key)?.equals(bytes) !== true).map(([key]) => key);
@@ -444,7 +451,7 @@ describe.sequential('the workflow', () => {
     const run = await runWell();
     expect(fetched()).toEqual([110]);
     expect(run.output).not.toContain('compared with the bucket');
-    // Expects the segments of the first and the last blocks, a level, and the root.
+    // At most five archive files change: the segments of the first and the last blocks, a level, and the root.
     const archived = (keys: readonly string[]) => keys.filter((key) => key.startsWith('archive/'));
     expect([archived(sent()).length <= 5, archived(removed()).length > 0]).toEqual([true, true]);
     expectOnlyChanges(before);
@@ -473,7 +480,9 @@ describe.sequential('the workflow', () => {
     await expectMirror();
   });
 
-  /** Lets the upload fail at the manifest: pages are uploaded, but the bucket's readers see no file that names them. */
+  /**
+   * Lets the upload fail at the manifest. The pages are already in the bucket, but readers see no file that names them.
+   */
   const failLate = () => {
     s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key === MANIFEST ? 403 : undefined);
   };

@@ -1,4 +1,4 @@
-/** Tests pulls from a pruned node, with old blocks from a server that may lie. */
+/** Tests pulls from a pruned node that get old blocks from another server, which may lie. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -20,9 +20,9 @@ import { committed } from '../support/witnessBlocks.ts';
 const next = randomFor('pruned blocks');
 const random = (below: number) => Math.floor(next() * below);
 
-/** Heights of a commitment to three names, and of the block that etches them. */
+/** Heights of two blocks: the first commits to three names, and the second etches them. */
 const [COMMITTED, ETCHED] = [20, 25];
-/** Lowest block that the node has. */
+/** Height of the lowest block that the pruned node has. */
 const STORED = 32;
 const NAMES = ['A', 'B', 'C'].map((letter) => nameNumber(letter.repeat(14)));
 const FUNDS = [{ outpoint: outpointOf('11'.repeat(32), 0) }];
@@ -36,7 +36,7 @@ const etchings = (from: Transaction, outputs: readonly number[]): Transaction[] 
   });
 };
 const CHAIN = (() => {
-  // The second output is not a taproot output, so its name is not etched.
+  // The second output is not a taproot output, so its commitment is invalid and its name is not etched.
   const commitment = { inputs: FUNDS, outputs: [taproot(1), Uint8Array.of(0x51), taproot(2)] };
   const young = { inputs: FUNDS, outputs: [taproot(3), taproot(4), taproot(5)] };
   const empty = (count: number): Transaction[][] => Array.from({ length: count }, () => []);
@@ -45,7 +45,7 @@ const CHAIN = (() => {
   return committed(extended([...before, ...chainOf(COMMITTED, more, before.at(-1)?.hash)], 30, random, 2));
 })();
 
-/** Writes the blocks and transactions of a chain, named as an Esplora server or as Bitcoin Core names them. */
+/** Writes the blocks and transactions of a chain to files, at the paths of an Esplora server or of Bitcoin Core. */
 function filesOf(chain: readonly FakeBlock[], end: '/raw' | '.bin'): string {
   const folder = temporaryFolder();
   const write = (path: string, bytes: Uint8Array) => {
@@ -63,7 +63,7 @@ function filesOf(chain: readonly FakeBlock[], end: '/raw' | '.bin'): string {
 
 let node: FakeNode;
 let server: PlainFiles;
-/** Folder of a pull from a node with all blocks. */
+/** Folder of a pull from a node that has all blocks. */
 const whole = temporaryFolder();
 const folders = { esplora: filesOf(CHAIN, '/raw'), core: filesOf(CHAIN, '.bin') };
 const pull = (to: string, options: TestPull = {}) =>
@@ -113,7 +113,7 @@ describe('a pull from a pruned node with a server of blocks', () => {
     expect(pulledTree(to)).toEqual(pulledTree(whole));
     const old = new Set(CHAIN.slice(0, STORED).map(({ hash }) => hash));
     const blocks = server.asked.filter((path) => path.startsWith('api/block/'));
-    // Blocks that the node has come from the node.
+    // The pull must not request blocks from this server if the node has them.
     expect(blocks.filter((path) => !old.has(path.slice('api/block/'.length, -4)))).toEqual([]);
     expect(server.asked.filter((path) => path.startsWith('api/tx/')).length).toBeGreaterThan(2);
   });
@@ -159,7 +159,7 @@ describe('a server of blocks that lies', () => {
   const otherTx = readFileSync(join(folders.esplora, `api/tx/${hashText(readBlock(bytes, hash256).txids, 32)}/raw`));
 
   it.each<[what: string, path: string, body: Uint8Array | undefined, message: RegExp]>([
-    // Changes the amount of an output.
+    // Changes a byte of an output's amount.
     ['a changed transaction', path, changed((transactions[2]?.start ?? 0) - 10 - 34), /has other transactions than its header names/],
     ['a changed witness', path, changed((transactions[1]?.witness ?? 0) + 6), /has other witnesses than its coinbase commits to/],
     ['another block', path, CHAIN[ETCHED - 1]?.bytes, new RegExp(`it is block ${CHAIN[ETCHED - 1]?.hash}`)],

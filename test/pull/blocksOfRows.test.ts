@@ -1,4 +1,7 @@
-/** Tests digests of ledger rows: SQL gives the same as parsed records, whether or not the rows are sorted again. */
+/**
+ * Tests digests that SQL computes from ledger rows. They equal digests of parsed records, whether or not the SQL sorts
+ * the rows again.
+ */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { digestOfRecords } from '../../src/contract/blockDigest.ts';
@@ -16,7 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** Writes rows of this many runes, some with cells that JSON escapes. Returns the paths of rows and runes. */
+/**
+ * Writes ledger rows of this many runes. Some cells have characters that JSON escapes. Returns the paths of the rows
+ * and the runes.
+ */
 async function write(runes: number): Promise<readonly [rows: string, runes: string]> {
   const paths = [join(folder, `rows-${runes}.parquet`), join(folder, `runes-${runes}.parquet`)] as const;
   const values: Readonly<Record<string, string>> = {
@@ -51,7 +57,7 @@ async function write(runes: number): Promise<readonly [rows: string, runes: stri
   return paths;
 }
 
-/** Returns the blocks that follow from the records, parsed and sorted in JavaScript. */
+/** Computes the expected blocks in JavaScript, from parsed and sorted rows. */
 async function expectedBlocks(rows: string, runes: string): Promise<unknown[]> {
   type Row = Readonly<Record<string, string | number | null>>;
   const found = (await rowsOf(

@@ -1,4 +1,4 @@
-/** Tests the client of a Bitcoin Core node with a fake node that answers and fails like Core. */
+/** Tests the client of a Bitcoin Core node. A fake node answers and fails like Core. */
 import { getEventListeners } from 'node:events';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -25,7 +25,7 @@ const SECRET = 'miner:correct-horse';
 const [USER = '', PASSWORD = ''] = SECRET.split(':');
 const ENVIRONMENT = { CORE_RPC_USER: USER, CORE_RPC_PASSWORD: PASSWORD };
 
-/** Two blocks that create outputs, an empty block, and a block that spends the outputs in 24 transactions. */
+/** Two blocks that create outputs, an empty block, and a block with 24 transactions that spend these outputs. */
 const made = chainOf(FIRST, [
   [{ inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }], outputs: [taproot(1), taproot(2)] }],
   [{ inputs: [{ outpoint: outpointOf('22'.repeat(32), 0) }], outputs: Array.from({ length: 24 }, (_, i) => taproot(10 + i)) }],
@@ -55,7 +55,10 @@ const LAST = CHAIN.at(-1) as FakeBlock;
 const [, spending = ''] = txidsOf(LAST.bytes);
 const SPENDER = readBlock(LAST.bytes, hash256);
 
-/** Returns the outputs that inputs of the last block spend. By default, all of these outputs count as old. */
+/**
+ * Returns the outputs that the `wanted` inputs of the last block spend. By default, the client treats all of them as
+ * old.
+ */
 const spentOutputs = (
   node: BitcoinNode,
   wanted: readonly Commitment[],
@@ -67,7 +70,7 @@ afterEach(async () => {
   for (const one of open.splice(0).reverse()) await one.close();
 });
 
-/** Messages that users see. */
+/** Messages that the client shows to users. */
 let notices: string[] = [];
 
 async function fakeNode(options: FakeNodeOptions = {}): Promise<FakeNode> {
@@ -95,7 +98,7 @@ async function connect(url: string, options: Partial<CallOptions> = {}): Promise
   return node;
 }
 
-/** Returns the error of a promise, with every message that users see of it. */
+/** Returns the error of a promise. Its text has every message that users see. */
 async function errorOf(promise: Promise<unknown>): Promise<CliError> {
   const error: unknown = await promise.then(
     () => undefined,
@@ -118,7 +121,7 @@ const REST: [FakeNodeOptions, Partial<CallOptions>] = [{}, {}];
 const RPC: [FakeNodeOptions, Partial<CallOptions>] = [{ rest: false, credentials: SECRET }, { environment: ENVIRONMENT }];
 const BOTH: [FakeNodeOptions, Partial<CallOptions>] = [{ credentials: SECRET }, { environment: ENVIRONMENT }];
 
-// Runs first: in a later test, timers of other tests that end meanwhile could hide a new one.
+// Runs first, because a timer of an earlier test that ends meanwhile would hide a new timer.
 it('leaves no timer that keeps a command running', async () => {
   const before = timers();
   const node = await connect((await fakeNode()).url, { timeoutMs: 1_000_000 });
@@ -155,7 +158,8 @@ describe.each([
       { transaction: 1, input: 0 },
     ];
     const found = async () => (await spentOutputs(node, wanted)).map(({ script, height }) => [Buffer.from(script), height]);
-    // The client asks Core 30 and newer for no heights.
+    // Over REST, the client does not ask Core 30 and newer for heights. It returns a height that is just old enough for
+    // a commitment.
     const isOld = served.rest !== false;
     expect(await found()).toEqual([
       [Buffer.from(taproot(11)), isOld ? LAST.height - 5 : FIRST + 1],
@@ -188,7 +192,7 @@ describe.each([
     expect((await node.chain()).bestHash).toBe(other.hash);
     expect(await node.hashAt(FIRST + 2)).toBe(other.hash);
     expect(await node.hashAt(FIRST + 3)).toBeUndefined();
-    // Core keeps the blocks of an abandoned branch.
+    // Core still returns the blocks of an abandoned branch.
     expect(Buffer.compare((await node.readBlock(LAST.hash)).bytes, LAST.bytes)).toBe(0);
     fake.setTip(FIRST);
     expect(await node.chain()).toMatchObject({ blocks: FIRST, bestHash: one.hash });
@@ -196,7 +200,7 @@ describe.each([
     expect(notices.filter((notice) => !notice.includes('rest=1'))).toEqual([]);
   });
 
-  // Each fault affects the answer for a block of 100 transactions at least once, and then ends.
+  // Each fault affects at least one answer for a block of 100 transactions, and then passes.
   const size = LAST.bytes.length;
   const passing: [string, Fault, RegExp][] = [
     ['cut in mid-block', { cut: 200 }, /was cut off after 200 bytes/],
@@ -231,7 +235,7 @@ describe.each([
     const fake = await fakeNode(served);
     const node = await connect(fake.url, { ...asked, timeoutMs: fault.stall === undefined ? 5000 : 300 });
     notices = [];
-    // Pushes a copy, because the fake node changes a fault while it applies it.
+    // Uses a copy, because the fake node counts down `times` in the fault.
     fake.faults.push({ on: /block/, ...fault });
     const block = await node.readBlock(LAST.hash);
     expect(block.transactions.length).toBe(25);
@@ -240,7 +244,7 @@ describe.each([
     expect(notices[0]).toMatch(/; (?:trying again|sending \d at once from now on)$/);
     if (served.rest !== false) expect(notices[0]).toMatch(notice);
     expect(fake.faults).toEqual([]);
-    // The connection of an aborted answer is closed.
+    // The client closes the connection of an aborted answer.
     await until(async () => (await fake.connections()) <= 1);
   });
 
@@ -468,7 +472,8 @@ it('of Core 30 are read from parts of any size', () => {
     for (let at = 0; at < bytes.length; at += size) outputs.feed(bytes.subarray(at, at + size));
     expect(outputs.end().map((script) => Buffer.from(script))).toEqual([taproot(5), long].map((script) => Buffer.from(script)));
   }
-  // Another version of Core may add a field, which the client must not misread.
+  // Answers with another length than expected: a future version of Core may add a field, which the client must not
+  // misread.
   const misfits = [
     bytes.subarray(0, -1),
     Buffer.concat([bytes, compact(0)]),

@@ -1,4 +1,4 @@
-/** Writes rows of all lengths: short rows are collected in a buffer, which long rows do not fit into. */
+/** Tests writing of rows of all lengths. Short rows are collected in a buffer. Longer rows do not fit into it. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
@@ -10,7 +10,7 @@ it('writes all rows in their order, with characters of one to four bytes', () =>
   const folder = temporaryFolder();
   mkdirSync(dirname(workFile(folder, '.csv')), { recursive: true });
   const csv = new CsvFile(folder, ['a']);
-  // The buffer has 262,144 bytes, and is full after a few rows of the middle lengths.
+  // The buffer has 262,144 bytes. A few rows of medium length fill it.
   const lengths = [0, 1, 50_000, 87_380, 87_381, 3, 300_000, 2, 60_000, 43_690, 43_691, 262_143, 262_144, 7];
   const lines = ['x', 'é', '•', '😀'].flatMap((letter) => lengths.map((length) => letter.repeat(length / letter.length)));
   for (const line of lines) csv.addLine(line);

@@ -1,4 +1,4 @@
-/** Tests parallel hashing of many messages against Node's own SHA-256. */
+/** Compares the parallel hashing of many messages with Node's own SHA-256. */
 import { expect, it } from 'vitest';
 import { hash256, hash256With } from '../../src/pull/node/hash256.ts';
 import { LARGEST_BLOCK } from '../../src/pull/node/nodeAnswers.ts';
@@ -11,7 +11,7 @@ const single = hash256With(undefined);
 it.each([0, 1, 2, 3, 4, 5, 1000])('hashes %i messages of any length in parallel with the same result as one by one', (count) => {
   const random = randomFor(`messages ${count}`);
   const bytes = Uint8Array.from({ length: 20_000 }, () => 256 * random());
-  // Uses all lengths of up to two padded blocks first, then random lengths.
+  // First come all lengths of messages that fit into two padded blocks of SHA-256, then random lengths.
   const lengths = Array.from({ length: count }, (_, i) => (count > 140 && i < 140 ? i : Math.floor(1000 * random() ** 3)));
   const starts = lengths.map((length) => Math.floor((bytes.length - length) * random()));
   const ends = starts.map((start, i) => start + (lengths[i] ?? 0));

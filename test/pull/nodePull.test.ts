@@ -1,4 +1,7 @@
-/** Tests pulls from a node: chains of raw blocks over HTTP, reorganisations, and folders that someone has changed. */
+/**
+ * Tests pulls from a node: chains of raw blocks over HTTP, reorganisations, and pulled folders that someone has
+ * changed.
+ */
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -21,20 +24,20 @@ import { messageScript, taproot } from '../support/runeBlocks.ts';
 import { extended, type FixtureChain, fixtureLines, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
-/** Returns a function that draws integers below its argument. */
+/** Returns a function that draws random integers from 0 to its argument minus one. */
 const random = (name: string) => {
   const next = randomFor(name);
   return (below: number) => Math.floor(next() * below);
 };
 
-/** Number of blocks that a pull may replace in these tests. The default of 100 is tested once. */
+/** Number of blocks that a pull may replace in these tests. One test uses the default of 100. */
 const CONFIRMATIONS = 12;
 const CHAIN = extended([], 230, random('the chain of nodePull'));
 
 describe('chains of the fixtures', () => {
   const all = fixtureLines<FixtureChain>('blocks.ndjson');
   const next = random('chains of the fixtures');
-  // Pulls one of them. test/exhaustive/nodeChains.test.ts pulls all of them.
+  // Pulls a single chain of the fixtures. test/exhaustive/nodeChains.test.ts pulls all of them.
   it.each([all[next(all.length)]!].map((chain) => [chain.test, chain] as const))('%s: answers match the state of ord', (_, chain) =>
     checkFixture(chain),
   );
@@ -42,7 +45,7 @@ describe('chains of the fixtures', () => {
 
 describe('a pull from a node', () => {
   let node: FakeNode;
-  /** A folder with the complete chain, which tests copy. */
+  /** Folder of a pull of the complete chain. Tests change copies of it. */
   const pulled = temporaryFolder();
   let to: string;
   beforeAll(async () => {
@@ -62,7 +65,7 @@ describe('a pull from a node', () => {
   const pull = (options: TestPull = {}, folder = to) => testPull(`core:${node.url}`, folder, { confirmations: CONFIRMATIONS, ...options });
   const failed = (options: TestPull = {}) => failedPull(`core:${node.url}`, to, { confirmations: CONFIRMATIONS, ...options });
   const upTo = (last: number) => ({ wanted: { from: undefined, to: last } });
-  /** Returns the files of a pull of these blocks into an empty folder. */
+  /** Pulls these blocks to an empty folder. Returns its files. */
   const fresh = async (blocks: readonly FakeBlock[]) => {
     node.replace(blocks);
     const folder = temporaryFolder();
@@ -153,7 +156,7 @@ describe('a pull from a node', () => {
     });
 
     it('does not join a file that was damaged after its pull', async () => {
-      // Writes the rows of another block: a valid Parquet file, which only its checksum reveals as wrong.
+      // Writes the rows of another block. The file is valid Parquet, so only its checksum reveals the change.
       const file = (height: number) => join(to, `pulled/0/${height}-${height}.parquet`);
       const others = Array.from({ length: 80 }, (_, i) => 101 + i);
       const other = others.find((height) => !readFileSync(file(height)).equals(readFileSync(file(100)))) ?? 0;
@@ -222,7 +225,7 @@ describe('a pull from a node', () => {
   });
 
   it('gives up on a node whose blocks do not follow each other', async () => {
-    // Block 120 of another branch: its header is valid, but does not follow block 119.
+    // Block 120 of another branch has a valid header, but does not follow block 119.
     const other = extended(CHAIN.slice(0, 100), 21, random('a node that lies'))[120];
     node.replace(CHAIN.map((block) => (block.height === 120 && other ? other : block)));
     const error = await failed();
@@ -328,7 +331,7 @@ describe('a pull from a node', () => {
   });
 
   describe('checks the work of each block', () => {
-    /** Returns the chain with a changed header in its last block. */
+    /** Returns the chain. Its last block has a changed header. */
     const changed = (change: (header: Buffer) => void): FakeBlock[] => {
       const bytes = Buffer.from(CHAIN.at(-1)?.bytes ?? []);
       change(bytes);
@@ -367,7 +370,7 @@ describe('a pull from a node', () => {
     ])('and refuses %s', async (_, blocks, options, message) => {
       if (blocks !== CHAIN) usePulled();
       const height = blocks === CHAIN ? 0 : CHAIN.length - 1;
-      // If the last block is already pulled, the pull would not request it, so the node shortens its chain first.
+      // A pull does not request a block that it already has, so the node first shortens its chain.
       if (blocks !== CHAIN) node.replace(CHAIN.slice(0, -2));
       node.replace(blocks);
       const error = await failed({ ...options, retries: 0 });
@@ -417,7 +420,7 @@ describe('a pull from a node', () => {
     node.setTip(tip);
     await pull({ limits });
     expect(JSON.parse(readFileSync(join(to, 'pulled/.state/state.json'), 'utf8'))).toMatchObject({ base });
-    // A reorganisation within a joined hundred goes back to the block before the hundred.
+    // The branch begins within a hundred whose files are joined. The pull goes back to the block before this hundred.
     const branch = extended(CHAIN.slice(0, base + 60), 60, random('a branch in a hundred'));
     node.replace(branch);
     await pull({ limits, confirmations: 150 });
@@ -429,7 +432,7 @@ describe('a pull from a node', () => {
     await pull();
     const folder = join(to, 'pulled');
     const steps = await recordSteps(folder, async () => {
-      // Covers new blocks, a reorganisation, and a hundred whose files are joined.
+      // The three chains cause new blocks, a reorganisation, and the joining of a hundred.
       for (const chain of [CHAIN.slice(0, 160), extended(CHAIN.slice(0, 155), 20, random('a branch on a disk')), CHAIN]) {
         node.replace(chain);
         await pull({ confirmations: 30 });
@@ -453,8 +456,8 @@ describe('a pull from a node', () => {
         true,
         true,
       ]);
-      // The journal makes rows valid, and removals rely on the list of blocks, so both must come after the sync of the
-      // folder.
+      // Before other data relies on a renamed file, its folder must be synced. Rows become valid by an entry in the
+      // journal, and files are removed because the list of blocks no longer needs them.
       const folderSynced = firstAfter(i, (step) => step.does === 'sync' && step.path === dirname(final));
       const relied = firstAfter(i, (step) =>
         final.endsWith('blocks.json')
@@ -526,7 +529,7 @@ describe('without enough memory', () => {
 
 it('a list of blocks that cannot be read counts as missing', () => {
   const folder = temporaryFolder();
-  // A folder in its place cannot be read as a file, even by root, who ignores permissions.
+  // Makes a folder at the path of the list. Not even root, who ignores permissions, can read a folder as a file.
   mkdirSync(join(folder, 'blocks.json'));
   expect(originsOf(folder)).toEqual([]);
 });

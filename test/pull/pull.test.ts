@@ -93,8 +93,8 @@ describe('blocks', () => {
       [1001, 1001],
       [1003, 1010],
     ]);
-    // The server counts these blocks but has not indexed them yet. The first one gets its records in time, the other
-    // has none.
+    // The server counts blocks up to 1030, but has not indexed them yet. Later it has records of block 1012, and then
+    // of block 1011.
     server.tip = 1030;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0 });
     server.blocks.set(1012, block(1012, 70));
@@ -114,7 +114,7 @@ describe('blocks', () => {
       { first: 1050, last: 1062 },
       { first: 1080, last: 1100 },
     ]);
-    // Without a range, a pull continues from the first pulled block and fills gaps.
+    // Without a wanted range, a pull continues from the first pulled block on, and fills gaps.
     expect(await heights(undefined, undefined)).toEqual([{ first: 1050, last: 1100 }]);
     expect(await heights({ last: 10 }, undefined)).toEqual([{ first: 1091, last: 1100 }]);
     server.blocks.set(1101, block(1101, 3));
@@ -178,7 +178,7 @@ describe('a chain that changes', () => {
       shortChain();
       await testPull(base, to, { wanted: { from: 1001, to: undefined } });
       for (let height = 1007; height <= 1040; height += 1) server.blocks.set(height, block(height, 3, 'fork'));
-      // This block has the most pages, so that other blocks could finish before it.
+      // Block 1008 has the most pages, so that other blocks may be complete before it.
       server.blocks.set(1008, block(1008, 300, 'fork'));
       const stopping = new AbortController();
       server.fault = (target) => {
@@ -251,7 +251,7 @@ describe('a chain that changes', () => {
     server.requests.length = 0;
     const { message, details } = await failedPull(base, to);
     expect(message).toMatch(new RegExp(`^block ${fork} differs`));
-    // The pull finds the fork with few requests.
+    // A pull that finds the fork block by block would need more requests.
     expect(server.requests.length).toBeLessThan(35);
     const [, confirmations] = /--confirmations ([0-9]+) or more/.exec(details[0] ?? '') ?? [];
     expect(Number(confirmations)).toBe(1010 - fork + 1);
@@ -292,7 +292,7 @@ describe('a server that fails', () => {
     await testPull(base, to, { log, retries: 40, wanted });
     expect(given.size).toBe(faults.length);
     expect(log.notices.length).toBeGreaterThan(faults.length);
-    // Every failure is reported in one line.
+    // Each failure is reported in a single line.
     expect(log.notices.filter((notice) => notice.includes('\n'))).toEqual([]);
     expect(log.notices).toContainEqual(expect.stringMatching(/has an unexpected response body: results\.0\.operation: is missing/));
     server.fault = () => undefined;
@@ -339,7 +339,7 @@ describe('a server that fails', () => {
     };
     await testPull(base, to, { wanted: { from: 1001, to: undefined }, concurrency: 1 });
     expect(limited).toBe(8);
-    // A timer may fire a millisecond early compared with another clock.
+    // Allows 5 ms, because a timer may fire a millisecond early according to another clock.
     expect(times.slice(limited).filter((time) => time < until - 5)).toEqual([]);
   });
 
@@ -398,7 +398,7 @@ describe.each([
       ...{ headers: {}, rate: 0, timeoutMs: 5000, pauseMs: 1, onRetry: () => undefined },
       ...{ retries, signal: new AbortController().signal },
     });
-  /** Serves a body of any length. Returns the address, and the header of the request. */
+  /** Serves a body of any length. Returns the server's URL, and a function that returns a header of the request. */
   async function serve(body: Uint8Array): Promise<{ url: string; asked: () => string | undefined; close: () => void }> {
     let asked: string | undefined;
     const encoded = createServer((request, response) => {
@@ -441,8 +441,8 @@ describe.each([
 
 describe('a long pull', () => {
   /**
-   * Counts everything that depends on a signal: its listeners, and dependent signals, which Node stores in a set under
-   * a symbol.
+   * Counts everything that a signal keeps: its listeners, and its dependent signals, which Node stores in a set under a
+   * symbol.
    */
   const hangingOn = (signal: AbortSignal): number =>
     Object.getOwnPropertySymbols(signal)
@@ -492,7 +492,7 @@ describe('a long pull', () => {
       reasons.push(reason);
       if (!reason.includes('sent no data')) stop.abort();
     };
-    // On a busy machine a process may receive no data for 60 ms, so more attempts may be needed.
+    // Allows many attempts, because on a busy machine an attempt may receive no data for 60 ms.
     const client = new Client({ headers: {}, rate: 0, retries: 50, timeoutMs: 60, pauseMs: 1, signal: stop.signal, onRetry });
     await expect(client.get(`http://127.0.0.1:${(trickle.address() as AddressInfo).port}/`, JSON.parse)).rejects.toThrow();
     expect(reasons.at(-1)).toMatch(/ did not complete within 1\.2 s$/);

@@ -13,7 +13,7 @@ import { mountDisk } from '../support/disk.ts';
 import { block, failedPull, testPull } from '../support/pull.ts';
 import { base, server, shortChain, to, useServer } from '../support/recordedServer.ts';
 
-/** Runs the command in this process. `said` is its complete output. */
+/** Runs the pull command in this process. `said` is its complete output. */
 async function runHere(args: readonly string[]): Promise<{ code: number; said: string }> {
   const log = new RecordingLog();
   let [code, error] = [0, ''];
@@ -38,7 +38,7 @@ describe('npm run pull', () => {
     shortChain();
     const begun = performance.now();
     await testPull(base, to, { wanted: { from: 1001, to: undefined }, rate: 50 });
-    // The first request is sent immediately, each further one 20 ms later.
+    // The first request is sent immediately. Each later one is sent at least 20 ms after the one before.
     expect(performance.now() - begun).toBeGreaterThanOrEqual((server.requests.length - 1) * 20 - 5);
   });
 

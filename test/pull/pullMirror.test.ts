@@ -1,4 +1,7 @@
-/** Tests pulls from other mirrors of this program: they fetch only differences, need only files, and check digests. */
+/**
+ * Tests pulls from other mirrors of this program. They fetch only differences, work with a host that only serves files,
+ * and check digests.
+ */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -25,14 +28,14 @@ let base: string;
 let server: Server;
 let requests: string[];
 let swap: (target: string) => void;
-/** Returns the status to refuse a request with, or undefined. */
+/** Returns the status with which the server refuses a request, or undefined if it answers. */
 let refused: (target: string) => number | undefined;
 beforeEach(async () => {
   work = temporaryFolder();
   requests = [];
   swap = () => undefined;
   refused = () => undefined;
-  // A static file host: it serves files by path and ignores queries.
+  // Starts a static file host, which serves files by path and ignores queries.
   server = createServer((request, response) => {
     requests.push(request.url ?? '');
     swap(request.url ?? '');
@@ -51,8 +54,8 @@ afterEach(() => {
 });
 
 /**
- * Returns the blocks of a chain as an input file of the mirror. One block in seven has several pages. The names of
- * forks distinguish blocks at the same height.
+ * Returns the blocks of a chain as an input file of the mirror. `forks` maps heights to names: blocks at the same
+ * height differ if their names differ. One block in seven has several pages.
  */
 const chain = (forks: Readonly<Record<number, string>>): string => {
   const heights = Object.keys(forks).map(Number);
@@ -61,12 +64,12 @@ const chain = (forks: Readonly<Record<number, string>>): string => {
 const plain = (first: number, last: number, fork = ''): Record<number, string> =>
   Object.fromEntries(Array.from({ length: last - first + 1 }, (_, i) => [first + i, fork]));
 
-/** Builds the mirror of these blocks. */
+/** Builds the mirror from these blocks. */
 async function mirror(forks: Readonly<Record<number, string>>, options: Partial<Parameters<typeof testBuild>[1]> = {}): Promise<string> {
   writeFiles(work, { 'source/chain.ndjson': chain(forks) });
   return (await testBuild(join(work, 'dist'), { inputs: [join(work, 'source')], operationPages: false, ...options })).manifest.digest;
 }
-/** Returns the digest of a build of the pulled files, computed from these files. */
+/** Computes the digest of the pulled files, by a build from them. */
 function pulledDigest(): string {
   const folder = join(work, 'input/pulled');
   const blocks = listPulledFiles(folder).flatMap(({ path }) => {
@@ -89,13 +92,13 @@ describe('a pull from a mirror', () => {
       await testPull(base, join(work, 'input'), { log });
       expect(log.notices).toEqual([]);
       expect(pulledDigest()).toBe(digest);
-      // Only files were requested: no request has a query.
+      // Only files were requested, because no request has a query.
       expect(requests.filter((target) => target.includes('?'))).toEqual([]);
     },
   );
 
   it('of the recorded chain gives the same digest', async () => {
-    // Leaves out the block of 5,000 records.
+    // Omits the block with 5,000 records.
     const options = { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 }, pageSizes: [1000], operationPages: false };
     const { manifest } = await testBuild(join(work, 'dist'), options);
     await testPull(base, join(work, 'input'));
@@ -126,7 +129,7 @@ describe('a pull from a mirror', () => {
     expect(kept).toHaveLength(20);
     requests.length = 0;
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
-    // Requests the manifest twice, and the digests.
+    // The pull requested the manifest twice, and the digests once.
     expect(requests).toHaveLength(3);
   });
 
@@ -145,7 +148,7 @@ describe('a pull from a mirror', () => {
   it('compares files from a database by their hashes and numbers of records', async () => {
     const source = await mirror(plain(100, 130));
     await testPull(base, join(work, 'input'));
-    // The same blocks, as a pull from a database would have written them.
+    // Writes the same blocks as a pull from a database would.
     const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(work, 'scratch') });
     const rows = join(work, 'input/pulled/0/100-119.parquet');
     const files = filesBelow(join(work, 'input/pulled')).filter((path) => /\/1[01][0-9]-/.test(path));
@@ -158,7 +161,7 @@ describe('a pull from a mirror', () => {
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
     await mirror({ ...plain(100, 130), 117: 'fork' });
     expect((await failedPull(base, join(work, 'input'))).message).toMatch(/^block 117 differs between/);
-    // All blocks of that file are fetched, and then the file is removed.
+    // The pull fetches all blocks of this file, and then removes the file.
     expect(await testPull(base, join(work, 'input'), { confirmations: 20 })).toMatchObject({ blocks: 20, replaced: 1 });
     expect(pulledDigest()).not.toBe(source);
     expect(filesBelow(join(work, 'input/pulled'))).toHaveLength(32);
@@ -175,7 +178,7 @@ describe('a pull from a mirror', () => {
     requests.length = 0;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0 });
     expect(requests).toHaveLength(3);
-    // The mirror adds the block that it lacked, and corrects another one.
+    // The mirror adds block 120. Below, it also replaces block 112.
     await mirror({ ...chain, 120: '' });
     expect(await testPull(base, to)).toMatchObject({ blocks: 1, replaced: 0 });
     const digest = await mirror({ ...chain, 120: '', 112: 'fork' });
@@ -206,7 +209,7 @@ describe('a pull from a mirror', () => {
   it('keeps blocks that the mirror removed below its first block, and treats its gaps as empty', async () => {
     await mirror({ ...plain(100, 110), ...plain(5_000_000, 5_000_003) });
     await testPull(base, join(work, 'input'));
-    // The first blocks share a file, which has a checksum.
+    // The settled blocks share one file, which has a file with its checksum.
     expect(filesBelow(join(work, 'input'))).toHaveLength(7);
     const digest = pulledDigest();
     await mirror({ ...plain(105, 110), ...plain(5_000_000, 5_000_003) });
@@ -227,7 +230,7 @@ describe('a pull from a mirror', () => {
     const digest = await mirror(plain(100, 110));
     const other = await startServer(join(work, 'dist'));
     const to = join(work, 'input');
-    // Hides the manifest, so that the pull treats the mirror like any other server.
+    // Forwards all requests except those for the manifest. So the pull treats the mirror like any other server.
     const proxy = createServer(async (request, response) => {
       if (request.url?.endsWith('manifest.json') === true) return response.writeHead(404).end();
       const answer = await fetch(`http://127.0.0.1:${other.port}${request.url}`);

@@ -1,6 +1,6 @@
 /**
- * Tests plans of pulls: for any chain, any wanted range and any pulled files, all wanted blocks exist afterwards, and
- * none is fetched twice.
+ * Tests plans of pulls, for any chain, any wanted range and any pulled files. After a plan is executed, all wanted
+ * blocks exist, and none was fetched twice.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +14,10 @@ const fileOf = ({ first, last }: Heights, isLedger: boolean): PulledFile =>
     ? { path: ledgerFile(first, last), first, last, digest: undefined }
     : { path: blockFile(first, 'ab'.repeat(32)), first, last, digest: 'ab'.repeat(8) };
 
-/** Returns the files after a plan was executed: each unit of the plan replaces the files within its range. */
+/**
+ * Executes a plan, and returns the files afterwards. A unit of the plan becomes a file, and replaces the files within
+ * its range.
+ */
 function carryOut(files: readonly PulledFile[], { units, outgrown }: ReturnType<typeof plan>, isLedger: boolean): PulledFile[] {
   const kept = files.filter((file) => !outgrown.includes(file) && !units.some((u) => u.first <= file.first && file.last <= u.last));
   return [...kept, ...units.map((unit) => fileOf(unit, isLedger))].sort((a, b) => a.first - b.first || a.last - b.last);
@@ -29,7 +32,8 @@ const wishes = fc.oneof(
 );
 
 /**
- * A sequence of pulls of a growing chain, each with another wanted range, and sometimes from another kind of source.
+ * A sequence of pulls of a growing chain. Each pull has another wanted range, and some come from another kind of
+ * source.
  */
 const histories = fc.array(
   fc.record({
@@ -62,10 +66,10 @@ describe('a plan', () => {
           expect(new Set(fetched).size).toBe(fetched.length);
           const before = new Set(files.flatMap(heightsOf));
           for (const { first: a, last: b } of made.units) {
-            // A unit extends below the range only for blocks of a file that it replaces.
+            // A unit has blocks below the wanted range only if it replaces a file that has these blocks.
             expect(heightsOf({ first: a, last: made.range.first - 1 }).filter((height) => !before.has(height))).toEqual([]);
             expect(b).toBeLessThanOrEqual(Math.max(made.range.last, last));
-            // A file of several blocks has only settled blocks.
+            // Only settled blocks share a file.
             if (a !== b) expect(b).toBeLessThanOrEqual(last - confirmations);
           }
           if (perFile === 1) for (const height of fetched) expect(before.has(height)).toBe(false);
@@ -73,7 +77,7 @@ describe('a plan', () => {
           const now = files.flatMap(heightsOf);
           expect(new Set(now).size, 'no block is in two files').toBe(now.length);
           expect(heightsOf(made.range).filter((height) => !now.includes(height))).toEqual([]);
-          // No pulled and wanted block is lost, and the same range again leaves nothing to do.
+          // No pulled block is lost, and a second plan for the same range has nothing to do.
           if (typeof wanted.from !== 'object') for (const height of before) expect(now).toContain(height);
           expect(plan(input())).toMatchObject({ units: [], outgrown: [] });
         }

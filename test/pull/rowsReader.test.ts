@@ -1,4 +1,4 @@
-/** Tests that processes that read rows of other mirrors share the memory of the pull. */
+/** Tests that the processes that read rows of other mirrors share the memory limit of the pull. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
@@ -25,7 +25,7 @@ it.each([
   const reader = new RowsReader(LIMITS, memory);
   const request = (name: number) => ({ parts: [], hasSpent: false, first: 0, last: 0, to: join(folder, `${name}.parquet`) });
   const reads = [1, 2, 3, 4].map((name) => reader.read(request(name)));
-  // A call starts its process immediately, so all allowed processes exist now.
+  // A call starts its process immediately, so all allowed processes exist before any result.
   expect(readers()).toHaveLength(most);
   expect(await Promise.all(reads)).toEqual(reads.map(() => ({ rows: 0, blocks: [] })));
   expect(readers()).toHaveLength(most);
@@ -37,7 +37,7 @@ it('writes the same bytes for the same rows, whatever their files and row groups
   const folder = temporaryFolder();
   const at = (name: string): string => join(folder, `${name}.parquet`);
   const store = await Store.open({ memoryLimit: '1GB', threads: 1, scratch: join(folder, 'scratch') });
-  // A row group has 40,960 rows, so the first block ends within a row group.
+  // A row group has 40,960 rows. The first block has 30,001 rows, so it ends within a row group.
   const cells = ledgerForm(false).fields.map(({ column, kind }) => {
     const values: Readonly<Record<string, string>> = { block_height: 'i // 30001', event_index: 'i', rune_id: `'1:1'` };
     return `(${values[column] ?? (kind === 'integer' ? '1' : `sha256('${column} ' || i)`)})::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS "${column}"`;

@@ -1,6 +1,6 @@
 /**
- * Writes random blocks with runes in random steps, with failures and reorganisations, and compares the files with those
- * of a single step.
+ * Writes the runes of random blocks to files, in random steps with failures and reorganisations. The files must equal
+ * those that a single step writes.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const runeOf = (number: number, height: number, fork: number): RuneRow => ({
   ...{ terms_offset_end: null, turbo: false, cenotaph: false },
 });
 
-/** The runes of a chain, by block. A replaced block gets other names. */
+/** The runes of a chain, by block. The runes of a replaced block have other names. */
 class Chain {
   readonly blocks: RuneRow[][] = [];
   #fork = 0;
@@ -51,7 +51,7 @@ class Chain {
   }
 }
 
-/** Opens the rune files of a folder. After `writes` written files, each further one fails. */
+/** Opens the rune files of a folder. The first `writes` writes of a file succeed, and all later ones fail. */
 function open(folder: string, writes = Number.POSITIVE_INFINITY): RuneFiles {
   mkdirSync(join(folder, WORK_FOLDER), { recursive: true });
   let left = writes;
@@ -72,15 +72,15 @@ const numbersIn = async (from: string) =>
 const foundIn = async (folder: string) => (existsSync(join(folder, RUNES_FILE)) ? numbersIn(readRunes(folder)) : []);
 
 interface Step {
-  /** Number of runes of each new block. */
+  /** Number of runes in each new block. */
   readonly added: readonly number[];
-  /** Number of blocks that a reorganisation replaces before this step, at most all that are not settled. */
+  /** Number of the newest blocks that a reorganisation replaces before this step. Settled blocks are never replaced. */
   readonly replaced: number;
-  /** Number of new blocks that get settled. */
+  /** Number of additional blocks that this step settles. */
   readonly settled: number;
-  /** Number of files that are written before the step fails and is done again. */
+  /** Number of files that the step writes before it fails and is repeated. Undefined if it does not fail. */
   readonly written: number | undefined;
-  /** True if the process ends after the failure, so another one continues. */
+  /** True if the process ends after the failure, and another process repeats the step. */
   readonly isKilled: boolean;
 }
 
@@ -102,7 +102,7 @@ const step = (added: readonly number[], settled: number, written?: number): Step
   written,
   isKilled: true,
 });
-/** The second step moves runes out of the table, and fails between its two files. */
+/** The second step moves runes from the table to a second file, and fails after one of the two files is written. */
 const MANY_AT_ONCE = [step([2, 2, 2, 2], 0), step([0], 3, 1)];
 /** The second step has no new runes, but settles the last ones. */
 const NO_NEW_RUNES = [step([2, 2, 2, 2], 3), step([0], 2)];

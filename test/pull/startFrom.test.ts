@@ -29,18 +29,21 @@ import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
 const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30, startOutputs: 7 });
-/** With these limits, a thread reads the outputs of a start. */
+/** With these limits, the pull reads the outputs of the other mirror's ledger in a thread. */
 const threaded = { ...limits, threadBytes: 1 };
 const next = randomFor('starts');
 const random = (below: number) => Math.floor(next() * below);
 const CHAIN = (() => {
   const blocks = extended([], 130, random, 6, 6);
-  // An etching whose premine is divided among eight outputs, most of which stay unspent.
+  // Adds an etching whose premine is divided among eight outputs. Most of them stay unspent.
   const shared = [messageScript([2, 1, 6, 800, 0, 0, 0, 0, 9]), ...Array.from({ length: 8 }, (_, i) => taproot(100 + i))];
   const inputs = [{ outpoint: Uint8Array.from({ length: 36 }, () => random(256)) }];
   return extended([...blocks, ...chainOf(130, [[{ inputs, outputs: shared }]], blocks.at(-1)!.hash)], 35, random, 30, 6);
 })();
-/** Number of blocks of the mirror, and the last block of its lower levels. */
+/**
+ * LENGTH is the number of blocks of the mirror. START is the block after which pulls start, because the mirror's lower
+ * levels of lists end there.
+ */
 const [LENGTH, START] = [146, 139];
 
 let node: FakeNode;
@@ -84,7 +87,7 @@ describe('a start', () => {
       await testPull(`core:${node.url}`, complete, { limits, confirmations: 100 });
       expect(await pulledRows(to)).toEqual(rowsAbove(chain.length < fork.length ? fork : chain, START));
       const all = pulledTree(complete);
-      // The first file begins in the middle of a hundred, so it is not compared.
+      // Compares only files of single blocks. The first file of several blocks begins in the middle of a hundred.
       const same = Object.entries(pulledTree(to)).filter(([path]) => /^[0-9]+\/([0-9]+)-\1\.parquet$/.test(path) && path in all);
       for (const [path, hash] of same) expect([path, hash]).toEqual([path, all[path]]);
     }
@@ -162,7 +165,7 @@ describe('a start', () => {
       expect(await pulledRows(to)).toEqual(rowsAbove(CHAIN.slice(0, LENGTH), 119));
       const other = temporaryFolder();
       await pull(other, [host.base, donor.base]);
-      // Only the order in the list of mirrors differs.
+      // The pulled files differ only in the order of the list of mirrors.
       expect({ ...pulledTree(other), 'blocks.json': '' }).toEqual({ ...pulledTree(to), 'blocks.json': '' });
     } finally {
       await host.close();
@@ -191,7 +194,7 @@ describe('a start', () => {
   });
 });
 
-/** Serves a copy of the mirror with another digest in its manifest. */
+/** Serves a copy of the mirror that has a wrong digest in its manifest. */
 async function otherDigest(): Promise<PlainFiles> {
   const copy = join(temporaryFolder(), 'other');
   cpSync(out, copy, { recursive: true });
@@ -202,14 +205,17 @@ async function otherDigest(): Promise<PlainFiles> {
   return startPlainFiles(copy);
 }
 
-/** Changes a document: returns the documents that a lying mirror has in its place. */
+/** Returns the documents that a lying mirror has instead of this document. */
 type Lie = (key: string, values: readonly string[]) => readonly StoredDocument[];
 interface Lies {
   readonly outputs?: Lie;
   readonly etchings?: Lie;
 }
 
-/** Serves a copy of the mirror with changed documents. If `isSealed`, its digest matches them. */
+/**
+ * Serves a copy of the mirror with changed documents. If `isSealed`, the digest in its manifest is that of the changed
+ * documents.
+ */
 async function liar({ outputs, etchings }: Lies, isSealed: boolean): Promise<PlainFiles> {
   const copy = join(temporaryFolder(), 'liar');
   cpSync(out, copy, { recursive: true });
@@ -248,8 +254,8 @@ async function liar({ outputs, etchings }: Lies, isSealed: boolean): Promise<Pla
 }
 
 /**
- * Returns the outputs of the mirror that have an address, were created up to the start, and are unspent at the tip of
- * the node.
+ * Returns the mirror's outputs that have an address, were created up to block START, and are unspent at the tip of the
+ * node.
  */
 function unspentOutputs(): StoredDocument[] {
   const archive = StoredArchive.in(out);
@@ -261,7 +267,7 @@ function unspentOutputs(): StoredDocument[] {
 const edited = (one: string, edit: (values: readonly string[]) => readonly string[]): Lie => {
   return (key, values) => [{ key, values: key === one && values[0] !== '"spent"' ? edit(values) : values }];
 };
-/** Adds units to the first rune of an output. */
+/** Adds units to the first rune in a value of an output. */
 const plus = (value: string, units: bigint) => value.replace(/"([0-9]+)"\]$/, (_, old) => `"${BigInt(old) + units}"]`);
 const moreUnits = (units: bigint) => (values: readonly string[]) => [values[0]!, plus(values[1]!, units), ...values.slice(2)];
 const owner = (address: string | null) => (values: readonly string[]) => [
@@ -272,12 +278,13 @@ const unitsIn = (value: string) => BigInt(/"([0-9]+)"\]$/.exec(value)![1]!);
 const OTHER = addressOf(Buffer.concat([Buffer.from([0x51, 32]), Buffer.alloc(32, 77)]), NETWORKS.regtest, hash256);
 
 /**
- * Returns all lies, and for each lie the first class of start whose check detects it. The digests match the lies, and
- * so do the sums of the most careful lies.
+ * Returns all lies. `found` is the first check that detects the lie: the sums of runes, the comparison with the outputs
+ * of the node, or the verification of a build. The digests match the lies, and in the most careful lies the sums match
+ * too.
  */
 function allLies(): [name: string, lies: Lies, found: 'sums' | 'located' | 'verified'][] {
   const outputs = unspentOutputs().filter(({ values }) => values.length === 2 && unitsIn(values[1]!) > 1n);
-  // Skips output 0: an invented output gets a real key with a 9 appended, and no output has the index `09`.
+  // Skips outputs with index 0. An invented output gets a real key with a 9 appended, and an index cannot be `09`.
   const pairs = outputs.flatMap((a) => outputs.flatMap((b) => (a.key < b.key && !a.key.endsWith(':0') ? [[a, b] as const] : [])));
   const runeOf = ({ values }: StoredDocument) => JSON.parse(values[1]!)[0] as string;
   const [from, to] = pairs.find(([a, b]) => runeOf(a) === runeOf(b))!;
@@ -330,7 +337,7 @@ describe('a mirror that lies', () => {
     const [honest, host] = [await liar(lies, false), await liar(lies, true)];
     try {
       const to = temporaryFolder();
-      // The true digest detects each lie, and so does a second, honest mirror.
+      // With the true digest in its manifest, each lie is detected. A second, honest mirror detects it too.
       const damaged = await failed(to, [honest.base]);
       expect([name, damaged.message]).toEqual([name, expect.stringMatching(/cannot be a start: its files have the digest/)]);
       expect((await failed(to, [host.base, donor.base])).message).toContain('have different ledgers');
@@ -339,7 +346,7 @@ describe('a mirror that lies', () => {
         const text = found === 'sums' ? /lack -?[0-9]+ units of its premine, mints and burns/ : /has other outputs than its ledger/;
         expect([name, error.exitCode, error.message]).toEqual([name, 2, expect.stringMatching(text)]);
         if (found === 'located') expect(error.details[0]).toMatch(/^[0-9a-f]{64}:[0-9]+: the mirror has height .*; the node has /);
-        // The folder keeps no trace of the lie, so it can start from another mirror.
+        // The folder has nothing from the lying mirror, so a pull can start from another mirror.
         expect(Object.keys(pulledTree(to)).filter((path) => /^[0-9]|blocks/.test(path))).toEqual([]);
         if (i === 2) {
           await pull(to);
@@ -350,7 +357,7 @@ describe('a mirror that lies', () => {
         const error = await compared(to, out).catch((caught: unknown) => caught);
         expect([name, error]).toEqual([name, expect.any(VerificationError)]);
         const { message, details } = error as VerificationError;
-        // The lie may also change rows above the start.
+        // The lie may also have changed rows above block START.
         expect(`${message} ${details.join()}`).toMatch(/ledger after block 139: .* ≠ |differ in .* of the/);
       }
     } finally {
@@ -408,7 +415,7 @@ describe('a mirror that lies', () => {
   });
 });
 
-/** Builds a pulled folder, and compares it with another mirror. Returns the message. */
+/** Builds a pulled folder, and compares the build with another mirror. Returns the message. */
 async function compared(to: string, other: string): Promise<string> {
   const built = join(to, 'dist');
   await testBuild(built, { inputs: [join(to, 'pulled')], layout: 'archive', lists: true, limits });
@@ -437,11 +444,11 @@ describe('the check of a start by the node', () => {
     const { start } = JSON.parse(readFileSync(join(to, 'dist/runes/v1/manifest.json'), 'utf8'));
     expect(start).toEqual(startOf(to));
     await check(join(to, 'dist'));
-    // The check runs only once.
+    // A second pull does not repeat the check of the outputs.
     node.calls.length = 0;
     await pull(to);
     expect(outputsAsked()).toEqual([]);
-    // A mirror of this mirror records the check too.
+    // A mirror that starts from this mirror also records the check.
     const host = await startPlainFiles(join(to, 'dist'));
     const next = temporaryFolder();
     try {
@@ -521,7 +528,7 @@ describe('the check of a start by the node', () => {
     node.faults.push({ on: 'getutxos', cut: 40 }, { on: 'getutxos', status: 503 }, { on: 'getutxos', status: 200, body: 'x'.repeat(50) });
     await pull(to);
     expect([startOf(to).class, node.faults]).toEqual(['located', []]);
-    // Answer for three outputs, of which the node has the first and the last one.
+    // A node's answer for three outputs: the node has the first and the last of them.
     const coin = (height: string, script: string) => `00000000${height}2202000000000000${script}`;
     const hex = ['91000000', '07'.repeat(32), '0105', '02', coin('03000000', '0151'), coin('04010000', '025152')].join('');
     const bytes = Buffer.from(hex, 'hex');
@@ -553,8 +560,8 @@ describe('the check of a start by the node', () => {
       for (const line of lines) counts[Math.floor(Number(line.split(' ')[0]) / 100)]! += 1;
     }
     expect(samples.size).toBe(20);
-    // Each hundred of the 2,000 outputs should give about 200. Random variation almost never reaches a difference of
-    // 70.
+    // All samples together have 2,000 outputs, about 200 of each hundred numbers. A random difference of 70 is almost
+    // impossible.
     for (const count of counts) expect(Math.abs(count - 200)).toBeLessThan(70);
   });
 });
