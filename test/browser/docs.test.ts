@@ -1,7 +1,4 @@
-/**
- * Tests the page with the API's description in a real browser, under the content security policy that `npm start`
- * sends.
- */
+/** Tests the page with the API's description in a real browser. `npm start` sends its content security policy. */
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -13,14 +10,14 @@ import { closeBrowser, openPage, violations } from './support.ts';
 
 let host: LocalHost;
 let proxy: Server;
-/** Base URLs of the same mirror, at the root of a host and below a path. */
+/** Base URLs of one mirror: at the root of a host, and below a path. */
 const bases = { root: '', path: '' };
 
 beforeAll(async () => {
   const out = join(temporaryFolder(), 'dist');
   await testBuild(out, { inputs: [SAMPLE_INPUT] });
   host = await startServer(out);
-  // Forwards requests like a proxy that serves a mirror below a path.
+  // A proxy that serves the mirror below a path.
   proxy = createServer(({ method, url = '', headers }, response) => {
     if (!url.startsWith('/some/path/')) return void response.writeHead(404).end();
     const path = url.slice('/some/path'.length);
@@ -43,7 +40,8 @@ afterAll(async () => {
 });
 
 /**
- * Opens an operation and executes it with the pre-filled examples. Returns the requested URL, the status and the body.
+ * Opens an operation on the page, and executes it with the examples in its fields. Returns the requested URL, the
+ * status and the body.
  */
 async function execute(base: string, operation: string) {
   const { page, problems, requested, close } = await openPage(`${base}docs/#/${operation}`);
@@ -51,9 +49,9 @@ async function execute(base: string, operation: string) {
     const block = page.locator(`[id="operations-${operation.replace('/', '-')}"]`);
     const button = block.locator('.execute');
     await button.waitFor();
-    // If a click comes before Swagger UI has resolved the operation, this click and all later ones fail.
+    // Waits until Swagger UI has resolved the operation. If a click comes before, it fails, and so do all later clicks.
     await block.locator('.opblock-loading-animation').waitFor({ state: 'detached' });
-    // Avoids click(), which waits for two equal frames: a busy machine may not draw them.
+    // Does not use click(), which waits for two equal frames: a busy machine may never draw them.
     await button.dispatchEvent('click');
     const answer = block.locator('.live-responses-table');
     const status = await answer.locator('tbody td.response-col_status').first().innerText();
@@ -107,7 +105,7 @@ it('lists the endpoints and then the rules, and loads the console for a selected
     ...tags.map(({ name }) => name),
     'Rules',
   ]);
-  // The rendered text contains no Markdown.
+  // The text on the page must contain no Markdown.
   expect(await page.innerText('#endpoints')).toMatch(/Order: in a block the last transaction comes first.*Windows: limit and offset/);
   expect(await page.innerText('#endpoints')).not.toMatch(/`|\*\*/);
   expect(requested.filter((url) => url.includes('swagger'))).toEqual([]);
@@ -168,8 +166,7 @@ it('follows the light or dark mode of the system', async () => {
 });
 
 /**
- * Rules of axe-core that parts of Swagger UI break. This project cannot fix them. Check the list when Swagger UI is
- * updated.
+ * Rules of axe-core that Swagger UI breaks, which this project cannot fix. Check the list when Swagger UI is updated.
  */
 const OF_SWAGGER_UI = { light: ['color-contrast'], dark: [], both: ['heading-order', 'nested-interactive', 'region', 'select-name'] };
 

@@ -21,8 +21,8 @@ export interface Row {
 }
 
 /**
- * Returns the rows on the page. A transfer to its own sender names the address twice. Rows of a block are grouped by
- * transaction.
+ * Returns the rows on the page. If a sender also receives the transfer, the row names the address twice. In a block,
+ * rows are grouped by transaction.
  */
 export const rowsOf = (page: Page): Promise<Row[]> =>
   page.$$eval('.activity tbody tr:not(.transaction)', (rows) =>
@@ -57,8 +57,8 @@ export function rowOf({ rune, address, receiver_address, amount, operation, loca
 }
 
 /**
- * Splits rows into the records other than receives, in order, and the amount that each output received. The result is
- * the same for the records of the API.
+ * Splits rows into a list of records without receives, in order, and the amount that each output received. Rows of the
+ * page and records of the API must give the same result.
  */
 export function told(rows: readonly Row[]) {
   const received: Record<string, string> = {};
@@ -77,8 +77,8 @@ export function told(rows: readonly Row[]) {
 }
 
 /**
- * Requests a complete list from the API of a server. `path` is for example `blocks/840000`, and `query` is appended to
- * the query.
+ * Requests a complete list from the API of a server. `path` is for example `blocks/840000`. `query` is added to the
+ * query of each request.
  */
 export async function listOf(host: Host, path: string, query = ''): Promise<Activity[]> {
   const records: Activity[] = [];
@@ -95,7 +95,7 @@ export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector('#view[aria-busy]') === null && document.querySelector('.waiting') === null);
 }
 
-/** Scrolls to the end of a long page of a list until all entries are loaded. */
+/** Scrolls to the end of a long page until all entries of its list are loaded. */
 export async function scrolledToEnd(page: Page): Promise<void> {
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await page.waitForFunction(() =>
@@ -111,7 +111,7 @@ export async function lookUp(page: Page, text: string): Promise<void> {
 }
 
 /**
- * Serves the files of a build below a folder, like GitHub Pages. Returns the URL of that folder, without a slash at the
+ * Serves the files of a build below a folder, like GitHub Pages. Returns the URL of this folder, without a slash at the
  * end.
  */
 export async function filesBelowFolder(dist: string): Promise<{ readonly url: string; close(): Promise<void> }> {
@@ -124,7 +124,7 @@ export async function filesBelowFolder(dist: string): Promise<{ readonly url: st
     headers: settings.headers.map(({ source, headers }) => ({ source: source.startsWith('/') ? folder + source : source, headers })),
   };
   const server = createServer((request, response) => {
-    // `serve` answers with index pages only where its options say so, and never below a folder.
+    // Adds index.html, because `serve` finds index pages only where its options say so, and never below a folder.
     request.url = request.url?.replace(/\/(?=\?|$)/, '/index.html');
     void serveHandler(request, response, config);
   });

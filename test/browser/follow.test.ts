@@ -1,4 +1,7 @@
-/** The explorer follows new blocks without a reload, leads from block to block with arrow keys, and shows local time. */
+/**
+ * Tests that the explorer shows new blocks without a reload, moves between blocks with arrow keys, and shows local
+ * time.
+ */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
@@ -15,7 +18,7 @@ const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
 const open: OpenPage[] = [];
 let host: LocalHost;
 
-/** Builds a mirror with the blocks from 900,000 to this height, in the folder that the server serves. */
+/** Builds the mirror that the server serves, with the blocks from 900,000 to this height. */
 async function buildTo(height: number): Promise<void> {
   rmSync(input, { recursive: true, force: true });
   const records = Array.from({ length: height - 899_999 }, (_, i) => record(900_000 + i, 0, { rune: RUNE }));
@@ -99,7 +102,7 @@ it('the suggested names of runes follow the mirror, also after a reorganisation'
   await page.waitForSelector('.rune:text("NEW•MOON")');
   expect((await found()).map((text) => text.split(' ')[0])).toEqual(['FULL•MOON', 'OLD•MOON', 'NEW•MOON']);
   expect(await suggested()).toEqual(['FULL•MOON', 'OLD•MOON', 'NEW•MOON']);
-  // The second and the third block are replaced, and the number of runes stays the same.
+  // Replaces the second and the third block. The number of runes stays the same.
   await buildWith(['FULL•MOON', 'HALF•MOON', 'RED•MOON']);
   await page.clock.runFor(31_000);
   await page.waitForSelector('.rune:text("HALF•MOON")');
@@ -134,7 +137,7 @@ it('arrow keys lead from block to block, but not while the reader types', async 
   await page.waitForSelector('h1:text("Block 900,001")');
   await page.keyboard.press('ArrowLeft');
   await page.waitForSelector('h1:text("Block 900,000")');
-  // The first block has no previous block.
+  // The arrow key does nothing, because the first block has no previous block.
   await page.keyboard.press('ArrowLeft');
   await page.focus('#query');
   await page.keyboard.press('ArrowRight');

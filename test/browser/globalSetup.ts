@@ -1,4 +1,6 @@
-/** Names missing programs before any test runs, because a suite that is silently skipped looks like one that passes. */
+/**
+ * Reports missing programs before any test runs: a suite that is silently skipped would look like a suite that passes.
+ */
 import { accessSync, constants } from 'node:fs';
 import { CHROMIUM } from './support.ts';
 

@@ -1,4 +1,6 @@
-/** The explorer: lists with their pages, filters and links, for every kind of build and on static file hosts. */
+/**
+ * Tests the lists of the explorer, with pages, filters and links. Covers every kind of build, and static file hosts.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +12,7 @@ import { type LocalHost, startServer } from '../support/server.ts';
 import { filesBelowFolder, listOf, lookUp, type Row, rowOf, rowsOf, settled, told } from './explorer.ts';
 import { closeBrowser, type OpenPage, openPage } from './support.ts';
 
-/** Transactions of the sample: the records of the first fit on one page, those of the second do not. */
+/** Two transactions of the sample. The records of the first fit on one page, and those of the second do not. */
 const TX_21 = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
 const TX_321 = '0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8';
 
@@ -105,7 +107,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
       `all ${all.length}`,
       ...OPERATIONS.map((operation, i) => `${operation} ${counts[i]}`),
     ]);
-    // All records are on the page, so the test can count them without another request.
+    // The page has all records of the block, so it shows their numbers without another request.
     const { page: small, requested } = await openAt(addressOf(name, '?block=840000'));
     const chips = await small.$$eval('.chip', (all) => all.map((chip) => chip.textContent));
     expect(chips).toEqual(['all 4', 'etching 2', 'mint 0', 'burn 0', 'send 0', 'receive 2']);
@@ -127,7 +129,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
         records
           .filter(({ rune: { id }, operation }) => id === rune && operation === wanted)
           .reduce((units, { amount = '' }) => units + BigInt(amount.replace('.', '')), 0n);
-      // The amounts of a rune have the same number of decimals.
+      // All amounts of a rune have the same number of decimals, so they can be compared without the decimal point.
       expect(totals.map(([rune, ...amounts]) => [rune, ...amounts.map((amount) => BigInt(String(amount).replace('.', '')))])).toEqual(
         length > 60 ? [] : runes.map((rune) => [rune, sum(rune, 'send'), sum(rune, 'receive')]),
       );
@@ -263,7 +265,7 @@ describe('addresses', () => {
     await page.setViewportSize({ width: 390, height: 844 });
     expect([await points(), await isCut()]).toEqual([[expect.any(Number)], true]);
     const heights = await page.$$eval('.activity tr:not(.transaction)', (all) => all.map((one) => one.clientHeight));
-    // A card takes three lines. Only amounts of the largest supplies need more.
+    // A card has three lines. Only the largest amounts need more.
     expect(heights.sort((a, b) => a - b)[Math.floor(heights.length / 2)]).toBeLessThan(100);
   });
 
@@ -271,7 +273,7 @@ describe('addresses', () => {
     const { page, context } = await openAt(addressOf('files', '?block=840000'));
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.locator('[aria-label="Copy the transaction id"]').first().click();
-    // Writing to the clipboard is asynchronous.
+    // Waits, because writing to the clipboard is asynchronous.
     await page.waitForFunction(() => document.getElementById('announcement')?.textContent === 'Copied the transaction id');
     const [row] = await rowsOf(page);
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(row?.transaction);
@@ -327,7 +329,7 @@ describe.each(['files', 'archive'])('a static file host below a folder, layout %
     );
     const [raw = ''] = await page.$$eval('a', (all) => all.filter((one) => one.textContent === 'Raw JSON').map((one) => one.href));
     if (name === 'files') expect(raw.startsWith(`${site.url}/runes/v1/`)).toBe(true);
-    // Nothing on the page leads to a request that this host refuses.
+    // The page must have no link or command with a request that this host refuses.
     const command = await page.$$eval('.command', (all) => all.map((one) => one.textContent));
     expect(command).toEqual(name === 'files' ? [`curl '${raw}'`] : []);
     if (name === 'files') expect((await fetch(raw)).status).toBe(200);
@@ -339,7 +341,7 @@ describe.each(['files', 'archive'])('a static file host below a folder, layout %
     expect(requested.filter((url) => !url.startsWith(`${site.url}/`) && !url.startsWith('data:'))).toEqual([]);
     await page.goto(`${site.url}/`, { waitUntil: 'networkidle' });
     expect(await page.textContent('#ask')).toContain('does not answer requests of the API');
-    // The page asks once for each kind of request whether the host answers it.
+    // Ignores some 404 answers: for each kind of request, the page asks once whether the host answers it.
     expect(problems.filter((text) => !/^404: .*\/activity(?:\?limit=20)?$/.test(text) && !/^console: .* 404 /.test(text))).toEqual([]);
     await site.close();
   });

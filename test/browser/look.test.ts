@@ -1,6 +1,6 @@
 /**
- * The explorer: its look and accessibility on phones, in dark mode and without scripts, and with names that contain
- * markup.
+ * Tests the look and accessibility of the explorer: on phones, in dark mode, without scripts, and with names that
+ * contain markup.
  */
 import { join } from 'node:path';
 import type { BrowserContextOptions } from 'playwright-core';
@@ -209,7 +209,7 @@ it('does not execute markup in the data', async () => {
     await page.setViewportSize(PHONE);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.width);
   }
-  // Markup in a link is shown as text too.
+  // Markup in a link must be shown as text too.
   await page.goto(`http://127.0.0.1:${at.port}/?block=${encodeURIComponent(markup)}`, { waitUntil: 'networkidle' });
   expect(await page.locator('main img').count()).toBe(0);
   expect(await page.inputValue('#query')).toBe(markup);

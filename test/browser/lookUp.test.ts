@@ -1,4 +1,4 @@
-/** The explorer: the kinds of text that can be looked up, and the messages when nothing is found or a request fails. */
+/** Tests look-ups in the explorer: which texts it accepts, and its messages if nothing is found or a request fails. */
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ const UNKNOWN = `1${TX.slice(1)}`;
 let host: LocalHost;
 const open: OpenPage[] = [];
 
-/** Opens a page of the mirror, which is closed after the test. */
+/** Opens a page of the mirror. The page is closed after the test. */
 async function openAt(search = '', at = host): Promise<OpenPage> {
   const opened = await openPage(`http://127.0.0.1:${at.port}/${search}`);
   open.push(opened);
@@ -150,7 +150,7 @@ describe('an error', () => {
     expect(await page.textContent('[role=alert].error')).toBe('400 Bad Requestquerystring/limit must be <= 60');
     await page.goto(`http://127.0.0.1:${host.port}/?block=840000&limit=abc`, { waitUntil: 'networkidle' });
     expect(await page.textContent('[role=alert].error')).toContain('querystring/limit must be integer');
-    // A retry is pointless: the mirror would refuse the request again.
+    // The page offers no retry, because the mirror would refuse the request again.
     expect(await page.locator('button:text("Try again")').count()).toBe(0);
     await page.click('text=Show the first records of the block');
     await page.waitForSelector('text=1–4 of 4');

@@ -36,7 +36,7 @@ afterAll(async () => {
   await host.close();
 });
 
-/** Returns the client's answers to all targets. An error is represented by its message. */
+/** Returns the client's answers to all targets. If the client throws, the answer is the message of the error. */
 const answers = (options: string): Promise<readonly string[]> =>
   opened.page.evaluate(`(async () => {
     const { Mirror } = await import('/client.js');

@@ -1,6 +1,6 @@
 /**
- * Invents runes with their complete history: mints that are open, ended and not yet begun, and one rune with many
- * holders.
+ * Invents runes with their complete history. The mints of some runes are open, of others ended or not yet begun. One
+ * rune has many holders.
  */
 import { addressOf } from '../../src/runes/address.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
@@ -11,7 +11,7 @@ const RUNES =
 const LEDGER = 'rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp';
 
 const FIRST = 840_000;
-/** The last block. */
+/** Height of the last block. */
 export const LAST = 840_070;
 const blockHash = (height: number) => `0000000000000000000${hex(`block ${height}`).slice(0, 45)}`;
 const timeOf = (height: number) => 1_755_000_000 - (LAST - height) * 600;
@@ -26,7 +26,7 @@ interface Rune {
   readonly decimals: number;
   readonly premine: string;
   readonly symbol: string;
-  /** Amount, cap, first and last height, first and last offset of the mint. */
+  /** Terms of the mint: amount, cap, first and last height, first and last offset. */
   readonly terms: readonly (string | number)[];
 }
 
@@ -39,7 +39,7 @@ const ETCHED: readonly Rune[] = [
   { tx: 12, spaced: 'LATER•THAN•TODAY', decimals: 1, premine: '7', symbol: 'ש', terms: ['50', '100', '850000', '860000', '', ''] },
 ];
 
-/** Returns the files of an input with these runes, for a build in layout `archive` with lists. */
+/** Returns input files with these runes, for a build in layout `archive` with lists. */
 export function runeInput(): Record<string, string> {
   const runes = [
     `1:0,0,UNCOMMONGOODS,UNCOMMON•GOODS,${blockHash(FIRST)},${FIRST},0,"",0,0,⧉,1,340282366920938463463374607431768211455,840000,1050000,,,f,f,${timeOf(FIRST)}`,
@@ -74,12 +74,13 @@ export function runeInput(): Record<string, string> {
     const amount = Math.floor(1e15 / (n + 1) ** 1.7) + n;
     row(height, 20, 0, '840000:3', 'receive', holder(n), amount);
     row(height, 20, 1, '840000:3', 'send', holder(0), amount, holder(n));
-    // Each tenth block returns a part to the sender.
+    // In each tenth block, the sender also pays itself in a second transaction.
     if (n % 10 === 0) {
       row(height, 21, 0, '840000:3', 'receive', holder(0), 3);
       row(height, 21, 1, '840000:3', 'send', holder(0), 3, holder(0));
     }
-    // Other blocks return a part in the same transaction, and some of these pay a second holder.
+    // In some other blocks, the first transaction also pays a part back to the sender, and in some of these a second
+    // holder.
     if (n % 10 === 5) {
       row(height, 20, 2, '840000:3', 'receive', holder(0), 500);
       row(height, 20, 3, '840000:3', 'send', holder(0), 500, holder(0));
@@ -105,10 +106,10 @@ export function runeInput(): Record<string, string> {
   return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...rows, ''].join('\n') };
 }
 
-/** Returns the files of an input with this many runes, all of which can be minted. */
+/** Returns input files with this many runes, all of which can be minted. */
 export function manyRunes(count: number): Record<string, string> {
   const runes = Array.from({ length: count }, (_, i) => {
-    // Random letters, which are as hard to compress as real names.
+    // Random letters compress as badly as real names.
     const letters = [...hex(`many ${i}`).slice(0, 12)].map((digit) => String.fromCharCode(65 + Number.parseInt(digit, 16))).join('');
     const place = [blockHash(FIRST), FIRST, i + 1, transaction(`many ${i}`)];
     return [
@@ -138,8 +139,7 @@ export function manyRunes(count: number): Record<string, string> {
 }
 
 /**
- * Returns the files of an input with one rune per block, from block 840,000. The name of a rune also decides the hash
- * of its block.
+ * Returns input files with one rune per block, from block 840,000 on. The name of a rune decides the hash of its block.
  */
 export function etchedRunes(spacedNames: readonly string[]): Record<string, string> {
   const etched = spacedNames.map((spaced, i) => {

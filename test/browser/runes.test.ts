@@ -1,6 +1,6 @@
 /**
- * The explorer: suggestions while the reader types, and the pages of runes and addresses. Tested on mirrors with all
- * lists, some lists and no lists.
+ * Tests the suggestions of the explorer, and its pages of runes and addresses, on mirrors with all lists, some lists
+ * and no lists.
  */
 import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,8 +31,8 @@ const folder = temporaryFolder();
 const open: OpenPage[] = [];
 const hosts: LocalHost[] = [];
 /**
- * Builds with: all lists except outputs; etchings without counts; only records of runes, in each layout; all lists;
- * holders that end before the tip.
+ * Builds, in this order: all lists except outputs; etchings without counts; only records of runes, in each layout; all
+ * lists; lists of holders that end before the tip.
  */
 const BUILDS = ['full', 'sample', 'records', 'archivedRecords', 'outputs', 'behind'] as const;
 const mirrors = new Map<string, LocalHost>();
@@ -60,7 +60,7 @@ beforeAll(async () => {
   await testBuild(join(folder, 'records'), { inputs: [join(folder, 'records-input')] });
   await testBuild(join(folder, 'archivedRecords'), { inputs: [join(folder, 'records-input')], layout: 'archive', lists: true });
   await testBuild(join(folder, 'outputs'), { inputs: [join(ROOT, 'sample')], layout: 'archive', lists: true });
-  // Small pages and few levels, so that the list of holders ends some blocks before the last block.
+  // With small pages and few levels, the list of holders ends some blocks before the last block.
   const limits = limitsWith({ listPage: 2, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
   await testBuild(join(folder, 'behind'), { inputs: [join(folder, 'full-input')], layout: 'archive', lists: true, limits });
   for (const name of BUILDS) {
@@ -106,7 +106,7 @@ describe('suggestions', () => {
     expect(await field(page)).toEqual(['true', 'suggestion-1']);
     expect(await page.getAttribute('#suggestion-1', 'aria-selected')).toBe('true');
     expect(await violations(page)).toEqual([]);
-    // After the last suggestion, the down key returns to the field.
+    // On the last suggestion, the down key leads back to the field.
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
     expect(await field(page)).toEqual(['true', null]);
@@ -154,7 +154,7 @@ describe('suggestions', () => {
       await page.waitForFunction((length) => document.querySelectorAll('#suggestions li').length === length, expected.length);
       expect([text, await options(page)]).toEqual([text, expected]);
     }
-    // No rune name begins like this, so the file for this prefix is missing.
+    // No rune name begins with these letters, so the search file for them does not exist.
     await page.fill('#query', 'zz');
     await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '1 suggestion');
     expect(await options(page)).toEqual(['RunesZZin any word']);
@@ -172,7 +172,7 @@ describe('suggestions', () => {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');
-    // The typed letters may continue into the next word. Names that begin like the text come first.
+    // The typed letters may continue into the next word of a name. Names that begin with the letters come first.
     await page.fill('#query', 'andc');
     await page.waitForSelector('#suggestions b:text("AND•C")');
     await page.fill('#query', 'la');
@@ -220,7 +220,7 @@ describe('the page of a rune', () => {
     expect(await page.textContent('.terms')).toContain('Nobody can mint this rune');
     await page.click('.facts a >> nth=0');
     await page.waitForSelector('h1:text("Block 840,000")');
-    // Rune links in the records lead back to the page of the rune.
+    // A link of a rune in the records leads back to the page of the rune.
     await page.click('.activity a.rune:text("DOG•GO•TO•THE•MOON") >> nth=0');
     await page.waitForSelector('h1:text("DOG•GO•TO•THE•MOON")');
   });
@@ -307,7 +307,7 @@ describe('the page of a rune', () => {
         row.querySelector('[data-label="From and to"]')?.textContent,
       ]),
     );
-    // Leaves out receives: the receive of each send is on this page.
+    // Omits receives: each belongs to a send on this page.
     const others = results.filter(({ operation }) => operation !== 'receive');
     expect(shown).toEqual(
       others.map(({ operation, amount, address, receiver_address }) =>
@@ -328,7 +328,7 @@ describe('the page of a rune', () => {
     const more = page.locator('text=Show 40 more');
     expect([await page.textContent('.range'), await more.count()]).toEqual([`1–20 of ${total}`, 1]);
     expect(await page.getAttribute('[data-step="Pages Next"]', 'href')).toBe('?rune=840000:3&list=activity&limit=60&offset=60');
-    // If the files cannot be loaded, the button shows an error.
+    // If files of the archive cannot be loaded, the button shows an error.
     await page.route('**/archive/**', (route) => route.abort());
     await more.focus();
     await page.keyboard.press('Enter');
@@ -343,13 +343,13 @@ describe('the page of a rune', () => {
     await page.waitForFunction((text) => document.querySelector('.range')?.textContent === text, `1–60 of ${total}`);
     expect(await page.evaluate(() => document.activeElement?.closest('tr')?.rowIndex)).toBe(row);
     expect(await page.locator('.activity-list tbody tr').count()).toBe(results.filter(({ operation }) => operation !== 'receive').length);
-    // A page shown a second time is complete at once, so that the browser can restore the scroll position.
+    // A page that was shown before is complete immediately, so that the browser can restore the scroll position.
     await page.click('[data-step="Pages Next"]');
     await settled(page);
     await page.goBack();
     await settled(page);
     expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
-    // After a key press on the button, the focus moves to the first new row.
+    // If the reader presses the button with a key, the focus moves to the first new row.
     const { page: other } = await openAt('?rune=840000:3&limit=60', mirrorOf('full'), { viewport: { width: 1280, height: 500 } });
     await other.locator('text=Show 40 more').focus({ timeout: 5000 });
     await other.keyboard.press('Enter');
@@ -412,7 +412,7 @@ describe('the page of a rune', () => {
     expect(await opened.page.textContent('.range')).toBe('1–20 of 71');
     await lookUp(opened.page, 'amberlanternmoon');
     expect(await opened.page.textContent('h1:visible')).toBe('AMBER•LANTERN•MOON');
-    // The page asks once whether this host answers requests of the API.
+    // Ignores a 404 answer: the page asks once whether this host answers requests of the API.
     expect(opened.problems.filter((text) => !/^404: .*\/holders$/.test(text) && !/^console: .* 404 /.test(text))).toEqual([]);
     await plain.close();
   });
@@ -444,7 +444,7 @@ describe('the page of all runes', () => {
       'Runes · Rune activity mirror',
       '',
     ]);
-    // A right-to-left symbol stays before the name. The name may break after each spacer.
+    // A right-to-left symbol stays before the name. The browser may break the name after each spacer.
     const first = page.locator('.runes-list tbody tr >> nth=0');
     expect(await first.locator('.rune').innerHTML()).toBe('LATER•<wbr>THAN•<wbr>TODAY');
     const [sign, name] = [await first.locator('.sign').boundingBox(), await first.locator('.rune').boundingBox()];
@@ -531,7 +531,7 @@ describe('a search of all names', () => {
     expect(await page.textContent('#view p')).toBe('0 of 6 runes have a word that begins like this.');
     await page.goto(`http://127.0.0.1:${mirrorOf('records').port}/?runes=MOON`, { waitUntil: 'networkidle' });
     expect(await page.textContent('#view .note')).toContain('does not have etchings');
-    // No name begins with MO or CA, so these search files are missing.
+    // No name begins with MO or CA, so the search files for these letters do not exist.
     expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
   });
 });
@@ -554,7 +554,7 @@ describe('the page of an address', () => {
     expect(total).toBeGreaterThan(60);
     const transactions = [...new Set(results.map(({ location }) => location.tx_id))];
     const shown = await cells(page, ['Operation', 'Amount', 'To']);
-    // Skips the last transaction, whose records may continue on the next page.
+    // Omits the last transaction, whose records may continue on the next page.
     const isLast = ({ location }: Activity) => location.tx_id === transactions.at(-1);
     const rowOf = ({ operation, amount, receiver_address }: Activity) =>
       operation === 'receive' ? `in +${groupDigits(amount ?? '')} ` : `out −${groupDigits(amount ?? '')} →${receiver_address}`;
@@ -575,7 +575,7 @@ describe('the page of an address', () => {
     expect(await page.textContent('caption.joined')).toBe(
       `60 records in ${shown.flat().length} rows: the amounts of a rune in a transaction are added up, without those that go to the address itself`,
     );
-    // The transaction and the block are named once for each group.
+    // Only the first row of a group names the transaction and the block. All further rows have empty cells.
     const places = await cells(page, ['Rune', 'Transaction', 'Block']);
     expect(places.flatMap(([, ...parts]) => parts).filter((text) => text !== '  ')).toEqual([]);
     expect(await violations(page)).toEqual([]);
@@ -588,7 +588,7 @@ describe('the page of an address', () => {
     const shown = await page.$$eval('.balances-list tbody tr', (all) =>
       all.map((row) => [row.querySelector('.rune')?.textContent, row.querySelector('data')?.value]),
     );
-    // The API sorts by the number of base units: the moon has 5 decimals, the lantern 2 and the dogs none.
+    // The API sorts by base units, not by decimal amounts: the moon has 5 decimals, the lantern 2 and the dogs none.
     const bySize = [...results].sort((a, b) => Number(b.balance) - Number(a.balance));
     expect(shown).toEqual(bySize.map(({ rune, balance }) => [rune.spaced_name, balance]));
     expect(shown.length).toBe(3);
@@ -743,7 +743,7 @@ it('every page links to the same id at other explorers of its network', async ()
   for (const [network, expected] of [
     ['signet', [`https://mempool.space/signet/tx/${tx}`, `https://signet.ordinals.com/tx/${tx}`]],
     ['regtest', []],
-    // A mirror with an unknown network.
+    // The network of this mirror is unknown.
     [undefined, []],
   ] as const) {
     await page.route('**/?tx=*', async (route) => {

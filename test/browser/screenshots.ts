@@ -8,7 +8,7 @@ import { ROOT } from '../support/cli.ts';
 import { startServer } from '../support/server.ts';
 import { closeBrowser, openPage } from './support.ts';
 
-/** The time that the page sees when the pictures are taken: a few minutes after the sample's last block. */
+/** Time that the page shows as the current time: a few minutes after the sample's last block. */
 const NOW = new Date((1_713_691_167 + 240) * 1000);
 
 const PICTURES: readonly (readonly [name: string, options: BrowserContextOptions])[] = [
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const host = await startServer(folder);
   for (const [name, options] of PICTURES) {
     const { page, close } = await openPage(`http://127.0.0.1:${host.port}/`, { ...options, reducedMotion: 'reduce' });
-    // A fixed clock gives the same relative times on every run.
+    // With a fixed clock, every run shows the same relative times.
     await page.clock.setFixedTime(NOW);
     await page.reload({ waitUntil: 'networkidle' });
     await page.screenshot({ path: join(to, `${name}.png`) });

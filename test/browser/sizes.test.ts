@@ -1,4 +1,4 @@
-/** Counts the bytes that a host sends for each kind of page, to a browser with an empty cache. */
+/** Counts the bytes that a host sends for each kind of page, if the browser's cache is empty. */
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -11,11 +11,14 @@ import { scrolledToEnd, settled } from './explorer.ts';
 import { manyRunes } from './runeMirror.ts';
 import { closeBrowser, openPage } from './support.ts';
 
-/** Limits of transferred bytes. */
+/** Upper limits of the transferred bytes. */
 const OVERVIEW = 55_000;
 const PAGE = 150_000;
 
-/** Hosts of ten recorded blocks, whose lists have one level, and of 175 blocks, whose lists have all four levels. */
+/**
+ * Two hosts. `host` has ten recorded blocks, whose lists have one level. `longer` has 175 blocks, whose lists have all
+ * four levels.
+ */
 let host: LocalHost;
 let longer: LocalHost;
 
@@ -33,7 +36,7 @@ afterAll(async () => {
 });
 
 /**
- * Opens a page with an empty cache, through a proxy that counts the bytes that the server sends: compressed bodies with
+ * Opens a page with an empty cache. Returns the bytes that the server sends, counted by a proxy: compressed bodies with
  * their headers. Chromium's own counts miss parts of files that it fetches in parallel.
  */
 async function bytesOf(path: string, limit: number, at = host, use?: (page: Page) => Promise<void>): Promise<number> {
@@ -54,7 +57,7 @@ async function bytesOf(path: string, limit: number, at = host, use?: (page: Page
   await page.waitForLoadState('networkidle');
   await close();
   proxy.close();
-  // No name begins with the typed letters, so the search file for this prefix is missing.
+  // No name begins with the typed letters, so the search file for them does not exist.
   expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
   expect(bytes, requested.join('\n')).toBeLessThanOrEqual(limit);
   return bytes;
@@ -78,11 +81,14 @@ it.each([
   ['a search of all names', '?runes=DELTA', PAGE],
   ['the API page', 'docs/', PAGE],
 ])('%s transfers few bytes', async (_, path, limit) => {
-  // The page, its script and its data are included in the count.
+  // The lower bound shows that the page, its script and its data are counted.
   expect(await bytesOf(path, limit)).toBeGreaterThan(20_000);
 });
 
-/** The rune and the addresses with the most activity, in few blocks and in most blocks. */
+/**
+ * RUNE has the most activity of all runes. BUSY and SPREAD are the addresses with the most activity: BUSY has it in few
+ * blocks, and SPREAD in most blocks.
+ */
 const RUNE = '2000001:15';
 const [BUSY, SPREAD] = ['bcrt1q0zle0eulmswur6tf4e5j6t7mfl26d9hyus38qh', 'bcrt1q68fq3r5jzlkhhv6v39yctt2rs80xu8tdkxxpaz'];
 
@@ -125,8 +131,8 @@ it('a search reads the names of all runes automatically only if there are few ru
     await bytesOf('', PAGE, at, async (page) => {
       await page.focus('#query');
       await page.keyboard.type('ab');
-      // With all names loaded, the list has names whose second word begins like the text. Otherwise it has only a link
-      // to the search page.
+      // With 3,000 runes, all names are loaded, and the list has names whose second word begins with the text.
+      // Otherwise it has only a link to the search page.
       const suggested = count === 3000 ? 9 : 1;
       await page.waitForFunction((length) => document.querySelectorAll('#suggestions li').length === length, suggested);
     });

@@ -9,14 +9,14 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 const SHELL = '/usr/bin/chromium-headless-shell';
 
 /**
- * Path of the browser. The headless shell has the same engine without a user interface, which takes three quarters of
- * the CPU time of opening a page.
+ * Path of the browser. The headless shell has the same engine as Chromium, but no user interface, which would take
+ * three quarters of the CPU time of opening a page.
  */
 export const CHROMIUM = process.env['CHROMIUM'] ?? (existsSync(SHELL) ? SHELL : '/usr/bin/chromium');
 
 let browser: Promise<Browser> | undefined;
 
-/** Returns the browser of this test file. The first page starts it. */
+/** Returns the browser of this test file, which starts with the first page. */
 const theBrowser = (): Promise<Browser> => {
   // Root may not use Chromium's sandbox, and containers have little shared memory. The other flags turn off processes
   // and requests that no test needs.
@@ -46,8 +46,8 @@ export interface OpenPage {
   readonly page: Page;
   readonly context: BrowserContext;
   /**
-   * Errors and warnings of scripts, violations of the policy, failed requests, and answers with status 400 or higher.
-   * Empty if no problem occurred.
+   * Problems of the page: errors and warnings of scripts, violations of the policy, failed requests, and answers with
+   * status 400 or higher.
    */
   readonly problems: string[];
   /** Requested URLs, in order. */
@@ -68,7 +68,7 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   });
   page.on('request', (request) => requested.push(request.url()));
   page.on('requestfailed', (request) => {
-    // The page itself cancels a look-up when the reader starts another one.
+    // The page itself cancels a look-up when its reader starts another one.
     if (request.failure()?.errorText !== 'net::ERR_ABORTED') problems.push(`failed: ${request.url()} ${request.failure()?.errorText}`);
   });
   page.on('response', (response) => {
@@ -78,9 +78,9 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   return { page, context, problems, requested, close: () => context.close() };
 }
 
-/** Runs axe-core on the page. Returns a line for each violation, with the elements. */
+/** Checks the page with axe-core. Returns a line for each violation, with the elements that cause it. */
 export async function violations(page: Page): Promise<string[]> {
-  // Runs the script through the debugger, because the page's policy does not apply there.
+  // Evaluates the script through the debugger, to which the page's policy does not apply.
   await page.evaluate(axe.source);
   const { violations: found } = await page.evaluate<axe.AxeResults>(`axe.run(document, ${JSON.stringify({ runOnly: RULES })})`);
   return found.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);

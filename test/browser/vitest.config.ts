@@ -1,4 +1,4 @@
 import { tier } from '../support/tier.ts';
 
-// Three browsers at once: most of a page's time is the half second without requests that openPage waits for.
+// Runs three browsers at once. They mostly wait: openPage waits until a page has sent no request for half a second.
 export default tier('test/browser/*.test.ts', { globalSetup: ['test/browser/globalSetup.ts'], maxWorkers: 3 });

@@ -1,4 +1,4 @@
-/** Tests `Mirror.all`: complete lists, in order, from one build. */
+/** Tests that `Mirror.all` returns complete lists, in order, from a single build. */
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
@@ -83,7 +83,7 @@ it('reads only the necessary windows, and stops when it is aborted', async () =>
 });
 
 it.each(LAYOUTS)('rejects when the mirror in layout %s changes while a list is read', async (layout) => {
-  // Returns 100 records. The newer build has another block.
+  // Each block has 100 records. The newer build has one block more.
   const blockOf = (height: number) => Array.from({ length: 100 }, (_, i) => record(height, i));
   const folders = [1, 2].map((heights) => {
     const folder = join(work, `${layout}-${heights}`);
@@ -105,8 +105,7 @@ it.each(LAYOUTS)('rejects when the mirror in layout %s changes while a list is r
       return (await collect(mirror.all(list))).length;
     };
     expect(await read(0)).toBe(100);
-    // The mirror changes during the first window, which is then the only one of the older build, or during the last
-    // window.
+    // The build is replaced after the first of the two windows, or after the second one.
     for (const windows of [1, 2]) {
       host.folder = before;
       const failure = await read(windows).catch((error: unknown) => error);

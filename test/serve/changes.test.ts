@@ -1,6 +1,6 @@
 /**
- * Tests the files of changes, and the client that follows them: random chains with reorganisations, hosts that replace
- * files, and signed mirrors.
+ * Tests the files of changes, and the client that follows a mirror with them. Covers random chains with
+ * reorganisations, hosts that replace files, and signed mirrors.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -30,9 +30,7 @@ const BASE = 'http://mirror.example';
 const INDEX = 'runes/v1/changes/index.json';
 const LIMITS = { changesBlocks: 8, changesEntries: 4, spentBlocks: 24, listLevels: { steps: [24, 8, 4], unsettled: 2 } };
 
-/**
- * Writes a chain as the files of a pull from a node. If `hasEnds` is false, the list of blocks names no empty blocks.
- */
+/** Writes a chain as a pull from a node does. If `hasEnds` is false, the list of blocks has no empty blocks. */
 function writeChain(chain: readonly FakeBlock[], folder: string, hasEnds = true): void {
   writeRows(memoryOf(chain), folder);
   const known = chain.map(({ height, hash }) => ({ height, hash }));
@@ -43,10 +41,7 @@ function writeChain(chain: readonly FakeBlock[], folder: string, hasEnds = true)
 
 const sorted = (all: Iterable<string | null>) => [...new Set(all)].filter((one) => one !== null).sort();
 
-/**
- * Computes the lists that each block changes, from the rows of the chain. A mirror has files only for the blocks in
- * `seen`.
- */
+/** Computes from the rows of the chain which lists each block changes. `seen` has the blocks that the mirror knows. */
 function touchedBy(chain: readonly FakeBlock[], seen = chain) {
   const { rows } = memoryOf(chain);
   return seen.map(({ height, hash }, i) => {
@@ -67,7 +62,7 @@ function touchedBy(chain: readonly FakeBlock[], seen = chain) {
 
 type Touched = ReturnType<typeof touchedBy>[number];
 
-/** Returns the expected file of a block, as JSON. */
+/** Returns the content of the file of changes that a build must write for a block. */
 function fileOf({ height, hash, previous, ...lists }: Touched, dialect: Dialect, most: number): string {
   const spelled = (block: BlockPoint) => ({ height: block.height, hash: `${dialect === 'contract' ? '0x' : ''}${block.hash}` });
   const cut = Object.entries(lists).map(([name, list]) => [name, list.slice(0, most)]);
@@ -113,7 +108,7 @@ describe('a mirror of a random chain with reorganisations', () => {
       for (let step = 0; step < 4; step += 1) {
         if (step > 0) chain = grown(chain.slice(0, chain.length - draw(5)), 1 + draw(5), draw);
         writeChain(chain, input, isFromNode);
-        // Mirrors from other sources do not know hashes of empty blocks.
+        // A mirror from a source other than a node does not know the hashes of empty blocks.
         const heights = new Set(memoryOf(chain).rows.map((row) => row.block_height));
         const seen = isFromNode ? chain : chain.filter(({ height }) => heights.has(height));
         await testBuild(out, options);
@@ -131,7 +126,8 @@ describe('a mirror of a random chain with reorganisations', () => {
         const gone = known.filter(({ hash }) => !seen.some((block) => block.hash === hash)).reverse();
         const common = seen.filter(({ hash }) => known.some((block) => block.hash === hash)).length;
         const lower = common === 0 ? seen.length - 1 : seen.findIndex(({ hash }) => known.some((block) => block.hash === hash)) + common;
-        // If a mirror ends with a block that the client knows, it may only lag behind.
+        // If the mirror's last block is known to the client, the mirror may only lag behind, so no blocks are reported
+        // as removed.
         const isBehind = lower === seen.length;
         expect(shown(changes)).toEqual([...(isBehind ? [] : gone.map(minus)), ...seen.slice(lower).map(plus)]);
         for (const [i, { since: after }] of changes.entries())
@@ -176,12 +172,14 @@ it('writes files of older blocks from lists in the cache if the tip gets lower, 
     if (i % 3 === 0) mkdirSync(path);
     else if (i % 3 === 1) writeFileSync(path, 'damaged');
   }
-  // The build does not read the lists of blocks whose files the last build wrote.
+  // For blocks whose files the last build wrote, a build does not read the lists again.
   expect(await build(37)).toBe(false);
   expect(await build(33)).toBe(true);
 });
 
-/** Builds a mirror of 12 blocks, and the same mirror three blocks later. One of these blocks replaces another. */
+/**
+ * Builds a mirror of 12 blocks. Builds it again after three new blocks, the first of which replaces the last of the 12.
+ */
 async function makeBuilds() {
   const { chain, draw } = chainFor('a mirror that changes', 12);
   const work = temporaryFolder();
@@ -230,7 +228,7 @@ describe('a client that follows a mirror', () => {
   it('reads again while a host replaces files, and fails if files stay missing or come from another build', async () => {
     const { longer, one, two } = await twoBuilds();
     const since = { height: 10, hash: longer[10]?.hash ?? '' };
-    // For a while, the manifest and the list come from the new build, and files of blocks from the old one.
+    // At first, the manifest and the list come from the new build, but the files of blocks from the old build.
     let left = 2;
     const mixed: typeof fetch = (input, init) => {
       const isBlock = /changes\/[0-9]+/.test(String(input));
@@ -309,7 +307,7 @@ describe('verify', () => {
     const { two } = await twoBuilds();
     const files = readFiles(two);
     const lies: [path: string, change: (text: string) => string, finding: RegExp][] = [
-      // Removing the line of an empty block makes an older block need a file.
+      // If the line of an empty block is removed from the list, an older block must have a file.
       [INDEX, (text) => text.replace(/.*\n\]/, ']').replace(',\n]', '\n]'), /is not the file that a build makes|json is missing/],
       [INDEX, () => '{', /changes\/index.json cannot be read/],
       [MANIFEST, (text) => text.replace(/("changes": \{\s*"sha256": ")./, '$1x'), /manifest.json cannot be read/],
@@ -334,7 +332,7 @@ describe('verify', () => {
   });
 });
 
-/** Returns the path of a file of changes in which this list has entries. */
+/** Returns the path of a file of changes in which `list` is not empty. */
 const withEntries = (out: string, list: string): string =>
   readdirSync(join(out, 'runes/v1/changes'))
     .map((name) => `runes/v1/changes/${name}`)

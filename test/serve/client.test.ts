@@ -1,6 +1,6 @@
 /**
- * Tests the client, both its source and its copy in builds: it gives exactly the answers of a server of the API, with
- * the files of any host.
+ * Tests the client, both its source and its copy in builds. With the files of any host, it gives exactly the answers of
+ * a server of the API.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const work = temporaryFolder();
 const folderOf = (data: string, layout: string, dialect: string) => join(work, `${data}-${layout}-${dialect}`);
 let bundled: typeof source;
 
-// Tests some combinations. test/exhaustive/client.test.ts has all of them.
+// Only some combinations of host, layout and dialect. test/exhaustive/client.test.ts tests all of them.
 describeRecorded([
   ['npm start', 'archive', 'hiro'],
   ['a host of files alone', 'files', 'hiro'],
@@ -32,8 +32,8 @@ beforeAll(async () => {
 });
 
 const gets = CASES.filter(({ method = 'GET' }) => method === 'GET');
-// Covers every host, layout and dialect once. test/exhaustive/client.test.ts sends the recorded requests to every
-// combination.
+// Combinations that cover every host, every layout and every dialect. test/exhaustive/client.test.ts sends the recorded
+// requests to all combinations.
 const COMBINATIONS = [
   ['npm start', 'files', 'contract'],
   ['npm start', 'archive', 'hiro'],

@@ -1,6 +1,6 @@
 /**
- * Tests the client with faulty hosts: files are missing, cut, replaced or refused. The client gives the exact list or
- * an error, never another list.
+ * Tests the client with faulty hosts, whose files are missing, cut, replaced or refused. The client returns the exact
+ * list or throws an error. It never returns another list.
  */
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -55,7 +55,7 @@ const send = (response: ServerResponse, status: number, type: string, body: stri
 const S3_ABSENCE =
   '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message><RequestId>A1</RequestId></Error>';
 
-/** Returns the error that `work` throws, which must be a MirrorError with status 503. */
+/** Returns the error of `work`, which must fail with a MirrorError of status 503. */
 async function failure(work: Promise<unknown>): Promise<source.MirrorError> {
   const error = await work.then(
     (value) => new Error(`was answered with ${JSON.stringify(value).slice(0, 100)}`),
@@ -69,7 +69,7 @@ async function failure(work: Promise<unknown>): Promise<source.MirrorError> {
 describe.each(LAYOUTS)('a missing file, layout %s', (layout) => {
   /** True for the files that contain the pages of block 2000007. */
   let isLost: (path: string) => boolean;
-  /** Requests for a block that does not exist. In an archive, the root proves that. */
+  /** Requests for a block that does not exist. In an archive, the root alone shows that it does not exist. */
   const ABSENT = layout === 'files' ? [{ block: 5 }] : [];
   const OTHER = { block: 840000 };
 
@@ -167,14 +167,14 @@ describe.each(LAYOUTS)('an incomplete file, layout %s', (layout) => {
       const whole = await new client.Mirror(host.base).activity(query);
       expect(whole.results.length).toBeGreaterThan(0);
       for (const path of new Set(host.asked)) {
-        // Skips tails, because a client without keys does not read them.
+        // Ignores the tails of archive files, because a client without keys does not read them.
         const [, name] = /^archive\/(.*)[.]bin$/.exec(path) ?? [];
         const size = (name === undefined ? readFileSync(join(host.folder, path)) : contentOf(host.folder, name)).length;
         for (const length of [...Array.from({ length: 12 }, (_, i) => Math.floor((size * i) / 12)), size - 2, size - 1]) {
           host.intercept = (asked, file, response) =>
             asked === path && send(response, 200, 'application/json', file?.subarray(0, length) ?? '');
           const answer = await new client.Mirror(host.base).activity(query).catch((error: unknown) => error);
-          // The last byte of some files is a line feed, which an answer does not need.
+          // Some files end with a line feed, which an answer does not need. Without it, the answer may be right.
           if (length === size - 1 && !(answer instanceof Error)) expect(answer).toEqual(whole);
           else expect([path, length, answer]).toEqual([path, length, expect.any(client.MirrorError)]);
         }
@@ -240,7 +240,8 @@ describe('a mirror that is replaced while it is read', () => {
         const { total, results } = await mirror.activity(query);
         const fresh = JSON.parse((await exact.send('GET', `/runes/v1/${target}`)).body) as source.ActivityPage;
         expect(total).toBe(fresh.total);
-        // The path of a height is the same in both dialects, so the page is the new one even with the old manifest.
+        // A page by height has the same path in both dialects. So the client reads the new page even if it still has
+        // the old manifest.
         expect(results).toEqual(fresh.results);
       }
       await exact.close();
@@ -267,7 +268,7 @@ describe('a mirror that is replaced while it is read', () => {
       };
       const mirror = new client.Mirror(host.base, forever);
       expect(await mirror.get(target)).toEqual({ status: 200, body });
-      // If its files are missing, the client reads the manifest again.
+      // The client reads the manifest again, because the files of the first manifest are missing.
       expect(host.asked.filter((path) => path === MANIFEST).length).toBe(2);
     }
     await exact.close();
@@ -296,7 +297,7 @@ describe('a host that cannot be reached', () => {
 });
 
 describe('an abort signal', () => {
-  /** Delays requests for a path until `release` is called. */
+  /** Holds back the answers to requests for a path until `release` is called. */
   function hold(path: string): { release: () => void; arrived: Promise<void> } {
     let [release, arrive] = [() => {}, () => {}];
     const held = new Promise<void>((resolve) => {
@@ -350,10 +351,10 @@ describe('the files that a query reads', () => {
     ['files', 'a window of two pages', { block: 2000007, limit: 60, offset: 30 }, 2, 2],
     ['files', 'a short list', { block: 2000003, limit: 60, offset: 60 }, 2, 2],
     ['files', 'an unknown id', { transaction: UNKNOWN }, 2, 2],
-    // Reads the root, a directory, and the page.
+    // Three reads: the root, a directory, and the page.
     ['archive', 'a page', { block: 2000007 }, 3, 1],
     ['archive', 'a window of two pages', { block: 2000007, limit: 60, offset: 30 }, 3, 1],
-    // Reads the root, and tables of two levels.
+    // Three reads: the root, and a table in each of two levels.
     ['archive', 'an unknown id', { transaction: UNKNOWN }, 3, 0],
     ['archive', 'a transaction', { transaction: TX }, 5, 1],
   ] as const)('in layout %s for %s are as few as docs/client.md says', async (layout, _, query, first, again) => {
@@ -377,9 +378,10 @@ describe('the files that a query reads', () => {
       return [host.asked.length, new Set(lists.map((list) => JSON.stringify(list))).size];
     };
     await together(undefined);
-    // Reads only the page. The client has all other files from the first query.
+    // Reads only the page, because the first query has read all other files.
     expect(await together(one.signal, one.signal, one.signal)).toEqual([1, 1]);
-    // In a worker, such queries may belong to different requests, and no request may wait for another one.
+    // Queries without the same signal do not share a read. In a worker, they may belong to different requests, and no
+    // request may wait for another one.
     expect(await together(undefined, undefined)).toEqual([2, 1]);
     expect(await together(one.signal, other.signal, undefined)).toEqual([3, 1]);
     const left = mirror.activity({ transaction: TX, signal: one.signal });

@@ -1,5 +1,5 @@
 /**
- * Tests that long requests do not block other requests, and that the server reads nothing for clients that have
+ * Tests that long requests do not block other requests. Also tests that the server reads nothing for clients that have
  * disconnected.
  */
 import { once } from 'node:events';
@@ -18,8 +18,8 @@ const PAGES = BLOCKS * TRANSACTIONS;
 const END = '0123456789ab';
 const idOf = (text: string) => hex(text).slice(0, -END.length) + END;
 /**
- * Returns a request for an unknown id with the same ending as all ids of the mirror. Pages have one record, so the
- * answer reads all pages.
+ * Returns a request for an unknown id. All ids of the mirror have the same ending, so the answer must read the page of
+ * each. A page has one record.
  */
 const long = (n: number | string) => `/runes/v1/transactions/${idOf(`unknown ${n}`)}/activity`;
 const SHORT = '/runes/v1/blocks/3/activity';
@@ -61,7 +61,8 @@ it('a long answer is right, and a short answer does not wait for it', async () =
   expect((await host.send('GET', SHORT)).status).toBe(200);
   expect(done).toBeLessThan(5);
   for (const { status, body } of await Promise.all(answers)) expect([status, JSON.parse(body)]).toMatchObject([200, { total: 0 }]);
-  // Each answer takes its first pages from memory, but reads the others, so it must wait for its turns.
+  // The first pages of each answer come from memory. The answer must read all further pages, so it must wait for its
+  // turns.
   expect(inflated).toBeGreaterThan(10 * (PAGES - READER_LIMITS.keptPages));
   expect(inflated).toBeLessThan(10 * PAGES);
   expect(crossings.get('freeParts')).toBeGreaterThan(before);
@@ -75,7 +76,7 @@ it.each([
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   while (inflated < 100) await turn();
   for (const socket of sockets) leave(socket);
-  // At most, each client has used its free parts, half of which are inflated.
+  // Each client has at most used its free parts (parts that it may read without waiting). Half of them are inflated.
   expect((await host.send('GET', SHORT)).status).toBe(200);
   for (let before = -1; before !== inflated; ) {
     before = inflated;

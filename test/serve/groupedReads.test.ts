@@ -1,4 +1,7 @@
-/** Tests the reads of the client for many outputs: joined, copied and bounded. */
+/**
+ * Tests the reads of a client that looks up many outputs. Near reads are joined, their results are copied, and the
+ * number of reads at the same time is limited.
+ */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { crossings, READER_LIMITS } from '../../src/limits.ts';
@@ -17,7 +20,7 @@ beforeEach(() => {
   crossings.clear();
 });
 
-/** Counts the reads that run at the same time. */
+/** Returns the result after some time, and counts the reads that run at the same time. */
 async function slowly<Result>(result: Result): Promise<Result> {
   running += 1;
   most = Math.max(most, running);
@@ -42,7 +45,8 @@ const expected = (offsets: readonly number[], length: number) => offsets.map((at
 it('near parts of a file are joined into one read, up to a size, and few reads run in parallel', async () => {
   const offsets = Array.from({ length: 50 }, (_, i) => i * 20);
   expect(await partsAt(offsets, 12)).toEqual(expected(offsets, 12));
-  // Five parts with the gaps between them have 92 bytes. Six parts would have 112.
+  // Five parts, with the gaps between them, have 92 bytes. Six parts would have 112 bytes, which is more than a joined
+  // read may have.
   expect(reads).toEqual(Array.from({ length: 10 }, (_, i) => [i * 100, 92]));
   expect(most).toBe(3);
   expect([crossings.has('groupBytes'), crossings.has('concurrentReads')]).toEqual([true, true]);

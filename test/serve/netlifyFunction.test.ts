@@ -1,5 +1,5 @@
 /**
- * Calls the Netlify edge function with a Request, over the files of a build. test/hosts runs it in Netlify's emulator.
+ * Calls the Netlify edge function with a Request, with the files of a build. test/hosts runs it in Netlify's emulator.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,10 @@ const BLOCK = '/runes/v1/blocks/840001';
 let dist: string;
 const read = (path: string) => readFileSync(join(dist, path), 'utf8');
 
-/** The CDN behind the function: paths of all requests to it, and answers that a test substitutes for files. */
+/**
+ * The CDN from which the function reads files. `asked` has the paths of all requests, and `instead` has answers that a
+ * test sends in place of files.
+ */
 let asked: string[] = [];
 let instead: Record<string, () => Response> = {};
 
@@ -32,7 +35,7 @@ async function cdn(input: URL): Promise<Response> {
 
 type EdgeFunction = (request: Request, context: { next(): Promise<Response> }) => Promise<Response>;
 let activity: EdgeFunction;
-/** The function must not use the redirect rules, because these accept paths outside of the API. */
+/** Throws if the function passes a request on to the redirect rules: they accept paths outside of the API. */
 const context = { next: () => Promise.reject(new Error('the function asked the redirect rules')) };
 const send = (target: string, init?: RequestInit) => activity(new Request(ORIGIN + target, init), context);
 
@@ -44,7 +47,7 @@ beforeEach(async () => {
   asked = [];
   instead = {};
   vi.stubGlobal('fetch', cdn);
-  // Loads a new instance, as after a deployment.
+  // Loads a new instance of the function, as after a deployment.
   vi.resetModules();
   activity = ((await import(MODULE.href)) as { default: EdgeFunction }).default;
 });
@@ -63,7 +66,7 @@ describe('the edge function', () => {
       'access-control-allow-origin': '*',
       'access-control-expose-headers': 'etag',
       'cache-control': 'public, no-cache, must-revalidate',
-      // A CDN may cache the page, because its block is settled.
+      // The block is settled, so a CDN may cache the page.
       'cdn-cache-control': 'public, max-age=86400',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       'content-type': 'application/json; charset=utf-8',

@@ -1,4 +1,4 @@
-/** Tests the recipes of hosting/own-server. test/hosts/docker.test.ts builds the image. */
+/** Tests the recipes of hosting/own-server. test/hosts/docker.test.ts builds and runs the image. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -27,7 +27,7 @@ beforeAll(async () => {
   await testBuild(dist, { inputs: [SAMPLE_INPUT] });
 });
 
-/** Runs a recipe's command on a free port, requests a page, and ends the command as a service manager does. */
+/** Runs the command of a recipe on a free port, requests a page, and ends the command like a service manager. */
 async function checkCommand([program = '', ...args]: readonly string[], cwd: string): Promise<void> {
   expect(basename(program)).toBe('node');
   expect(args).toContain('3000');

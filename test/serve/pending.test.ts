@@ -1,6 +1,6 @@
 /**
- * Tests the runes of unconfirmed transactions: the client computes them from a mirror's files, and with an Esplora
- * server.
+ * Tests the runes of unconfirmed transactions. The client computes them from a mirror's files, with or without an
+ * Esplora server.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -28,12 +28,12 @@ import { randomFor } from '../support/seed.ts';
 import { startServer } from '../support/server.ts';
 
 const MEMPOOLS = Number(process.env['MEMPOOLS'] ?? 30);
-/** Number of random mempools on top of one chain. */
+/** Number of random mempools for each chain. */
 const PER_CHAIN = 500;
 
 const next = randomFor('mempools');
 const random = (below: number) => Math.floor(next() * below);
-/** Uses a fixed chain, because some tests need runes of several kinds. The mempools are random. */
+/** The chain is fixed, because some tests need runes of several kinds. The mempools are random. */
 const chain = new MempoolChain(1, 120);
 const network = 'regtest';
 const out = join(temporaryFolder(), 'out');
@@ -64,13 +64,13 @@ it('are the same from a mirror in the other dialect', async () => {
   }
 });
 
-/** Returns the outpoint of the chain's newest unspent output with runes, and its runes. */
+/** Returns the newest unspent output of the chain with runes: its outpoint, and its runes. */
 function newestOutput() {
   const [[outpoint, { balances }] = ['', { balances: [] }]] = [...chain.memory.ledger.outputs].slice(-1);
   return { outpoint, balances, height: chain.outputs.get(outpoint)?.height ?? -1 };
 }
 
-/** Returns a transaction that spends these outpoints and pays these scripts. */
+/** Returns a transaction with these outpoints as inputs and these scripts as outputs. */
 function paying(inputs: readonly string[], ...outputs: readonly Uint8Array[]): RawPending {
   const spent = inputs.map((outpoint) => ({ outpoint: outpointOf(outpoint.slice(0, 64), Number(outpoint.slice(65))) }));
   const bytes = Buffer.from(transactionBytes({ inputs: spent, outputs }));
@@ -221,8 +221,8 @@ describe('mints and etchings are possible', () => {
   const partsOf = (rune: typeof open) => (rune?.row.id ?? '').split(':').map(Number) as [block: number, tx: number];
   const later = chain.tip + 1;
   /**
-   * Returns the results and possible runes of a transaction with this message, and of transactions that spend its
-   * outputs 1 and 2.
+   * Returns the results and possible runes of three transactions: one with this message, and two that spend its outputs
+   * 1 and 2.
    */
   async function resultsOf(integers: readonly (bigint | number)[], witness?: readonly Uint8Array[]) {
     const fee = outpointOf('cd'.repeat(32), 0);
@@ -245,7 +245,8 @@ describe('mints and etchings are possible', () => {
     expect(await resultsOf([20, block, 20, tx, 22, 2])).toEqual([`runes ${id}`, 'none', `runes ${id}`]);
     expect(await resultsOf([20, block, 20, tx, 0, block, tx, 1, 2])).toEqual(Array(3).fill(`runes ${id}`));
     expect(await resultsOf([20, block, 20, tx, 126, 0])).toEqual([`runes ${id}`, 'none', 'none']);
-    // An etching with edicts: of the etched rune, and of a later block's rune, which may be the same rune.
+    // Etchings: without edicts, with an edict of the etched rune, and with an edict of a rune of a later block. The
+    // rune of the later block may be the etched rune.
     expect(await resultsOf([2, 1, 6, 100])).toEqual(['runes own', 'runes own', 'none']);
     expect(await resultsOf([2, 1, 6, 100, 0, 0, 0, 1, 2])).toEqual(Array(3).fill('runes own'));
     expect(await resultsOf([2, 1, 6, 100, 0, later + 3, 1, 1, 2])).toEqual(Array(3).fill('runes own'));
@@ -259,7 +260,7 @@ describe('mints and etchings are possible', () => {
     const never = [
       [20, partsOf(closed)[0], 20, partsOf(closed)[1]],
       [20, partsOf(full)[0], 20, partsOf(full)[1]],
-      // Names a rune that no old block has etched.
+      // Names a rune of a later block, so no confirmed etching has it.
       [20, 5, 20, 900_000],
       [2, 1, 4, name, 6, 100],
       [2, 1, 4, FIRST_RESERVED, 6, 100],
@@ -345,7 +346,7 @@ describe('with an Esplora server', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`;
   }
 
-  /** Answers like an Esplora server. `change` may return another answer for a path. */
+  /** Starts a server that answers like Esplora. `change` may return another answer for a path. */
   async function esplora(pool: readonly RawPending[], change: (path: string) => string | number | undefined = () => undefined) {
     const asked: string[] = [];
     const block = readBlock(
@@ -386,7 +387,8 @@ describe('with an Esplora server', () => {
 
   it('the transactions of an address, and their parents, have the same results as if a wallet passes all of them', async () => {
     let [compared, parents] = [0, 0];
-    // Draws more mempools if the first ones had only one transaction for each address, or no parents.
+    // Draws more than 12 mempools if no address had several transactions, or if no transaction had an unconfirmed
+    // parent.
     for (let i = 0; i < 12 || ((compared === i || parents === 0) && i < 200); i++) {
       const pool = chain.mempool(random(2 ** 31), random);
       const { url, scripts } = await esplora(pool);
@@ -401,8 +403,8 @@ describe('with an Esplora server', () => {
       expect(own.length).toBe([...scripts.values()].filter((each) => each.includes(address)).length);
       for (const transaction of own) {
         const expected = all.get(transaction.tx_id);
-        // Compares only if `possible` is empty: it depends on the position in the list, and the wallet's list has more
-        // transactions.
+        // Compares only results without `possible`, which depends on the other transactions: the list from Esplora has
+        // fewer of them.
         if (expected?.possible.length === 0) expect(transaction).toEqual(expected);
         expect(transaction.unknown).toEqual([]);
         compared += 1;
@@ -504,7 +506,7 @@ describe('with an Esplora server', () => {
     const left = pendingRunes({ esplora: { url: endless, address }, network, signal: leaving }, reads);
     await expect(left).rejects.toMatchObject({ name: 'TimeoutError' });
     await expect(ask({ esploraMs: 50 })).rejects.toThrow(/cannot be read \(.*timeout/);
-    // A chain of unconfirmed parents.
+    // A chain of nine more unconfirmed transactions, each of which spends an output of the one before.
     const parents = [paying([outpoint], taproot(1))];
     for (let i = 0; i < 9; i++) parents.push(paying([`${parents[i]?.txid}:0`], taproot(1)));
     const list = JSON.stringify([{ txid: parents.at(-1)?.txid }]);
@@ -517,7 +519,7 @@ describe('with an Esplora server', () => {
       expect(transactions.length).toBeLessThanOrEqual(4);
       expect(asked.length).toBeLessThanOrEqual(10);
     }
-    // Although this transaction has many parents, a small transaction stays known.
+    // One transaction has too many unconfirmed parents. The small transaction must still be known.
     const wide = paying(
       Array.from({ length: 20 }, (_, i) => `${i.toString(16).padStart(64, '0')}:0`),
       taproot(1),

@@ -1,4 +1,4 @@
-/** Tests pipelined requests: the server answers them in order and completely, and limits their number. */
+/** Tests pipelined requests. The server answers them completely and in order, and limits their number. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';

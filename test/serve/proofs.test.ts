@@ -1,5 +1,5 @@
 /**
- * Tests the client with keys: a host that lies causes an error, never a wrong answer that the client accepts. The
+ * Tests the client with keys. If a host lies, the client throws an error, and never returns a wrong answer. The
  * variable LIES sets the number of random lies.
  */
 import { createHash } from 'node:crypto';
@@ -39,7 +39,10 @@ const keyed = (fetch: typeof globalThis.fetch, options: MirrorOptions = {}) =>
   new Mirror(BASE, { fetch, keys: [KEY.publicText], ...options });
 const over = (files: Files) => fetchOver((path) => files.get(path));
 
-/** Returns status and body of an answer, or `refused` with the message for a mirror that the client does not trust. */
+/**
+ * Returns the status and body of an answer. If the client does not trust the mirror, returns `refused` with the
+ * message.
+ */
 async function answerOf(mirror: Mirror, target: string): Promise<string> {
   try {
     const { status, body } = await mirror.get(target);
@@ -102,21 +105,21 @@ describe('a host that lies', () => {
           () => older.get(pick(old)),
           () => undefined,
           () => forged(newer.get(path) ?? content, draw),
-          // Another valid file, with the right tail for its content.
+          // Other content with the right tail for this content, so the file itself is valid.
           () => sealFile(content.subarray(0, Math.max(at, 1))).file,
           () => content,
         ];
         lies.set(path, changed[kind]?.());
       }
       if (kind === 9 || draw(10) === 0) lies.set(MANIFEST, wrongManifest(draw, older, newer));
-      // Some hosts lie only in a share of the answers, or ignore ranges.
+      // Some hosts lie only in a part of the answers, and some ignore ranges.
       const share = draw(3);
       const hasRanges = draw(4) > 0;
       const fetch = fetchOver(
         (path) => (lies.has(path) && draw(3) >= share ? lies.get(path) : (newer.get(path) ?? older.get(path))),
         hasRanges,
       );
-      // The memory of a client that has seen the newer state.
+      // The client has seen the newer state before.
       const state = { time: TIMES[1], root: rootOf(newer) };
       const mirror = keyed(fetch, { remember: new Map([[KEY.publicText, state]]) });
       for (let asked = 0; asked < 3; asked += 1) {
@@ -137,7 +140,7 @@ describe('a host that lies', () => {
 const manifestIn = (files: Files) => JSON.parse(String(files.get(MANIFEST))) as Record<string, unknown>;
 const rootOf = (files: Files) => (manifestIn(files)['archive'] as { root: string }).root;
 
-/** Returns a manifest that a host may send in place of the newer one. */
+/** Returns a manifest that a host may send instead of the newer one. */
 function wrongManifest(draw: (below: number) => number, older: Files, newer: Files): Buffer {
   const [before, now] = [manifestIn(older), manifestIn(newer)];
   const bytes = (manifest: object) => Buffer.from(JSON.stringify(manifest));
@@ -149,7 +152,7 @@ function wrongManifest(draw: (below: number) => number, older: Files, newer: Fil
     () => bytes({ ...now, note: before['note'] }),
     () => bytes({ ...before, note }),
     () => bytes({ ...now, archive: before['archive'] }),
-    // The right text for the older state at a later time, with the signature of the newer state.
+    // The note of the older state with a later time. The signatures are those of the newer note.
     () =>
       bytes({
         ...before,
@@ -207,7 +210,8 @@ describe('a manifest', () => {
     expect(await refusal(recent, { maxAge: 30_000 })).toMatch(
       /^refused: the mirror was signed at 2.*longer ago than maxAge allows \(30000 ms\)$/,
     );
-    // A wrong clock of the operator must neither block a client forever nor spoil its memory.
+    // A note that is signed in the future, because the operator's clock is wrong, must not block a client forever or
+    // spoil the states that it remembers.
     const remember = new Map();
     const early = signedFiles(newer, new Date(Date.now() + 600_000).toISOString());
     expect(await refusal(early, { maxAge: 120_000, remember })).toMatch(/^refused: the mirror was signed at 2.*further in the future/);
@@ -235,9 +239,9 @@ describe('a manifest', () => {
     files = signedFiles(older, TIMES[1]);
     expect(await ask()).toMatch(before);
     expect(await answerOf(keyed(over(older), { remember }), '/runes/v1/etchings')).toMatch(before);
-    // A new object without a memory accepts the older state, because the operator has signed it.
+    // A client that remembers no state accepts the older state, because the operator has signed it.
     expect(await answerOf(keyed(over(older)), '/runes/v1/etchings')).toMatch(/^200 /);
-    // A newer time may come with a lower height.
+    // A state with a later time may have a lower height.
     files = signedFiles(older, '2026-11-24T02:00:00Z');
     expect(await ask()).toMatch(/^200 /);
     files = newer;
@@ -263,7 +267,7 @@ describe('a manifest', () => {
     expect(`200 ${(await new Bundled(BASE, { fetch: over(newer) }).get(target)).body}`).toBe(truth.get(target));
     const mirror = new Bundled(BASE, { fetch: over(newer), keys: [STRANGER.publicText, KEY.publicText] });
     await expect(mirror.get(target)).rejects.toThrow(/proofs[.]js/);
-    // Node remembers that a module was missing, so the complete module needs another folder.
+    // Uses another folder for the complete module, because Node remembers that the module was missing.
     const complete = temporaryFolder();
     for (const path of ['client.js', 'lists.js', 'proofs.js']) writeFileSync(join(complete, path), newer.get(path) ?? '');
     writeFileSync(join(complete, 'package.json'), '{"type":"module"}');
@@ -280,7 +284,9 @@ describe('the memory of a client', () => {
   const LATER = '2026-11-24T02:00:00Z';
   const target = '/runes/v1/etchings';
   type State = { readonly time: string; readonly root: string };
-  /** Makes a store outside of the client. `pause` returns the number of event loop turns that each call waits. */
+  /**
+   * Makes a store of states outside of the client. `pause` returns the number of event loop turns that a call waits.
+   */
   const storeOf = (states: Map<string, State>, pause: () => number = () => 1) => {
     const wait = async () => {
       for (let turns = pause(); turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
@@ -310,7 +316,7 @@ describe('the memory of a client', () => {
     ];
     expect(await ask(byOld)).toMatch(/^200 /);
     expect(await ask(byNew)).toMatch(/^200 /);
-    // The store has the state of TIMES[0] for the old key, and the client has never seen a note with both keys.
+    // The store has the state of TIMES[0] for the old key. The client has never seen a note that both keys signed.
     const refused = (time: string) =>
       `refused: the mirror shows a state that was signed at ${time}, but before it has shown another one of ${LATER}`;
     expect(await ask(signedFiles(older, TIMES[1], {}, KEY))).toBe(refused(TIMES[1]));
@@ -318,7 +324,7 @@ describe('the memory of a client', () => {
     expect(await ask(byBoth)).toBe(refused(TIMES[1]));
     expect(await ask(signedFiles(older, LATER, {}, KEY))).toBe(refused(LATER));
     expect(await ask(byNew)).toMatch(/^200 /);
-    // Other mirrors, with other keys and other times, may share the store.
+    // Clients of other mirrors, which have other keys and other times, may share the store.
     const other = { keys: [STRANGER.publicText], remember: storeOf(states) };
     expect(await answerOf(keyed(over(signedFiles(older, TIMES[0], {}, STRANGER)), other), target)).toMatch(/^200 /);
     expect(states.get(NEXT.publicText)).toEqual({ time: LATER, root: rootOf(newer) });
@@ -335,7 +341,7 @@ describe('the memory of a client', () => {
         if (!String(input).endsWith('/manifest.json')) return answer;
         reads += 1;
         if (reads > 1) return answer;
-        // The operator uploads a new build, and another client sees it first.
+        // The operator uploads a new build. Another client sees it first and stores its state.
         files = newer;
         expect(await answerOf(keyed(over(newer), { remember }), target)).toMatch(/^200 /);
         return answer;
@@ -344,7 +350,7 @@ describe('the memory of a client', () => {
     );
     expect(await answerOf(mirror, target)).toBe(await answerOf(keyed(over(newer)), target));
     expect(reads).toBe(2);
-    // A mirror that stays at the older state is refused.
+    // Refuses a mirror that stays at the older state.
     files = older;
     reads = 1;
     const again = keyed(
@@ -405,7 +411,7 @@ describe('a client with keys', () => {
   it('returns the text of a manifest that the note proves, whatever other text the host sends', async () => {
     const { newer } = buildOf('ranges');
     const text = String(newer.get(MANIFEST));
-    // JSON may contain a field twice. Some programs read the first value, others the last.
+    // A JSON text may have the same key twice. Some programs use the first value, others the last one.
     const twice = new Map([...newer, [MANIFEST, Buffer.from(text.replace('"tip":', '"tip":{"height":1},"tip":'))]]);
     for (const files of [twice, new Map([...newer, [MANIFEST, Buffer.from(JSON.stringify(JSON.parse(text)))]])])
       expect(await answerOf(keyed(over(files)), '/runes/v1/manifest.json')).toBe(`200 ${text}`);

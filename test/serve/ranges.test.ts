@@ -1,6 +1,6 @@
 /**
- * Tests Parquet files over HTTP: range requests are answered by RFC 9110, and a Parquet reader works as in
- * docs/bulk.md.
+ * Tests Parquet files over HTTP: range requests are answered according to RFC 9110, and a Parquet reader works as
+ * docs/bulk.md describes.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
@@ -39,9 +39,10 @@ describe('npm start', () => {
     large.write('end', large.length - 3);
     writeFileSync(join(dist, 'rows/9900-9999-0000000000000000.parquet'), large);
     const url = `http://127.0.0.1:${host.port}/rows/9900-9999-0000000000000000.parquet`;
-    // Waits, because a file that just changed is not cached, and each request would compute its ETag from 80 MB.
+    // Waits until the server caches the file's ETag. The ETag of a file that has just changed is not cached, so each
+    // request would compute it from 80 MB.
     await new Promise((resolve) => setTimeout(resolve, 200));
-    // The first request computes the ETag.
+    // This first request computes the ETag.
     expect((await fetch(url, { method: 'HEAD' })).headers.get('content-length')).toBe(String(large.length));
     const before = process.memoryUsage().arrayBuffers;
     const ends = await Promise.all(
@@ -125,7 +126,7 @@ describe('docs/bulk.md', () => {
   it('has an example that reads only a few columns of one block over HTTP', async () => {
     expect(examples.length).toBe(1);
     const ranges: string[] = [];
-    // The file is in the project's folder, so that it finds the packages.
+    // Writes the example into the project's folder, so that it finds the packages.
     const file = join(ROOT, `node_modules/.bulk-example-${process.pid}.mjs`);
     // Records the requests of the reader, and forwards them to the server.
     const watcher = createServer((incoming, response) => {

@@ -1,6 +1,6 @@
 /**
- * Tests the promises of SECURITY.md for every answer of the local server, over real sockets. Also checks that its list
- * of threats names existing tests.
+ * Tests the promises of SECURITY.md for every answer of the local server, over real sockets. Also checks that the tests
+ * in its list of threats exist.
  */
 import { execFileSync } from 'node:child_process';
 import { linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ describe('SECURITY.md', () => {
     const text = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8');
     const threats = text.slice(text.indexOf('## Threats')).split('\n- ').slice(1);
     expect(threats.length).toBeGreaterThan(15);
-    // Each line ends with its tests in parentheses.
+    // In SECURITY.md, a threat ends with the names of its tests in parentheses.
     const testsOf = (threat: string) =>
       [...(/\(([^()]*)\)\.\s*$/.exec(threat)?.[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
     expect(threats.filter((threat) => testsOf(threat).length === 0)).toEqual([]);
@@ -51,7 +51,7 @@ describe('SECURITY.md', () => {
   });
 });
 
-/** Spellings of `..` and of strange names, to insert into a path. */
+/** Spellings of `..`, and strange names. The tests insert them into paths. */
 const SPELLINGS = [
   '../',
   '..%2f',
@@ -146,7 +146,7 @@ describe('a path out of the folder', () => {
           }
         }
       }
-      // Shows that this test can fail: valid ids do read files.
+      // Valid ids must read files. Otherwise this test could not fail.
       for (const id of ['blocks/840000', `blocks/${'9'.repeat(64)}`, `transactions/${'9'.repeat(64)}`]) {
         const before = asked.length;
         await respond(`/runes/v1/${id}/activity?operation_type=mint&limit=60`, site, source, answerFromLists);
@@ -269,7 +269,7 @@ describe('headers', () => {
       expect([target, statusOf(answer)]).toEqual([target, target.startsWith(BLOCK) ? 400 : 404]);
       expect(answer).not.toMatch(/^x-(?:evil|echo)/im);
     }
-    // The HTTP parser refuses bare line ends, and spaces before the colon.
+    // The HTTP parser itself refuses bare line ends, and spaces before the colon of a header.
     for (const text of [
       'GET /a\rb HTTP/1.1\r\nhost: x\r\n\r\n',
       'GET / HTTP/1.1\r\nhost: x\r\nx-a : b\r\n\r\n',
@@ -361,7 +361,7 @@ describe('an error', () => {
     ]) {
       const answer = await get(`/${part}`);
       const body = JSON.parse(bodyOf(answer)) as { message: string };
-      // The HTTP parser refuses bytes outside of ASCII.
+      // The HTTP parser itself refuses bytes outside of ASCII.
       const status = /[\x80-\xff]/.test(part) ? 400 : 404;
       expect([part, statusOf(answer), Object.keys(body)]).toEqual([part, status, ['statusCode', 'error', 'message']]);
       expect(answer).toMatch(/content-type: application\/json; charset=utf-8\r\n[\s\S]*x-content-type-options: nosniff\r\n/);

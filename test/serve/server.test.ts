@@ -1,4 +1,4 @@
-/** Tests the local server: the case table, and faults that only a server can have. */
+/** Tests the local server with the case table, and faults that only a server can have. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -97,7 +97,7 @@ describe('files', () => {
     const links = [...body.matchAll(/(?:href|src)="(?!data:)([^"]+)"/g)].map((match) => match[1] ?? '');
     expect(links.length).toBeGreaterThan(10);
     for (const link of links) {
-      // Links are relative, so that a mirror may be in a folder of its host.
+      // Links must be relative, because a mirror may be in a folder of its host.
       expect(link).not.toMatch(/^(?:\/|[a-z]+:)/);
       const { pathname, search } = new URL(link, 'http://mirror/');
       expect([link, (await host.send('GET', pathname + search)).status]).toEqual([link, 200]);
@@ -187,11 +187,12 @@ describe('a build with a missing page', () => {
   });
   afterAll(() => own.close());
 
-  /** Replaces the bytes of a file while `work` runs. */
+  /** Replaces the content of a file while `work` runs. */
   async function withBytes(path: string, bytes: Buffer, work: () => Promise<void>): Promise<void> {
     const file = join(out, path);
     const whole = readFileSync(file);
-    // The pages of a block by height and by hash are hard links of each other.
+    // Removes the file before it is written, because the pages of a block by height and by hash are hard links of each
+    // other.
     const replace = (content: Buffer) => {
       rmSync(file);
       writeFileSync(file, content);
@@ -245,7 +246,7 @@ describe('a folder with a pipe for a manifest', () => {
     const manifest = join(out, 'runes/v1/manifest.json');
     rmSync(manifest);
     execFileSync('mkfifo', [manifest]);
-    // Runs in a separate process: a blocked read could only be ended by killing the process.
+    // Runs in a separate process, because only killing the process could end a blocked read.
     const script = `import('./src/serve/local/server.ts').then(({ createMirrorServer }) => createMirrorServer(process.argv[1])).catch((error) => console.log(error.message))`;
     const said = execFileSync(process.execPath, ['--import', 'tsx', '-e', script, out], { cwd: ROOT, encoding: 'utf8', timeout: 20_000 });
     expect(said).toContain(`${manifest} is not a file`);

@@ -1,4 +1,4 @@
-/** Runs the program in docs/wallets.md, unchanged, over two signed mirrors and an Esplora server. */
+/** Runs the program in docs/wallets.md, unchanged, with two signed mirrors and an Esplora server. */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -31,7 +31,7 @@ it('chooses inputs without runes, and says which outputs are unknown', async () 
   }
   const hosts = await Promise.all(folders.map((folder) => startServer(folder)));
 
-  // The value of every output is its index in satoshis, and one output is unconfirmed.
+  // The value of an output in satoshis is its index in this list. One output is unconfirmed.
   const made = outputsMade(chain).filter(({ height }) => height <= tip);
   const utxos: object[] = made.map(({ outpoint, height, blockHash }, value) => {
     const [txid, vout] = outpoint.split(':');

@@ -1,4 +1,7 @@
-/** Tests the cache of bundled scripts: it is used if no source has changed, and made again otherwise. */
+/**
+ * Tests the cache of bundled scripts. It is used only if no source has changed. Otherwise the scripts are bundled
+ * again.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -25,6 +28,6 @@ it('reads bundles from the cache unless a source has changed or the cache is dam
     expect(bundles(cache)).toEqual(made);
     expect(readFileSync(cache, 'utf8')).toBe(text);
   }
-  // No file can be written at this path.
+  // The cache cannot be written at this path.
   expect(bundles(join(cache, 'bundles.json'))).toEqual(made);
 });

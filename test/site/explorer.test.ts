@@ -1,6 +1,6 @@
 /**
- * Tests rules of the explorer that need no browser: the meaning of an entered text, the format of numbers and times,
- * and breaks of a chart's axis.
+ * Tests functions of the explorer that need no browser: what an entered text means, how numbers and times are
+ * formatted, and where the axis of a chart breaks.
  */
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../src/pages/blockAndTransactionLists.ts';
@@ -195,14 +195,17 @@ describe('totals of a transaction', () => {
   });
 });
 
-/** A record of a transaction. */
+/** Returns a record of a transaction with these fields. */
 const at = (operation: Operation, amount: string, vout: number, address?: string, receiver_address?: string) =>
   ({ operation, amount, address, receiver_address, location: { tx_id: TX, output: TX, vout } }) as unknown as Activity;
 
 describe('rows of activity', () => {
   const shown = (records: readonly Activity[], offset = 0) =>
     rowsOf(records, offset).map(({ record, kind, from, to, location }) => [kind, record.amount, from, to, location.vout]);
-  /** Alice and a sender without an address pay Bob. Alice gets the rest and a part of the mint, and burns units. */
+  /**
+   * Records of one transaction. Alice and a sender without an address pay Bob. Alice gets the rest and a part of the
+   * mint, and burns units.
+   */
   const records = [
     at('burn', '0.5', 9, 'alice'),
     at('send', '1.25', 2, 'alice', 'alice'),
@@ -231,7 +234,8 @@ describe('rows of activity', () => {
     ]);
     expect(shown(records.slice(4, 6)).map(([kind]) => kind)).toEqual(['send', 'receive']);
     expect(shown(records.slice(5)).map(([kind]) => kind)).toEqual(['receive', 'mint']);
-    // The send that belongs to this receive is on the previous page, and so is the receive of the mint.
+    // The page begins within the transaction. The send of this receive is on the previous page, and so is the receive
+    // of the mint.
     const cut = [at('receive', '2.5', 3, 'bob'), at('mint', '2.5', 9)];
     expect([shown(cut, 20), shown(cut)].map((rows) => rows.map(([kind]) => kind))).toEqual([['receive', 'mint'], ['mint']]);
   });
@@ -252,7 +256,7 @@ describe('rows of an address', () => {
     inTransaction(tx, '1:1', 'receive', amount, vout, 'alice'),
   ];
   const records = [
-    // Pays two others, receives an amount, burns, and keeps two amounts.
+    // Alice pays two others, receives an amount, burns, and keeps two amounts.
     inTransaction('c', '1:1', 'burn', '0.25', 0, 'alice'),
     inTransaction('c', '1:1', 'send', '3', 1, 'alice', 'bob'),
     inTransaction('c', '1:2', 'send', '9', 1, 'alice', 'bob'),
@@ -260,10 +264,10 @@ describe('rows of an address', () => {
     inTransaction('c', '1:1', 'send', '10.5', 3, 'alice', 'carol'),
     ...change('c', '1.5', 4),
     inTransaction('c', '1:1', 'receive', '1', 5, 'alice'),
-    // Pays one amount and keeps the rest.
+    // Alice pays one amount and keeps the rest.
     inTransaction('b', '1:1', 'send', '30', 1, 'alice', 'bob'),
     ...change('b', '4', 2),
-    // Only moves its own units.
+    // Alice only moves her own units.
     ...change('a', '20', 1),
     ...change('a', '14', 2),
   ];

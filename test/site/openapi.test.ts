@@ -1,6 +1,6 @@
 /**
- * Tests the API's description: it passes a linter, agrees with recorded exchanges, pages of builds and the request map,
- * and resolves below any path.
+ * Tests the API's description. It passes a linter, agrees with recorded exchanges, pages of builds and the request map,
+ * and works at any base path.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -78,7 +78,7 @@ const VARIANTS: readonly Partial<Manifest>[] = [
   { heights: [], blocks: 0, transactions: 0, records: 0, files: 0, bytes: 0 },
 ];
 
-/** Checks of a document, as a client would do them. */
+/** Checks requests and answers against a description, as a client would. */
 class Checks {
   readonly document: Document;
   readonly #ajv = new Ajv2020({ allErrors: true });
@@ -90,7 +90,7 @@ class Checks {
     this.#ajv.addSchema({ $id: 'http://mirror/', components: { schemas: closed(document.components.schemas) as object } });
   }
 
-  /** Returns the check of a named schema, which reports unknown keys as faults. */
+  /** Returns a function that checks a value against a named schema. It reports unknown keys as faults. */
   schema(name: string): ValidateFunction {
     const check = this.#checks.get(name) ?? this.#ajv.compile({ $ref: `http://mirror/#/components/schemas/${name}` });
     this.#checks.set(name, check);
@@ -106,16 +106,22 @@ class Checks {
     });
   }
 
-  /** True if the parameter's schema allows these values. A repeated parameter is a list. */
+  /**
+   * True if the schema of the parameter allows these values. A parameter that occurs several times is checked as a
+   * list.
+   */
   accepts({ schema, required }: Parameter, texts: readonly string[]): boolean {
     if (texts.length === 0) return !required;
     const values = texts.map((text) => (schema['type'] === 'integer' && /^-?(?:0|[1-9][0-9]*)$/.test(text) ? JSON.parse(text) : text));
     return this.#ajv.validate(schema, values.length === 1 ? values[0] : values);
   }
 
-  /** Returns the path of the operation and the values of its parameters, or undefined if no path matches the target. */
+  /**
+   * Finds the path of the description that matches a target. Returns it with the values of its parameters, or undefined
+   * if none matches.
+   */
   read(target: string): { path: string; values: Map<Parameter, string[]> } | undefined {
-    // Converts paths without `v1`, and the path of the status, to paths of the description.
+    // Changes paths without `v1`, and the path of the status, to the form that the description has.
     const named = target.replace(/^\/runes(?!\/v1(?:\/|$))/, '/runes/v1').replace(/^\/runes\/v1$/, '/runes/v1/');
     const url = new URL(named, 'http://mirror');
     for (const path of Object.keys(this.document.paths)) {
@@ -141,7 +147,10 @@ class Checks {
   }
 }
 
-/** Returns a schema in which objects may have only the named keys, to find fields that the description lacks. */
+/**
+ * Returns the schema, changed so that objects may have only the keys that it names. This finds fields that the
+ * description lacks.
+ */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -153,8 +162,8 @@ describe('openapi.json', () => {
   it.each(VARIANTS)('passes a linter: %j', async (changes) => {
     const config = await createConfig({
       extends: ['recommended'],
-      // The path of the status has ended with a slash since the first server of this API. Static file hosts know only
-      // this path.
+      // Since the first server of this API, the path of the status ends with a slash. Static file hosts know no other
+      // path.
       rules: { 'no-path-trailing-slash': 'off' },
     });
     const problems = await lintFromString({ source: openapiText(manifestOf(changes)), config });
@@ -243,7 +252,7 @@ describe.each(['contract', 'hiro'] as const)('a mirror in dialect %s', (dialect:
       expect(wrong).toEqual([]);
       expect(paths.length).toBeGreaterThanOrEqual(least);
     }
-    // Shows that a check can fail.
+    // An additional key must be a fault. Otherwise the checks above could not fail.
     expect(checks.schema('ActivityList')({ limit: 1, offset: 0, total: 0, results: [], more: 1 })).toBe(false);
   });
 
@@ -324,9 +333,9 @@ describe('the recorded exchanges', () => {
 
 describe('the parameters', () => {
   /**
-   * Numbers that JSON Schema and the request map judge differently: one of them reads the text as another number, the
-   * other refuses it. A client that writes numbers as JSON never sends texts of the first kind, and of the second kind
-   * only the number -0.
+   * Numbers that JSON Schema and the request map judge differently: one of them reads the text as another number, and
+   * the other refuses it. A client that writes numbers as JSON never sends a text that the schema refuses. Of the texts
+   * that the map refuses, it can only send the number -0.
    */
   const DIFFERENCES: readonly {
     name: string;
