@@ -1,4 +1,4 @@
-/** Tests the format of lists of activity: keys, heads, names and pointers. */
+/** Tests the format of lists of activity (docs/archive.md): keys, heads, names and pointers. */
 
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
@@ -23,7 +23,7 @@ import {
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 describe('SHA-256', () => {
-  // Examples of FIPS 180-4.
+  // Examples from FIPS 180-4.
   it.each([
     ['', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
     ['abc', 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'],

@@ -1,6 +1,6 @@
 /**
- * Tests balances and holders: sends the recorded requests to the local server, whose build has the same data in dialect
- * hiro. Also tests the input that builds of balances need.
+ * Tests balances and holders. Sends the recorded requests to the local server, which has a build of the same data in
+ * dialect hiro. Also tests which input a build needs for balances.
  */
 
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { hex } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
-/** Number of recorded answers that each rule overrides. A change here is a change of the API. */
+/** Number of recorded answers that each rule overrides. If a number changes, the API has changed. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'an address of more than 100 characters is malformed': 2,
   'an empty address is malformed': 2,
@@ -211,7 +211,7 @@ describe('a mirror', () => {
     const [out, inputs] = [join(work, 'out'), [join(work, 'in')]];
     const heights = new Set<number | undefined>();
     crossings.clear();
-    // True if some lists are as of an earlier block, and others are as of the tip.
+    // True if some lists have the state after an older block, and others have the state at the tip.
     const hasBoth = () => heights.size > 1 && heights.has(undefined);
     for (let i = 0; i < tips || (!hasBoth() && i < 30); i += 1) {
       history.append(1);
@@ -248,7 +248,7 @@ describe('a mirror', () => {
       return wasFull;
     };
     history.append(4095 - history.tip);
-    // The newest level has blocks 4,096 to 4,099.
+    // The newest level of lists now has the blocks 4,096 to 4,099.
     for (let i = 0; i < 4; i += 1) history.append(1);
     expect(await built('out')).toBe(true);
     for (let i = 0; i < 3; i += 1) history.append(1);
@@ -259,7 +259,7 @@ describe('a mirror', () => {
 
   it('gives the same answers for odd addresses on hosts that decode paths differently, in the form of its schemas', async () => {
     const history = new BalanceHistory(randomFor('odd addresses'), false);
-    // The newest level has some of these blocks, and more changes than fit into a page.
+    // Some of these blocks are in the newest level, which then has more changes than fit on a page.
     for (let i = 0; i < 12; i += 1) history.append(1);
     const work = temporaryFolder();
     history.write(join(work, 'in'));

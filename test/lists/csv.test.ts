@@ -1,9 +1,12 @@
-/** Tests CSV of lists: quoting by RFC 4180, columns, missing values, and text that a spreadsheet would execute. */
+/**
+ * Tests lists as CSV: quoting according to RFC 4180, columns, missing values, and text that a spreadsheet would
+ * execute.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CSV_PATHS, csvColumns, csvLine, csvLines } from '../../src/lists/csv.ts';
 
-/** Parses CSV by the grammar of RFC 4180. An unquoted empty cell is undefined. */
+/** Parses CSV by the grammar of RFC 4180. A cell that is empty and not quoted is undefined. */
 function parse(text: string): (string | undefined)[][] {
   const records: (string | undefined)[][] = [[]];
   const rule = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/gy;

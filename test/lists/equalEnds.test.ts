@@ -1,6 +1,6 @@
 /**
- * Tests ids with the same ending, which share a key in the table of ids. Builds and answers read each page once,
- * however many such ids exist.
+ * Tests ids with the same ending, which have the same key in the table of ids. Builds and answers read each page only
+ * once, no matter how many of these ids exist.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const work = temporaryFolder();
 const out = join(work, 'out');
 
 /**
- * Returns the id of a transaction, or the hash of a block. All of them have the same ending, so all have the same key.
+ * Returns the id of a transaction, or the hash of a block. All of them have the same ending, so they have the same key.
  */
 const idOf = (height: number, tx: number) => hex(`${height} ${tx}`).slice(0, -END.length) + END;
 const blockOf = (height: number, ids: readonly string[]) =>
@@ -37,7 +37,7 @@ const blockOf = (height: number, ids: readonly string[]) =>
   );
 const idsAt = (height: number) => Array.from({ length: TRANSACTIONS }, (_, tx) => idOf(height, tx));
 
-/** Upper bound of inflated members if each page is read once: pages, directories and the root. */
+/** Largest number of inflated members if each page is read only once. Includes pages, directories and the root. */
 let most = 0;
 
 beforeAll(async () => {
@@ -111,7 +111,7 @@ describe('an answer', () => {
     const site = siteOf(JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')));
     const answer = await respond(`/runes/v1/transactions/${id}/activity`, site, counted, answerFromLists, new PartCache());
     expect(answer.kind === 'window' && (JSON.parse(answer.body) as { total: number }).total).toBe(total);
-    // The tolerance of 3 covers the added block, which `most` does not count.
+    // Allows three more members for the added block, which `most` does not include.
     expect(inflated).toBeLessThanOrEqual(most + 3);
     expect(inflated).toBeGreaterThan(BLOCKS);
   });

@@ -1,4 +1,4 @@
-/** Sends the recorded requests for etchings to the local server. Its builds have the same data in dialect hiro. */
+/** Sends the recorded requests for etchings to the local server, which has builds of the same data in dialect hiro. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { recordedOutput } from '../support/recorded.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const vectors = readEtchingVectors();
-/** Number of recorded answers that each rule overrides. A change here is a change of the API. */
+/** Number of recorded answers that each rule overrides. If a number changes, the API has changed. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   '1:0 is turbo, and its transaction id is zeros': 15,
   'Node refuses bytes beyond ASCII in a path': 6,
@@ -34,7 +34,8 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
 };
 
 /**
- * SHA-256 of the list of etchings, by FORMAT of the state. If the hash changes, raise FORMAT, then update this line.
+ * SHA-256 of the list of etchings, by the constant FORMAT of the state. If the hash changes, raise FORMAT, then update
+ * this line.
  */
 const ETCHINGS_OF_FORMAT = { 17: '04201d3bd4bc9be2dae6f4a95202245bcc97f1fa5df201e6761d32687652e4f2' };
 
@@ -47,7 +48,7 @@ it.each(['test/support/etchingHistory.ts', 'test/rehearsal/expected.ts'])('%s ha
   expect(fieldsOf(etchingSchemas('hiro').Etching).filter((name) => !new RegExp(`\\b${name}"?:`).test(text))).toEqual([]);
 });
 
-/** Describes the first difference between two texts, with some characters around it. */
+/** Returns the first difference between two texts, with some characters before and after it. */
 function differenceOf(a: string, b: string): string {
   let at = 0;
   while (a[at] === b[at]) at += 1;
@@ -78,7 +79,8 @@ describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout
       for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) + 1);
       const target = Buffer.from(path).toString('latin1');
       const answer = await hosts.get(vector.data)?.send(method, target, request_headers);
-      // Numbers above 2^53 have all their digits, so the texts differ, and only the parsed bodies are equal.
+      // Numbers above 2^53 have all digits in the answer, but the parsed recording has rounded them. So only the parsed
+      // bodies can be equal.
       const text = answer?.body ?? '';
       const found = /[0-9]{17}[,}]/.test(text) ? JSON.stringify(JSON.parse(text)) : text;
       if (answer?.status !== status) wrong.push(`${line} ${path}: status ${answer?.status}, not ${status}`);

@@ -1,6 +1,6 @@
 /**
- * Tests windows of lists that are stored as a complete list plus changes: they equal windows of the merged list, and
- * read no unneeded page.
+ * Tests lists that are stored as a complete list and as changes to it. Windows equal those of the merged list, and need
+ * no page that the window does not have.
  */
 import { describe, expect, it } from 'vitest';
 import { isArchiveError } from '../../src/format/archiveError.ts';
@@ -14,14 +14,14 @@ interface Item {
 }
 
 const byOther = (a: Item, b: Item) => a.other - b.other;
-/** Sorts like the API: by units, then by the number of the entry. */
+/** Sorts balances like the API: by units, then by the number of the other party. */
 const sorted = (balances: ReadonlyMap<number, bigint>): [number, bigint][] =>
   [...balances].filter(([, units]) => units > 0n).sort(([a, x], [b, y]) => (x === y ? a - b : x > y ? -1 : 1));
 
 const random = randomFor('windows of joined lists');
 const upTo = (n: number) => Math.floor(random() * n);
 
-/** Makes a stored list with this page size, which counts the pages that are read. */
+/** Makes a stored list with this page size. Counts the pages that are read. */
 function wholeList(balances: ReadonlyMap<number, bigint>, pageSize: number) {
   const items = sorted(balances).map(([other, units]) => ({ other, units, before: 0n }));
   const read: number[] = [];
@@ -37,7 +37,7 @@ function wholeList(balances: ReadonlyMap<number, bigint>, pageSize: number) {
   return { whole, read };
 }
 
-/** Changes balances like the blocks of a level. A few entries change nothing, like a receipt of 0. */
+/** Changes balances like the blocks of a level. Some changes have no effect, like a receipt of 0 units. */
 function changed(balances: Map<number, bigint>, count: number, others: number): Item[] {
   const before = new Map(balances);
   const touched = new Set(Array.from({ length: count }, () => upTo(others)));
@@ -61,7 +61,7 @@ describe('a window of a stored list with changes', () => {
         const found = await findWindow({ limit, offset }, whole, levels, pageSize, byOther);
         expect(found.total).toBe(expected.length);
         expect(found.items.map(({ other, units }) => [other, units])).toEqual(expected.slice(offset, offset + limit));
-        // Bound of the pages read: the pages of the window, one more, and one for each change.
+        // Bound of the pages that are read: the pages of the window, one more page, and one for each change.
         const entries = levels.reduce((sum, level) => sum + level.length, 0);
         expect(read.length).toBeLessThanOrEqual(Math.ceil(limit / pageSize) + 1 + entries);
       }

@@ -1,6 +1,6 @@
 /**
- * Tests the parser of lines of outputs, which searches for separators: it equals JSON.parse(), also for lines of other
- * forms.
+ * Tests the parser of lines of outputs, which searches for separators. Its result equals that of JSON.parse(), even for
+ * lines that have another form.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { SPENT } from '../../src/lists/unspentOutputs.ts';
 import '../support/seed.ts';
 
 const OUTPUT = `${'ab'.repeat(32)}:1`;
-/** Returns the line as readers of archives have it: one character per byte. */
+/** Returns a line of these values as archive readers have it: one character for each byte. */
 const lineOf = (values: readonly string[]) => values.map((value) => `\t${Buffer.from(value).toString('latin1')}`).join('');
 const parse = (values: readonly string[]) => parseLedgerOutput(OUTPUT, lineOf(values), () => values);
 
@@ -54,7 +54,7 @@ it('never mistakes a cut or changed output for another one', () => {
       try {
         expected = expectedOf(changed);
       } catch {
-        // Text in the middle of a rune is not checked, because the ledger does not contain it.
+        // The ledger does not contain the text in the middle of a rune, so the parser does not check it.
         if (at > whole.lastIndexOf('\t') + 11) return;
         expect(() => parseLedgerOutput(OUTPUT, line, () => changed)).toThrow();
         return;

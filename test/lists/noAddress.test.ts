@@ -1,6 +1,6 @@
 /**
- * Tests records without an address, from raw blocks to answers: each form omits the missing field, and nothing else
- * changes.
+ * Tests records without an address, from raw blocks to answers. Every format omits the missing field, and everything
+ * else stays the same.
  */
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,13 +21,13 @@ beforeAll(() => writeFiles(input, exportOf(rows)));
 const ALICE = rows.ledger.find(({ address }) => address !== null)?.address;
 const BOB = rows.ledger.find(({ receiver_address: receiver }) => receiver !== null)?.receiver_address;
 
-/** Returns the parties, output and amount of a record. Missing values are left out. */
+/** Returns the addresses, output and amount of a record. Omits missing values. */
 const told = ({ operation, address, receiver_address, location, amount }: ReturnType<typeof recordOf>) =>
   Object.fromEntries(
     Object.entries({ operation, address, receiver_address, vout: location.vout, amount }).filter(([, value]) => value !== undefined),
   );
 
-/** Returns the expected record of a row in a dialect, with keys in order. */
+/** Returns the record that a dialect must have for a row, with keys in the right order. */
 function recordOf(row: LedgerRow, dialect: Dialect) {
   const rune = rows.runes.find(({ id }) => id === row.rune_id);
   if (rune === undefined) throw new Error(`no rune ${row.rune_id}`);

@@ -1,4 +1,7 @@
-/** Tests rows of unspent outputs: an output with several runes is one value, even if its rows are in two chunks. */
+/**
+ * Tests rows of unspent outputs. The rows of an output with several runes become one value, even if they are in two
+ * chunks.
+ */
 import { expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
 import { LIMITS } from '../../src/limits.ts';
@@ -18,7 +21,7 @@ it('outputs with any number of rows are read completely, in order, for each addr
   for (let i = 0; i < 3000; i += 1) {
     const [key, output] = [`address${Math.floor(i / 700)}`, `${String(i).padStart(64, '0')}:${below(12)}`];
     const place = `["${output}",840000,"${'ab'.repeat(32)}",1,1700000000`;
-    // Each rune has one to three rows. Its name has characters outside of ASCII.
+    // Each rune has one to three rows. Its name has characters that are not ASCII.
     const runes = Array.from({ length: 1 + below(3) }, (_, rune) => ({
       head: `["840000:${rune + 1}",${rune},"RUNE","R•UNE",0`,
       rows: 1 + (i % 5 === 0 ? below(3) : 0),

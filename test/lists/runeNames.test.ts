@@ -1,4 +1,7 @@
-/** Tests the names of all runes: they equal the etchings in every mirror that has etchings, after every block. */
+/**
+ * Tests the names of all runes. In every mirror that has etchings, they equal the names of the etchings after every
+ * block.
+ */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Dialect, Layout } from '../../src/pages/mirrorOptions.ts';
@@ -24,7 +27,7 @@ async function namesOf(mirror: Mirror): Promise<RuneName[]> {
   return all;
 }
 
-/** Returns the same names from the list of etchings. */
+/** Returns the names in the list of etchings, which must be the same. */
 async function listed(mirror: Mirror): Promise<RuneName[]> {
   const all: RuneName[] = [];
   for (let offset = 0; ; offset += 60) {

@@ -1,4 +1,7 @@
-/** Tests search files, which find runes by the letters of their names: as a function of the runes, and in builds. */
+/**
+ * Tests search files, which find runes by the letters of their names. Tests the function that makes them from runes,
+ * and the files of builds.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -11,7 +14,7 @@ import { ndjson, record } from '../support/records.ts';
 
 const bare = (spaced: string) => spaced.replaceAll('•', '');
 
-/** Finds runes in files like the explorer. Also returns the number of files read. */
+/** Finds runes in search files like the explorer. Also returns the number of files that it read. */
 async function find(letters: string, files: ReadonlyMap<string, string>): Promise<{ names: string[]; read: number }> {
   let read = 0;
   const found = await findRunes(letters, async (path) => {
@@ -22,13 +25,14 @@ async function find(letters: string, files: ReadonlyMap<string, string>): Promis
   return { names: found.map(([spaced]) => bare(spaced)), read };
 }
 
-/** Names from three letters, so that many share a prefix. */
+/** Names of three different letters, so that many names have the same prefix. */
 const names = fc.uniqueArray(fc.string({ unit: fc.constantFrom('A', 'B', 'C'), minLength: 1, maxLength: 28 }), { maxLength: 40 });
 const runeOf = (name: string, number: number): NamedRune => ({ id: `840000:${number}`, number, name, spaced_name: name });
 
 describe('the files of a search', () => {
   const many = inventedRunes(20_000);
-  // As many names as the most popular pair of letters may have, with long common prefixes.
+  // Names with long common prefixes. There are as many of them as names that begin with the most frequent pair of
+  // letters.
   const deep = many.map((rune, i) => {
     const name = `RUNE${i % 3 === 0 ? 'S' : ''}${rune.name}`.slice(0, 28);
     return { ...rune, name, spaced_name: name };
@@ -47,7 +51,7 @@ describe('the files of a search', () => {
       const { name } = runes[i] as NamedRune;
       expect((await find(name, files)).names).toContain(name);
       const same = runes.filter((rune) => rune.name.startsWith(name.slice(0, 5)));
-      // The oldest runes come first, whether the file is complete or not.
+      // The oldest runes must come first, even if the file has only some of the runes.
       const found = (await find(name.slice(0, 5), files)).names;
       expect(found.slice(0, 8)).toEqual(same.slice(0, 8).map((rune) => rune.name));
     }
@@ -58,7 +62,7 @@ describe('the files of a search', () => {
       fc.asyncProperty(names, fc.string({ unit: fc.constantFrom('A', 'B', 'C'), minLength: 1, maxLength: 5 }), async (all, letters) => {
         const runes = all.map(runeOf);
         const found = (await find(letters, new Map(searchFiles(runes)))).names;
-        // A single letter finds only the rune with exactly this name, not names that begin with it.
+        // A single letter finds only the rune that has exactly this name. It does not find names that begin with it.
         const expected = all.filter((name) => (letters.length === 1 ? name === letters : name.startsWith(letters)));
         expect(found).toEqual(expected);
       }),
@@ -140,7 +144,7 @@ describe('a build', () => {
   it('writes only the files of new etchings, and removes those of lost etchings, like a full build', async () => {
     const folder = temporaryFolder();
     const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
-    // Enough names that their file is split.
+    // So many names that their search file is split.
     const many = Array.from(
       { length: 1200 },
       (_, i) => `MA${'ABC'[i % 3]}${[...String(i)].map((digit) => 'QRSTUVWXYZ'[Number(digit)]).join('')}`,
@@ -158,7 +162,7 @@ describe('a build', () => {
     write([840_000], []);
     await testBuild(dist, { inputs: [input] });
     expect(Object.keys(searchOf(dist)).sort()).toEqual(['ma.json', 'ma/b.json']);
-    // A block without etchings writes no search file.
+    // The new block has no etchings, so the build writes no search file.
     write([840_000, 840_001], []);
     await testBuild(dist, { inputs: [input] });
     expect([changes(dist, 'added'), changes(dist, 'removed')]).toEqual([[], []]);

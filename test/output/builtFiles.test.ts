@@ -1,5 +1,5 @@
 /**
- * Tests files of a build in the local server: an answer has the requested file in one version, even if the file changes
+ * Tests how the local server sends files of a build. An answer has one version of the file, even if the file changes
  * meanwhile.
  */
 import { createHash } from 'node:crypto';
@@ -13,7 +13,7 @@ import { SAMPLE_INPUT } from '../support/cases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
 
-/** Longer than the age below which the server does not cache a file. */
+/** Milliseconds after a change of a file. The server does not cache files that have changed more recently. */
 const FRESH_MS = 300;
 
 describe('files in memory', () => {
@@ -98,7 +98,8 @@ describe('a large file', () => {
     const dir = temporaryFolder();
     const name = '0123456789abcdef'.repeat(4);
     mkdirSync(join(dir, 'archive'));
-    // The content has another hash than the name, so a computed ETag would differ.
+    // The name of the file does not have the hash of its content, so an ETag from the content differs from one from the
+    // name.
     for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
     const etagOf = async (path: string) => {
       const opened = await (await new BuiltFiles(dir).open(path))?.openLarge();

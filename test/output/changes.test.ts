@@ -1,4 +1,4 @@
-/** Tests lists of changes: the lists of several writers become one list of any length. */
+/** Tests lists of changes. The lists of several writers become one list, no matter how long they are. */
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Tests the output folder: the files that a build may change, keep and remove. */
+/** Tests which files of the output folder a build changes, keeps and removes. */
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -28,7 +28,7 @@ import { SAMPLE_INPUT } from '../support/cases.ts';
 import { withFault } from '../support/ioFaults.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 
-/** Builds one block with one record, for tests that do not depend on the data. */
+/** Builds one block with one record, for tests that need no particular data. */
 async function small(work = temporaryFolder()): Promise<{ work: string; out: string; input: string }> {
   const [out, input] = [join(work, 'out'), join(work, 'a.ndjson')];
   writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
@@ -94,7 +94,7 @@ describe('a second full build', () => {
     for (const path of filesBelow(out)) utimesSync(join(out, path), old, old);
     const { kept, removed, manifest } = await testBuild(out, { inputs: [SAMPLE_INPUT], full: true });
     expect([kept, removed]).toEqual([manifest.files, 0]);
-    // Every build rewrites the marker, so it is not compared.
+    // Skips the marker, because every build rewrites it.
     for (const path of filesBelow(out).filter((p) => p !== '.rune-activity-mirror')) expect(statSync(join(out, path)).mtime).toEqual(old);
   });
 
@@ -107,7 +107,7 @@ describe('a second full build', () => {
     const work = temporaryFolder();
     const many = (height: number, tx: number, n: number, amount: string) => Array.from({ length: n }, () => record(height, tx, { amount }));
     writeFiles(work, {
-      // Block 6 is replaced by one with another hash, block 7 shrinks, block 8 is removed, and a transaction moves.
+      // Replaces block 6 by a block with another hash, shrinks block 7, removes block 8, and moves a transaction.
       'a/a.ndjson': ndjson([...many(5, 1, 70, '1'), ...many(6, 1, 70, '1'), ...many(7, 1, 130, '1'), ...many(8, 1, 70, '1')]),
       'b/b.ndjson': ndjson([
         ...many(5, 1, 70, '1'),
@@ -118,7 +118,7 @@ describe('a second full build', () => {
     });
     const paths = inputs.map((path) => join(path.startsWith('/') ? '/' : work, path));
     await testBuild(join(work, 'out'), { inputs: [join(work, 'a')] });
-    // Files of a killed build are removed too.
+    // Files that a killed build has left behind must be removed too.
     writeFiles(join(work, 'out/runes/v1'), {
       'blocks/5.json.tmp': '{',
       'transactions/0xab.json.tmp': '{',
@@ -192,7 +192,7 @@ describe('an output folder', () => {
     for (const full of [false, true]) {
       const outside = join(work, `outside-${full}`);
       const changes = `${out}.cache/changes`;
-      // The targets of the links have files with names that a build would write or remove.
+      // The links lead to folders with files that have the names of files that a build writes or removes.
       const folders = ['runes/v1/blocks/5', `runes/v1/transactions/${id}`, `runes/v1/blocks/${hash}`, 'runes/v1/blocks/7'];
       for (const [i, folder] of folders.entries()) {
         renameSync(join(out, folder), join(work, `outside-${full}-${i}`));
@@ -214,7 +214,7 @@ describe('an output folder', () => {
         execFileSync('mkfifo', [join(changes, 'removed.txt.part')]);
       }
       const before = [0, 1, 2, 3].map((i) => tree(join(work, `outside-${full}-${i}`)));
-      // One block changes, and one is removed.
+      // Changes one block, and removes another.
       await build([5, 6], full ? '3' : '2', full);
       expect([0, 1, 2, 3].map((i) => tree(join(work, `outside-${full}-${i}`)))).toEqual(before);
       expect([readFileSync(join(outside, 'file'), 'utf8'), filesBelow(join(outside, 'folder'))]).toEqual(['mine', ['file']]);
@@ -253,7 +253,8 @@ describe('an output folder', () => {
   });
 
   it('on a file system without hard links is written with copies', async () => {
-    // Simulates such a file system by failing calls: none is available here, and /dev/shm allows any number of links.
+    // Makes calls fail to simulate a file system that limits the number of links. No such file system is available
+    // here, and /dev/shm has no limit.
     const { out, input } = await small();
     const before = tree(out);
     const [byHeight, byHash] = ['5', `0x${hex('block 5')}`].map((name) => join(out, `runes/v1/blocks/${name}.json`)) as [string, string];

@@ -64,7 +64,7 @@ describe('a build with keys', () => {
     for (const keys of [[], [FIRST], [SECOND], [SECOND, FIRST]]) expect((await verify('signed', ...keys)).code).toBe(0);
 
     const before = tree(join(work, 'signed'));
-    // Times in notes have whole seconds, so wait for the next second.
+    // Waits for the next second, because times in notes have whole seconds.
     while (String(note).includes(`time ${new Date().toISOString().slice(0, 19)}`)) await new Promise((resolve) => setTimeout(resolve, 50));
     const renewed = await build('--out', 'signed', '--cache', 'signed.cache', '--key-file', '1.key');
     expect(renewed.stdout).toContain('0 blocks written');
@@ -74,7 +74,7 @@ describe('a build with keys', () => {
     expect((await verify('signed', SECOND)).code).toBe(0);
     expect((await verify('signed', FIRST)).stderr).toContain('the note is not signed by a key that you trust, but by second.example.org+');
 
-    // Without a key, the build depends on the input and the flags alone.
+    // Without a key, the output of a build depends only on the input and the flags.
     await build('--out', 'signed', '--cache', 'signed.cache');
     expect(tree(join(work, 'signed'))).toEqual(tree(join(work, 'plain')));
     expect((await build('--out', 'signed', '--cache', 'signed.cache')).stdout).toContain('is up to date');
@@ -113,7 +113,7 @@ describe('a build with keys', () => {
 });
 
 describe('verification of a signed mirror', () => {
-  /** Changes a copy of a signed mirror and verifies it. Returns the exit code and the findings. */
+  /** Changes a copy of a signed mirror, and verifies it with these keys. Returns the exit code and the findings. */
   async function found(change: (out: string, manifest: Record<string, unknown>) => object | undefined, ...keys: readonly string[]) {
     const [from, out] = [join(work, 'sound'), join(work, 'changed')];
     rmSync(out, { recursive: true, force: true });
@@ -148,7 +148,7 @@ describe('verification of a signed mirror', () => {
       4,
       expect.stringContaining('the note has a wrong signature of the key first.example.org'),
     ]);
-    // The digests do not cover the network in the manifest, so only the signature shows its change.
+    // The digests do not cover the network in the manifest. So without keys, verification does not find the change.
     expect((await changed(forge))[0]).toBe(0);
     expect(await found((_, { note: __, ...manifest }) => manifest, FIRST)).toEqual([4, expect.stringContaining('has no note')]);
   });
@@ -165,7 +165,7 @@ describe('verification of a signed mirror', () => {
       });
       expect([path, code, text]).toEqual([path, 4, expect.stringContaining(path)]);
     }
-    // Another valid file under its own name, which the root does not name.
+    // Adds a valid archive file that the root does not name.
     const [code, text] = await found((out) => void putFile(out, contentOf(out, archive.root).subarray(1)));
     expect([code, text]).toEqual([4, expect.stringContaining('is not part of this build')]);
   });

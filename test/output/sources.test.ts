@@ -1,4 +1,7 @@
-/** Tests sources of records: lists of blocks in the input, in the manifest, and in pulls from other mirrors. */
+/**
+ * Tests the sources of records, which are lists of blocks in the input, in the manifest, and in pulls from other
+ * mirrors.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -27,7 +30,7 @@ it('joined lists give each height the rules of the first list that has it', () =
   fc.assert(
     fc.property(lists, blocks, (given, within) => {
       const has = (runs: readonly (readonly [number, number])[], height: number) => runs.some(([a, b]) => a <= height && height <= b);
-      // Keeps only ranges that do not overlap, to limit a list.
+      // Keeps only ranges that do not overlap.
       const apart = within.filter(([first], i) => within.slice(0, i).every(([, last]) => last < first));
       const joined = joinSources(given, apart);
       for (let height = 0; height < 40; height++) {
@@ -37,7 +40,7 @@ it('joined lists give each height the rules of the first list that has it', () =
       for (const source of joined) {
         for (const [i, [first, last]] of source.blocks.entries()) {
           expect(first).toBeLessThanOrEqual(last);
-          // Blocks without gaps are listed as one range.
+          // Ranges without a gap between them must be joined.
           if (i > 0) expect(first).toBeGreaterThan((source.blocks[i - 1]?.[1] ?? 0) + 1);
         }
       }
@@ -124,7 +127,7 @@ it('a mirror of a mirror has the sources of the first mirror', async () => {
   }
   const { manifest } = await testBuild(last, { inputs: [second] });
   expect(manifest.digest).toBe(first.manifest.digest);
-  // Empty blocks have no file, but count as read.
+  // Empty blocks have no file, but the source lists them, because the pull has read them.
   expect(manifest.blocks).toBeLessThan(29);
   expect(manifest.sources).toEqual([{ rules: 'ord', blocks: [[manifest.heights[0]?.[0], manifest.tip?.height]] }]);
 });

@@ -1,6 +1,6 @@
 /**
- * Tests stats of a build and the documents made of them: they equal counts over the served pages, for every kind of
- * build.
+ * Tests the stats of a build, and the documents with them. For every kind of build, they must equal counts of the
+ * records on the served pages.
  */
 import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ const feedOf = (out: string) => feed.parse(read(out, 'feed.json'));
 const filesOf = (out: string) =>
   Object.fromEntries(filesBelow(join(out, 'runes/v1/stats')).map((name) => [name, statsFile.parse(read(out, `stats/${name}`))]));
 
-/** Returns all records of an output, each once, from the largest pages of its blocks, in any layout. */
+/** Returns all records of an output in any layout, each record once. Reads the largest pages of the blocks. */
 function recordsOf(out: string): Activity[] {
   if (!existsSync(join(out, 'runes/v1/blocks'))) {
     const pages = readArchive(out).blocks.flatMap((block) => block.pages);
@@ -44,7 +44,7 @@ function recordsOf(out: string): Activity[] {
   }
   const blocks = new Map<string, { total: number; pages: Map<number, Activity[]> }>();
   for (const path of filesBelow(join(out, 'runes/v1/blocks'))) {
-    // Skips lists by operation, and reads each block by its height, not by its hash.
+    // Skips lists by operation, and the copies of block lists at the path of the block hash.
     const [, height] = /^([0-9]{1,15})(?:[.]json|[/][0-9]+[/][0-9]+[.]json)$/.exec(path) ?? [];
     if (height === undefined) continue;
     const page = read(out, `blocks/${path}`) as { total: number; limit: number; offset: number; results: Activity[] };
@@ -91,10 +91,10 @@ const runeStats = (records: readonly Activity[]) =>
     .sort(byId);
 
 describe.each(DIALECTS)('in dialect %s', (dialect) => {
-  // Stats do not depend on the layout, so each layout is tested with one dialect.
+  // Tests each layout with one dialect only, because stats do not depend on the layout.
   const layout = dialect === 'contract' ? 'files' : 'archive';
   it(`and layout ${layout} stats match the served records`, async () => {
-    // Uses large pages for the 8,771 recorded records, because all pages are read.
+    // The build of the 8,771 recorded records has large pages, because the test reads all pages.
     for (const options of [{ inputs: [SAMPLE_INPUT] }, { inputs: CONFORMANCE_INPUTS, pageSizes: [1000], operationPages: false }]) {
       const out = join(temporaryFolder(), 'out');
       await testBuild(out, { ...options, dialect, layout });
@@ -134,7 +134,7 @@ describe.each(DIALECTS)('in dialect %s', (dialect) => {
   });
 });
 
-/** Builds records in a new folder. */
+/** Builds these records in a new folder. */
 async function built(records: readonly unknown[], options: Partial<TestBuild> = {}) {
   const work = temporaryFolder();
   writeFiles(work, { 'in/a.ndjson': ndjson(records) });
@@ -178,19 +178,19 @@ describe('the documents about all blocks', () => {
       ['10:11', 2],
       ['😀', 2],
       ...[0, 1, 2].map((i) => [`9:${i}`, 1]),
-      // Equal numbers sort by their text.
+      // Runes with equal numbers of records are sorted by their text.
       ['09:3', 1],
       ...[3, 4, 5, 6, 7, 8, 9, 10, 11].map((i) => [`9:${i}`, 1]),
       ...[0, 1, 2, 3, 4].map((i) => [`10:${i}`, 1]),
     ]);
-    // Sorted by bytes of UTF-8. In UTF-16, the emoji would sort before U+FFFF.
+    // Texts are sorted by their UTF-8 bytes. In UTF-16, the emoji would come before U+FFFF.
     const rest = ['', '"a\\\n\u0001', '10:x', '9999999999999999:1', '\uffff', '😀'];
     expect(
       filesOf(out)
         ['0.json']?.runes.map(({ id }) => id)
         .slice(-6),
     ).toEqual(rest);
-    // Counts again in JavaScript, and compares every byte.
+    // Verification counts again in JavaScript, and compares every byte.
     await check(out);
   });
 
@@ -261,7 +261,7 @@ describe('the entries of charts', () => {
     const heights = fc.oneof(
       near.map(([first, offsets]) => offsets.map((offset) => first + offset)),
       far,
-      // Combines blocks that are near each other with distant blocks.
+      // Some blocks are near each other, and others are distant.
       fc.tuple(near, far).map(([[first, offsets], others]) => [...new Set([...offsets.map((offset) => first + offset), ...others])]),
     );
     fc.assert(
@@ -279,7 +279,7 @@ describe('the entries of charts', () => {
         }));
         const { bucket, activity } = activityOf(blocks);
         expect(bucket).toBe(sizes.find((size) => countWith(sorted, size) <= 150));
-        // Builds already sum heights in SQL, which must not change the result.
+        // In a build, SQL has already summed the counts of near heights. That must not change the result.
         for (const size of [10, 100, 1000].filter((one) => countWith(sorted, one) > 150)) {
           const parts = blocks.reduce<(typeof blocks)[number][]>((all, block) => {
             const height = block.height - (block.height % size);
@@ -330,7 +330,7 @@ describe('the entries of charts', () => {
       }));
     expect([150, 151].map((n) => activityOf(blocks(n)).bucket)).toEqual([1, 2]);
     expect(activityOf(blocks(151)).activity.length).toBe(76);
-    // If blocks are far apart, the number of entries matters, not the range of heights.
+    // If blocks are far apart, the number of entries decides the size of a bucket, not the range of heights.
     expect(activityOf([...blocks(149), { ...blocks(1)[0], height: 2_000_000 } as ReturnType<typeof blocks>[number]]).bucket).toBe(1);
   });
 });

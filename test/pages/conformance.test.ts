@@ -1,4 +1,7 @@
-/** Sends the recorded requests to the local server. Its builds have the same data in dialect hiro, in each layout. */
+/**
+ * Sends the recorded requests to the local server, which has builds of the same data in dialect hiro and in each
+ * layout.
+ */
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
@@ -7,7 +10,9 @@ import { type Host, type LocalHost, sendTo, startServer } from '../support/serve
 import { judge, RECORDED_ETAG, RULES, readVectors } from '../support/vectors.ts';
 
 const vectors = readVectors();
-/** Number of recorded requests that each rule of support/vectors.ts overrides. A change here is a change of the API. */
+/**
+ * Number of recorded requests that each rule of support/vectors.ts overrides. If a number changes, the API has changed.
+ */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'OPTIONS is always a preflight: 204': 4,
   'other methods on an API path: 405 with Allow': 9,

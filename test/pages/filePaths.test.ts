@@ -1,4 +1,4 @@
-/** Tests the headers of files that the owner of a folder added. */
+/** Tests the headers of files that an operator has added to the output folder. */
 import { expect, it } from 'vitest';
 import { headersOf } from '../../src/serve/local/requestedFiles.ts';
 
@@ -6,7 +6,7 @@ it.each([
   ['notes.TXT', 'text/plain; charset=utf-8'],
   ['table.csv', 'text/csv; charset=utf-8'],
   ['own.ts', 'application/octet-stream'],
-  // Every JavaScript object has a property `constructor`, which is no known file ending.
+  // `constructor` is a property of every JavaScript object, but not a known file extension.
   ['a.constructor', 'application/octet-stream'],
 ])('%s is sent as %s', (path, type) => {
   const headers = headersOf(path);

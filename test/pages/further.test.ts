@@ -1,5 +1,6 @@
 /**
- * Requests for parts of the API besides records: their paths and rules, and the answers of a mirror that lacks a part.
+ * Tests requests for all parts of the API except records: their paths and rules, and the answers of a mirror without a
+ * part.
  */
 
 import { describe, expect, it } from 'vitest';
@@ -23,7 +24,7 @@ const BARE: BuiltSite = {
   lists: {},
 };
 const PARTS = ['etchings', 'rune_activity', 'address_activity', 'holders', 'balances', 'outputs'];
-/** A mirror that has every part. */
+/** A mirror that has every part of the API. */
 const FULL: BuiltSite = { ...BARE, lists: Object.fromEntries(PARTS.map((part) => [part, {}])) };
 const TX = 'ab'.repeat(32);
 const LIST = { limit: 20, offset: 0 };

@@ -1,4 +1,4 @@
-/** Tests the page map alone, with a build in memory: every property that the design promises. */
+/** Tests the page map alone, with a build in memory. Checks every property that its design promises. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FORMAT } from '../../src/format/formatVersion.ts';
@@ -28,10 +28,10 @@ const FILES = {
 } as const;
 const DEFAULT: BuiltSite = { ...FILES, dialect: 'contract', pageSizes: [20, 60] };
 
-/** Returns a record with text that looks like the separator of two records. */
+/** Returns a record. Its text contains the separator of two records. */
 const recordAt = (i: number) => `{"rune":{"id":"1:${i}","name":"},{\\"rune\\":${i}"},"amount":"${i}"}`;
 
-/** Returns the files of one list, in the layout of the writer. */
+/** Returns the files that a build writes for a list. */
 function filesOf(list: ActivityList, total: number, site: BuiltSite): Map<string, string> {
   const stem = stemOf(list, site);
   return new Map(
@@ -100,7 +100,7 @@ describe('any window of any list', () => {
           const expected = `${envelopeHead({ limit, offset }, total)}${slice.join(',')}${ENVELOPE_TAIL}`;
           expect(answer.kind === 'page' ? answer.page.content : answer.kind === 'window' && answer.body).toBe(expected);
           expect(source.found.length).toBeLessThanOrEqual(2);
-          // An attempt to read a missing page costs one more read at most.
+          // If a page is missing, the answer reads at most one more page.
           expect(source.opened.length).toBeLessThanOrEqual(2);
         },
       ),
@@ -164,7 +164,9 @@ describe('any window of any list', () => {
 });
 
 describe('a partly written page', () => {
-  /** Returns a record whose address ends like a page, so that the end of a cut page proves nothing. */
+  /**
+   * Returns a record whose address ends like a page. So the end of a cut page does not prove that the page is complete.
+   */
   const tricky = (i: number) => `{"rune":{"id":"1:${i}"},"address":"}]}}}]}"}`;
 
   it.each([
@@ -240,7 +242,7 @@ describe('pages of two builds', () => {
       expect(await ask('', files)).toMatchObject({ kind: 'page', isSettled });
       expect(await ask('?limit=3', files)).toMatchObject({ kind: 'window', isSettled });
       expect(await ask('?limit=60&offset=30', files)).toMatchObject({ kind: 'window', isSettled: false });
-      // Without records, the answer cannot know that the list is final.
+      // The answer has no records, so the page map cannot know whether the block is settled.
       expect(await ask('?offset=500', files)).toMatchObject({ kind: 'window', isSettled: false });
     }
   });

@@ -1,6 +1,6 @@
 /**
- * Tests that the configurations of nginx and Caddy refuse requests by the same rules and with the same words as the
- * page map. test/hosts runs both programs.
+ * Tests that the configurations of nginx and Caddy refuse the same requests as the page map, with the same messages.
+ * test/hosts runs both programs.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,8 +23,8 @@ const SITE: BuiltSite = {
 };
 
 /**
- * Returns the rules of a configuration in order: a regular expression, and the message for requests that match. An
- * empty message means a valid request.
+ * Returns the rules of a configuration in order. A rule has a regular expression, and the message for requests that
+ * match it. An empty message means that the request is valid.
  */
 function rulesOf(recipe: string): (readonly [RegExp, string])[] {
   const text = readFileSync(join(ROOT, 'hosting', recipe), 'utf8');
@@ -36,8 +36,8 @@ function rulesOf(recipe: string): (readonly [RegExp, string])[] {
 }
 
 /**
- * Returns the refusal of a request by a configuration. Rules for the id come first, then rules for offset, limit and
- * operation.
+ * Returns the message with which a configuration refuses a request. The rules for ids come first, then the rules for
+ * offset, limit and operation.
  */
 function refusalBy(rules: readonly (readonly [RegExp, string])[], kind: string, id: string, query: string): string {
   const subjects = [
@@ -96,7 +96,7 @@ describe.each(['nginx/nginx.conf', 'caddy/Caddyfile'])('hosting/%s', (recipe) =>
       }
     }
     expect(wrong).toEqual([]);
-    // Each message of the configuration occurred.
+    // Each message of the configuration must have occurred.
     expect(new Set(rules.map(([, message]) => message))).toEqual(said);
   });
 });

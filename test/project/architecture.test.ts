@@ -1,4 +1,4 @@
-/** Tests imports between files and folders against the rules of docs/architecture.md, and its picture. */
+/** Tests the imports between files and folders by the rules of docs/architecture.md, and the picture on this page. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
@@ -10,7 +10,7 @@ import { folderOf, importGraph, importsOfSource, reachable, withPicture } from '
 const IMPORTS = importsOfSource();
 const GRAPH = importGraph(IMPORTS);
 
-/** Pairs of folders that may import each other, as `a, b` in alphabetical order, with the reason. */
+/** Pairs of folders that may import each other, with the reason. The key is `a, b` in alphabetical order. */
 const CYCLES: Readonly<Record<string, string>> = {};
 
 /** Packages that only one folder may import. */
@@ -101,7 +101,10 @@ describe('bytes', () => {
   const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile).config as unknown;
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
 
-  /** Returns each call of `slice` on bytes, as `file:line`. TypeScript's types tell bytes from strings and arrays. */
+  /**
+   * Returns each call of `slice` on bytes, as `file:line`. The compiler knows from its types whether a value is bytes,
+   * a string or an array.
+   */
   function slicesOfBytes(files: readonly string[], host = ts.createCompilerHost(options)): string[] {
     const built = ts.createProgram(files, options, host);
     const types = built.getTypeChecker();
@@ -147,7 +150,7 @@ describe('bytes', () => {
   });
 });
 
-/** Returns the strings of a file, with a NUL for each interpolated value. */
+/** Returns all strings in a file. Each interpolated value is replaced by a NUL. */
 function stringsOf(path: string, text: string): string[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const strings: string[] = [];
@@ -161,19 +164,19 @@ function stringsOf(path: string, text: string): string[] {
 }
 
 describe('relations of the store', () => {
-  /** Returns the relation names after these words of SQL. Skips names with an interpolated value. */
+  /** Returns the names of relations that follow these SQL keywords. Skips names that contain an interpolated value. */
   const namesAfter = (strings: readonly string[], words: string) =>
     strings.flatMap((string) =>
       [...string.matchAll(new RegExp(`\\b(?:${words})\\s+([a-z_][\\w.]*\\w)\\b(?![(\\0])`, 'g'))].map(([, name = '']) => name),
     );
   const made = (strings: readonly string[]) => namesAfter(strings, 'CREATE (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW)(?: IF NOT EXISTS)?');
-  /** Returns the names of queries in WITH clauses. */
+  /** Returns the names that WITH clauses define. */
   const inQuery = (strings: readonly string[]) =>
     strings.flatMap((string) => [...string.matchAll(/\b(\w+) AS (?:NOT MATERIALIZED )?\(/g)].map(([, name = '']) => name));
 
   /**
-   * Allowed names of other origin: relations of PostgreSQL, and `fetched`, which src/pull/parquetFile.ts defines for
-   * the rows in SQL of its callers.
+   * Names that are allowed although no other SQL text defines them: relations of PostgreSQL, and `fetched`, which
+   * src/pull/parquetFile.ts defines for the SQL of its callers.
    */
   const OTHERS: Readonly<Record<string, readonly string[]>> = {
     'src/pull/postgres/postgresSource.ts': ['ledger', 'fetched', 'pg_settings', 'pg_class', 'pg_index', 'pg_attribute'],
@@ -215,7 +218,7 @@ describe('comments', () => {
       ...filesBelow(join(ROOT, 'test')).map((p) => `test/${p}`),
     ]) {
       if (!path.endsWith('.ts') || path.includes('node_modules')) continue;
-      // Finds comments that begin a line, or follow code after a space.
+      // Finds comments at the beginning of a line, or after code and a space.
       for (const line of readFileSync(join(ROOT, path), 'utf8').split('\n')) {
         const [, comment = ''] = /(?:^\s*(?:\/\*\*?|\*|\/\/)|\s\/\/ )(.*)$/.exec(line) ?? [];
         for (const [, name = ''] of comment.matchAll(/(?<![\w./:<*-])((?:[\w-]+\/)*[\w.-]*\w\.(?:ts|md|cjs|mjs))\b(?!\.)/g)) {

@@ -1,5 +1,5 @@
 /**
- * Tests the documents: links have targets, the table of hosts has every recipe, and numbers equal those of the program.
+ * Tests the documents. Links have targets, the table of hosts has every recipe, and numbers equal those of the program.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -9,7 +9,7 @@ import { ROOT } from '../support/cli.ts';
 import { PAGES, proseOf, readPage as read, withoutBlocks } from '../support/pages.ts';
 import { REFUSED_CASES } from '../support/refusedCases.ts';
 
-/** Returns the anchors that GitHub gives to the headings of a page. */
+/** Returns the anchors that GitHub makes from the headings of a page. */
 function anchorsOf(page: string): Set<string> {
   const headings = [
     ...read(page)
@@ -31,7 +31,7 @@ function anchorsOf(page: string): Set<string> {
 const linksOf = (page: string) =>
   [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = '']) => to).filter((to) => !/^[a-z]+:/.test(to));
 
-/** Returns the target of a page's link as a path from the root, without the anchor. */
+/** Returns the path from the root to which a link on a page leads, without the anchor. */
 const targetOf = (page: string, link: string): string => {
   const [path = ''] = link.split('#');
   return path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));

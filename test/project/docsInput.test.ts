@@ -1,4 +1,4 @@
-/** Tests the examples in docs/input.md: each input format builds, and all formats build the same mirror. */
+/** Tests the examples in docs/input.md. Each example builds, and all examples build the same mirror. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { ROOT } from '../support/cli.ts';
 
 const page = readFileSync(join(ROOT, 'docs/input.md'), 'utf8');
 
-/** The files of each section, by heading. The name of a file stands at the end of the line before its block. */
+/** Files of the examples, by section heading. The line before a code block ends with the name of its file. */
 const EXAMPLES = page.split(/^## /m).flatMap((section) => {
   const files = [...section.matchAll(/`input\/([^`]+)`:\n\n```[a-z]+\n([\s\S]*?\n)```$/gm)].map(([, name = '', text = '']) => [name, text]);
   return files.length === 0 ? [] : [[section.split('\n')[0] ?? '', Object.fromEntries(files) as Record<string, string>] as const];

@@ -1,4 +1,4 @@
-/** Tests that documents and program agree on commands, exit codes, settings, dependencies and messages. */
+/** Tests that the documents agree with the program about commands, exit codes, settings, dependencies and messages. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -77,7 +77,7 @@ describe('the documents name', () => {
   });
 });
 
-/** Replaces each interpolated value of a source by `…`, and removes the syntax that joins texts. */
+/** Replaces each interpolated value in a source text by `…`, and removes the syntax that joins strings. */
 const withoutValues = (text: string): string =>
   text
     .replace(/\$\{(?:[^{}]|\{[^{}]*\})*\}|\$\((?:[^()]|\([^()]*\))*\)|\{[a-z_.]+\}|\$\w+/g, '…')
@@ -85,7 +85,7 @@ const withoutValues = (text: string): string =>
     .replace(/…(?:…)+/g, '…');
 
 describe('docs/troubleshooting.md', () => {
-  // Returns code before the first colon of an entry. Colons within code do not count.
+  // Returns the code before the first colon of each entry. Colons within code are skipped.
   const quoted = readPage('docs/troubleshooting.md')
     .replace(/\n {2}/g, ' ')
     .split('\n')

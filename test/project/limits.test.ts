@@ -1,4 +1,4 @@
-/** Checks that every limit has a test that exceeds it, so that mainnet is not the first to do so. */
+/** Checks that a test exceeds each limit. Otherwise mainnet might be the first to exceed it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

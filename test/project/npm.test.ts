@@ -1,4 +1,4 @@
-/** Tests commands that npm runs: flags that npm consumes if `--` is missing, and signals. */
+/** Tests commands that npm runs: flags that npm consumes if `--` is missing, and signals that end npm. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { ROOT } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { sendTo } from '../support/server.ts';
 
-/** Makes a folder with this project's scripts and one valid input file. */
+/** Makes a folder with the scripts of this project and one valid input file. */
 function npmFolder(): string {
   const work = temporaryFolder();
   const command = (name: string) => `node "${join(ROOT, 'scripts/run.cjs')}" ${name}`;

@@ -1,4 +1,7 @@
-/** Complete runs with tiny limits: the bytes equal those with default limits, and every limit is crossed. */
+/**
+ * Tests complete pulls and builds with tiny limits. The files equal those with default limits, and every limit is
+ * crossed.
+ */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -22,12 +25,12 @@ const random = (name: string) => {
   return (below: number) => Math.floor(next() * below);
 };
 
-/** Returns a script with a different address for each name. */
+/** Returns a script whose address is different for each name. */
 const scriptOf = (name: string) => Buffer.concat([Uint8Array.of(0x51, 32), createHash('sha256').update(name).digest()]);
 
 /**
- * Makes a chain with outputs of different addresses, then random blocks, then a transaction that spends several of
- * these outputs. By then the outputs lie in different pages of sorted files.
+ * Makes a chain that first creates outputs of many addresses, and much later spends several of them in one transaction.
+ * By then these outputs are on different pages of the ledger's sorted files. Random blocks follow.
  */
 function chainOfOldOutputs(): FakeBlock[] {
   const next = random('old outputs');
@@ -36,7 +39,7 @@ function chainOfOldOutputs(): FakeBlock[] {
   const append = (transactions: readonly Transaction[]) => all.push(...chainOf(all.length, [transactions], all.at(-1)?.hash));
   const old: Uint8Array[] = [];
   while (all.length < 180) {
-    // An etching without a name. All outputs share its premine.
+    // Etches a rune without a name. The eight outputs share its premine.
     const scripts = Array.from({ length: 8 }, (_, i) => scriptOf(`${all.length} ${i}`));
     append([{ inputs: [unknown()], outputs: [messageScript([2, 1, 6, 800, 0, 0, 0, 0, 9]), ...scripts] }]);
     const block = readBlock(all.at(-1)?.bytes ?? Buffer.alloc(0), hash256);
@@ -98,7 +101,7 @@ describe('a pull from a node with tiny limits', () => {
   afterAll(() => node.close());
   beforeEach(() => crossings.clear());
 
-  /** Pulls the chain in several steps, each with other limits. */
+  /** Pulls the chain in several steps. `limits` returns the limits of a step. */
   async function pulled(limits: (step: number) => typeof LIMITS): Promise<string> {
     const to = temporaryFolder();
     for (const [step, last] of [150, 290, 310, CHAIN.length - 1].entries())

@@ -1,5 +1,5 @@
 /**
- * Tests the workflow of GitHub Actions as text: its permissions, its caches, and the origin of its values.
+ * Tests the text of the workflow of GitHub Actions: its permissions, its caches, and where its values come from.
  * test/hosts/workflow.test.ts runs the workflow.
  */
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const step = z.strictObject({
   run: z.string().optional(),
   'timeout-minutes': z.number().optional(),
 });
-/** A strict schema of the workflow: a key that is not listed here makes the test fail. */
+/** A strict schema of the workflow. The test fails if the workflow has a key that is not in this schema. */
 const workflow = z
   .strictObject({
     name: z.string(),
@@ -63,7 +63,7 @@ describe('the workflow', () => {
     expect(workflow.on.schedule.map(({ cron }) => cron)).toEqual([expect.stringMatching(/^[1-9][0-9]? \* \* \* \*$/)]);
     expect(job?.if).toBe("vars.PULL_FROM != ''");
     expect(job?.['timeout-minutes']).toBeLessThanOrEqual(360);
-    // The concurrency group does not depend on the branch, because there is one bucket.
+    // The concurrency group must not depend on the branch, because all branches upload to the same bucket.
     expect(workflow.concurrency).toEqual({ group: 'mirror', 'cancel-in-progress': false });
   });
 

@@ -1,4 +1,7 @@
-/** Common rules of all workflows in .github. test/project/workflow.test.ts tests the workflow that updates a mirror. */
+/**
+ * Tests rules that hold for all workflows in .github. test/project/workflow.test.ts tests the workflow that updates a
+ * mirror.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
 /**
- * Tests the proof of work of headers: targets of real blocks, the rules of each network, and headers that break the
+ * Tests the proof of work of headers: targets of real blocks, the rules of each network, and headers that break these
  * rules.
  */
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { hash256 } from '../support/memoryLedger.ts';
 const { main, regtest, signet, testnet4 } = NETWORKS;
 const LIMIT = main.difficulty.limit;
 
-/** Makes a header whose hash meets any target. */
+/** Returns a header. With the default hash, it meets any target. */
 const header = (time: number, bits: number, hash = '00'.repeat(32)): Work => ({ hash, time, bits });
 
 it.each([
@@ -75,7 +75,7 @@ it('a checker without earlier headers requires only valid work', () => {
   const work = new WorkChecker(main.difficulty);
   work.check(840_000, header(1_713_571_767, 0x17034219));
   expect(() => work.check(840_001, header(1_713_572_000, LIMIT))).toThrow(/require 0x17034219/);
-  // The first header of the period is unknown, so the next target cannot be computed.
+  // The first header of this period is unknown, so the target of the next period cannot be computed.
   work.add(840_671, header(1_714_000_000, 0x17034219));
   work.check(840_672, header(1_714_000_600, 0x17033000));
 });

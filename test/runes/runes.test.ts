@@ -1,4 +1,4 @@
-/** Tests the protocol against ord: chains, messages and real blocks of test/fixtures/indexing. */
+/** Compares the protocol with ord: chains, messages and real blocks of test/fixtures/indexing. */
 import { describe, expect, it } from 'vitest';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { runeIdText } from '../../src/runes/runeId.ts';
@@ -22,7 +22,7 @@ describe('chains', () => {
   });
 });
 
-/** Returns the runes in the format of the fixtures, with burned amounts and mints from the rows. */
+/** Returns the runes of a chain in the format of the fixtures. Computes burned amounts and mints from the rows. */
 function runesOf({ ledger, rows }: MemoryChain) {
   return [...ledger.byId.values()].map(({ id, name, block, terms, mints, row }) => {
     const of = (operation: string) => rows.filter((other) => other.rune_id === row.id && other.operation === operation);
@@ -72,8 +72,8 @@ describe('messages', () => {
 });
 
 /**
- * Converts a message to the format of the fixtures: without undefined, empty lists and a false `turbo`. Bigints become
- * numbers, or texts if they are too large.
+ * Converts a message to the format of the fixtures. Omits undefined values, empty lists, and a false `turbo`. Converts
+ * bigints to numbers, or to texts if they are too large.
  */
 function plain(message: Message): object {
   const { kind, ...fields } = message;

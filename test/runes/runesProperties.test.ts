@@ -1,6 +1,6 @@
 /**
- * Tests generated transactions: compares moves with a simple step-by-step model, supply with premine and mints, and
- * messages with ord's decoder.
+ * Tests generated transactions. Compares their rows with a simple step-by-step model, the supply with premine and
+ * mints, and messages with ord's decoder.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -24,12 +24,12 @@ import { generateTransaction } from '../support/runeChains.ts';
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 console.log(`seed ${SEED}: repeat with SEED=${SEED}`);
 
-/** Rows: the key has the operation, rune, sender and receiving output. */
+/** Rows of a transaction. A key has the operation, the rune, the sender, and the receiving output. */
 type Told = [key: string, amount: bigint][];
 
 interface Plan {
   readonly burns: boolean[];
-  /** `sender` 0 has no address, and 3 is a premine or mint. */
+  /** Units that the transaction distributes. `sender` 0 has no address. 3 means a premine or mint. */
   readonly entries: { rune: number; amount: number; sender: number }[];
   readonly edicts: { rune: number; amount: number; output: number }[];
   readonly pointer: number | undefined;
@@ -46,7 +46,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   cenotaph: fc.boolean(),
 });
 
-/** Returns the rows of a plan by the written rules: each move takes from the front of its rune's queue. */
+/** Returns the rows of a plan by the written rules: units are taken from the front of the queue of their rune. */
 function model({ burns, entries, edicts, pointer, cenotaph }: Plan): Told {
   const told: Told = [];
   const queues = new Map<number, { amount: bigint; sender: number }[]>();
@@ -86,7 +86,10 @@ function model({ burns, entries, edicts, pointer, cenotaph }: Plan): Told {
   return told;
 }
 
-/** Returns the rows of a plan from the program. Above `limit` rows, the program sums them. */
+/**
+ * Returns the rows that the program makes for a plan. If there are more than `limit` rows, the program makes sums
+ * instead.
+ */
 function emitted({ burns, entries, edicts, pointer, cenotaph }: Plan, limit: number): Told {
   const told: Told = [];
   const allocation = new Allocation(burns);
@@ -178,13 +181,16 @@ describe('chains of generated blocks', () => {
         burns += Number(sum('burn') > 0n);
       }
     }
-    // Without enough mints and burns, the checks above would prove nothing.
+    // With few mints and burns, the checks above would prove little.
     expect(mints).toBeGreaterThan(20);
     expect(burns).toBeGreaterThan(20);
   });
 });
 
-/** Returns the runes that each transaction spends, by `txid rune`. Outputs of the same block are not spent here. */
+/**
+ * Returns the units that each transaction of a block spends, by `txid rune`. No transaction here spends outputs of the
+ * same block.
+ */
 function spentBy(block: Block, outputs: ReadonlyMap<string, RuneOutput>): Map<string, bigint> {
   const spent = new Map<string, bigint>();
   block.transactions.forEach(({ firstInput, inputs }, index) => {

@@ -37,8 +37,8 @@ describe('names', () => {
     ['A', 1, 'A'],
   ])('%s with the spacers %d is spelled %s', (text, spacers, spaced) => expect(spacedName(text, spacers)).toBe(spaced));
 
-  // Heights before the first block, and at each step of 17,500 blocks the block before it, the step itself, and the
-  // block after it.
+  // Smallest names that may be etched at some heights: before the first block with runes, and around each step of
+  // 17,500 blocks (the block before the step, the step, and the block after it).
   const STEPS = [
     ['AAAAAAAAAAAAA', 'ZZYZXBRKWXVA', 'ZZXZUDIVTVQA'],
     ['AAAAAAAAAAAA', 'ZZYZXBRKWXV', 'ZZXZUDIVTVQ'],
@@ -165,7 +165,10 @@ describe('commitments', () => {
   ])('%s pushes %s: %s', (bytes, data, found) => expect(pushes(hex(bytes), hex(data))).toBe(found));
 });
 
-/** Returns a transaction that etches a rune with a reserved name and this premine. The outputs follow the message. */
+/**
+ * Returns a transaction that etches a rune with a reserved name and this premine. The message is output 0, and
+ * `outputs` follow it.
+ */
 const etching = (premine: bigint, outputs: readonly Uint8Array[], fields: readonly (bigint | number)[] = []): Transaction => ({
   inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }],
   outputs: [messageScript([2, 1, 6, premine, ...fields]), ...outputs],
@@ -185,7 +188,10 @@ describe('an etching with a name', () => {
   const control = Uint8Array.of(0xc0);
   const message = messageScript([2, 1, 4, name]);
 
-  /** Commits in block 1, and etches in a later block. Each witness belongs to a separate transaction. */
+  /**
+   * Makes a chain that commits to names in block 1 and etches them at `height`. Each witness belongs to a separate
+   * transaction.
+   */
   function etched(height: number, script: Uint8Array, ...witnesses: Uint8Array[][]): { ids: string[]; asked: number } {
     const chain = new MemoryChain(NETWORKS.regtest);
     const { block } = chain.add(
@@ -241,7 +247,9 @@ describe('rows', () => {
   const [ALICE, BOB] = [alice, bob].map((script) => addressOf(script, NETWORKS.regtest, hash256));
   const nobody = Uint8Array.of(0x51);
 
-  /** Makes a chain with one rune: Alice has 100 in output 1, and a script without an address has 50 in output 2. */
+  /**
+   * Makes a chain with one rune. Alice has 100 units in output 1. A script without an address has 50 units in output 2.
+   */
   function started(): { chain: MemoryChain; alice: Uint8Array; nobody: Uint8Array } {
     const chain = new MemoryChain(NETWORKS.regtest);
     const { rows } = chain.add(blockBytes(1, [etching(150n, [alice, nobody], [0, 0, 0, 100, 1, 0, 0, 50, 2])]), 1);
@@ -257,7 +265,8 @@ describe('rows', () => {
   it('exist for every kind of move', () => {
     const { chain, ...from } = started();
     const message = messageScript([0, 1, 1, 70, 1, 0, 0, 40, 2, 0, 0, 15, 0, 0, 0, 1, 3]);
-    // Output 0 is the message, 1 is Bob's, 2 has no address, and 3 is another OP_RETURN. The rest goes to output 1.
+    // Output 0 is the message. Output 1 belongs to Bob, output 2 has no address, and output 3 is another OP_RETURN. Bob
+    // gets the rest.
     const inputs = [{ outpoint: from.nobody }, { outpoint: from.alice }];
     const { rows } = chain.add(blockBytes(2, [{ inputs, outputs: [message, bob, nobody, Uint8Array.of(0x6a)] }]), 2);
     expect(rows.map(told)).toEqual([
@@ -282,7 +291,7 @@ describe('rows', () => {
       2,
     );
     expect(mintable.rows.map(told)).toEqual([['etching', null, null, null, null]]);
-    // Tag 126 makes the message a cenotaph. It has no name, so it etches nothing.
+    // Tag 126 makes the message a cenotaph. The message has no name, so it etches nothing.
     const inputs = [{ outpoint: from.alice }, { outpoint: from.nobody }];
     const { rows } = chain.add(blockBytes(3, [{ inputs, outputs: [messageScript([2, 1, 20, 2, 20, 1, 126, 0]), bob] }]), 3);
     expect(rows.map((row) => [row.rune_id, ...told(row)])).toEqual([
@@ -343,7 +352,7 @@ describe('rows', () => {
     const chain = new MemoryChain(NETWORKS.regtest);
     const [etched] = chain.add(blockBytes(1, [etching(10n ** 9n, [alice])]), 1).rows;
     const moves = Array.from({ length: (rows - burns) / 2 - 1 }, (_, i) => [0, 0, i + 1, 1]).flat();
-    // The first edict names rune 1:1. If `burns` is true, the last edict burns 3.
+    // The first edict has the id 1:1. If `burns` is true, the last edict burns 3 units.
     const integers = [0, 1, 1, ...moves.slice(2), ...(burns ? [0, 0, 3, 0] : [])];
     const inputs = [{ outpoint: outpointOf(etched?.tx_id ?? '', 1) }];
     const { rows: told } = chain.add(blockBytes(2, [{ inputs, outputs: [messageScript(integers), bob] }]), 2);
@@ -367,7 +376,7 @@ describe('rows', () => {
     const integers = [0, 1, 1, 1, count + 1, ...new Array<number[]>(edicts - 1).fill(toAll).flat()];
     const outputs = [...new Array<Uint8Array>(count).fill(bob), messageScript(integers)];
     const { rows, changes } = chain.add(blockBytes(2, [{ inputs, outputs }]), 2);
-    // Each output gets 1 from each edict, all from the first input. The rest goes to output 0.
+    // Each edict gives 1 unit from the first input to each output. Output 0 gets the rest.
     expect(changes.created.length).toBe(count);
     expect(changes.created[1]?.balances).toEqual([{ rune: runeId(1, 1), amount: BigInt(edicts) }]);
     const of = (operation: string) => rows.filter((row) => row.operation === operation);
@@ -398,7 +407,8 @@ describe('a damaged block', () => {
     const from = Buffer.from(good).indexOf(Uint8Array.of(2, 1, 2, 1, 3));
     const to = from + 5;
     for (let at = 36; at < good.length; at++) {
-      // Skips time, target and nonce, which only change the hash, and witnesses, which the merkle root does not cover.
+      // Skips the time, target and nonce, which only change the hash. Skips witnesses, which the merkle root does not
+      // cover.
       if ((at >= 68 && at < 80) || (at >= from && at < to)) continue;
       const bytes = Uint8Array.from(good);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));

@@ -1,4 +1,4 @@
-/** Tests witnesses of blocks: the block hash covers each byte of a block. */
+/** Tests that the block hash covers each byte of a block, including its witnesses. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decompress } from 'fzstd';
@@ -19,7 +19,7 @@ const transactions = [1, 2, 3, 4].map((i) => ({
   inputs: [{ outpoint: outpointOf('11'.repeat(32), i), witness: i === 2 ? [] : witness }],
   outputs: [messageScript([2, 1, 6, i]), taproot(i)],
 }));
-// A transaction without any witness, and one with several inputs, some of which have none.
+// `plain` has no witness. `mixed` has several inputs, some of them without a witness.
 const plain = { inputs: [{ outpoint: outpointOf('22'.repeat(32), 1) }], outputs: [taproot(9)] };
 const mixed = { inputs: [...(transactions[0]?.inputs ?? []), ...plain.inputs], outputs: [taproot(8)] };
 const [block] = committed(chainOf(0, [[...transactions.filter((_, i) => i !== 1), plain, mixed]]));
@@ -33,7 +33,7 @@ describe.each(['849236', '866342'])('the real block %s', (name) => {
     const { transactions, bytes: whole } = readBlock(real, hash256);
     const last = Math.max(...transactions.map(({ witness }) => witness));
     const changed = Buffer.from(whole);
-    // The third byte of a witness lies in its first element.
+    // The third byte of a witness belongs to its first element.
     changed[last + 3] = (changed[last + 3] ?? 0) ^ 1;
     expect(() => check(changed)).toThrow(/has other witnesses than its coinbase commits to/);
   });
@@ -58,7 +58,7 @@ it('a block without a commitment has no witnesses', () => {
 
 it('the last commitment of the coinbase counts, and a coinbase without the reserved value is refused', () => {
   const old = Buffer.concat([Buffer.from('6a24aa21a9ed', 'hex'), new Uint8Array(32)]);
-  // The chain adds the right commitment after this one.
+  // Puts a wrong commitment before the right one, which `committed` adds. The last commitment counts.
   const [twice] = committed([{ hash: '', height: 1, bytes: blockBytes(1, transactions.slice(0, 1), [old]) }]);
   check(twice?.bytes ?? new Uint8Array());
   expect(() => check(blockBytes(1, [plain], [old]))).toThrow(/has other witnesses than its coinbase commits to/);

@@ -1,7 +1,4 @@
-/**
- * Tests the settings file: the flags that it replaces, the values that it refuses, and the commands that write and use
- * it.
- */
+/** Tests the settings file: which flags it replaces, which values it refuses, and which commands write and use it. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -133,7 +130,7 @@ it('init asks again after a wrong answer, and says what is wrong', async () => {
   ]);
 });
 
-/** Runs a command in its own process. Throws unless it ends with exit code 0. */
+/** Runs a command in its own process. Throws if its exit code is not 0. */
 async function done(command: string, args: readonly string[], cwd: string) {
   const finished = await runProcess(command, args, cwd);
   expect([finished.code, finished.stderr]).toEqual([0, expect.any(String)]);

@@ -1,11 +1,14 @@
-/** Compares the table of changes with a map, with so many outputs that the table grows several times. */
+/** Compares the table of changes with a map. There are so many outputs that the table must grow several times. */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { copyOf, lend, outpointText } from '../../src/runes/bytes.ts';
 import { ChangeTable } from '../../src/unspent/changeTable.ts';
 import { outpointOf } from '../support/memoryLedger.ts';
 
-/** Two doublings of the first table of 4,096 slots, each half full, and some more. */
+/**
+ * The first table has 4,096 slots and doubles when it is half full. With this number of outputs it doubles several
+ * times.
+ */
 const OUTPUTS = 10_000;
 
 it('finds each created and spent output, and no other, after it has grown', () => {
@@ -27,7 +30,7 @@ it('finds each created and spent output, and no other, after it has grown', () =
   });
   expect(found).toEqual(outpoints.map((key) => values.get(outpointText(key, 0))));
   expect(outpoints.filter((_, i) => table.find(keyOf('other', i), 0) !== undefined)).toEqual([]);
-  // The outputs that were created and spent here are left out.
+  // Omits outputs that were both created and spent.
   const kept = outpoints.filter((_, i) => i % 5 !== 3).map((key) => Buffer.from(key));
   const sorted = Array.from(table.sorted(), ({ bytes, at }) => Buffer.from(copyOf(bytes, at, at + 36)));
   expect(sorted.map((key) => key.toString('hex'))).toEqual(kept.sort(Buffer.compare).map((key) => key.toString('hex')));

@@ -1,4 +1,4 @@
-/** Compares the ledger on disk with a map in memory: random blocks, rewinds, merged files and damaged files. */
+/** Compares the ledger on disk with a map in memory, through random blocks, rewinds, merged files and damaged files. */
 import { createHash } from 'node:crypto';
 import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const open = (folder: string, limits = LIMITS) =>
   DiskLedger.open({ folder, network: 'main', firstHeight: FIRST, rowsFrom: FIRST, runes: [], limits });
 
-/** Expected content of a ledger after a block. */
+/** Expected content of the ledger after a block. */
 interface Model {
   readonly outputs: ReadonlyMap<string, RuneOutput>;
   readonly mints: ReadonlyMap<number, number>;
@@ -59,11 +59,11 @@ function makeBlock(seed: number, height: number, before: Model): { changes: Chan
   return { changes: { spent, created, runes: [], mints: minted }, after: { outputs, mints } };
 }
 
-/** Throws if the ledger's outputs differ from the model. `all` has every outpoint that ever existed. */
+/** Throws if the ledger's outputs differ from the model. `all` has every outpoint that has ever existed. */
 function compare(ledger: DiskLedger, { outputs }: Model, all: Iterable<string>): void {
   for (const outpoint of all) {
     const [txid = '', index] = outpoint.split(':');
-    // Places the outpoint in the middle of a buffer, as in a block.
+    // The outpoint is in the middle of a buffer, as it is in the bytes of a block.
     const bytes = Buffer.concat([Buffer.alloc(7), outpointOf(txid, Number(index))]);
     const found = ledger.output(bytes, 7);
     const expected = outputs.get(outpoint);
@@ -130,7 +130,7 @@ describe('a ledger on disk', () => {
 
   it('returns outputs that later look-ups in the same file do not change', async () => {
     const ledger = open(join(temporaryFolder(), 'state'));
-    // Each output fills a page alone.
+    // Each output is so large that it fills a page.
     const outputs = [1, 2, 3].map((number) => ({
       outpoint: outpointOf(sha256(`${number}`), number),
       script: new Uint8Array(5000).fill(number),
@@ -139,7 +139,7 @@ describe('a ledger on disk', () => {
     ledger.apply({ height: FIRST, hash: sha256('a') }, { spent: [], created: outputs, runes: [], mints: new Map() });
     await ledger.settle(FIRST);
     const found = outputs.map(({ outpoint }) => ledger.output(outpoint, 0));
-    // A look-up that finds nothing may read a page too.
+    // A look-up may read a page even if it finds nothing.
     for (let i = 0; i < 2000; i++) ledger.output(outpointOf(sha256(`none ${i}`), 0), 0);
     expect(found).toEqual(outputs.map(({ script, balances }) => ({ script, balances })));
     ledger.close();

@@ -1,4 +1,4 @@
-/** Tests `verify --against`, which reports the mirrors that have the same blocks and lists. */
+/** Tests `verify --against`, which reports which mirrors have the same blocks and lists. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ function copy(): string {
 const edit = (out: string, path: string, change: (text: string) => string): void =>
   writeFileSync(join(out, path), change(readFileSync(join(out, path), 'utf8')));
 
-/** Returns input with three runes. The symbol is in their etchings, but not in their records. */
+/** Returns input with three runes. Their symbol is in the etchings, but not in the records. */
 function etched(symbol: string): Record<string, string> {
   const runes = [100, 101, 102].map((height, number) =>
     [`${height}:1`, number, `RUNE${'ABC'[number]}`, `RUNE${'ABC'[number]}`, hex(`b${height}`), height, 1, hex(`t${height}`)].join(),
@@ -118,7 +118,7 @@ describe('npm run verify -- --against', () => {
     const { code, stderr } = await compare(one, two, three);
     expect([code, stderr]).toEqual([4, expect.stringContaining('differ in 2 of the 5 blocks that all of them have, from block 4 on')]);
     expect(stderr).toContain(`  ${one} = ${two} ≠ ${three}: 2 blocks, 4..5\n`);
-    // With --dir, verification also checks that folder.
+    // With --dir, verification also checks the folder itself.
     expect(await run('verify', ['--dir', one, '--against', two, '--against', three], work)).toMatchObject({
       code: 4,
       stderr: expect.stringContaining('failed verification'),
@@ -133,7 +133,7 @@ describe('npm run verify -- --against', () => {
     ];
     const server = await startServer(packed);
     const base = `http://127.0.0.1:${server.port}`;
-    // The same documents in differently divided members, so in other files.
+    // Both mirrors have the same documents, but divided into other members, and so into other files.
     const equal = await run('verify', ['--against', one, '--against', base], work);
     expect([equal.stderr, equal.stdout]).toEqual(['', expect.stringContaining(`equal lists: ${one}, ${base}`)]);
     const { code, stderr } = await run('verify', ['--against', one, '--against', base, '--against', other], work);

@@ -1,6 +1,6 @@
 /**
- * Checks that verification finds rows whose amounts do not add up in both layouts. They name other senders than the
- * chain.
+ * Tests that verification finds rows whose senders differ from the chain, because the amounts then do not add up.
+ * Covers both layouts.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,10 @@ const begin = extended([], 12, (below) => Math.floor(random() * below), 3);
 const etching = { inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }], outputs: [messageScript([2, 1, 6, 1000]), taproot(1)] };
 const [etched] = chainOf(begin.length, [[etching]], begin.at(-1)?.hash);
 const premine = outpointOf(memoryOf([...begin, etched!]).rows.at(-1)!.tx_id, 1);
-/** At the end, a rune is premined to one address, then sent to another. No script without an address ever had it. */
+/**
+ * At the end of the chain, the premine of a rune goes to one address, and is then sent to another. No script without an
+ * address ever had this rune.
+ */
 const chain = [
   ...begin,
   ...chainOf(begin.length, [[etching], [{ inputs: [{ outpoint: premine }], outputs: [taproot(2)] }]], begin.at(-1)?.hash),
@@ -30,7 +33,10 @@ const chain = [
 const { rows, ledger } = memoryOf(chain);
 const STRANGER = 'bcrt1qstranger';
 
-/** Builds rows of a node, or of a database that does not state their source. Returns the output. */
+/**
+ * Builds the rows as a pull from a node writes them, or as rows of a database, whose source is unknown. Returns the
+ * output folder.
+ */
 async function built(changed: readonly LedgerRow[], layout: 'files' | 'archive', isFromNode = true): Promise<string> {
   const work = temporaryFolder();
   const [input, out] = [join(work, 'in'), join(work, 'out')];
@@ -40,7 +46,7 @@ async function built(changed: readonly LedgerRow[], layout: 'files' | 'archive',
   await testBuild(out, { inputs: [input], layout, lists: layout === 'archive' });
   return out;
 }
-/** Changes the first row that matches. */
+/** Returns all rows. The first row that matches has these changes. */
 function withOne(matches: (row: LedgerRow) => boolean, change: Partial<LedgerRow>): LedgerRow[] {
   const at = rows.findIndex(matches);
   expect(at).toBeGreaterThan(-1);

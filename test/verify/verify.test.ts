@@ -74,7 +74,7 @@ describe('the output of a build', () => {
   it('has a digest that depends only on the data and follows from the pages', async () => {
     const folder = temporaryFolder();
     const digests = new Set<string>();
-    // Leaves out one block of 5,000 records, which would take most of the time.
+    // Omits the block with 5,000 records, which would take most of the time.
     const recorded = { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 } };
     for (const [i, dialect] of DIALECTS.entries()) {
       const { manifest } = await testBuild(join(folder, dialect), { ...recorded, dialect, pageSizes: [7 + i, 50] });
@@ -280,7 +280,7 @@ describe('verification finds', () => {
 });
 
 let moved = 0;
-/** Moves a file or a folder out of the output, and replaces it by a symbolic link. */
+/** Moves a file or a folder out of the output, and puts a symbolic link in its place. */
 function moveAndLink(path: string): void {
   moved += 1;
   const elsewhere = join(work, `moved-${moved}`);
@@ -312,7 +312,7 @@ describe('npm run verify', () => {
 
   it('ends with exit code 4 and the first 20 findings', async () => {
     const out = copy();
-    // Removes all pages except those from which verification reads the block's records.
+    // Damages all pages except those from which verification reads the records of the block.
     const pages = filesBelow(out).filter((path) => /v1\/(transactions|blocks)\//.test(path) && !/blocks\/(\d+\.json|5\/60)/.test(path));
     for (const path of pages) writeFileSync(join(out, path), 'x');
     const { code, stderr } = await run('verify', ['--dir', out], work);
@@ -342,7 +342,7 @@ it('a table of ids with another order of entries is found, though its checksums 
   const level = root.ids.find(({ first }) => first === 0);
   const old = level?.files[0] ?? '';
   const table = Buffer.from(read(old));
-  // Both keys have the same first bits, so that the counts stay right.
+  // Both keys have the same first bits, so the counts of the table stay right.
   const [first, second] = [Buffer.from(table.subarray(0, ENTRY_BYTES)), Buffer.from(table.subarray(ENTRY_BYTES, 2 * ENTRY_BYTES))];
   second.copy(table, 0);
   first.copy(table, ENTRY_BYTES);
