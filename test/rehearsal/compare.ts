@@ -1,4 +1,7 @@
-/** Compares the answers of a mirror with the model: every output, balance, holder and supply, and random requests of all kinds. */
+/**
+ * Compares the answers of a mirror with the model: every output, balance, holder and supply, and answers to random
+ * requests of all kinds.
+ */
 import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { randomNumbers } from '../../bench/random.ts';
