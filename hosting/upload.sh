@@ -44,6 +44,13 @@ exec 9>"$record.lock"
 # The kernel releases the lock with the last process that has it, even an rclone that outlives this script.
 if command -v flock >/dev/null && ! flock -n 9; then die "another upload to $remote is running"; fi
 
+# Lists the files of a folder of the remote. A disk or SFTP may lack the folder, and a bucket has none.
+list_remote() {
+  status=0
+  rclone lsf --fast-list "$@" 2>"$work/errors" || status=$?
+  case $status in 0 | 3) ;; *) die "$remote cannot be read: $(cat "$work/errors")" ;; esac
+}
+
 # Lists every file of the build in $1: path, tab, size and time. Fails on an incomplete list, which would delete files
 # from the bucket.
 list_files() {
@@ -132,12 +139,12 @@ else
   send copyto "$dist/$manifest" "$root$manifest"
   # Only deletes, because the content was compared above. Outside runes/v1/, only old files of rows are deleted.
   must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only --exclude '*.json.{gz,br}' --delete-excluded
-  must lsf --fast-list "$root$archive" >"$work/archived"
+  list_remote "$root$archive" >"$work/archived"
   while IFS= read -r file; do
     [ -f "$dist/$archive/$file" ] || echo "$archive/$file" >>"$work/superseded"
   done <"$work/archived"
   : >"$work/gone"
-  must lsf --fast-list "${root}rows" --include '/*-*.parquet' --include '/index-*.json' >"$work/bulk"
+  list_remote "${root}rows" --include '/*-*.parquet' --include '/index-*.json' >"$work/bulk"
   while IFS= read -r file; do
     [ -f "$dist/rows/$file" ] || echo "rows/$file" >>"$work/gone"
   done <"$work/bulk"

@@ -248,6 +248,19 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     });
   });
 
+  it('also fills a folder of a disk, which lacks the folders of other layouts', async () => {
+    const dist = newDist();
+    const folder = `${dist}-copy`;
+    for (const input of ['before', 'after']) {
+      await build(dist, input, layout);
+      const { code, stderr } = await finished(start(dist, {}, [folder, dist, `${dist}.cache`]));
+      expect(code, stderr).toBe(0);
+      const filesOf = (of: string) => filesBelow(of).filter((path) => !path.startsWith('.'));
+      expect(filesOf(folder)).toEqual(filesOf(dist));
+      for (const path of filesOf(dist)) expect(readFileSync(join(folder, path)).equals(readFileSync(join(dist, path))), path).toBe(true);
+    }
+  });
+
   it('sends only changes: pages, then the files that name them, the manifest, then removals', async () => {
     const dist = await uploaded(layout);
     const before = new Map(s3.objects);
