@@ -36,23 +36,6 @@ function networkOf({ ledger, heights: [lowest] }: Manifest): string | undefined 
 /** Note on the page of a mirror that has the sample's data. */
 const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';
 
-/** Returns the paths of the API that the mirror answers. */
-function pathsOf({ lists: has = {}, operation_pages }: Manifest): string {
-  const window = '?offset=&amp;limit=';
-  const paths: readonly (readonly [isAnswered: unknown, path: string])[] = [
-    [true, `transactions/<var>tx_id</var>/activity${window}`],
-    [true, `blocks/<var>height or hash</var>/activity${window}${operation_pages ? '&amp;operation_type=' : ''}`],
-    [has.etchings, 'etchings/<var>rune</var>'],
-    [has.rune_activity, `etchings/<var>rune</var>/activity${window}`],
-    [has.holders, `etchings/<var>rune</var>/holders${window}`],
-    [has.balances, `addresses/<var>address</var>/balances${window}`],
-    [has.outputs, `addresses/<var>address</var>/outputs${window}`],
-    [has.address_activity, `addresses/<var>address</var>/activity${window}`],
-    [has.outputs, 'outputs/<var>tx_id:index</var>'],
-  ];
-  return paths.flatMap(([isAnswered, path]) => (isAnswered ? [`<li><code>GET runes/v1/${path}</code></li>`] : [])).join('\n');
-}
-
 /** Renders the HTML document. It depends only on the manifest. */
 export function explorerPage(manifest: Manifest): string {
   const tip = manifest.heights.at(-1)?.[1] ?? 0;
@@ -116,7 +99,8 @@ ${figure('Highest block', manifest.tip?.height ?? tip)}
 <div class="columns">
 <div>
 <ul class="paths">
-${pathsOf(manifest)}
+<li><code>GET runes/v1/transactions/<var>tx_id</var>/activity?offset=&amp;limit=</code></li>
+<li><code>GET runes/v1/blocks/<var>height or hash</var>/activity?offset=&amp;limit=${manifest.operation_pages ? '&amp;operation_type=' : ''}</code></li>
 </ul>
 <p id="example">The default limit is ${smallest}, the maximum ${manifest.page_sizes.at(-1)}. Example: <a class="wrap" href="${example}"><code>${example}</code></a>.</p>
 </div>

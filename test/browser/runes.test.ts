@@ -714,14 +714,6 @@ describe('the page of an output', () => {
   });
 });
 
-it('“Use it” has the paths that the mirror answers', async () => {
-  const pathsOf = async (at: LocalHost) => (await openAt('#ask', at)).page.$$eval('.paths li', (all) => all.map((one) => one.textContent));
-  expect(await pathsOf(mirrorOf('records'))).toHaveLength(2);
-  const last = 'GET runes/v1/outputs/tx_id:index';
-  expect((await pathsOf(mirrorOf('full'))).at(-1)).not.toBe(last);
-  expect((await pathsOf(mirrorOf('outputs'))).at(-1)).toBe(last);
-});
-
 it('every page links to the same id at other explorers of its network', async () => {
   const at = mirrorOf('outputs');
   const tx = SPENT.split(':')[0] ?? '';
