@@ -2,9 +2,10 @@
  * Every size, count and depth at which the program changes its behaviour. They are parameters, so that tests can cross
  * them with little data. They are not flags, because an operator has no reason to change them.
  *
- * A limit is inclusive: behaviour changes above it. Limits that change published bytes are stored in the root of an
- * archive or in the state of a build. Readers and later builds use the stored limits. Constants of formats and of the
- * runes protocol are defined beside the format or the rule.
+ * A limit is inclusive: behaviour changes above it. The state of a build has the limits that change published bytes
+ * (PUBLISHED). A later build with other published limits writes all files again. Readers of an archive know no limits of
+ * the build: its root has the sizes that they need. Constants of formats and of the runes protocol are defined beside
+ * the format or the rule.
  */
 import type { LevelSteps } from './format/levels.ts';
 
