@@ -57,9 +57,12 @@ export async function updateTouched(
   const newest = `(SELECT block_height FROM ${blocks} ORDER BY block_height DESC LIMIT ${limits.changesBlocks + limits.spentBlocks})`;
   await store.run(`DELETE FROM ${touched} WHERE block_height IN (SELECT block_height FROM ${replaced}) OR block_height NOT IN ${newest}`);
   await store.run(JSON_TEXT);
-  const added = `SELECT block_height, records FROM ${written} WHERE block_height IN ${newest}`;
-  for (const heights of await portionsOf(added, limits, store)) {
-    const rows = [...(await listsOf(heights, limits, { kept, spent }, store))].map(([height, lists]) => {
+  // An output that a block spends needs no record of its own, so blocks can have more of them than records.
+  const spends = `SELECT block_height, count(*) AS spends FROM ${spent} GROUP BY block_height`;
+  const added = `SELECT block_height, records + coalesce(spends, 0) AS size FROM ${written} LEFT JOIN (${spends}) USING (block_height)
+    WHERE block_height IN ${newest}`;
+  for (const portion of await portionsOf(added, limits, store)) {
+    const rows = [...(await listsOf(portion, limits, { kept, spent }, store))].map(([height, lists]) => {
       const content = TOUCHED.map((kind) => lists.find((list) => list.kind === kind)?.list ?? '[]').join('\n');
       const [bytes, digest] = [Buffer.from(content), digestOf(content)];
       const path = join(folder, digest);
@@ -72,40 +75,47 @@ export async function updateTouched(
   }
 }
 
+interface Portion {
+  /** Heights of its blocks, separated by commas. */
+  readonly heights: string;
+  /** Number of rows of the block with the most rows. */
+  readonly most: number;
+}
+
 /**
- * Divides blocks into portions, and returns their heights. All lists of a portion are in memory at the same time. A
- * record has up to four entries of 70 bytes, so a portion has only an eighth of `listedAtOnce` records.
+ * Divides blocks into portions. All lists of a portion are in memory at the same time. A row has up to four entries of
+ * 70 bytes, so a portion has only an eighth of `listedAtOnce` rows.
  */
-async function portionsOf(blocks: string, { listedAtOnce }: Pick<Limits, 'listedAtOnce'>, store: Store): Promise<string[]> {
-  const portion = `sum(records) OVER (ORDER BY block_height) // ${Math.ceil(listedAtOnce / 8)}`;
-  const rows = await store.rows(
-    `SELECT string_agg(block_height::VARCHAR, ', ') AS heights FROM (SELECT block_height, ${portion} AS portion FROM (${blocks})) GROUP BY portion`,
-    { heights: text },
+async function portionsOf(blocks: string, { listedAtOnce }: Pick<Limits, 'listedAtOnce'>, store: Store): Promise<Portion[]> {
+  const portion = `sum(size) OVER (ORDER BY block_height) // ${Math.ceil(listedAtOnce / 8)}`;
+  return store.rows(
+    `SELECT string_agg(block_height::VARCHAR, ', ') AS heights, max(size) AS most
+     FROM (SELECT *, ${portion} AS portion FROM (${blocks})) GROUP BY portion`,
+    { heights: text, most: int },
   );
-  return rows.map(({ heights }) => heights);
 }
 
 /** Returns the lists of blocks by height, each as JSON, cut to `changesEntries` entries. Omits empty lists. */
 async function listsOf(
-  heights: string,
+  { heights, most }: Portion,
   { changesEntries }: Pick<Limits, 'changesEntries'>,
   { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
   store: Store,
 ) {
+  const isIn = `WHERE block_height IN (${heights})`;
   const entries = [
-    `{kind: 'runes', entry: rune_id}`,
-    ...['address', 'receiver_address'].map((column) => `{kind: 'addresses', entry: ${column}}`),
-    `{kind: 'made', entry: CASE WHEN operation = 'receive' THEN tx_id || ':' || vout END}`,
+    `'runes' AS kind, rune_id AS entry FROM ${kept} ${isIn}`,
+    ...['address', 'receiver_address'].map((column) => `'addresses', ${column} FROM ${kept} ${isIn}`),
+    `'made', tx_id || ':' || vout FROM ${kept} ${isIn} AND operation = 'receive'`,
+    `'spent', "output" FROM ${spent} ${isIn}`,
   ];
-  const isIn = `block_height IN (${heights})`;
-  const distinct = `SELECT DISTINCT block_height, each.kind AS kind, each.entry AS entry FROM (
-      SELECT block_height, unnest([${entries.join(', ')}]) AS each FROM ${kept} WHERE ${isIn}
-      UNION ALL SELECT block_height, {kind: 'spent', entry: "output"} FROM ${spent} WHERE ${isIn})
-    WHERE each.entry IS NOT NULL`;
-  // Omits entries beyond the limit before list() collects the others, because DuckDB keeps collected lists in memory.
-  const cut = `SELECT block_height, kind, list(entry ORDER BY entry) AS entries, any_value(count) > ${changesEntries} AS is_cut FROM (
-      SELECT *, row_number() OVER (PARTITION BY block_height, kind ORDER BY entry) AS place, count(*) OVER (PARTITION BY block_height, kind) AS count
-      FROM (${distinct})) WHERE place <= ${changesEntries} GROUP BY block_height, kind`;
+  const distinct = `SELECT DISTINCT * FROM (SELECT block_height, ${entries.join(' UNION ALL SELECT block_height, ')}) WHERE entry IS NOT NULL`;
+  // If a list may be cut, omits the entries that are not even needed to see this, before list() collects the others:
+  // DuckDB keeps collected lists in memory. A row has at most two entries of a kind.
+  const place = 'row_number() OVER (PARTITION BY block_height, kind ORDER BY entry)';
+  const needed = 2 * most > changesEntries ? `FROM (${distinct}) QUALIFY ${place} <= ${changesEntries + 1}` : distinct;
+  const cut = `SELECT block_height, kind, list_sort(list(entry))[:${changesEntries}] AS entries, count(*) > ${changesEntries} AS is_cut
+    FROM (${needed}) GROUP BY block_height, kind`;
   // Hardly any list has a character to escape, so one check of all its entries decides whether each entry is escaped.
   const escaped = `CASE WHEN regexp_matches(array_to_string(entries, ' '), '${CHARACTERS_TO_ESCAPE}')
     THEN list_transform(entries, lambda entry: json_text(entry)) ELSE entries END`;
