@@ -82,8 +82,8 @@ export interface FoundDocument {
 }
 
 /**
- * Finds the documents of a key in all levels, in the order of `levels`. Also reads ahead the directories of files that
- * begin with pages of the key's list, so that reading such a page takes only one more round of reads. Rejects with an
+ * Finds the documents of a key in all levels, in the order of `levels`. If the key's list has pages in the next files,
+ * also reads the directories of these files, so that a page takes only one more round of reads. Rejects with an
  * ArchiveError, like `findDocuments`.
  */
 export async function findInLevels(archive: Archive, levels: readonly DocumentLevel[], key: string): Promise<FoundDocument[]> {
@@ -104,7 +104,7 @@ export async function* textOf(archive: Archive, { files }: DocumentLevel): Async
 /** Maximum number of directories to read ahead. Even the pages of a list of a million entries are in no more files. */
 const MOST_AHEAD = 2;
 
-/** Reads the directories of files that begin with pages of a key's list. Ignores errors: later reads report them. */
+/** Reads the directories of the next files that have pages of a key's list. Ignores errors: later reads report them. */
 async function readAhead(archive: Archive, { files }: DocumentLevel, key: string): Promise<void> {
   const next = lastUpTo(files, key) + 1;
   const ahead = files.slice(next, next + MOST_AHEAD).filter(({ from }) => from.startsWith(`${key} `));

@@ -59,16 +59,16 @@ export interface DocumentLevel extends LevelRange {
 /**
  * Returns the ranges of the levels, in ascending order. `lowest` is the lowest block of the mirror. In a mirror of the
  * last N blocks, each new block removes the lowest block, which changes the first level. So if `lowest` is not 0, the
- * first levels are short like the newest levels, and a build writes little again.
+ * first levels are short, like the newest levels. Then a build writes only a short first level for a new block.
  *
- * If the mirror begins with a ledger, the state after block `start`, the first level has this ledger. It is never
- * merged with other levels, because the records above block `start` do not suffice to make the ledger again.
+ * If the mirror begins with the ledger after block `start` (ListTables), the first level has this ledger. It is never
+ * merged with other levels, because a build could not make it again from records: it has only records above `start`.
  */
 export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0, start?: number): LevelRange[] {
   if (start !== undefined) return [{ first: 0, last: start }, ...levelRanges(tip, { steps, unsettled }, Math.max(lowest, start + 1))];
   const ends = steps.map((step) => lastEnd(tip, step, unsettled));
   const starts = steps.map((step) => Math.ceil(lowest / step) * step);
-  // A short window of blocks may have no level that begins and ends at multiples of a long step.
+  // Ignores a step that has no multiple between the lowest block and the unsettled blocks.
   const isWithin = (_: number, i: number) => (starts[i] ?? 0) <= (ends[i] ?? 0);
   const ranges: LevelRange[] = [];
   let first = lowest;

@@ -13,7 +13,10 @@ export interface EtchingTables {
 
 /** A level of the lists of activity. Both tables have the same range of heights. */
 export interface ActivityLevel {
-  /** Total size of the pages of all blocks below the level, in bytes. Add it to a pointer's position in the level. */
+  /**
+   * Size of the pages of all blocks below this level, in bytes. Positions of pointers count from the level's first
+   * page. The position of a page plus `begin` counts from the archive's first page.
+   */
   readonly begin: number;
   readonly heads: Level;
   /** The table of pointers. Its `counts` has a single number: the number of all pointers. */
@@ -76,8 +79,8 @@ export interface ListTables extends LevelSteps {
   /** The lowest block, only in layout `files`. The ranges of the levels depend on it too. */
   readonly lowest?: number | undefined;
   /**
-   * Set if the rows of the input begin with the ledger of another mirror: the block after which this ledger gives the
-   * state. The lowest level of each list has this ledger.
+   * Set if the input begins with the ledger of another mirror, instead of the rows of the oldest blocks: the block
+   * after which the other mirror had this ledger. The lowest level of each list has this ledger.
    */
   readonly start?: LedgerPoint | undefined;
   /** Maximum number of entries in a document. A longer list has pages of this size. */

@@ -16,8 +16,8 @@ export class PartCache {
   readonly pages: PartCache | undefined;
 
   /**
-   * `mostBytes` is the maximum total size of all parts except the root. A single part may be larger. Otherwise each
-   * answer would parse such a part again. `limit` is the name of `mostBytes` in limits.ts.
+   * `mostBytes` is the maximum total size of all parts except the root. A larger part is kept alone, because otherwise
+   * each answer would parse it again. `limit` is the name of this maximum in limits.ts.
    */
   constructor(
     mostBytes = READER_LIMITS.cachedBytes,

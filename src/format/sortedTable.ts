@@ -58,8 +58,8 @@ export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
 export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1);
 
 /**
- * Writers count entries by this number of leading bits of the key. When they know the total, they add these finest
- * counts up to as many counts as the level needs.
+ * Number of leading bits of the key by which a writer counts entries. When it knows the total, it sums neighbouring
+ * counts until the level has no more counts than it needs.
  */
 export const FINEST_BITS = 16;
 
