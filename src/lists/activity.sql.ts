@@ -1,6 +1,7 @@
 /**
  * Writes the lists of activity of an archive (activity.ts). A record has a row for each list that it is in. These rows
- * are made from the listed records (engine/archive/listedRecords.ts), and merged with the lists of reused levels.
+ * are made from the listed records (engine/archive/listedRecords.ts), and merged with the lists of the levels that a
+ * build reuses (format/levels.ts).
  */
 import { readDoubles } from '../duckdb/columns.ts';
 import { literal, type Store } from '../duckdb/store.ts';
@@ -24,7 +25,7 @@ interface ActivityForm extends RowsForm {
   readonly objectSize: number;
 }
 
-/** Writes the levels that the last build does not have. */
+/** Writes the levels that changed since the last build. Returns all levels. */
 export async function writeActivity(
   plans: readonly LevelPlan[],
   old: StoredArchive | undefined,
@@ -74,8 +75,8 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Tabl
     const position = pointers.total;
     for (let below = parts.length; below >= 0; below -= 1) {
       const last = parts[below - 1]?.last ?? -1;
-      // Lists descend by height. So this adds first the rows of blocks above the reused level `below - 1`, and then the
-      // pointers of that level.
+      // A list begins with its newest record. So for each reused level, from the highest down, adds first the new rows
+      // of higher blocks, and then the pointers of the level.
       while (rows.at(UPPER) === upper && rows.at(LOWER) === lower && rows.at(HEIGHT) > last) {
         pointers.add(rows.at(POSITION), rows.at(LENGTH), rows.at(IN_PAGE));
         const waiting = rows.next();

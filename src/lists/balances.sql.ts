@@ -26,7 +26,7 @@ export interface BalanceForm extends LevelForm<'addresses' | 'holders'>, RowForm
   readonly tip: number;
 }
 
-/** Writes the levels that the last build does not have. */
+/** Writes the levels (format/levels.ts) that changed since the last build. Returns all levels. */
 export async function writeBalances(plans: readonly LevelPlan[], form: BalanceForm, store: Store): Promise<BalanceTables> {
   const lists = form.old?.root.lists;
   const before = lists?.balances;
@@ -40,8 +40,8 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
     writeTexts(form.writer(kind, plan), plan, unsorted, form.limits, store);
   let isSame = true;
   for (const plan of plans) {
-    // Levels up to height `ranked` must have complete lists, and higher levels may have marks instead (balances.ts). So
-    // a level changes when `ranked` moves past its last block. All levels above a changed level change, too.
+    // Levels up to height `ranked` must have complete lists. Higher levels may have marks instead (balances.ts). So a
+    // level changes if `ranked` has moved past its last block. All levels above a changed level change, too.
     isSame &&= plan.isSame && plan.last <= ranked === plan.last <= wasRanked;
     const known = reusedLevels(plan, before?.addresses);
     let level: KnownLevel = { addresses: known[0], holders: reusedLevels(plan, before?.holders)[0] };
@@ -78,7 +78,7 @@ interface RowForm extends Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>, 
   readonly etchings: TableWith<'ordinal' | 'id'>;
 }
 
-/** The two kinds of a level of the last build. A kind that has no documents in the level is undefined. */
+/** The documents of balances and of holders in a level of the last build. Undefined if the level has none. */
 interface KnownLevel {
   readonly addresses: DocumentLevel | undefined;
   readonly holders: HolderLevel | undefined;
@@ -113,8 +113,8 @@ const isBelow = (units: string): string => `starts_with(${units}, '-')`;
  * because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
  */
 const extreme = (which: 'newest' | 'oldest', rows: string): string => {
-  // A row excludes rows of older levels. No level is older than the lowest level, so its rows need not be compared.
-  // This saves time, because it has the most rows.
+  // The newest row excludes the pair's rows of older levels. Rows of level 0, the lowest, exclude no rows, so `others`
+  // omits them. This saves time, because level 0 has the most rows.
   const [others, compare] = which === 'newest' ? [`FROM (${rows}) WHERE level > 0`, '>'] : [rows, '<'];
   return `FROM (${rows}) AS r ANTI JOIN (${others}) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level ${compare} r.level`;
 };

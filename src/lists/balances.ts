@@ -139,8 +139,8 @@ interface ListDocument<Item extends Entry> {
 }
 
 /**
- * Finds a window of a list: the newest complete list, changed by the entries of levels above. `documents` ascend by
- * height.
+ * Finds a window of a list. The list is the newest complete list, with the entries of the levels above it applied.
+ * `documents` ascend by height.
  */
 function windowOf<Item extends Entry>(
   window: Window,
@@ -250,9 +250,10 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
   });
 
 /**
- * Returns the documents from which the answer is made: all documents, or only those below a mark. With a mark, the
- * answer gives the state after block `height`. This is block `ranked` if the list was already longer than a page after
- * that block. Then the answer changes only once a day.
+ * Returns the documents from which the answer is made. Without a mark, these are all documents. With a mark, these are
+ * the documents up to block `height`, which is below the mark, and the answer gives the state after that block. If the
+ * list was already longer than a page after block `ranked`, `height` is `ranked`, so that the answer changes only about
+ * once a day.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

@@ -48,7 +48,7 @@ export async function writeChanges(
   const known = await store.rows(`FROM ${state.changesFiles}`, { source: text, sha256: text });
   const before = new Map(known.map((row) => [row.source, row.sha256]));
   const listed: (ListedChanges & { readonly source: string })[] = [];
-  // If there are more blocks than may have files, the lowest gets no file. It is only the `previous` of the next block.
+  // If `points` has one block more than may have files, the lowest gets no file. It is only the `previous` of the next.
   let previous: Point | undefined = hasMore ? points.shift() : undefined;
   for (const { isEmpty, ...point } of points) {
     const lists = listsOf.get(point.height);

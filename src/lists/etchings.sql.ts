@@ -1,8 +1,8 @@
 /**
  * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed, and renders them. A level
- * has the etchings that changed in its blocks, as they are after its last block. The level depends only on the blocks
- * up to its end, so an incremental build produces the same files as a full build. Ordinals are stable, because new
- * etchings are only appended.
+ * (format/levels.ts) has the etchings that changed in its blocks, as they are after its last block. The level depends
+ * only on the blocks up to its end, so an incremental build produces the same files as a full build. Ordinals are
+ * stable, because new etchings are only appended.
  */
 import { type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
@@ -28,7 +28,7 @@ export interface EtchingChange {
   readonly changed: ChangedRunes;
 }
 
-/** Writes the levels that the last build does not have. `old` has the levels of the last build. */
+/** Writes the levels of etchings that changed since the last build, whose levels are `old`. Returns all levels. */
 export const writeEtchings = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],
@@ -47,7 +47,7 @@ const LINE = `key || chr(9) || row || chr(10)`;
 
 const CHANGED = columns('ordinal BIGINT, id VARCHAR');
 
-/** Writes the levels of names that the last build does not have (allRuneNames.ts). */
+/** Writes the levels of names (allRuneNames.ts) that changed since the last build. Returns all levels. */
 export const writeRuneNames = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],
@@ -188,7 +188,8 @@ type KnownChange = { readonly [name in keyof EtchingChange]: NonNullable<Etching
 const isKnown = (change: EtchingChange): change is KnownChange => change.before !== undefined && change.now !== undefined;
 
 /**
- * Returns the lowest height whose etchings changed; Infinity without changes, or if one of both builds has no etchings.
+ * Returns the lowest height whose etchings changed; Infinity without changes, or if this build or the last build has no
+ * etchings.
  */
 export async function lowestChange(change: EtchingChange, store: Store): Promise<number> {
   if (!isKnown(change)) return Number.POSITIVE_INFINITY;

@@ -23,7 +23,10 @@ export const isRuneId = (id: string): string =>
 
 type RuneTables = Pick<StateTables, 'runes' | 'blockRunes'>;
 
-/** Writes the levels that the last build does not have. `etchings` is undefined in a mirror without etchings. */
+/**
+ * Writes the levels (format/levels.ts) that changed since the last build, whose levels are `old`. Returns all levels.
+ * `etchings` is undefined in a mirror without etchings.
+ */
 export const writeNames = (
   plans: readonly LevelPlan[],
   old: readonly Level[],

@@ -43,13 +43,17 @@ interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
   readonly listed: ListedRecords;
   /** The start (input/readStart.ts) of the data; undefined if the data has all blocks. */
   readonly start: StartRows | undefined;
-  /** SQL that selects the outputs of the start (startRows.sql.ts); undefined if the build reuses their level. */
+  /**
+   * SQL that selects the unspent outputs of the start (startRows.sql.ts). Undefined without a start, and if a reused
+   * level already has these outputs.
+   */
   readonly added: string | undefined;
 }
 
 /**
- * Writes the levels that the last build does not have, and updates the spent outputs in the state. Throws a
- * ChangedArchiveError when a level needs a block whose spent outputs are no longer known.
+ * Writes the levels (format/levels.ts) that changed since the last build, and returns all levels. Updates the spent
+ * outputs in the state. Throws a ChangedArchiveError when a level needs a block whose spent outputs are no longer
+ * known.
  */
 export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm, store: Store): Promise<OutputTables> {
   const { old, scratch, limits, writer, state } = form;
@@ -201,7 +205,8 @@ const joinRows = (rows: readonly (readonly string[])[]): string[] => [
 
 /**
  * Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it.
- * `cancelled` has the outputs that the level both makes and spends, unless listed blocks do both.
+ * `cancelled` has the outputs that one part of the level makes and another part spends. Its parts are the reused levels
+ * and the listed blocks.
  */
 async function rowsOf(
   plan: LevelPlan,
