@@ -1,6 +1,6 @@
 /**
- * Cuts the blocks of an archive into segments. The cut depends only on the blocks' sizes and on the highest block,
- * never on earlier builds, so that an incremental build writes the same files as a full build.
+ * Cuts the blocks of an archive into segments. The cut depends only on the sizes of the blocks and on the highest
+ * block. It does not depend on earlier builds, so an incremental build writes the same files as a full build.
  *
  * A range of heights is aligned if its length is a power of two, and its first height is a multiple of this length. An
  * aligned range is one segment if the range ends at or below the tip and exceeds no limit of `CutForm`. Otherwise it is

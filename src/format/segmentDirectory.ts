@@ -6,8 +6,8 @@
  *
  * `pages` has the lengths of the block's pages in bytes. In the segment, the pages follow each other in the same order,
  * without gaps. `operations` has the number of records of each operation in each page. If the pages of a block are in
- * several segments, each segment has a line for the block, and `page` is the index of the segment's first page in the
- * block.
+ * several segments, each of these segments has a line for the block. `page` is then the index of the segment's first
+ * page in the block.
  */
 import { ArchiveError } from './archiveError.ts';
 
@@ -21,8 +21,8 @@ export interface Segment {
   /** Size of the directory, in bytes. */
   readonly directory: number;
   /**
-   * Set when the pages of a block are in several segments: the index of this segment's first page in the block, and
-   * this segment's number of records by operation.
+   * Set when the pages of a block are in several segments. `page` is the index of this segment's first page in the
+   * block. `operations` has the numbers of records in this segment.
    */
   readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
 }

@@ -6,8 +6,8 @@
  * before. An entry has the key (6 bytes), height (3), first (4) and count (3), all big-endian. Unused entries at the
  * end of the last file are filled with `ff`.
  *
- * Keys are parts of hashes, which are evenly distributed. So a reader estimates the position of a key from the counts
- * of the level, and one read of a few blocks almost always has the key. If someone makes many ids with equal keys,
+ * Keys are parts of hashes, which are evenly distributed. So a reader can estimate the position of a key from the
+ * counts of the level. One read of a few blocks almost always has the key. If someone makes many ids with equal keys,
  * lookups only need more reads.
  */
 import { ArchiveError } from './archiveError.ts';

@@ -1,5 +1,5 @@
 /**
- * The tail of a file: each file of an archive has its content and then its tail, the SHA-256 digests of all pieces of
+ * The tail of a file. Each file of an archive has its content and then its tail: the SHA-256 digests of all pieces of
  * the content. The name of the file is the SHA-256 of the tail. So a reader that trusts a name can check any part of
  * the file, and needs to read little more than that part.
  */

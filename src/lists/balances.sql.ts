@@ -245,8 +245,8 @@ class BalanceRows {
   }
 
   /**
-   * Yields the balances of runes with long lists in the levels below: all entries of the newest complete list, and all
-   * entries of the levels above that list.
+   * Yields the balances of runes with long lists, from the levels below: all entries of the newest complete list, and
+   * of the levels above that list.
    */
   async *#holdersBelow(): AsyncGenerator<Loaded> {
     const done = new Set<string>();
@@ -472,7 +472,10 @@ interface Loaded {
   readonly entries: readonly string[];
 }
 
-/** Yields the ranges of the documents that may have balances of an address: its own, and those of single runes. */
+/**
+ * Yields the key ranges of the documents that may have balances of an address: its own document, and the documents of
+ * its single runes.
+ */
 function* rangesOf(key: string, ordinals: ReadonlySet<number>): Generator<KeyRange> {
   if (ordinals.size === 0) return;
   yield onlyKey(key);

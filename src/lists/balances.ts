@@ -3,16 +3,17 @@
  *
  * An **entry** has the balance of a rune that an address holds: after the last block of a level, and before its first
  * block. If several levels have an entry for the same address and rune, the entry of the newest level counts. A reader
- * needs the old balance as well: it tells at which position of a lower level's list the entry has to be removed.
+ * also needs the balance before: from it, the reader finds the entry that the new one replaces in the list of a lower
+ * level.
  *
- * **Balances** have a document for each address with records in the blocks of a level, with an entry for each rune. If
- * a document would have more entries than a page, the level instead has a document for each of these runes, and the
- * complete list of the address.
+ * **Balances**: a level has a document for each address with records in its blocks, with an entry for each rune of
+ * these records. If this were more than a page of entries, the level has a document for each of the runes instead, and
+ * the complete list of the address.
  *
- * **Holders** have a document for each rune whose balances changed in the level, with an entry for each address. If a
- * document would have more entries than a page, the level has the complete list instead. The newest two levels are an
- * exception, because builds would write a long list again every few blocks. If a rune's list was already long, its
- * document in these levels has only a mark, and answers give the list as it was after an older block.
+ * **Holders**: a level has a document for each rune whose balances changed in its blocks, with an entry for each
+ * address. If this were more than a page of entries, the level has the complete list of the rune instead. But in the
+ * newest two levels, builds would write a long list again every few blocks. So if the list was already long, the
+ * document in these levels has only a mark. Answers then give the list as it was after an older block.
  *
  * **A complete list** has all balances above zero after the last block of the level, in the order of the API. Its own
  * document has the length of the list and the first entry of each page. Its pages are documents of their own. A reader

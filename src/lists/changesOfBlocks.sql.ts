@@ -39,8 +39,8 @@ export function readLists(cache: string, digest: string): string[] {
 }
 
 /**
- * Replaces the lists of changed blocks, and removes the lists of old blocks. But removes only files that even the last
- * build did not need, because the state of the last build stays valid if this build is killed.
+ * Replaces the lists of changed blocks, and removes the lists of old blocks. But keeps the files that the last build
+ * needed: if this build is killed, the state of the last build stays valid.
  */
 export async function updateTouched(
   cache: string,

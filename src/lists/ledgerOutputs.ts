@@ -12,9 +12,9 @@ export interface LedgerOutput {
 
 /**
  * Parses the line of an outpoint's document: its values as builds write them, each after a tab. Undefined if the output
- * is spent. A ledger has millions of outputs and needs only some of the fields, so this finds them by their separators,
- * which takes half the time of parsing all JSON. If the line differs from the expected form, parses the values of
- * `valuesOf`, and throws for other text.
+ * is spent. A ledger has millions of outputs and needs only some of the fields. So this function finds the fields by
+ * their separators, in half the time of parsing all JSON. If the line differs from the expected form, parses the values
+ * of `valuesOf`, and throws for other text.
  */
 export function parseLedgerOutput(output: string, line: string, valuesOf: () => readonly string[]): LedgerOutput | undefined {
   const plain = parsePlain(output, line);

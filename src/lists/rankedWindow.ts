@@ -88,7 +88,7 @@ export async function findWindow<Item extends Entry>(
 }
 
 /**
- * Combines the entries of all levels. Returns those whose balance after the newest level differs from their balance
+ * Combines the entries of all levels. Returns the entries whose balance after the newest level differs from the balance
  * before the oldest level (`before`).
  */
 function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {

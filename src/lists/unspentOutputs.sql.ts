@@ -142,8 +142,8 @@ async function listReceived({ listed: { recalled }, input, changes, added }: Out
 }
 
 /**
- * Creates two tables for the listed blocks of a level: outputs that these blocks make and do not spend, and outputs of
- * other blocks that they spend.
+ * Creates two tables from the listed blocks of a level. `made_outputs`: outputs that these blocks make and do not
+ * spend. `spent_below`: outputs of other blocks that these blocks spend.
  */
 async function selectOutputs({ first, last }: LevelPlan, store: Store): Promise<void> {
   const inRange = (table: string) => `(SELECT * FROM ${table} WHERE block_height BETWEEN ${first} AND ${last})`;

@@ -10,16 +10,16 @@
  * Each value is a JSON list: outpoint, location without address, and a list for each rune. A value with only an
  * outpoint removes this output from a lower level.
  *
- * A list of more than `page` outputs has pages, which are documents of their own (`pageKey`). If a level removes
- * outputs from pages of a lower level, or removes more than `page` outputs, the removed outpoints are grouped by the
- * page that had them, each group in a document of its own (`removalKey`). In both cases, the address's document begins
- * with a head: the number of outputs that the level made, and how many outputs it removes from each page of lower
- * levels. From the heads, a reader computes which pages a window needs.
+ * A list of more than `page` outputs has pages, which are documents of their own (`pageKey`). A level may remove
+ * outputs from pages of a lower level, or remove more than `page` outputs. Then it has a document for each page that
+ * loses outputs, with the removed outpoints (`removalKey`). In both cases, the address's document begins with a head:
+ * the number of outputs that the level made, and how many outputs it removes from each page of lower levels. From the
+ * heads, a reader computes which pages a window needs.
  *
- * **Starts** are for builds only. For each list with pages, they have a lower bound of the sort keys of each page, with
- * which a build finds the page of a spent output.
+ * **Starts** are for builds only. For each page of a list, they have a lower bound of the page's sort keys. With it, a
+ * build finds the page of a spent output.
  *
- * An output that is made and spent in the blocks of one level is in no document of the level. The records of the
+ * An output that the blocks of one level both make and spend is in no document of the level. The records of the
  * transaction that made the output tell which runes it held.
  *
  * Every answer names the highest block of the mirror, because a wallet may ask for a newer output.
@@ -89,15 +89,15 @@ export function sortKeyOf(value: string): string {
 }
 
 /**
- * Returns the key of a document with the removed outpoints of one page: page `page` of the address's list in the lower
- * level that begins at height `first`.
+ * Returns the key of the document with the outpoints that a level removes from one page. This is page `page` of the
+ * address's list in the lower level that begins at height `first`.
  */
 export const removalKey = (key: string, first: number, page: number): string =>
   `${key} ~${String(first).padStart(8, '0')}.${String(page).padStart(8, '0')}`;
 
 /**
- * Numbers of outputs removed from the lower level that begins at height `first`: index of a page, number of outputs
- * removed from this page, index of the next page, and so on.
+ * Numbers of outputs that a level removes from the lower level that begins at height `first`. `pages` alternates: index
+ * of a page, number of outputs removed from this page, index of the next page, and so on.
  */
 export type Removals = readonly [first: number, ...pages: readonly number[]];
 
