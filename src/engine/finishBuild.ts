@@ -80,7 +80,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
       const outdatedChanges = await changesOf(build, loaded, blocks, sink);
       const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
-      // Counts the written files of the archive separately. They are files of the manifest, not `othersWritten`.
+      // Counts the written files of the archive separately: the manifest counts them, so they are not in
+      // `othersWritten`.
       const othersBefore = sink.files - sink.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
       const archiveWritten = sink.files - sink.kept - othersBefore;
@@ -174,8 +175,8 @@ async function archiveOf(
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(changes.heights);
-  // In layout `files`, levels of lists depend on the lowest block, because a build of the last N blocks loses its
-  // lowest block with every new block.
+  // In layout `files`, levels of lists depend on the lowest block: a build of the last N blocks loses its lowest block
+  // with every new block, and should write little for that (levelRanges).
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
   const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out };

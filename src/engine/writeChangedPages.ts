@@ -39,7 +39,7 @@ export interface Rendered {
 const spentDigests = (spent: Loaded['spent']): string =>
   `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])}))::VARCHAR AS spent_digest FROM ${spent} GROUP BY block_height`;
 
-/** Renders all loaded blocks, and writes the pages of those that differ from the state. */
+/** Renders all loaded blocks, and writes the pages of the blocks that differ from the state. */
 export async function writePages({ options, store, state, pool, progress }: OpenBuild, loaded: Loaded): Promise<Rendered> {
   const rows = await store.rows(
     `SELECT b.*, k.digest, coalesce(s.spent_digest, '') AS spent_digest, k.spent_digest AS known_spent

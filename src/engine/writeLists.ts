@@ -27,7 +27,9 @@ export interface ListForm {
   readonly out: string | undefined;
 }
 
-/** Writes the levels that the last build does not have. Returns undefined for an archive without any list. */
+/**
+ * Writes the levels of all lists that changed since the last build. Returns undefined for an archive without any list.
+ */
 export async function writeLists(
   { site, hasActivity, scratch, out }: ListForm,
   blocks: ArchivedBlocks,
@@ -52,7 +54,7 @@ export async function writeLists(
   const before = old?.root.lists;
   const tables = start?.isNew !== true && isSamePoint(before?.start, start) ? before : undefined;
   // A level of activity depends only on its own blocks. A level of balances, or of etchings with counts, depends on all
-  // blocks up to its end and on the runes table, so it is written again if it ends at or above the lowest change.
+  // blocks up to its end, and on the runes table. So it is written again if it ends at or above the lowest change.
   let changed = await lowestChange(etchingChange, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 

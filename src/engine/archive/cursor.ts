@@ -1,6 +1,6 @@
 /** Reads a sequence item by item. `current` stays available until the next item is read. */
 export class Cursor<Item> {
-  /** Current item. Undefined before the first `next`, and after the last item. */
+  /** Current item. Undefined before the first call of `next`, and after the last item. */
   current: Item | undefined;
 
   constructor(private readonly items: Iterator<Item>) {}

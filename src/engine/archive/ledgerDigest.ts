@@ -21,14 +21,14 @@ interface WantedDigests {
   readonly network: string;
   /** The start (ListTables), if its digest must be computed to check the input. */
   readonly start: LedgerPoint | undefined;
-  /** Blocks of the digests, the highest first. `digest` is undefined if it must be computed. */
+  /** Blocks after which the ledger gets a digest, the highest first. `digest` is undefined if it must be computed. */
   readonly points: readonly (Omit<LedgerPoint, 'digest'> & { readonly digest: string | undefined })[];
 }
 
 /**
- * Returns the digests that the lists of a build need. Reuses digests of the last build, whose lists are `old`. Returns
- * undefined if some rows are not from a node, if a block since the first block with runes or since the start was not
- * read, or if the hash of a block is unknown.
+ * Returns the blocks after which the ledger of a build gets a digest. Reuses digests of the last build, whose lists are
+ * `old`. Returns undefined if some rows are not from a node, or if the hash of a block is unknown. Also returns
+ * undefined unless all blocks since the first block with runes, or since the start, were read.
  */
 export async function wantedDigests(
   lists: ListTables,
@@ -57,8 +57,9 @@ export async function wantedDigests(
 }
 
 /**
- * Computes the digests, in a thread if there is much to read. Throws an InputError if the ledger with which the input
- * begins does not have the digest that `start` gives. Throws a ChangedArchiveError for a damaged file.
+ * Computes the digests of the ledger, in a thread if there is much to read. If the input begins with the ledger of
+ * another mirror, throws an InputError unless that ledger has the digest in `start`. Throws a ChangedArchiveError for a
+ * damaged file.
  */
 export async function computeDigests(
   { network, start, points }: WantedDigests,

@@ -3,8 +3,9 @@
  *
  * A level depends only on the records of its blocks. So a build reuses each level of the last build whose blocks did
  * not change, as it is or as part of a longer level. It lists only the records of blocks outside the reused levels.
- * This build rendered most of these blocks. It reads unchanged blocks back from the pages of the last build if their
- * old level cannot be reused, because another block of it was replaced or because the level is divided now.
+ * This build rendered most of these blocks. It reads the others back from the pages of the last build. These are
+ * unchanged blocks whose old level cannot be reused, because another block of the level was replaced, or because the
+ * level is divided now.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +42,7 @@ const LISTED = {
 
 const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
 
-/** Listed records: those of all blocks that are in a planned level, but in none of the levels that it reuses. */
+/** Listed records: the records of all blocks of a planned level that are not in the levels which this level reuses. */
 export interface ListedRecords {
   readonly records: Table<typeof LISTED>;
   readonly pages: Table<typeof PAGES>;
@@ -58,7 +59,8 @@ export interface LevelPlan extends LevelRange {
 
 /**
  * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if it had none.
- * Levels with a block at height `changed` or above are not reused. `start` is the ledger with which the rows begin.
+ * Levels with a block at height `changed` or above are not reused. `start` is the block of the start, if the input has
+ * one (ListTables).
  */
 export function planLevels(
   { tip, lowest, replaced, limits }: ArchivedBlocks,

@@ -1,6 +1,6 @@
 /**
- * Reads the ledger after a block (lists/ledgerText.ts) from the documents of etchings and outputs, and computes its
- * digest. Needs no database, so a thread can do this beside a build or a pull.
+ * Reads the ledger after a block (lists/ledgerText.ts) from an archive's documents of etchings and outputs
+ * (format/documents.ts), and computes its digest. Needs no database, so a thread can do this during a build or a pull.
  */
 import { createHash } from 'node:crypto';
 import type { DocumentLevel } from '../../format/levels.ts';
@@ -105,8 +105,8 @@ export async function digestOf(
 const RUNES_AT_ONCE = 1024;
 
 /**
- * Maximum number of outputs of a transaction: a block has at most 4 million weight units, and an output at least 36 (8
- * bytes for the amount and 1 for the length of an empty script, each 4 units).
+ * Maximum number of outputs of a transaction. A block has at most 4 million weight units. An output has at least 36: 8
+ * bytes for the amount and 1 for the length of an empty script, at 4 units each.
  */
 const MOST_OUTPUTS = Math.floor(4_000_000 / 36);
 

@@ -27,7 +27,7 @@ export interface ArchivedBlocks {
 
 /** A piece of a new segment: a block or a complete old segment, and a function that reads its pages. */
 interface Source extends Piece {
-  /** Segments of the last build that have the pages of this piece and no others. */
+  /** Segments of the last build that have exactly the pages of this piece. */
   readonly kept?: readonly Segment[];
   /** Reads the pages and the lines of the directory. */
   readonly read: () => { readonly pages: Uint8Array; readonly entries: readonly string[] };
@@ -43,7 +43,8 @@ export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive |
       await yieldNow();
       const [only] = inside;
       if (inside.length === 1 && only?.kept !== undefined) {
-        // Keeps the file. Only its range of heights may differ, because a range may also have heights without blocks.
+        // Keeps the file. Only its range of heights may differ, because the new range may have more heights without
+        // blocks.
         for (const segment of only.kept) segments.push({ ...segment, first, last });
         continue;
       }

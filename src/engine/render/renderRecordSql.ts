@@ -27,7 +27,10 @@ export const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS list_reduce(
   from_json(${literal(JSON.stringify(ESCAPES))}, '["VARCHAR"]'), lambda text, e: replace(text, left(e, 1), substr(e, 2)), value)`;
 
-/** Columns of free text, whose values may contain any character: those of the rune, and those of the two parties. */
+/**
+ * Columns of free text, whose values may contain any character: columns of the rune, and columns of sender and
+ * receiver.
+ */
 const RUNE_TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name'];
 const PARTY_TEXTS = ['address', 'receiver_address'];
 

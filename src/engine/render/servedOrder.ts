@@ -132,7 +132,10 @@ export class Assembler {
     this.isWhole = this.#completeRecords >= this.batchRecords && this.#completeRecords === this.#records.count;
   }
 
-  /** True when a batch can be taken. Taking it copies records when some blocks are still incomplete. */
+  /**
+   * True when a batch can be taken. If other blocks are still incomplete, `take` copies their records to the next
+   * batch.
+   */
   get isReady(): boolean {
     return this.#completeRecords >= this.batchRecords || (this.#left === 0 && this.#complete.length > 0);
   }

@@ -30,8 +30,8 @@ export interface BlockChanges {
 }
 
 /**
- * In the state, replaces the rows of the blocks that this build wrote, and removes the rows of blocks that no input
- * file has any more.
+ * Replaces the state's rows of the blocks that this build wrote. Removes the rows of blocks that no input file has any
+ * more.
  */
 export async function updateBlocks(
   newBlocks: readonly NewBlock[],
