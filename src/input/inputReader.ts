@@ -1,8 +1,7 @@
 /**
- * Reads the files that a build needs, in three steps:
- * 1. new and changed files, whose records are checked;
- * 2. unchanged ledgers, if a rune that they name has changed or was added;
- * 3. unchanged files that share a block with a file from steps 1 and 2.
+ * Reads the files that a build needs, in three steps: 1. new and changed files, whose records are checked; 2. unchanged
+ * ledgers with a rune that was changed or added in the runes table; 3. unchanged files that share a block with a file
+ * from steps 1 and 2.
  */
 import { basename, join } from 'node:path';
 import { int } from '../duckdb/store.ts';

@@ -81,7 +81,7 @@ export async function loadRunes(
   return { all, read, isKept };
 }
 
-/** Symbol that stands for no symbol. It is not an empty text, because cenotaphs have an empty symbol. */
+/** Symbol of a rune that was etched without one. An empty symbol means something else: a cenotaph etched the rune. */
 const NO_SYMBOL = '¤';
 
 /**

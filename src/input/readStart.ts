@@ -28,7 +28,9 @@ export interface StartFile {
   readonly form: StartForm;
 }
 
-/** Opens the files of a start. Undefined without files. Throws an InputError unless the files are exactly one start. */
+/**
+ * Opens the files of the input's start. Undefined without files. Throws an InputError unless they belong to one start.
+ */
 export async function readStart(files: readonly StartFile[], isNew: boolean, store: Store): Promise<StartRows | undefined> {
   if (files.length === 0) return undefined;
   const of = (form: StartForm) => files.flatMap((one) => (one.form === form ? [one.file] : []));
