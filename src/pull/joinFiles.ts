@@ -49,8 +49,8 @@ export async function splitFile(folder: string, file: PulledFile): Promise<void>
 }
 
 /**
- * Cleans up after a pull that was killed while it joined or split files: removes the parts of a complete joined file,
- * or an incomplete joined file.
+ * Cleans up after a pull that was killed while it joined or split files. Removes an incomplete joined file, or the
+ * parts of a complete one.
  */
 export function finishJoins(folder: string): void {
   const files = listPulledFiles(folder);

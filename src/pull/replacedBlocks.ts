@@ -15,8 +15,8 @@ import { hasChecksum } from './writePulled.ts';
 
 export interface Stale {
   /**
-   * Heights of pulled blocks that must be fetched again: blocks that differ from the source's, that are in two files,
-   * or whose file lacks its checksum.
+   * Heights of pulled blocks that must be fetched again. Such a block differs from the source's block, is in two files,
+   * or has a file without a checksum.
    */
   readonly heights: ReadonlySet<number>;
   /** Number of pulled blocks that differ from the source's. */

@@ -182,7 +182,7 @@ export class DiskLedger implements Ledger {
     return this.#state.start;
   }
 
-  /** Stores `start` with a new class, after a check against the node or the blocks. */
+  /** Stores `start` after a check has given it a new class (contract/sources.ts). */
   setStart(start: Start): void {
     this.#state = { ...this.#state, start };
     writeState(this.#folder, this.#state);

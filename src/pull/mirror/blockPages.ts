@@ -22,8 +22,8 @@ const BYTES_PER_VALUE = 8;
 const MOST_VALUES = 4_000_000;
 
 /**
- * Parses the JSON of a page. Throws an Error if it has too many values for its length, because parsed values such as
- * those of `[[],[],[]]` take ten times the memory of their text.
+ * Parses the JSON of a page. Throws an Error if it has too many values for its length, because small values such as
+ * `[[],[],[]]` take ten times the memory of their text.
  */
 export function parsePageJson(text: string): unknown {
   const most = 100 + Math.min(text.length / BYTES_PER_VALUE, MOST_VALUES);

@@ -32,8 +32,8 @@ import { type EtchingList, type EtchingPage, parseEtchingPage } from './pullEtch
 const MANIFEST_BYTES = 16 * 1024 * 1024;
 
 /**
- * Maximum number of ranges of heights that a source may list as read, because the time to join two lists of ranges
- * grows with the product of their lengths.
+ * Maximum number of ranges of heights that a source may list as read. The time to join two lists of ranges grows with
+ * the product of their lengths.
  */
 const MOST_RUNS = 10_000;
 
@@ -136,7 +136,8 @@ export class MirrorSource implements Source {
   get heightsRead(): Heights[] {
     const { sources = [], lists, heights } = this.#manifest;
     const [first, last] = [heights[0]?.[0], heights.at(-1)?.[1]];
-    // Without `sources`, a mirror that counts mints and burns has all blocks of its range: the counts need all blocks.
+    // A manifest without `sources` does not say which blocks were read. But a mirror that counts mints and burns has
+    // read all blocks of its range, because the counts need all blocks.
     if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
     return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
   }

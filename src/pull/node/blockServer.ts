@@ -1,7 +1,7 @@
 /**
  * Server that has blocks and transactions which the node has pruned: an API of Esplora, or REST of another node. It
  * need not be trusted. Each block must have the hash that the node names, and the transactions and witnesses that this
- * hash covers; a transaction must have the requested id.
+ * hash covers. A transaction must have the requested id.
  */
 import { AtOnce } from '../../atOnce.ts';
 import { InputError } from '../../errors.ts';

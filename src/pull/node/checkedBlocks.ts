@@ -1,6 +1,6 @@
 /**
- * Reads the blocks of a node in order, several ahead, and checks each one: it follows the block before it, and has the
- * proof of work that its network requires.
+ * Reads the blocks of a node in order, and fetches several in advance. Each block must follow the block before it, and
+ * have the proof of work that its network requires.
  */
 import { InputError } from '../../errors.ts';
 import { type Commitment, commitmentsOf, type PreviousOutput } from '../../runes/indexBlock.ts';
@@ -39,7 +39,7 @@ export class CheckedBlocks {
   /**
    * Yields the blocks above the ledger up to `last`. The caller applies each block to the ledger before the next one.
    * `concurrency` is the number of blocks that are fetched at the same time. Throws a ChainMovedError if the chain
-   * changes meanwhile, and an InputError if a block has less work than its network requires, or belongs to another
+   * changes meanwhile. Throws an InputError if a block has less work than its network requires, or belongs to another
    * chain.
    */
   async *read(last: number, concurrency: number): AsyncGenerator<CheckedBlock, void, undefined> {

@@ -64,8 +64,8 @@ const HEADERS_AT_ONCE = 2000;
 
 /**
  * Above this number of wanted transactions, one call for the JSON of the complete block is faster than a call for each
- * transaction, because each call makes the node read and parse the block. With Core 31 and a block of 0.93 MB, the
- * block took 262 ms and each transaction 28.6 ms.
+ * transaction. Each call makes the node read and parse the block. With Core 31 and a block of 0.93 MB, the block took
+ * 262 ms and each transaction 28.6 ms.
  */
 const MANY_TRANSACTIONS = 10;
 

@@ -111,7 +111,9 @@ export class JsonPicker {
     return frame;
   }
 
-  /** True if the next text is a key of an object with wanted values, or a wanted value. */
+  /**
+   * True if the text that begins here must be kept: a wanted value, or a key in an object that may have wanted values.
+   */
   get #isWanted(): boolean {
     const { node, current, isKey } = this.#frame;
     return isKey ? node !== undefined : (current?.paths.length ?? 0) > 0;

@@ -60,8 +60,9 @@ interface RowsOptions extends Pick<PullOptions, 'concurrency' | 'signal'> {
 const HEIGHTS_AT_ONCE = 20 * HEIGHTS_PER_FILE;
 
 /**
- * Fetches the rows. Throws an InputError if the mirror lacks rows, if a row is of a block that the node does not have,
- * or if the rows do not add up to the digest of the ledger. After a kill, continues with the files that were fetched.
+ * Fetches the rows. Throws an InputError if the mirror lacks rows, if a row belongs to a block that the node does not
+ * have, or if the ledger that follows from the rows has another digest. After a kill, continues with the files that
+ * were fetched.
  */
 export async function fetchRows(
   donor: Donor,
@@ -146,8 +147,8 @@ async function otherBlock(
 
 /**
  * Moves the fetched rows of a valid start to the folder `pulled`. `from` is the first height of the rows. If the rows
- * begin at the first block with runes, also takes their table of runes, because this table has more columns than the
- * table that was made from the mirror's etchings. Continues after a kill.
+ * begin at the first block with runes, also takes their table of runes, because it has more columns than the table that
+ * was made from the mirror's etchings. Continues after a kill.
  */
 export function takeRows(folder: string, { donors: [base = ''] }: Start, from: number, firstHeight: number): void {
   const fetched = join(rowsFolder(folder, from, base), PULLED_FOLDER);

@@ -107,9 +107,9 @@ export class RuneFiles {
         else if (!isNewestSame) await put(NEWEST_RUNES_FILE, `block_height > ${end}`);
       },
     ];
-    // The order keeps all runes if the pull is killed between the steps: a rune that moves is added to its new file
-    // before it is removed from its old file. If NEWEST_RUNES_FILE does not exist yet, it is written first, because a
-    // folder with many runes must never lack it.
+    // In this order, no rune is lost if the pull is killed between the steps: a rune that moves is added to its new
+    // file before it is removed from its old file. If NEWEST_RUNES_FILE does not exist yet, it is written first,
+    // because a folder with many runes must never lack it.
     for (const step of leaving > 0 || !hasNewest ? steps.reverse() : steps) await step();
     this.#begin();
     [this.hasOld, this.#settled] = [false, settled];

@@ -1,6 +1,6 @@
 /**
- * SHA-256 of four messages at once, as WebAssembly with 128-bit vectors. A block of a chain needs 15,000 hashes of
- * short messages, and a call of `node:crypto` for each takes twice the time, most of it outside of the hash function.
+ * SHA-256 of four messages at once, as WebAssembly with 128-bit vectors. A Bitcoin block needs 15,000 hashes of short
+ * messages. A call of `node:crypto` for each takes twice the time, most of it outside of the hash function.
  *
  * This file generates the code of the module: the rounds of FIPS 180-4. Each word is a vector of four words, one of
  * each message.
@@ -8,7 +8,7 @@
 import { ROUNDS, START } from '../../format/sha256.ts';
 import { copyOf, moveWords, type Parts } from '../../runes/bytes.ts';
 
-/** Bytes of code. A nested list is one instruction after its operands. */
+/** Bytes of WebAssembly code. A nested list is an instruction, preceded by the code of its operands. */
 type Code = readonly (number | Code)[];
 
 /** Encodes an integer from 0 on in groups of 7 bits (LEB128). */
@@ -81,7 +81,7 @@ function rounds(): Code[] {
 
 const swappedBytes = (value: Code): Code => shuffle(value, value, SWAP);
 
-/** Returns the function that adds 64 bytes of each message to the state, which has 8 vectors. */
+/** Returns the code of the function that adds 64 bytes of each message to the state, which has 8 vectors. */
 const compress = (): Code => [
   [0, 1, 2, 3].flatMap((quad) => [
     ...LANES.map((lane) => set(SPARE + lane, swappedBytes(load(get(MESSAGES + lane), 16 * quad)))),
@@ -92,7 +92,9 @@ const compress = (): Code => [
   EIGHT.map((i) => store(get(STATE), 16 * i, add(load(get(STATE), 16 * i), get(LETTERS + i)))),
 ];
 
-/** Returns the function that replaces four hashes by their hashes. Each hash has 8 words. The four are adjacent. */
+/**
+ * Returns the code of the function that hashes four hashes again, in place. A hash has 8 words. The four are adjacent.
+ */
 const hashAgain = (): Code => [
   [0, 1].flatMap((quad) => [
     ...LANES.map((lane) => set(SPARE + lane, load(get(STATE), 32 * lane + 16 * quad))),
@@ -125,7 +127,7 @@ function sized(content: Code): Code {
   return [leb(bytes.length), bytes];
 }
 
-/** Returns the module: type, import of the memory, exports and code of its functions. */
+/** Returns the bytes of the WebAssembly module: type, imported memory, functions, exports and code. */
 function moduleBytes(): Uint8Array {
   const text = (letters: string) => sized(Array.from(letters, (letter) => letter.charCodeAt(0)));
   const types = [1, 0x60, 5, new Array(5).fill(0x7f), 0];

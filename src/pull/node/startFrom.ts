@@ -198,8 +198,8 @@ async function checkNode({ height, hash }: LedgerPoint, chain: ChainInfo, node: 
     throw new InputError(`block ${height} of the mirror is not in the chain of ${node.name}: ${hash} instead of ${found}`, [
       'Start again from a newer height, or give another mirror with --start-from.',
     ]);
-  // To check an etching, the pull also reads the last blocks before the etching's block, because a commitment in one of
-  // these blocks would be too young.
+  // To check an etching, the pull also reads the last blocks before the etching's block: a commitment in one of them is
+  // too young.
   if (chain.firstStored > height + 2 - CONFIRMATIONS)
     throw new InputError(`${node.name} has pruned blocks after ${height}: its first block is ${chain.firstStored}`, [
       'Start again from a newer height, when the mirror has one, or use another node.',

@@ -1,6 +1,6 @@
 /**
- * Verifies the start of a pull by another pull, which read all blocks: the rows of that pull must add up to the digest
- * of the start. No other check finds wrong amounts, mints, burns and names in a start.
+ * Verifies the start of a pull with another pull, which read all blocks: the ledger that follows from its rows must
+ * have the digest of the start. No other check finds wrong amounts, mints, burns and names in a start.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,9 +13,9 @@ import { digestOfRows } from '../../rows/ledgerOfRows.ts';
 import { listPulledFiles, PULLED_FOLDER, readRunes, STATE_FOLDER } from '../pulledFiles.ts';
 
 /**
- * Rejects with an InputError if the folder `history` was not written by a pull from a node that read all blocks up to
- * the start, and with exit code 4 if its rows give another digest. `blocks.json` alone does not prove such a pull,
- * because a pull from a mirror copies the `sources` of the mirror. Only a pull from a node has a state folder.
+ * Rejects with an InputError unless a pull from a node wrote the folder `history` and read all blocks up to the start.
+ * Rejects with exit code 4 if its rows give another digest. `blocks.json` alone does not prove that the pull was from a
+ * node, because a pull from a mirror copies the `sources` of the mirror. Only a pull from a node has a state folder.
  */
 export async function verifyStart(
   start: Start,

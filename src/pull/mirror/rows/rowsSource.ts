@@ -1,7 +1,7 @@
 /**
  * Pulls the published rows of another mirror, file by file. The manifest has the hash of the list of files, and the
  * list has the hash of each file. A separate process reads the files (rowsReader.ts). Their rows must conserve every
- * rune in every transaction, and the digests of their blocks must be those that the mirror lists.
+ * rune in every transaction, and their blocks must have the digests that the mirror lists.
  *
  * No text of a list becomes a path: paths are computed from checked heights and digests.
  */
