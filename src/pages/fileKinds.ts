@@ -106,7 +106,7 @@ export const FOLDERS: readonly string[] = [
 
 const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
 
-/** True for a path at which hosts send a file of the build. Hosts that also store other files refuse those. */
+/** True for a path at which hosts send a file of the build. Hosts that also store other files do not send them. */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /**

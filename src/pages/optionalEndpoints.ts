@@ -12,8 +12,8 @@ const LISTS = 'layout archive or --lists';
 const ALL_BLOCKS = `${LISTS}, and all blocks since the first rune`;
 
 /**
- * Texts for messages about each part, by the part's name in the manifest: what the part is called, and what a build
- * needs to have the part.
+ * Texts for messages about each part, by the part's name in the manifest: the name for people, and what a build needs
+ * to have the part.
  */
 const PARTS = {
   etchings: ['etchings', 'a runes table in their input'],

@@ -43,7 +43,7 @@ export interface MirrorFiles extends Files<ReadFile> {
 
 /**
  * Returns a reader of the files below `base`, which ends with a slash. With a signal, concurrent reads of the same part
- * of a file share one request. Without a signal, each read sends its own request: a server may use this reader for
+ * of a file share one request. Without a signal, each read sends its own request. A server may use this reader for
  * several incoming requests, and on some platforms an incoming request cannot wait for a read that another one has
  * started.
  */

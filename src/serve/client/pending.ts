@@ -201,8 +201,8 @@ class MirrorState implements Ledger {
   /** Spent outputs that are in blocks, as the query describes them. */
   readonly #confirmed = new Map<string, PreviousOutput>();
   /**
-   * Names of the parts that each transaction needs, by transaction id. A part is a fact of the mirror that is looked
-   * up: an output, a rune, whether a name is taken, or whether a transaction is confirmed.
+   * Names of the parts that each transaction needs, by transaction id. A part is one look-up in the mirror: an output,
+   * a rune, whether a name is taken, or whether a transaction is confirmed.
    */
   readonly #needs = new Map<string, Set<string>>();
   readonly #loads = new Map<string, () => Promise<unknown>>();

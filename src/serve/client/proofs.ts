@@ -105,8 +105,9 @@ export class Proofs {
   }
 
   /**
-   * Rejects with an OldStateError if the client has seen a newer state signed by any of the keys, or another state of
-   * the same time. Otherwise a host could show an old note of one key after the operator has changed to another key.
+   * Rejects with an OldStateError if the client has seen a newer state that any of the keys signed, or another state
+   * with the same time. Otherwise a host could show an old note of one key after the operator has changed to another
+   * key.
    */
   async #compare(signers: readonly NoteKey[], state: SignedState): Promise<void> {
     const stored = await Promise.all(this.#keys.map(({ text }) => this.#memory.get(text)));
