@@ -1,6 +1,6 @@
-// Runs esbuild in a child process of the build, because esbuild ends the process that calls it, or never answers, if
-// its helper program cannot start. Takes a JSON list of esbuild options as its argument. Writes JSON: `files` is a list
-// of [path, content], and `inputs` a list of the paths of all sources.
+// Runs esbuild in a child process of the build: if esbuild cannot start its helper program, it ends the process that
+// calls it, or never answers. Takes a JSON list of esbuild options as its argument. Writes JSON: `files` is a list of
+// [path, content], and `inputs` a list of the paths of all sources.
 const { build } = require('esbuild');
 
 Promise.all(JSON.parse(process.argv[2]).map((options) => build(options))).then(

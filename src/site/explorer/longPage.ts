@@ -38,7 +38,7 @@ export function growingPage(view: SubjectView, first: Shown, table: (shown: Show
   const links = () => [...place.querySelectorAll<HTMLElement>('a, button')];
   const load = async () => {
     near.disconnect();
-    // A button that is disabled loses the focus.
+    // Remembers the focus, because a disabled button loses it.
     const hadFocus = button.matches(':focus');
     button.disabled = true;
     try {

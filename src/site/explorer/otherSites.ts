@@ -9,8 +9,8 @@ export type NamedInUrl = { readonly kind: 'rune' | 'other'; readonly id: string 
 
 const RUNES = /^(?:runes?|tick)$/;
 /**
- * After these words, the next part is always a rune, even if it looks like a common word of URLs: runes may be named
- * BLOCK or TOKEN.
+ * After one of these words, the next part of a URL is a rune, even if it looks like a common word of URLs. Runes may be
+ * named BLOCK or TOKEN.
  */
 const NAMED = /^(?:rune|tick)$/;
 const OTHERS = /^(?:tx|txid|transactions?|outputs?|outpoint|blocks?|block-height|address|addresses)$/;

@@ -38,7 +38,7 @@ export function pagesOf<T extends Shown>(
   return [pagingOf(view, shown, 'Pages'), table(shown), ...(more ? [more] : []), ...again];
 }
 
-/** Renders a paging row. It has no links if the list fits on the smallest page, or on the only page size that it has. */
+/** Renders a paging row. It has no links if the list fits on a page of the smallest size, or of its only size. */
 function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
   const { total, offset, limit } = result;
   const [smallest = 20] = settings.pageSizes;

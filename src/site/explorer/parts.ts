@@ -31,7 +31,7 @@ export function elsewhere({ kind, id }: FoundView): HTMLElement[] {
 export const blockLink = (height: number): HTMLAnchorElement =>
   linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
 
-/** Returns the parts of a name of a rune, which may break after its spacers. */
+/** Splits the name of a rune, so that a line may end after each spacer. */
 export const breakable = (spacedName: string): Child[] =>
   spacedName.split(/(?<=•)/).flatMap((word, i) => (i === 0 ? [word] : [el('wbr'), word]));
 

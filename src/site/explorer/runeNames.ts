@@ -20,7 +20,7 @@ let reading: Promise<readonly RuneName[]> | undefined;
 /** Returns a text that changes with the data of the mirror. */
 export const stateOf = ({ digest, tip }: MirrorManifest): string => `${digest} ${tip?.hash ?? ''}`;
 
-/** Returns the newest runes, as many as one request has. */
+/** Returns the newest runes, as many as one answer can have. */
 const fetchNewest = () => mirror.etchings({ limit: settings.pageSizes.at(-1) });
 
 /** Returns the known names with new ones. Undefined if there are too many new ones, or if other blocks replaced known ones. */

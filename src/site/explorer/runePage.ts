@@ -66,7 +66,8 @@ async function knownRune(id: string, { mirror, manifest, find, signal }: Source)
     const etching = await mirror.etching(id, signal);
     return etching && { id: etching.id, number: etching.number, spacedName: etching.spaced_name, etching };
   }
-  // Without etchings, only the search files know all names. An id or a number may still have lists.
+  // A mirror without etchings has runes only in its search files, by name. So any id or number is accepted: it may have
+  // lists.
   const letters = lettersOf(id);
   if (letters === undefined) return { id: id.includes(':') ? id : undefined, number: undefined, spacedName: undefined, etching: undefined };
   const found = (await find(letters)).find(([spacedName]) => lettersOf(spacedName) === letters);
@@ -92,8 +93,8 @@ async function unknownRune(id: string, { find, names: { freeNames }, manifest }:
 }
 
 /**
- * Finds names with a word that begins with the letters, as long as `names` are known, names that begin with as many of
- * the letters as possible, and names with few wrong letters. The nearest come first.
+ * Finds similar names. First come the names of `names` with a word that begins with the letters. Then come, the nearest
+ * first, names that begin with as many of the letters as possible, and names with few wrong letters.
  */
 async function nearNames(letters: string, find: Source['find'], names: readonly RuneName[]): Promise<readonly FoundRune[]> {
   if (letters.length < 2) return [];

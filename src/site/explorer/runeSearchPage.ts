@@ -19,7 +19,9 @@ const COLUMNS: readonly Column<RuneName>[] = [
   { name: 'Number', isNumber: true, cell: ({ number }) => [groupDigits(number)] },
 ];
 
-/** Returns a function that is true for the runes that a text finds: letters find a word, and other text a symbol. */
+/**
+ * Returns a function that tells whether a rune matches a text. Letters match a word of its name, other text its symbol.
+ */
 function matcherOf(text: string): (rune: RuneName) => boolean {
   const letters = lettersOf(text);
   return letters === undefined ? ({ symbol }) => symbol === text : ({ spaced_name }) => wordAt(spaced_name, letters) >= 0;

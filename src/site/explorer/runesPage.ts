@@ -13,7 +13,7 @@ import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from 
 import { type Column, numbersOf, tableOf } from './tableOf.ts';
 import type { SubjectView } from './views.ts';
 
-/** Runes among which a page of open mints searches, because the API has no list of open mints. */
+/** Number of runes that a page of open mints searches. The API has no list of open mints. */
 const SEARCHED = 240;
 
 export function runesPage(view: SubjectView, source: Source): Promise<DetailsPage> {
@@ -49,7 +49,7 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
       isUncounted: true,
     },
   };
-  /** Reads as many runes as a page of open mints needs. */
+  /** Reads the runes that a page of open mints searches. */
   async function searched(offset: number) {
     const limit = Math.min(manifest.page_sizes.at(-1) ?? SEARCHED, SEARCHED);
     const starts = Array.from({ length: Math.floor(SEARCHED / limit) }, (_, i) => offset + i * limit);

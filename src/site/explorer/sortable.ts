@@ -8,8 +8,9 @@ export type Compare<T> = (a: T, b: T) => number;
 let chosen: { readonly name: string; readonly isDescending: boolean } | undefined;
 
 /**
- * Puts buttons into the heads of a table of one group. `entries` are the entries of its rows, and `by` compares them by
- * the name of a column. Amounts begin with the largest. Sorts the table by `first`, unless a reader chose another column.
+ * Puts buttons into the column heads of a table whose rows form one group. `entries` has the entry of each row. `by`
+ * has, for the name of a column, the function that compares entries. Amounts begin with the largest. Sorts the table by
+ * the column `first`, unless a reader chose another one.
  */
 export function sortable<T>(
   table: HTMLElement,

@@ -17,7 +17,7 @@ export interface Source {
   readonly mirror: Mirror;
   readonly manifest: MirrorManifest;
   readonly find: (letters: string) => Promise<readonly FoundRune[]>;
-  /** The names of all runes: if they are known or few, and in any case. */
+  /** Read the names of all runes: `freeNames` only if they are known or few, `readNames` always. */
   readonly names: {
     readonly freeNames: () => Promise<readonly RuneName[] | undefined>;
     readonly readNames: () => Promise<readonly RuneName[]>;
@@ -113,7 +113,7 @@ function tabsOf(view: SubjectView, totals: Totals): HTMLElement {
   return el('nav', { class: 'chips', 'aria-label': 'Lists' }, ...tabs);
 }
 
-/** Says as of which block a list is exact, if that is not the mirror's highest block. */
+/** Says after which block a list is exact, if that is not the mirror's highest block. */
 function lagOf(height: number | undefined, tip: number | undefined): Node[] {
   if (height === undefined || tip === undefined || height >= tip) return [];
   const text =

@@ -68,8 +68,9 @@ interface Finders {
 }
 
 /**
- * Shows suggestions for a field in a list: first runes by the first letters of their names, and then by those of their
- * other words. `choose` shows the view of a chosen suggestion. Returns a function that closes the list.
+ * Shows suggestions for a field in a list: first runes whose names begin with the letters, then runes with another word
+ * that begins with the letters. `choose` shows the view of a chosen suggestion. Returns a function that closes the
+ * list.
  */
 export function suggestFor(
   field: HTMLInputElement,
@@ -120,7 +121,7 @@ export function suggestFor(
     if (isOld()) return;
     const others = (names ?? []).filter(({ spaced_name }) => wordAt(spaced_name, letters) > 0);
     const more = others.slice(0, MOST - runes.length).map((rune): FoundRune => [rune.spaced_name, rune.id, rune.number, rune.symbol]);
-    // Keeps the selection, unless it is of a suggestion that moves.
+    // Keeps the selected suggestion, unless the new runes move it down.
     const kept = active < runes.length ? active : -1;
     if (more.length > 0) {
       showRunes([...runes, ...more]);

@@ -65,7 +65,7 @@ const RUNE_COLUMNS: readonly Column<Row>[] = [
 type NetRow = AddressRow<ListedRecord>;
 
 const IN_OR_OUT: Partial<Record<NetRow['kind'], string>> = { receive: 'in', send: 'out' };
-/** Operations whose colours net amounts have. */
+/** Operation whose colour a net amount gets, by the sign of the amount. */
 const HUE_OF_NET = { '+': 'receive', '−': 'send', '': 'to itself' } as const;
 
 /** Shows a cell only in the first row of a rune of a transaction. */

@@ -18,7 +18,7 @@ export interface ActivityRow<T extends ListedRecord> {
   readonly record: T;
   /** Location of the record that has the row's output. */
   readonly location: Activity['location'];
-  /** Operation of the record, if the row is of this record alone. `to itself` is a transfer from an address to itself. */
+  /** Operation of the record, if the row joins no other record. `to itself` is a transfer from an address to itself. */
   readonly kind: Operation | 'transfer' | 'to itself';
   /** Undefined if the row has no sender or no receiver, and null for a script without an address. */
   readonly from: string | null | undefined;

@@ -55,7 +55,10 @@ export const viewOfRune = ({ id, name }: { readonly id: string; readonly name: s
 /** Id of the highest block. */
 export const LATEST = 'latest';
 
-/** Returns the view of the same 64 digits as the other type of id. Undefined for heights. */
+/**
+ * Returns the view that takes the id of a block for that of a transaction, or the other way round. Undefined for
+ * heights.
+ */
 export function otherReading(view: ListView): ListView | undefined {
   return HEX.test(view.id) ? listOf(view.kind === 'block' ? 'transaction' : 'block', view.id) : undefined;
 }

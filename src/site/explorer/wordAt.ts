@@ -1,7 +1,7 @@
 /** Finds the words of names of runes. Uses no DOM. */
 
 /**
- * Returns the position of the first word of a name that begins with `letters`, which may continue in the next words. -1
+ * Returns the position of the first word of a name from which the name continues with `letters`, ignoring spacers. -1
  * if there is none.
  */
 export function wordAt(spacedName: string, letters: string): number {
