@@ -104,7 +104,10 @@ export class EtchingsVerification {
     return undefined;
   }
 
-  /** Counts the records of a block, after checking the levels that end below it. Heights must ascend. */
+  /**
+   * Counts the records of a block. First checks the levels that end below the block, because later counts are too high
+   * for them. Heights must ascend.
+   */
   add(height: number, records: readonly Activity[]): void {
     this.#checkBelow(height);
     this.#recount.add(records);

@@ -74,7 +74,10 @@ export function addNames({ id, number, name }: RuneNames, ordinal: number, entri
   }
 }
 
-/** Compares the levels of a table with the entries that the levels must have. `what` names the table in findings. */
+/**
+ * Compares the levels of a table (format/levels.ts) with `ranges`: the heights that each level must cover, and the
+ * fingerprints of the entries that it must have. `what` names the table in findings.
+ */
 export function checkTable(
   what: string,
   levels: readonly Level[],

@@ -7,8 +7,8 @@ import type { Findings } from './findings.ts';
 
 /**
  * Returns a function for the code that writes lists, which calls it to begin a level. The returned writer compares its
- * documents with those of the archive, instead of writing them. `tables` has the levels of the archive by kind of list.
- * `what` names the documents of each kind in findings.
+ * documents with the documents of the archive, instead of writing them. `tables` has the levels of the archive by kind
+ * of list. `what` names the documents of each kind in findings.
  */
 export const comparedLevels =
   <Kind extends string>(

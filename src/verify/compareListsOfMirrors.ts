@@ -90,8 +90,8 @@ async function openLists({ manifest, files }: ListedMirror): Promise<{ archive: 
 }
 
 /**
- * Returns an identifier of the content of each mirror's level: the names of its files if they are the same in all
- * mirrors, otherwise a hash of its text.
+ * Returns an identifier of the content of each mirror's level. It consists of the names of the level's files if these
+ * are the same in all mirrors. Otherwise it is a hash of the level's text.
  */
 async function contentsOf(levels: readonly OpenedLevel[]): Promise<Map<number, string>> {
   const byNames = groupBy(levels, ({ level: { files } }) => files.map(({ file }) => file).join(' '));

@@ -1,6 +1,6 @@
 /**
- * Compares several mirrors: their blocks by the digests of blocks, and their lists. Reports which mirrors agree, and
- * which rules made the rows of each mirror.
+ * Compares several mirrors: their blocks by the digests of blocks, and their lists. Reports which mirrors agree. If
+ * their blocks differ, also reports by which rules (contract/sources.ts) the rows of each mirror were made.
  */
 import { closeSync, existsSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Verifies the output of a build: reads every block's records from its pages of the largest size, and makes all files
+ * Verifies the output of a build. Reads every block's records from its pages of the largest size, and makes all files
  * of the build again from these records. The output must have exactly these files, with the same bytes.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
