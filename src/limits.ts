@@ -60,8 +60,8 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   runesPerText: 10_000,
   /**
    * Maximum number of runes of settled blocks (blocks that no reorganisation can replace) that share a file with the
-   * runes of newer blocks. Above it, a pull from a node writes the runes of newer blocks to a file of their own, so
-   * that a new block does not write and read all runes again.
+   * runes of newer blocks. Above it, a pull from a node writes the runes of newer blocks to a separate file. Then a new
+   * block does not cause all runes to be written and read again.
    */
   runesTogether: 5000,
   /**

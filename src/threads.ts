@@ -18,9 +18,9 @@ type Reply<Item> =
 const AHEAD = 32;
 
 /**
- * Starts a thread, whose program calls `sendItems`, and yields the items. An error of the thread is rethrown with its
- * own class if `errors` has this class, and otherwise as an Error with the same message and code. Ends the thread when
- * the caller stops, and rejects when `signal` aborts.
+ * Starts a thread, whose program calls `sendItems`, and yields the items. Rethrows an error of the thread: with its own
+ * class if `errors` has this class, otherwise as an Error with the same message and code. Ends the thread when the
+ * caller stops, and rejects when `signal` aborts.
  */
 export async function* itemsOfThread<Item>(
   { script, argv }: ThreadProgram,

@@ -4,7 +4,7 @@ import type { Dialect } from '../pages/mirrorOptions.ts';
 import { hashIn, objectOf, optional } from './schemaParts.ts';
 import { hex64 } from './schemas.ts';
 
-/** Returns the schemas of the files in a dialect, by name in the OpenAPI document. */
+/** Returns the schemas of the files of changes in a dialect, by name in the OpenAPI document. */
 export function changesSchemas(dialect: Dialect) {
   const point = {
     height: z.int().min(0).describe('Height of the block.'),

@@ -31,8 +31,8 @@ export const lastRead = z.strictObject({ height: height.describe('Height of the 
 export type LastRead = z.infer<typeof lastRead>;
 
 /**
- * The start of a pull: the block after which the pull took over the ledger of other mirrors, instead of reading the
- * blocks up to it (docs/start-from-a-mirror.md). Absent if the pull read all blocks itself.
+ * The start of a pull (docs/start-from-a-mirror.md). The pull did not read the blocks up to this block, but took over
+ * the ledger that other mirrors had after it. Absent if the pull read all blocks itself.
  */
 export const start = z.strictObject({
   class: z

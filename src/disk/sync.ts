@@ -1,8 +1,8 @@
 /**
  * Waits until files are on disk, so that they survive a power cut.
  *
- * Single files are synced with fsync. A build writes too many pages for that, so the program `sync` of GNU coreutils
- * syncs the complete file system that contains them, in one step.
+ * Single files are synced with fsync. A build writes too many pages for that. So it runs `sync` of GNU coreutils, which
+ * syncs the complete file system of the pages in one step.
  */
 import { execFile } from 'node:child_process';
 import { closeSync, fsyncSync, openSync } from 'node:fs';

@@ -62,9 +62,9 @@ export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof 
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
 /**
- * Amount of freed memory that DuckDB may keep instead of returning it to the system: for small work, for large work
- * (after `returnFreed`), and for processes that share a memory limit. DuckDB's memory limit does not count this memory,
- * so large work must return it. Small work keeps it, because returning it would take a fourth of the CPU time.
+ * Amounts of freed memory that DuckDB may keep, instead of returning it to the system: during small work, during large
+ * work (after `returnFreed`), and in processes that share a memory limit. DuckDB's memory limit does not count this
+ * memory, so large work must return it. Small work keeps it, because returning it would take a fourth of the CPU time.
  * Processes that share a limit keep some of it, because returning each megabyte would take a sixth of their CPU time.
  */
 const FREED = { small: '128MB', large: '1MB', shared: '32MB' };

@@ -10,7 +10,10 @@ export interface Parts {
   /** Offset of the first byte of each part, and of the byte after its last one. */
   readonly starts: Integers;
   readonly ends: Integers;
-  /** Pairs of offsets. Before hashing, 4 bytes are copied to the first from the second, in a copy of the array. */
+  /**
+   * Pairs of offsets. In the hashed copy of the array, the 4 bytes at the first offset are replaced by those at the
+   * second.
+   */
   readonly moves?: readonly number[];
 }
 

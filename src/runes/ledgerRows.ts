@@ -127,7 +127,10 @@ function emitGiven(allocation: Allocation, target: RowTarget, { queue, sender }:
   }
 }
 
-/** Emits sums: received amounts by rune and output, then sent or burned amounts by rune, sender and output. */
+/**
+ * Emits a row per sum instead of a row per move: received amounts by rune and output, then sent or burned amounts by
+ * rune, sender and output.
+ */
 function emitSums(allocation: Allocation, target: RowTarget): void {
   const queues = allocation.queues();
   for (const { rune, pieces } of queues) {

@@ -1,7 +1,7 @@
 /**
- * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds render the JSON in SQL,
- * because a full history has millions of lines, and making a line from a JavaScript object takes about 10 µs.
- * Verification makes the same bytes from objects.
+ * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds render the JSON in SQL. A full
+ * history has millions of lines, and making a line from a JavaScript object takes about 10 µs. Verification makes the
+ * same bytes from objects.
  */
 import type { ActivityEntry, BlockStats, RuneStats, StatsFile } from '../../contract/statsSchemas.ts';
 import { joinedBlobs, readDoubles } from '../../duckdb/columns.ts';
@@ -36,7 +36,10 @@ export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(lines
 const recordsSql = OPERATIONS.join(' + ');
 const COUNTS = Object.fromEntries(OPERATIONS.map((name) => [name, [name]]));
 
-/** Returns SQL expressions to concatenate to a line with a JSON object. `fields` has those of each value, by key. */
+/**
+ * Returns the SQL expressions whose concatenation is a line with a JSON object. `fields` has the SQL expressions of
+ * each value, by key.
+ */
 const lineOf = (fields: Readonly<Record<string, readonly string[]>>): string[] => [
   ...Object.entries(fields).flatMap(([name, value], i) => [`'${i === 0 ? `${BETWEEN}{` : ','}"${name}":'`, ...value]),
   `'}'`,
