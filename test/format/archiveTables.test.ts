@@ -43,8 +43,8 @@ function blocksOf(entries: readonly TableEntry[]): Uint8Array {
 }
 
 /**
- * Makes a level with these ascending keys. It has a count for each value of the first `bits` bits of a key. The field
- * `first` identifies an entry.
+ * Makes a level of a sorted table with these ascending keys. `counts` has the number of keys for each value of their
+ * first `bits` bits. The field `first` identifies an entry.
  */
 function levelOf(keys: readonly number[], bits: number): { readonly level: Level; readonly entries: readonly TableEntry[] } {
   const entries = keys.map((key, i) => ({ key, height: i % 1000, first: i, count: i % 7 }));

@@ -98,8 +98,7 @@ describe('a large file', () => {
     const dir = temporaryFolder();
     const name = '0123456789abcdef'.repeat(4);
     mkdirSync(join(dir, 'archive'));
-    // The name of the file does not have the hash of its content, so an ETag from the content differs from one from the
-    // name.
+    // The name is not the hash of the content, so the ETag shows from which of them it was made.
     for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
     const etagOf = async (path: string) => {
       const opened = await (await new BuiltFiles(dir).open(path))?.openLarge();

@@ -74,9 +74,9 @@ const foundIn = async (folder: string) => (existsSync(join(folder, RUNES_FILE)) 
 interface Step {
   /** Number of runes in each new block. */
   readonly added: readonly number[];
-  /** Number of the newest blocks that a reorganisation replaces before this step. Settled blocks are never replaced. */
+  /** Number of the newest blocks that a reorganisation replaces before this step. Stops above the settled blocks. */
   readonly replaced: number;
-  /** Number of additional blocks that this step settles. */
+  /** Number of further blocks that are settled after this step: no later step replaces them. */
   readonly settled: number;
   /** Number of files that the step writes before it fails and is repeated. Undefined if it does not fail. */
   readonly written: number | undefined;
