@@ -143,6 +143,7 @@ describe('a pull from a pruned node with a server of blocks', () => {
     await testPull(`core:${node.url}`, to, { limits, history });
     const { start } = JSON.parse(readFileSync(join(to, 'pulled/blocks.json'), 'utf8')) as { start: unknown };
     expect(start).toMatchObject({ class: 'verified' });
+    await expect(testPull(`core:${node.url}`, history, { limits, history: to })).rejects.toThrow(/pulled has no start to verify/);
   });
 });
 

@@ -143,7 +143,7 @@ export class NodePull {
   /** Verifies the start by a pull that read all blocks. */
   async #verify(start: Start | undefined, history: string): Promise<PullResult> {
     const { folder, limits } = this.options;
-    if (start === undefined) throw new InputError(`${folder} did not start at a mirror, so there is no start to verify`);
+    if (start === undefined) throw new InputError(`${folder} has no start to verify: its pull did not use --start-from`);
     const { firstHeight } = this.network;
     await verifyStart(start, history, { network: this.ledger.network, firstHeight }, limits, this.store);
     this.ledger.setStart({ ...start, class: 'verified' });
