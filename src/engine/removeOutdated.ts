@@ -238,8 +238,8 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
   const isSidecar = encodings.map(
     (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
   );
-  // Selects the names that may be unexpected: names of unknown transactions, folders, and compressed files of pages
-  // that are too short to compress. The loop below compares the paths at these names with the expected paths.
+  // Selects the names that may be unexpected: names of unknown transactions, folders, and compressed files that this
+  // build does not make. The loop below compares the paths at these names with the expected paths.
   const suspects = await store.rows(
     `SELECT name, t.records FROM ${present} LEFT JOIN ${state.transactions} t
        ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id

@@ -54,7 +54,9 @@ export interface PagePlace {
 /** Approximate number of bytes that a page in memory needs in addition to its content. */
 const BYTES_PER_PAGE = 400;
 
-/** A file with a directory at its end. `bytes` is the size of the content, and `directory` that of the directory. */
+/**
+ * A file with a directory at its end. `bytes` is the size of the content, and `directory` the size of the directory.
+ */
 type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
 
 export class Archive {
@@ -140,7 +142,8 @@ export class Archive {
   /** Reads pages of a segment. `places` must ascend. Takes pages from the cache if the host caches pages. */
   async pagesAt(file: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     this.#pages += places.length;
-    // The pages of a long answer would displace those of many other answers. So a long answer does not use the cache.
+    // The pages of a long answer would displace the pages of many other answers. So a long answer does not use the
+    // cache.
     const kept = exceeds(READER_LIMITS, 'keptPages', this.#pages) ? undefined : this.#cache.pages;
     if (kept === undefined) return this.#readPages(file, places);
     const name = ({ offset }: PagePlace) => `${file.file} ${offset}`;

@@ -123,7 +123,7 @@ const lastUpTo = (items: readonly { readonly from: string }[], key: string): num
   countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
 
 /**
- * Runs `parse` on text whose checksum was right. If `parse` throws, the writer of the archive was faulty, so throws an
+ * Runs `parse` on text with a right checksum. If `parse` throws, a faulty program wrote the archive: throws an
  * ArchiveError.
  */
 export function orDamaged<Value>(parse: () => Value): Value {

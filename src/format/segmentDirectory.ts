@@ -51,7 +51,10 @@ export interface PlacedBlock extends DirectoryEntry {
 export const renderEntry = ({ height, hash, records, page = 0, pages, operations }: DirectoryEntry): string =>
   JSON.stringify({ height, hash, records, ...(page === 0 ? {} : { page }), pages, operations });
 
-/** Parses a directory into blocks by height. Throws an ArchiveError if its pages do not add up to the segment. */
+/**
+ * Parses a directory into blocks by height. Throws an ArchiveError if its pages are not as long as the pages of the
+ * segment.
+ */
 export function parseDirectory(text: string, segment: Segment): Map<number, PlacedBlock> {
   const blocks = new Map<number, PlacedBlock>();
   let offset = 0;

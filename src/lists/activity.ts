@@ -7,7 +7,7 @@
  * level. A list continues in the level below, so its total is the sum of these numbers. From them, a reader also
  * computes which pointers of which level a window needs.
  *
- * The key of a list has 72 bits: there are so many pairs of a rune and an address that many would share a key of 48
+ * The key of a list has 72 bits: there are so many pairs of a rune and an address that some would share a key of 48
  * bits. An entry of the heads has the first 48 bits as `key` and the other 24 as `height`.
  *
  * The pointers are in blocks of 4,096 bytes: 341 pointers and their CRC-32. A pointer has the position of a page (5

@@ -121,8 +121,8 @@ export class AddressOutputs {
       CREATE OR REPLACE TEMP TABLE level_cancelled AS ${cancelled};
       CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
     await this.#placeRemoved(range);
-    // The document of a list of more than a page begins with the number of its outputs, so the outputs of such lists
-    // are counted first. An output may have several rows.
+    // The document of a list of more than a page begins with the number of outputs, before any of them. So the outputs
+    // of such lists are counted here. An output may have several rows.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE level_rows AS SELECT key, count(*) AS rows FROM level_made GROUP BY key;
       CREATE OR REPLACE TEMP TABLE level_counts AS SELECT key, count(*) AS count FROM (
         SELECT DISTINCT key, sort FROM level_made SEMI JOIN (FROM level_rows WHERE rows > ${limits.listPage}) USING (key)) GROUP BY key`);

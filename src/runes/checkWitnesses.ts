@@ -1,6 +1,7 @@
 /**
  * Checks that the witnesses of a block are those that its coinbase commits to (BIP 141). The merkle root covers all
- * other bytes of the transactions. On some networks the first blocks are older than this rule. They have no witnesses.
+ * other bytes of the transactions. On some networks the first blocks are older than this rule. These blocks have no
+ * witnesses.
  */
 import { type Hash256, hashParts, hashText, sameBytes } from './bytes.ts';
 import { type Block, BlockError, merkleRoot, scriptOf, type TransactionPlace, witnessEndsOf } from './parseBlock.ts';

@@ -105,8 +105,8 @@ export class EtchingsVerification {
   }
 
   /**
-   * Counts the records of a block. First checks the levels that end below the block, because later counts are too high
-   * for them. Heights must ascend.
+   * Counts the records of a block. First checks the levels that end below the block: they must match the counts without
+   * this block. Heights must ascend.
    */
   add(height: number, records: readonly Activity[]): void {
     this.#checkBelow(height);

@@ -79,7 +79,8 @@ export async function compareLists(mirrors: readonly ListedMirror[]): Promise<Co
 }
 
 /**
- * Opens the lists of a mirror. Only lists with the same `form` can be compared. Undefined for a mirror without lists.
+ * Opens the lists of a mirror. Undefined for a mirror without lists. Only lists with the same `form` can be compared:
+ * dialect, page size and start.
  */
 async function openLists({ manifest, files }: ListedMirror): Promise<{ archive: Archive; lists: ListTables; form: string } | undefined> {
   const { listRoot, dialect } = siteOf(manifest);

@@ -105,8 +105,8 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
 }
 
 /**
- * Compares the digests of ledgers, including those of starts, after each block for which several mirrors have a digest.
- * Returns texts that say which mirrors agree.
+ * Compares the digests of ledgers, including the ledgers of starts, after each block for which several mirrors have
+ * one. Returns texts that say which mirrors agree.
  */
 function compareLedgers(
   mirrors: readonly Compared[],

@@ -46,8 +46,8 @@ export interface ClaimedOutputs {
   /** The outputs as `packOutput` writes them. */
   readonly outputs: Uint8Array<ArrayBuffer>;
   /**
-   * Only after all outputs: a rune whose outputs do not add up to its supply, and the number of missing units, negative
-   * if there are too many.
+   * Only in the last batch, if the outputs of a rune do not add up to its supply: this rune, and the number of missing
+   * units, negative if there are too many.
    */
   readonly lacking?: readonly [rune: RuneId, units: bigint] | undefined;
 }

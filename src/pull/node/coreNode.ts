@@ -207,8 +207,8 @@ export class BitcoinNode {
 
   /**
    * Returns the outputs that the `wanted` inputs of a block spend, in the same order. `recentHeight` returns the height
-   * of a transaction that is too young for a commitment, and undefined for an older transaction. For an older output,
-   * the returned height may be too high, but it is always low enough for a commitment. The caller checks nothing else.
+   * of a transaction that is too young for a commitment, and undefined for an older one. The heights of older outputs
+   * may be too high, but are low enough for a commitment, which is all that the caller checks.
    */
   async previousOutputs(
     block: Block,

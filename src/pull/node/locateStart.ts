@@ -131,7 +131,7 @@ export async function locateStart(locating: Locating, node: BitcoinNode, progres
   return total;
 }
 
-/** Checks some outputs. Returns the number of those that are still unspent in the ledger. */
+/** Checks some outputs. Returns how many of them are still unspent in the ledger. */
 async function locateGroup(group: readonly ClaimedOutput[], locating: Locating, node: BitcoinNode): Promise<number> {
   const { ledger, network, signal, catchUp } = locating;
   for (let attempt = 1; ; attempt++) {

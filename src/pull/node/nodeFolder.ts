@@ -147,8 +147,8 @@ export class NodeFolder {
 }
 
 /**
- * Returns the height of the last pulled block in the node's chain. Undefined if this block is more than `confirmations`
- * below the ledger's last block.
+ * Returns the height of the last pulled block that the node's chain still has. Undefined if it is more than
+ * `confirmations` below the ledger's last block.
  */
 async function findFork(ledger: DiskLedger, node: BitcoinNode, confirmations: number): Promise<number | undefined> {
   for (let at = ledger.height; at >= Math.max(ledger.base, ledger.height - confirmations); at--) {

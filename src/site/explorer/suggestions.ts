@@ -143,7 +143,7 @@ export function suggestFor(
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0) {
       event.preventDefault();
-      // The arrow keys have one more position than there are suggestions: no selection.
+      // The arrow keys go through all suggestions, and one more position without a selection.
       const places = shown.length + 1;
       if (shown.length === 0) void update();
       else mark(((active + 1 + step + places) % places) - 1);

@@ -56,8 +56,8 @@ export const viewOfRune = ({ id, name }: { readonly id: string; readonly name: s
 export const LATEST = 'latest';
 
 /**
- * Returns the view that takes the id of a block for that of a transaction, or the other way round. Undefined for
- * heights.
+ * Returns the view of the same hash as a transaction instead of a block, or as a block instead of a transaction.
+ * Undefined for heights.
  */
 export function otherReading(view: ListView): ListView | undefined {
   return HEX.test(view.id) ? listOf(view.kind === 'block' ? 'transaction' : 'block', view.id) : undefined;
