@@ -217,8 +217,8 @@ const SORTED_BYTES = 128;
 
 /**
  * Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. Many rows
- * are first written to a table. DuckDB can sort more numbers than fit into memory, but not in the query that also joins
- * the records with their texts.
+ * are first written to a table, because DuckDB can sort more numbers than fit into memory, but not in the query that
+ * also joins the records with their texts.
  */
 async function* chunksOf(
   { first, last }: LevelRange,

@@ -110,7 +110,10 @@ export class ChangeTable {
   }
 }
 
-/** Returns the highest 8 bits of a hash, or 1 for 0. Only in a very large table, the slot also depends on them. */
+/**
+ * Returns the highest 8 bits of a hash, but 1 instead of 0. The slot depends on the lower bits (on all in a very large
+ * table), so keys near the same slot mostly have different tags.
+ */
 const tagOf = (hashed: number): number => hashed >>> 24 || 1;
 
 const hash = (bytes: Uint8Array, at: number, seed: number): number =>

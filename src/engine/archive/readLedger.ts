@@ -120,8 +120,8 @@ function voutOf(outpoint: string): number {
 }
 
 /**
- * Yields the unspent outputs after a block, at which a level must end, in the order of the ledger, in batches. Throws a
- * ChangedArchiveError, a SyntaxError or a TypeError for a document that no build writes.
+ * Yields batches of the unspent outputs after a block, in the order of the ledger. A level must end at this block.
+ * Throws a ChangedArchiveError, a SyntaxError or a TypeError for a document that no build writes.
  */
 export async function* outputsUpTo(height: number, lists: LedgerLists, files: Files): AsyncGenerator<readonly LedgerOutput[]> {
   // Keys are sorted as text: the outputs of a transaction are adjacent, but output 10 precedes output 2. The ledger

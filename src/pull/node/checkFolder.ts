@@ -13,8 +13,8 @@ import type { ChainInfo } from './coreNode.ts';
 export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
 /**
- * Returns the first height whose rows are written. If the folder has an earlier pull, it is the first height of that
- * pull. Throws an InputError if that pull skipped wanted rows.
+ * Returns the first height whose rows are written. If the folder has rows of an earlier pull, this is their first
+ * height. Throws an InputError if the earlier pull did not write all wanted rows.
  */
 export function firstWanted(
   { from }: WantedBlocks,
@@ -22,7 +22,8 @@ export function firstWanted(
 ): number {
   if (from === undefined) return found ?? firstHeight;
   const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
-  // For the last N blocks, a lower height is no error, because it may only mean that the node is behind.
+  // For the last N blocks, wanted rows below `found` are no error: the node may only be behind, so that N blocks below
+  // its tip begin lower.
   if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
   throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
     `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,

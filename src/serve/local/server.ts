@@ -144,8 +144,8 @@ function answerFrom(site: BuiltSite, target: string, { fair, cache, limits }: So
   return known.get(target, async () => {
     const value = await respond(target, site, fair, answerFromLists, cache);
     const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
-    // Infinity means that the answer is not cached. A long answer would displace many others, and answers of other
-    // kinds are files, which `files` caches.
+    // Infinity means that the answer is not cached. A long answer would displace many others. Answers of other kinds
+    // are files, which `files` caches.
     return { value, bytes: bytes <= limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
   });
 }
