@@ -28,7 +28,8 @@ export interface ListForm {
 }
 
 /**
- * Writes the levels of all lists that changed since the last build. Returns undefined for an archive without any list.
+ * Writes the levels (format/levels.ts) of all lists that changed since the last build. Returns undefined for an archive
+ * without any list.
  */
 export async function writeLists(
   { site, hasActivity, scratch, out }: ListForm,

@@ -1,4 +1,4 @@
-/** Keys of documents. */
+/** Keys of documents (documents.ts). */
 
 /**
  * Returns the key of an address: the percent-encoded address, because hosts may decode characters beyond ASCII in

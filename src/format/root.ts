@@ -21,7 +21,10 @@ export interface Root extends LevelSteps {
   readonly segmentBlocks: number;
   /** Ascending by height and page. */
   readonly segments: readonly Segment[];
-  /** The table of transaction ids and block hashes. The level with the most entries comes first. */
+  /**
+   * Levels of the table of transaction ids and block hashes (sortedTable.ts). The level with the most entries comes
+   * first.
+   */
   readonly ids: readonly Level[];
   /** Undefined in a mirror without etchings and other lists. */
   readonly lists?: ListTables | undefined;

@@ -1,6 +1,6 @@
 /**
- * Sorted tables in levels, as in an LSM tree: entries of 16 bytes, ascending by key. A lookup searches all levels
- * concurrently.
+ * Sorted tables in levels (levels.ts), as in an LSM tree: entries of 16 bytes, ascending by key. A lookup searches all
+ * levels concurrently.
  *
  * A file is a sequence of blocks of 4,096 bytes. A block has 255 entries, 12 zero bytes, and the CRC-32 of all bytes
  * before. An entry has the key (6 bytes), height (3), first (4) and count (3), all big-endian. Unused entries at the

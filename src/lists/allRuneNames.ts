@@ -1,6 +1,7 @@
 /**
  * Names of all runes, for clients that load all names. The names have an eighth of the bytes of the etchings. A level
- * has a document for each rune that was etched in its blocks. Names never change, so old levels do not change either.
+ * (format/levels.ts) has a document (format/documents.ts) for each rune that was etched in its blocks. Names never
+ * change, so old levels do not change either.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';

@@ -1,10 +1,10 @@
 /**
  * Balances of addresses and holders of runes: two kinds of documents (format/documents.ts).
  *
- * An **entry** has the balance of a rune that an address holds: after the last block of a level, and before its first
- * block. If several levels have an entry for the same address and rune, the entry of the newest level counts. A reader
- * also needs the balance before: from it, the reader finds the entry that the new one replaces in the list of a lower
- * level.
+ * An **entry** has the balance of a rune that an address holds: after the last block of a level (format/levels.ts), and
+ * before its first block. If several levels have an entry for the same address and rune, the entry of the newest level
+ * counts. A reader also needs the balance before: from it, the reader finds the entry that the new one replaces in the
+ * list of a lower level.
  *
  * **Balances**: a level has a document for each address with records in its blocks, with an entry for each rune of
  * these records. If this were more than a page of entries, the level has a document for each of the runes instead, and
@@ -41,7 +41,7 @@ export const pairKey = (key: string, ordinal: number): string => `${key} r${rune
 
 export const isPairKey = (key: string): boolean => key.includes(' r');
 
-/** Balance of a rune in the list of an address. `other` is the ordinal of the rune. */
+/** Balance of a rune in the list of an address. `other` is the ordinal of the rune (etchings.ts). */
 interface Balance extends Entry {
   readonly other: number;
   readonly id: string;

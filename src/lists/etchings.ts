@@ -1,7 +1,7 @@
 /**
- * Etchings, as documents. The key is the ordinal of a rune, and the only value is the JSON of the etching. A level has
- * the etchings that changed in its blocks, as they are after its last block. So if several levels have an etching, the
- * document of the newest level counts.
+ * Etchings, as documents (format/documents.ts). The key is the ordinal of a rune, and the only value is the JSON of the
+ * etching. A level (format/levels.ts) has the etchings that changed in its blocks, as they are after its last block. So
+ * if several levels have an etching, the document of the newest level counts.
  *
  * All values of an etching except the supply come from the runes table. All values follow the rules of ord and of the
  * recorded server (docs/api.md, "Etchings"). Verification parses the JSON again (parseEtching.ts).

@@ -4,8 +4,8 @@
  *
  * The key of an entry is the first 48 bits of the SHA-256 of the id, number or name with a prefix. Searches need evenly
  * distributed keys, and with a hash, nobody can etch many names with keys close to each other. The other fields
- * describe the rune: `height` and `first` are the two numbers of its id, and `count` is its ordinal. Different names
- * may have the same key, so the caller must compare the names.
+ * describe the rune: `height` and `first` are the two numbers of its id, and `count` is its ordinal (etchings.ts).
+ * Different names may have the same key, so the caller must compare the names.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { sha256, utf8Of } from '../format/sha256.ts';

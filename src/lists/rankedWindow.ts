@@ -10,7 +10,7 @@ import type { Window } from '../pages/parseQuery.ts';
 
 /** An entry of a list. Balances are in smallest units. */
 export interface Entry {
-  /** The rune's ordinal in the list of an address; the address in the list of a rune. */
+  /** The rune's ordinal (etchings.ts) in the list of an address; the address in the list of a rune. */
   readonly other: string | number;
   /** Balance after the last block of the level. */
   readonly units: bigint;

@@ -1,7 +1,7 @@
 /**
  * Selects the rows of a start (input/readStart.ts) in the forms from which lists are made. An output of the start
- * counts as a `receive` record at the height where the output was made. So the lowest level of each list has the ledger
- * of the start.
+ * counts as a `receive` record at the height where the output was made. So the lowest level of each list
+ * (format/levels.ts) has the ledger of the start.
  */
 import type { TableWith } from '../duckdb/table.ts';
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';

@@ -6,9 +6,9 @@
  * name, divisibility, and balance in smallest units as text. If a block of a level spends an output of a lower level,
  * the output's document in the higher level has only the value `"spent"`.
  *
- * **By address**. A level has the outputs that its blocks made and that are unspent after its last block, newest first.
- * Each value is a JSON list: outpoint, location without address, and a list for each rune. A value with only an
- * outpoint removes this output from a lower level.
+ * **By address**. A level (format/levels.ts) has the outputs that its blocks made and that are unspent after its last
+ * block, newest first. Each value is a JSON list: outpoint, location without address, and a list for each rune. A value
+ * with only an outpoint removes this output from a lower level.
  *
  * A list of more than `page` outputs has pages, which are documents of their own (`pageKey`). A level may remove
  * outputs from pages of a lower level, or remove more than `page` outputs. Then it has a document for each page that

@@ -1,6 +1,6 @@
 /**
- * Verifies balances and holders. Makes their documents again from records and etchings, as a full build does, and
- * compares them with the documents of the archive.
+ * Verifies balances and holders. Makes their documents (lists/balances.ts) again from records and etchings, as a full
+ * build does, and compares them with the documents of the archive.
  */
 import { columns, type Table } from '../duckdb/table.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';

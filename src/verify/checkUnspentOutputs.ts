@@ -112,9 +112,9 @@ async function addFirst(sql: string, before: string, after: string, { findings, 
 }
 
 /**
- * Makes three tables from the archive's documents of outputs: `read_outputs` (a row for each rune of an unspent
- * output), `read_values` (outputs that the blocks of a level make) and `read_spent` (outputs that they spend). Returns
- * false if a document is not one that a build makes.
+ * Makes three tables from the archive's documents of outputs (lists/unspentOutputs.ts): `read_outputs` (a row for each
+ * rune of an unspent output), `read_values` (outputs that the blocks of a level make) and `read_spent` (outputs that
+ * they spend). Returns false if a document is not one that a build makes.
  */
 async function readOutputs({ scratch, store }: Verification, archive: StoredArchive, { outputs }: OutputTables): Promise<boolean> {
   const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));

@@ -1,4 +1,4 @@
-/** Compares the documents that a build would make with the documents of an archive. */
+/** Compares the documents (format/documents.ts) that a build would make with the documents of an archive. */
 import { documentIn, documentsOf, type StoredDocument } from '../engine/archive/documentWriter.ts';
 import type { LevelWriter } from '../engine/archive/makeLevels.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';

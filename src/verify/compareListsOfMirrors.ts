@@ -18,7 +18,7 @@ export interface ListedMirror {
   readonly files: ArchiveFiles;
 }
 
-/** A level of a list that has the same heights in several mirrors, but different content. */
+/** A level of a list (format/levels.ts) that has the same heights in several mirrors, but different content. */
 interface DifferentLevel {
   readonly list: string;
   readonly range: LevelRange;
@@ -52,7 +52,7 @@ interface OpenedLevel {
   readonly mirror: number;
   readonly level: DocumentLevel;
   readonly archive: Archive;
-  /** Height of the start on which the content depends. -1 if it does not depend on a start. */
+  /** Height of the start (contract/sources.ts) on which the content depends. -1 if it does not depend on a start. */
   readonly below: number;
 }
 

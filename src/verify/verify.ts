@@ -88,7 +88,8 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   const sink = new ComparingSink(root, findings);
   const lists = archive?.root.lists;
   const isComplete = manifest.lists?.etchings?.counts === true;
-  // With a start but without outputs, the balances at the start are unknown, so sums cannot be checked.
+  // With a start (startOutputs.ts) but without outputs, the balances at the start are unknown. So sums cannot be
+  // checked.
   const hasSums = isComplete && (lists?.start === undefined || lists.outputs !== undefined);
   const hasBalances = isComplete && lists?.activity !== undefined;
   if (archive !== undefined && lists !== undefined && (lists.balances !== undefined) !== hasBalances)

@@ -1,4 +1,4 @@
-/** Writes and reads levels of documents (format/documents.ts). */
+/** Writes and reads levels (format/levels.ts) of documents (format/documents.ts). */
 import { isAscii } from 'node:buffer';
 import { countBefore } from '../../format/binarySearch.ts';
 import { separatorOf } from '../../format/documentKeys.ts';

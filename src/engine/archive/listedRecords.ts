@@ -1,11 +1,11 @@
 /**
  * Lists the records from which a build makes levels of lists (format/listTables.ts).
  *
- * A level depends only on the records of its blocks. So a build reuses each level of the last build whose blocks did
- * not change, as it is or as part of a longer level. It lists only the records of blocks outside the reused levels.
- * This build rendered most of these blocks. It reads the others back from the pages of the last build. These are
- * unchanged blocks whose old level cannot be reused, because another block of the level was replaced, or because the
- * level is divided now.
+ * A level (format/levels.ts) depends only on the records of its blocks. So a build reuses each level of the last build
+ * whose blocks did not change, as it is or as part of a longer level. It lists only the records of blocks outside the
+ * reused levels. This build rendered most of these blocks. It reads the others back from the pages of the last build.
+ * These are unchanged blocks whose old level cannot be reused, because another block of the level was replaced, or
+ * because the level is divided now.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Makes the levels of a list: reuses levels of the last build as planned (listedRecords.ts), and writes the others. */
+/** Makes the levels of a list (format/levels.ts). Reuses levels of the last build as planned (listedRecords.ts). */
 import { joinedBlobs } from '../../duckdb/columns.ts';
 import { sortedRows, type UnsortedRows } from '../../duckdb/sortedRows.ts';
 import type { Store } from '../../duckdb/store.ts';
@@ -42,8 +42,8 @@ export async function makeLevels<Level extends LevelRange>(
 }
 
 /**
- * Writes a level from documents that ascend by key. Omits documents without values. Returns undefined if no document is
- * left.
+ * Writes a level from documents (format/documents.ts) that ascend by key. Omits documents without values. Returns
+ * undefined if no document is left.
  */
 export async function writeDocuments(to: LevelWriter, range: LevelRange, documents: Documents): Promise<DocumentLevel | undefined> {
   for await (const document of documents) if (document.values.length > 0) to.addLine(lineOf(document));

@@ -1,6 +1,7 @@
 /**
  * Writes and reads sorted tables (format/sortedTable.ts) and tables of pointers. If the range or a block of a level
- * changed, a build merges the level from levels of the last build and entries of new blocks. It keeps all other levels.
+ * (format/levels.ts) changed, a build merges levels of the last build and entries of new blocks into the level. It
+ * keeps all other levels.
  */
 import { readDoubles } from '../../duckdb/columns.ts';
 import type { Store } from '../../duckdb/store.ts';

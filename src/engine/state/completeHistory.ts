@@ -3,7 +3,10 @@ import { int, type Store } from '../../duckdb/store.ts';
 import type { StartRows } from '../../input/readStart.ts';
 import type { StateTables } from './state.ts';
 
-/** True if the first block that was read directly follows the block of the start, and no lower block has records. */
+/**
+ * True if the first block that was read directly follows the block of the start (input/readStart.ts), and no lower
+ * block has records.
+ */
 export async function beginsAbove({ height }: StartRows, { blocks, readBlocks }: StateTables, store: Store): Promise<boolean> {
   const { first, lowest } = await store.row(
     `SELECT coalesce((SELECT min(first) FROM ${readBlocks}), -1) AS first, coalesce(min(block_height), ${height + 1}) AS lowest FROM ${blocks}`,

@@ -322,8 +322,8 @@ export class NodePull {
   }
 
   /**
-   * Returns height and hash of the blocks at which levels of lists end, and of the newest blocks. A build needs their
-   * hashes even if they have no rows. Returns undefined if the node's chain changed meanwhile.
+   * Returns height and hash of the blocks at which levels of lists end (format/levels.ts), and of the newest blocks. A
+   * build needs their hashes even if they have no rows. Returns undefined if the node's chain changed meanwhile.
    */
   async #ends(): Promise<LastRead[] | undefined> {
     const { height, hash, rowsFrom } = this.ledger;

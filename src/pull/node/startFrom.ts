@@ -1,7 +1,7 @@
 /**
  * Starts a pull from a node at the ledger of another mirror, as it was after a block B. Downloads the documents of
- * etchings and unspent outputs from the mirror's archive. Then writes runes and unspent outputs, as if the pull had
- * read all blocks up to B.
+ * etchings and unspent outputs (format/documents.ts) from the mirror's archive. Then writes runes and unspent outputs,
+ * as if the pull had read all blocks up to B.
  *
  * B must be a block of the node. The digest of the ledger and the sums of each rune find damaged files. They do not
  * find lies, because the mirror itself computed the digest. So several mirrors can be given, which must have the same

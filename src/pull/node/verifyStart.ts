@@ -1,6 +1,6 @@
 /**
- * Verifies the start of a pull with another pull, which read all blocks: the ledger that follows from its rows must
- * have the digest of the start. No other check finds wrong amounts, mints, burns and names in a start.
+ * Verifies the start of a pull (startFrom.ts) with another pull, which read all blocks: the ledger that follows from
+ * its rows must have the digest of the start. No other check finds wrong amounts, mints, burns and names in a start.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
