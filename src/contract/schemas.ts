@@ -180,7 +180,6 @@ export const digestsFile = objectOf('Digests of the blocks of 1,000 heights.', {
     .describe('Heights ascending. Heights without activity are left out.'),
 });
 
-/** A block in a file of digests. */
 export type BlockDigest = Readonly<z.infer<typeof digestsFile>['blocks'][number]>;
 
 /** Page sizes, ascending. The first is the default limit, and the last is the maximum limit. */

@@ -36,7 +36,6 @@ export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
   readonly known: readonly DocumentLevel[];
   /** SQL that selects `output` and `block_height` of all outputs that the last build does not have. */
   readonly heights: string;
-  /** The ranges of all levels. */
   readonly ranges: readonly LevelRange[];
 }
 

@@ -255,7 +255,6 @@ function stateBefore(output: string, receives: readonly ParsedRecord[]): KnownOu
   return { kind: 'spent', found: { output, place, address: first.address, runes: sorted } };
 }
 
-/** The list of an address in a level. */
 interface LevelList extends AddressDocument {
   readonly level: DocumentLevel;
   /** Number of unspent outputs in each page. */

@@ -24,7 +24,6 @@ export type Layout = (typeof LAYOUTS)[number];
 export const ENCODINGS = ['br', 'gz'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** Options of a build that readers need. */
 export interface Site {
   readonly layout: Layout;
   readonly dialect: Dialect;

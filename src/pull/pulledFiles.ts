@@ -48,7 +48,6 @@ export const RUNES_FILE = 'runes.parquet';
  */
 export const NEWEST_RUNES_FILE = 'newest-runes.parquet';
 
-/** Heights per subfolder. */
 const HEIGHTS_PER_FOLDER = 1000;
 
 export interface PulledFile {

@@ -31,7 +31,6 @@ export const ledgerForm = (hasSpent: boolean): TableForm => ({
   order: ['block_height', '-tx_index', '-event_index'],
 });
 
-/** Ledger rows from a node. */
 export const NODE_LEDGER = ledgerForm(true);
 
 /** Runes, with all columns that a table of runes may have. */

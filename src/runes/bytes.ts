@@ -1,6 +1,5 @@
 /** Reads hashes, hex and integers in Bitcoin's formats. */
 
-/** Size of a hash. */
 const HASH_BYTES = 32;
 
 type Integers = readonly number[] | Uint32Array;

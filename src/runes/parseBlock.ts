@@ -13,7 +13,6 @@ export class BlockError extends Error {
   override readonly name = 'BlockError';
 }
 
-/** Size of a header. */
 export const HEADER_BYTES = 80;
 
 /** Size of an outpoint: a transaction id and an output index. */
@@ -80,7 +79,6 @@ class IntegerList {
     this.#all[this.length++] = value;
   }
 
-  /** Returns all integers. */
   take(): Uint32Array {
     return new Uint32Array(this.#all.subarray(0, this.length));
   }

@@ -22,7 +22,6 @@ export interface Unconfirmed {
   readonly txid: string;
   /** Outpoints that it spends, as `txid:vout`, in order. */
   readonly inputs: readonly string[];
-  /** Number of its outputs. */
   readonly outputs: number;
   readonly message: Message | undefined;
   /** Index of the output that gets the runes which no edict moves. -1 if they are burned. */

@@ -15,7 +15,6 @@ import { BuildError, messageOf } from '../errors.ts';
 import { program } from '../program.ts';
 import { docsFiles } from './apiDocsPage.ts';
 
-/** Path in the output, and content of the file. */
 export type OwnFile = readonly [path: string, content: Buffer];
 
 /** Bundled scripts: path in the output without extension, and path below `src`. */

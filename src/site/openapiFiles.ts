@@ -18,7 +18,6 @@ export interface Subject {
   readonly rows: Manifest['rows'];
 }
 
-/** Operation that returns a file of the build. */
 export interface FileOperation {
   readonly path: string;
   readonly id: string;

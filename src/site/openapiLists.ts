@@ -6,7 +6,6 @@ import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
 import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
 import { type Json, namesIn } from './openapiFiles.ts';
 
-/** Operation that returns a window of a list, or a single entry of a list. */
 export interface ListOperation {
   readonly path: string;
   readonly id: string;

@@ -249,7 +249,6 @@ function isComplete(folder: string, file: string): boolean {
 
 /** Sums of the runes. `hash` covers the runes of the ledger; the outputs are added later. */
 interface RuneSums {
-  /** Number of mints of each rune. */
   readonly mints: Map<RuneId, number>;
   /** Number of units that all unspent outputs of a rune must have together: premine and mints minus burns. */
   readonly supply: Map<RuneId, bigint>;

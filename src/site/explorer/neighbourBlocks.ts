@@ -7,7 +7,6 @@ export interface Neighbours {
   readonly next: number | undefined;
 }
 
-/** Finds the nearest blocks of the mirror before and after a height. */
 export function neighboursOf(height: number, heights: Heights): Neighbours {
   let previous: number | undefined;
   for (const [first, last] of heights) {

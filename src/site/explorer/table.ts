@@ -30,7 +30,6 @@ export const blockCell = ({ location }: { readonly location: Pick<Activity['loca
   el('span', { class: 'quiet' }, timeOf(location.timestamp)),
 ];
 
-/** Columns of an amount of a rune. */
 export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balance: string }>[] = [
   { name: 'Rune', cell: ({ rune }) => [runeLink(rune)] },
   { name: 'Rune id', cell: ({ rune }) => [el('code', { class: 'quiet' }, rune.id)] },
