@@ -336,12 +336,6 @@ class BalanceRows {
       await this.store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
   }
 
-  /** Fills a table with the level's addresses and their keys, sorted by `column`. The rowid is the position. */
-  #sortAddresses(column: 'key' | 'address'): Promise<void> {
-    return this.store.run(`CREATE OR REPLACE TEMP TABLE level_addresses AS SELECT address, url_encode(address) AS key
-      FROM (SELECT DISTINCT address FROM level_pairs WHERE level = ${this.#level}) ORDER BY ${column}`);
-  }
-
   /**
    * Inserts the JSON of runes that the level's documents need into `balance_runes`. A new block needs only few runes.
    */
@@ -387,7 +381,9 @@ class BalanceRows {
   }
 
   async addressRows(): Promise<UnsortedRows> {
-    await this.#sortAddresses('key');
+    // Fills a table with the level's addresses and their keys, sorted by key. The rowid is the position.
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_addresses AS SELECT address, url_encode(address) AS key
+      FROM (SELECT DISTINCT address FROM level_pairs WHERE level = ${this.#level}) ORDER BY key`);
     const keys = 'SELECT key FROM level_addresses SEMI JOIN long_addresses USING (address) ORDER BY key';
     await this.#makeLists(
       'address',
@@ -409,9 +405,9 @@ class BalanceRows {
     );
   }
 
+  /** Needs the table of addresses that `addressRows` filled for this level. A reader sorts the holders of a document. */
   async holderRows(): Promise<UnsortedRows> {
     const level = this.#level;
-    await this.#sortAddresses('address');
     await this.#makeLists('ordinal', this.#holdersBelow());
     return inOrder(
       `
