@@ -286,7 +286,10 @@ describe.each([
     expect(gone).toBeInstanceOf(BuildError);
     expect(gone.message).toMatch(/^block [0-9a-f]{64} of Bitcoin Core \S+ was answered with .* not found"; tried 4 times$/i);
     await fake.close();
+    notices = [];
     expect((await errorOf(node.chain())).message).toMatch(/^the chain of Bitcoin Core \S+ failed: connect ECONNREFUSED .*; tried 4 times$/);
+    await errorOf(node.readBlock(LAST.hash));
+    expect(notices).toEqual([expect.stringMatching(/ECONNREFUSED .*; does bitcoind run, with -server, on this port\? Trying again$/)]);
   });
 
   it('gets no more requests immediately after an abort, and requests leave no listener behind', async () => {

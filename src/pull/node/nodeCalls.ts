@@ -70,6 +70,8 @@ export class Calls {
   /** Undefined if only REST is used. */
   credentials: Credentials | undefined;
   #isWarmingUp = false;
+  /** True after the notice about a refused connection, until a request succeeds. */
+  #isRefused = false;
   readonly #atOnce: AtOnce;
 
   constructor(options: CallOptions) {
@@ -83,8 +85,12 @@ export class Calls {
       ...options,
       headers: {},
       rate: 0,
-      onRetry: (why) =>
-        onNotice(`${why}; ${why.includes('ECONNREFUSED') ? 'does bitcoind run, with -server, on this port? Trying' : 'trying'} again`),
+      onRetry: (why) => {
+        const wasRefused = this.#isRefused;
+        this.#isRefused = why.includes('ECONNREFUSED');
+        if (!this.#isRefused) onNotice(`${why}; trying again`);
+        else if (!wasRefused) onNotice(`${why}; does bitcoind run, with -server, on this port? Trying again`);
+      },
     });
   }
 
@@ -99,6 +105,7 @@ export class Calls {
         try {
           const result = await step();
           this.#isWarmingUp = false;
+          this.#isRefused = false;
           return result;
         } catch (error) {
           if (error instanceof FullQueueError && this.#atOnce.most > 1) {
