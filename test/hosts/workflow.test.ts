@@ -558,6 +558,23 @@ describe.sequential('the workflow', () => {
   });
 });
 
+describe('the build command for Netlify', () => {
+  it.each([
+    ['docs/ci.md', 'hiro', 'archive', 'hiro'],
+    ['docs/ci.md', '0x', 'archive', 'contract'],
+    ['netlify.toml', '0x', 'archive', 'contract'],
+    ['netlify.toml', undefined, 'files', 'hiro'],
+  ])('of %s follows the settings: dialect %s, layout %s', async (recipe, dialect, layout, expected) => {
+    const [, command = ''] = /^ *command = "(npm run build .*)"$/m.exec(readFileSync(join(ROOT, recipe), 'utf8')) ?? [];
+    const settings = join(workspace, 'rune-mirror.json');
+    for (const path of [dist, join(workspace, '.cache'), settings]) rmSync(path, { recursive: true, force: true });
+    if (dialect !== undefined) writeFileSync(settings, JSON.stringify({ dialect, layout }));
+    const built = await run(['bash', '-c', command], {});
+    expect(built.code, built.stderr).toBe(0);
+    expect(JSON.parse(readFileSync(join(dist, MANIFEST), 'utf8'))).toMatchObject({ dialect: expected, layout });
+  });
+});
+
 describe('the script for cron in docs/ci.md', () => {
   it('does the same, and a second run that starts meanwhile does nothing', async () => {
     const [, documented = ''] = /```sh\n(#!\/bin\/sh\n[\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/ci.md'), 'utf8')) ?? [];
