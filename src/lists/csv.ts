@@ -3,7 +3,8 @@
  * names of the columns. Lines end with CR and LF. A missing value is an empty cell.
  */
 
-const RUNE = ['rune.id', 'rune.number', 'rune.name', 'rune.spaced_name'];
+const NAMES = ['id', 'number', 'name', 'spaced_name'];
+const RUNE = NAMES.map((name) => `rune.${name}`);
 const TRANSACTION = ['location.block_hash', 'location.block_height', 'location.tx_id', 'location.tx_index'];
 const EVENT = [
   'address',
@@ -16,7 +17,7 @@ const EVENT = [
   'location.timestamp',
 ];
 
-/** Paths of the values of an entry, by list. An output has a row for each of its runes. */
+/** Paths of the values of an entry, by list. An output has a row for each of its runes. The last two lists are of runes. */
 export const CSV_PATHS = {
   holders: ['address', 'balance'],
   balances: ['address', ...RUNE, 'balance'],
@@ -24,6 +25,15 @@ export const CSV_PATHS = {
   /** Activity of a single rune. Its records omit the rune, because all records have the same one. */
   rune_activity: EVENT,
   outputs: ['output', 'address', ...TRANSACTION, 'location.timestamp', ...RUNE, 'balance'],
+  newest: [
+    ...NAMES,
+    ...['divisibility', 'symbol', 'turbo'],
+    ...['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'].map((name) => `mint_terms.${name}`),
+    ...['current', 'premine', 'minted', 'total_mints', 'mintable', 'burned', 'total_burns'].map((name) => `supply.${name}`),
+    ...TRANSACTION,
+    'location.timestamp',
+  ],
+  active: [...NAMES, 'records', 'etching', 'mint', 'burn', 'send', 'receive'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 export type CsvList = keyof typeof CSV_PATHS;
 

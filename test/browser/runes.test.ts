@@ -435,6 +435,13 @@ describe('the page of all runes', () => {
   const rows = (page: Page) =>
     page.$$eval('.runes-list tbody tr', (all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
 
+  async function csvOf(page: Page): Promise<string[]> {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('text=Download CSV')]);
+    const path = join(folder, download.suggestedFilename());
+    await download.saveAs(path);
+    return readFileSync(path, 'utf8').split('\r\n');
+  }
+
   it('is in the navigation, and shows the newest runes and the open mints', async () => {
     const { page, problems } = await openAt('');
     await page.click('nav[aria-label=Site] a:text("Runes")');
@@ -458,6 +465,11 @@ describe('the page of all runes', () => {
       ['⧉UNCOMMON•GOODS 1:0', '0', 'Open until block 1,049,9990%'],
     ]);
     expect(await page.textContent('.command')).toMatch(/runes\/v1\/etchings'$/);
+    expect((await csvOf(page)).map((line) => line.split(',')[2])).toEqual([
+      'name',
+      ...['LATERTHANTODAY', 'DOMINOEFFECTNOW', 'DOGSANDCATSTOGETHER', 'DOGGOTOTHEMOON', 'AMBERLANTERNMOON', 'UNCOMMONGOODS'],
+      undefined,
+    ]);
     await page.click('.chip:text("Open mints")');
     await page.waitForSelector('text=2 of these 6 runes can be minted in the next block.');
     expect((await rows(page)).map(([rune, amount, left]) => [rune, amount, left])).toEqual([
@@ -467,6 +479,7 @@ describe('the page of all runes', () => {
     await page.click('.chip:text("Most active")');
     await page.waitForSelector('th:text("Records")');
     expect((await rows(page))[0]).toEqual(['AMBER•LANTERN•MOON 840000:1', '282', '140', '0', '0']);
+    expect((await csvOf(page))[1]).toMatch(/^840000:1,\d+,AMBERLANTERNMOON,AMBER•LANTERN•MOON,282,1,140,/);
     await page.click('.runes-list a >> nth=0');
     await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');
     await page.goBack();

@@ -55,7 +55,10 @@ const RUNE = { id: '840000:3', number: 3, name: 'DOGGO', spaced_name: 'DOG•GO'
 it('the columns of a list are names of its values', () => {
   expect(
     Object.fromEntries(
-      (['holders', 'balances', 'activity', 'rune_activity', 'outputs'] as const).map((list) => [list, csvColumns(list).join()]),
+      (['holders', 'balances', 'activity', 'rune_activity', 'outputs', 'newest', 'active'] as const).map((list) => [
+        list,
+        csvColumns(list).join(),
+      ]),
     ),
   ).toEqual({
     holders: 'address,balance',
@@ -64,8 +67,11 @@ it('the columns of a list are names of its values', () => {
       'rune_id,rune_number,rune_name,rune_spaced_name,address,receiver_address,amount,operation,block_hash,block_height,tx_id,tx_index,vout,output,timestamp',
     rune_activity: 'address,receiver_address,amount,operation,block_hash,block_height,tx_id,tx_index,vout,output,timestamp',
     outputs: 'output,address,block_hash,block_height,tx_id,tx_index,timestamp,rune_id,rune_number,rune_name,rune_spaced_name,balance',
+    newest:
+      'id,number,name,spaced_name,divisibility,symbol,turbo,mint_terms_amount,mint_terms_cap,mint_terms_height_start,mint_terms_height_end,mint_terms_offset_start,mint_terms_offset_end,supply_current,supply_premine,supply_minted,supply_total_mints,supply_mintable,supply_burned,supply_total_burns,block_hash,block_height,tx_id,tx_index,timestamp',
+    active: 'id,number,name,spaced_name,records,etching,mint,burn,send,receive',
   });
-  expect(Object.keys(CSV_PATHS)).toHaveLength(5);
+  expect(Object.keys(CSV_PATHS)).toHaveLength(7);
 });
 
 it('an entry has a line, and an output has a line for each rune', () => {

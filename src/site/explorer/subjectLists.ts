@@ -129,7 +129,7 @@ function listNodes(view: SubjectView, shown: Shown | undefined, part: SubjectPar
   const csv = view.kind === 'rune' && view.list === 'activity' ? 'rune_activity' : (view.list ?? 'activity');
   if (shown.total === 0 || !isCsv(csv)) return [list, apiSource(target)];
   const read = () => mirror.all(({ offset = 0, limit }) => fetch({ offset, limit })) as AsyncIterable<object>;
-  return [list, apiSource(target, target, downloadButton(csv, view.id, shown.total, read))];
+  return [list, apiSource(target, target, downloadButton(csv, view.id || 'runes', shown.total, read))];
 }
 
 const isCsv = (list: string): list is CsvList => list in CSV_PATHS;
