@@ -106,8 +106,8 @@ export function runeInput(): Record<string, string> {
   return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...rows, ''].join('\n') };
 }
 
-/** Returns input files with this many runes, all of which can be minted. */
-export function manyRunes(count: number): Record<string, string> {
+/** Returns input files with this many runes, of which the oldest `open` can be minted. */
+export function manyRunes(count: number, open = count): Record<string, string> {
   const runes = Array.from({ length: count }, (_, i) => {
     // Random letters compress as badly as real names.
     const letters = [...hex(`many ${i}`).slice(0, 12)].map((digit) => String.fromCharCode(65 + Number.parseInt(digit, 16))).join('');
@@ -124,7 +124,7 @@ export function manyRunes(count: number): Record<string, string> {
       5,
       100,
       '',
-      '',
+      i < open ? '' : FIRST,
       '',
       '',
       'f',

@@ -5,7 +5,8 @@ import type { Etching, Rune } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { type MintNow, mintNow } from './mintState.ts';
-import { blockLink, timeOf } from './parts.ts';
+import type { Shown } from './paging.ts';
+import { blockLink, linkTo, timeOf } from './parts.ts';
 import { nameCell } from './runeCells.ts';
 import { runeSearchPage } from './runeSearchPage.ts';
 import { shareCell } from './shares.ts';
@@ -13,8 +14,11 @@ import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from 
 import { type Column, numbersOf, tableOf } from './tableOf.ts';
 import type { SubjectView } from './views.ts';
 
-/** Number of runes that a page of open mints searches. The API has no list of open mints. */
-const SEARCHED = 240;
+/** Number of runes that a page of open mints reads at once. The API has no list of open mints, so the page searches. */
+const READ_AT_ONCE = 240;
+/** A page of open mints ends after this number of open mints, or after this number of searched runes. */
+const ENOUGH_OPEN = 60;
+const MOST_SEARCHED = 1200;
 
 export function runesPage(view: SubjectView, source: Source): Promise<DetailsPage> {
   if (view.id !== '') return runeSearchPage(view, source);
@@ -31,8 +35,8 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
     },
     open: {
       path: 'etchings',
-      fetch: has && (({ offset, limit }) => (limit === undefined ? searched(offset) : mirror.etchings({ offset, limit, signal }))),
-      table: ({ results }) => openMints(results as readonly Etching[], manifest),
+      fetch: has && (({ offset }) => searched(offset)),
+      table: (shown) => openMints(view, shown, manifest),
       empty: 'This mirror has no runes.',
       missing,
       isUncounted: true,
@@ -49,13 +53,20 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
       isUncounted: true,
     },
   };
-  /** Reads the runes that a page of open mints searches. */
-  async function searched(offset: number) {
-    const limit = Math.min(manifest.page_sizes.at(-1) ?? SEARCHED, SEARCHED);
-    const starts = Array.from({ length: Math.floor(SEARCHED / limit) }, (_, i) => offset + i * limit);
-    const pages = await Promise.all(starts.map((start) => mirror.etchings({ offset: start, limit, signal })));
-    const results = pages.flatMap((page) => page.results);
-    return { limit: limit * starts.length, offset, total: pages[0]?.total ?? 0, results };
+  /** Reads runes from an offset on until enough of them can be minted. */
+  async function searched(offset: number): Promise<Shown> {
+    const limit = Math.min(manifest.page_sizes.at(-1) ?? READ_AT_ONCE, READ_AT_ONCE);
+    const results: Etching[] = [];
+    for (let open = 0; ; ) {
+      const starts = Array.from({ length: Math.floor(READ_AT_ONCE / limit) }, (_, i) => offset + results.length + i * limit);
+      const pages = await Promise.all(starts.map((start) => mirror.etchings({ offset: start, limit, signal })));
+      const found = pages.flatMap((page) => page.results);
+      results.push(...found);
+      open += found.filter((etching) => mintNow(etching, manifest)?.isOpen).length;
+      const total = pages[0]?.total ?? 0;
+      const isDone = found.length === 0 || offset + results.length >= total;
+      if (isDone || open >= ENOUGH_OPEN || results.length >= MOST_SEARCHED) return { limit: results.length, offset, total, results };
+    }
   }
   return pageWithLists(view, 'Runes', parts, () => [el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Runes'))], mirror);
 }
@@ -86,8 +97,11 @@ function newestTable(etchings: readonly Etching[], hasCounts: boolean, manifest:
 /** The rune that the protocol itself etched has no time. */
 const etchedAt = (timestamp: number): Child[] => (timestamp === 0 ? [] : [el('span', { class: 'quiet' }, timeOf(timestamp))]);
 
-function openMints(etchings: readonly Etching[], manifest: Source['manifest']): HTMLElement {
-  const open = etchings.map((etching) => ({ ...etching, mint: mintNow(etching, manifest) })).filter(({ mint }) => mint?.isOpen);
+function openMints(view: SubjectView, shown: Shown, manifest: Source['manifest']): HTMLElement {
+  const { offset, total, results } = shown;
+  const open = (results as readonly Etching[])
+    .map((etching) => ({ ...etching, mint: mintNow(etching, manifest) }))
+    .filter(({ mint }) => mint?.isOpen);
   const columns: readonly Column<Listed>[] = [
     RUNE,
     { name: 'Each mint', amount: ({ mint }) => mint?.amount },
@@ -95,12 +109,17 @@ function openMints(etchings: readonly Etching[], manifest: Source['manifest']): 
     MINT,
   ];
   const uncounted = manifest.lists?.etchings?.counts ? '' : ' This mirror lacks older blocks, so all mints of some of them may be made.';
-  const note = `${groupDigits(open.length)} of these ${count(etchings.length, 'rune')} can be minted in the next block.${uncounted}`;
+  const which = offset === 0 ? groupDigits(results.length) : `${groupDigits(offset + 1)}–${groupDigits(offset + results.length)}`;
+  const next = offset + results.length;
+  const note =
+    `Searched ${which} of ${count(total, 'rune')}, newest first. ` +
+    `${groupDigits(open.length)} of them can be minted in the next block.${uncounted}`;
   return el(
     'div',
     {},
     el('p', {}, note),
     ...(open.length === 0 ? [] : [tableOf('records runes-list', 'Runes with open mints, the newest first', columns, [open])]),
+    ...(next >= total ? [] : [el('p', {}, linkTo({ ...view, offset: next }, 'Search on', { class: 'chip', 'data-step': 'Search on' }))]),
   );
 }
 

@@ -42,7 +42,7 @@ interface SubjectPart {
   /** Texts for an empty list, and for a mirror without this list. */
   readonly empty: string;
   readonly missing: string;
-  /** True if the list has no total, so that the tab shows none. */
+  /** True if the list has no total, so that the tab shows none, and the table says what it has. */
   readonly isUncounted?: true;
   /** True if the mirror reads the entries from many places. */
   readonly isScattered?: true;
@@ -124,8 +124,9 @@ function lagOf(height: number | undefined, tip: number | undefined): Node[] {
 
 function listNodes(view: SubjectView, shown: Shown | undefined, part: SubjectPart | undefined, mirror: Mirror): Node[] {
   if (part?.fetch === undefined || shown === undefined) return [el('p', { class: 'note' }, part?.missing)];
-  const list = shown.total === 0 ? el('p', { class: 'note' }, part.empty) : growingPage(view, shown, part.table, part.fetch);
   const [target, fetch] = [targetOf(part.path, view), part.fetch];
+  const table = () => (part.isUncounted ? part.table(shown) : growingPage(view, shown, part.table, fetch));
+  const list = shown.total === 0 ? el('p', { class: 'note' }, part.empty) : table();
   const csv = view.kind === 'rune' && view.list === 'activity' ? 'rune_activity' : (view.list ?? 'activity');
   if (shown.total === 0 || !isCsv(csv)) return [list, apiSource(target)];
   const read = () => mirror.all(({ offset = 0, limit }) => fetch({ offset, limit })) as AsyncIterable<object>;
