@@ -53,11 +53,13 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
     return;
   }
   const clock = new Stopwatch();
-  for (const step of [...updates, ...uploads]) {
+  const steps = [...updates, ...uploads];
+  for (const [at, step] of steps.entries()) {
     // Drops the summary tables of the steps, whose lines are indented, because this command prints a table of its own.
-    await runStep(step, (text) => {
+    const print = (text: string) => {
       if (format === 'json' || !text.startsWith('  ')) process.stdout.write(`${text}\n`);
-    });
+    };
+    await runStep(step, print, steps.slice(at + 1));
     clock.lap(step.name);
   }
   const { seconds, total } = clock;
@@ -86,9 +88,14 @@ interface Step {
 }
 
 /**
- * Runs a step. Passes each line that it prints to `onLine`. Rejects with a CliError that has the exit code of the step.
+ * Runs a step. Passes each line that it prints to `onLine`. Rejects with a CliError that has the exit code of the step,
+ * and names the steps `later`, which then do not run.
  */
-async function runStep({ name, line: [file = '', ...args], environment }: Step, onLine: (text: string) => void): Promise<void> {
+async function runStep(
+  { name, line: [file = '', ...args], environment }: Step,
+  onLine: (text: string) => void,
+  later: readonly Step[] = [],
+): Promise<void> {
   const child: ChildProcess = spawn(file, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine);
   // The terminal sends Ctrl-C to all its processes, so the step ends by itself, and then this command. A SIGTERM
@@ -100,9 +107,11 @@ async function runStep({ name, line: [file = '', ...args], environment }: Step, 
       throw new CliError(`${name} cannot start: ${messageOf(error)}`, EXIT.buildFailed);
     })) as [number | null];
     if (code !== EXIT.done)
-      throw new CliError(`${name} ended with exit code ${code ?? 'of a signal'}`, code ?? EXIT.interrupted, [
-        'The steps after it did not run.',
-      ]);
+      throw new CliError(
+        `${name} ended with exit code ${code ?? 'of a signal'}`,
+        code ?? EXIT.interrupted,
+        later.length === 0 ? [] : [`These steps did not run: ${later.map((step) => step.name).join(', ')}.`],
+      );
   } finally {
     process.off('SIGINT', ignore).off('SIGTERM', stop);
   }

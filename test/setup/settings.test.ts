@@ -172,9 +172,14 @@ describe('commands', () => {
     const refused = await runProcess('update', [], work);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('is a mirror in dialect hiro, not 0x')]);
     expect(refused.stderr).toContain('build ended with exit code 2');
+    expect(refused.stderr).not.toContain('did not run');
     expect(manifest()).toEqual(before);
     await done('build', ['--input', 'input/pulled', '--change-dialect'], work);
     expect(manifest()).toMatchObject({ dialect: 'contract' });
+    writeFileSync(settings, JSON.stringify({ source: 'core:http://127.0.0.1:1', cookie: join(work, 'none'), upload: 'r2:bucket' }));
+    expect((await runProcess('update', [], work)).stderr).toContain(
+      'pull ended with exit code 2\n  These steps did not run: build, upload.',
+    );
   });
 
   it('update --follow keeps the mirror at the tip of a node, also if an upload fails, until SIGTERM', async () => {
