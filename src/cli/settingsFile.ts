@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { messageOf, UsageError } from '../errors.ts';
 import { LAYOUTS } from '../pages/mirrorOptions.ts';
+import { didYouMean } from './nearestWord.ts';
 
 /**
  * True for a URL without a password. Also true for text that is not a URL, because the command that uses the setting
@@ -71,5 +72,9 @@ export function parseSettings(text: string, nameOf: (field: string) => string): 
   const { data, error } = SETTINGS.safeParse(json);
   if (data !== undefined) return data;
   const [issue] = error.issues;
+  if (issue?.code === 'unrecognized_keys') {
+    const [name = ''] = issue.keys;
+    throw new UsageError(`${nameOf('')}: unknown setting ${JSON.stringify(name)}${didYouMean(name, Object.keys(SETTINGS.shape))}`);
+  }
   throw new UsageError(`${nameOf(issue?.path.join('.') ?? '')}: ${issue?.message}`);
 }

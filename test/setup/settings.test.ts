@@ -65,7 +65,8 @@ describe('settings', () => {
   });
 
   it.each([
-    [{ sorce: 'https://host' }, 'Unrecognized key: "sorce"'],
+    [{ sorce: 'https://host' }, 'unknown setting "sorce"; did you mean source?'],
+    [{ colour: 'red' }, 'unknown setting "colour"'],
     [{ source: '' }, 'source: Too small'],
     [{ source: 'postgres://user:secret@host/db' }, 'source: must not have a password'],
     [{ source: 'core:http://user:secret@127.0.0.1:8332' }, 'source: must not have a password'],
