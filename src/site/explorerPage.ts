@@ -101,7 +101,11 @@ ${figure('Highest block', manifest.tip?.height ?? tip)}
 <ul class="paths">
 <li><code>GET runes/v1/transactions/<var>tx_id</var>/activity?offset=&amp;limit=</code></li>
 <li><code>GET runes/v1/blocks/<var>height or hash</var>/activity?offset=&amp;limit=${manifest.operation_pages ? '&amp;operation_type=' : ''}</code></li>
+<li><code>GET runes/v1/etchings/<var>rune</var></code>, also with <code>/activity</code> or <code>/holders</code></li>
+<li><code>GET runes/v1/addresses/<var>address</var>/balances</code>, <code>/outputs</code> or <code>/activity</code></li>
+<li><code>GET runes/v1/outputs/<var>tx_id:index</var></code></li>
 </ul>
+<p>A mirror without the data for one of the last three answers 501, and says what it lacks.</p>
 <p id="example">The default limit is ${smallest}, the maximum ${manifest.page_sizes.at(-1)}. Example: <a class="wrap" href="${example}"><code>${example}</code></a>.</p>
 </div>
 <ul class="links">
