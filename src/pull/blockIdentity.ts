@@ -44,7 +44,8 @@ export class CheckedBlock {
   /** Throws a BadBlockError if the record belongs to another block or breaks the served order. */
   add(record: ActivityRecord): void {
     const { location } = record;
-    if (location.block_height !== this.height) throw new BadBlockError(`has a record ${this.#records} of block ${location.block_height}`);
+    if (location.block_height !== this.height)
+      throw new BadBlockError(`has a record of block ${location.block_height} at index ${this.#records}, expected block ${this.height}`);
     const hash = parseHexId(location.block_hash) ?? '';
     if (this.#before === undefined) this.#hash = hash;
     else this.#compare(this.#before, location, hash);

@@ -92,7 +92,7 @@ export class NodeFolder {
     if (to === top) return 0;
     if (to === undefined || to < base || top - to > confirmations)
       throw new InputError(
-        `${node.name} has another chain: it replaced more than the last ${confirmations} of the blocks that were read, up to ${top}`,
+        `${node.name} has another chain: it replaced more than the last ${confirmations} pulled blocks. The last pulled block is ${top}`,
         [
           start === undefined
             ? `Check --from. If the node is right, remove ${this.#path}: the next pull reads all blocks again.`
