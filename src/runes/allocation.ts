@@ -1,9 +1,10 @@
 /**
  * Allocates the runes of a transaction from its inputs, premine and mint to its outputs.
  *
- * A transaction may have hundreds of thousands of edicts, and each edict may name all outputs: a billion moves. So
- * moves are stored in pieces such as "entry E gives amount A to each of these outputs". An edict makes at most three
- * pieces, plus two per entry that it uses up, for any number of outputs.
+ * A transaction may have hundreds of thousands of edicts, and each edict may give runes to all outputs, which makes a
+ * billion moves. So moves are stored in pieces, such as "this spent output gives amount A to each of these outputs". A
+ * source of runes (a spent output, the premine or a mint) is an **entry**. For any number of outputs, an edict makes at
+ * most three pieces, plus two for each entry that it empties.
  */
 import type { RuneId } from './runeId.ts';
 

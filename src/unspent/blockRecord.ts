@@ -1,4 +1,4 @@
-/** Encodes and decodes the changes of one block as a record of the journal. */
+/** Encodes and decodes the changes of one block as an entry of the journal. */
 import { copyOf, type LentBytes } from '../runes/bytes.ts';
 import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
 import type { RuneId } from '../runes/runeId.ts';
@@ -11,16 +11,14 @@ export interface IndexedBlock {
   readonly hash: string;
 }
 
-/**
- * Receives the changes of a record, in the order of the record. Offsets and lent bytes are valid only during the call.
- */
+/** Receives the changes of a journal entry, in its order. Offsets and lent bytes are valid only during the call. */
 export interface ChangeTarget {
   spend(key: Uint8Array, at: number): void;
   create(key: Uint8Array, at: number, value: LentBytes): void;
   mint(rune: RuneId, mints: number): void;
 }
 
-/** Encodes a block's changes as a record. Omits new runes, which the table of runes has, but not their mints. */
+/** Encodes a block's changes as a journal entry. Omits new runes, which the table of runes has, but not their mints. */
 export function blockRecord(block: IndexedBlock, { spent, created, runes, mints }: Changes): Buffer {
   const writer = new ByteWriter();
   writer.integer(block.height);
@@ -45,7 +43,7 @@ export function blockRecord(block: IndexedBlock, { spent, created, runes, mints 
   return writer.view();
 }
 
-/** Decodes a record. Without a target, decodes only height and hash of the block. */
+/** Decodes a journal entry. Without a target, decodes only height and hash of the block. */
 export function readRecord(bytes: Uint8Array, target?: ChangeTarget): IndexedBlock {
   const reader = new ByteReader(bytes);
   const block = { height: reader.integer(), hash: Buffer.from(copyOf(reader.take(32))).toString('hex') };

@@ -248,7 +248,7 @@ export class DiskLedger implements Ledger {
     this.#journal = this.#load();
   }
 
-  /** True if the records that are not on disk yet take so much memory that `sync` is due. */
+  /** True if the journal entries that are not on disk yet take so much memory that `sync` is due. */
   get isSyncDue(): boolean {
     return exceeds(this.#limits, 'pendingBytes', this.#journal.pendingBytes);
   }
@@ -348,7 +348,7 @@ export class DiskLedger implements Ledger {
   }
 }
 
-/** Returns a target that adds the changes of records to `table` and `mints`. */
+/** Returns a target that adds the changes of journal entries to `table` and `mints`. */
 const adding = (table: ChangeTable, mints: Map<RuneId, number>): ChangeTarget => ({
   spend: (key, at) => table.spend(key, at),
   create: (key, at, value) => table.create(key, at, value),

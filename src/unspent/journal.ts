@@ -1,8 +1,9 @@
 /**
- * Journal of the last blocks: a file with one record of changes per block. The ledger computes from it everything that
- * is newer than the sorted files. So to undo the blocks of a reorganisation, it is enough to remove their records.
+ * Journal of the last blocks: a file with one entry per block, which has the changes of the block. The ledger computes
+ * from it everything that is newer than the sorted files. So to undo the blocks of a reorganisation, it is enough to
+ * remove their entries.
  *
- * A record in the file has a length (4 bytes), a checksum (8 bytes) and the bytes of blockRecord.ts.
+ * An entry in the file has a length (4 bytes), a checksum (8 bytes) and the bytes of blockRecord.ts.
  */
 import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { type IndexedBlock, readRecord } from './blockRecord.ts';
@@ -11,7 +12,7 @@ import { checksum, DamagedStateError, readFully } from './readChecked.ts';
 const HEAD_BYTES = 12;
 
 interface Place extends IndexedBlock {
-  /** Offset of the record's first byte in the file. `to` is the offset after its last byte. */
+  /** Offset of the entry's first byte in the file. `to` is the offset after its last byte. */
   readonly from: number;
   readonly to: number;
 }
@@ -19,12 +20,12 @@ interface Place extends IndexedBlock {
 export class Journal {
   readonly #path: string;
   readonly #file: number;
-  /** Blocks that have a record in the journal, by ascending height. */
+  /** Blocks that have an entry in the journal, by ascending height. */
   readonly #places: Place[] = [];
-  /** Records that are not in the file yet. */
+  /** Entries that are not in the file yet. */
   #pending: Buffer[] = [];
   #isClosed = false;
-  /** Bytes of the records in the file. */
+  /** Bytes of the entries in the file. */
   #written = 0;
 
   private constructor(path: string, file: number) {
@@ -37,8 +38,8 @@ export class Journal {
   }
 
   /**
-   * Opens a journal. Calls `onRecord` with each record, from first to last. Removes the first invalid record and all
-   * later ones, because a killed pull may leave a part of a record.
+   * Opens a journal. Calls `onRecord` with each entry, from first to last. Removes the first invalid entry and all
+   * later ones, because a killed pull may leave a part of an entry.
    */
   static open(path: string, onRecord: (bytes: Uint8Array) => void): Journal {
     const bytes = readFileSync(path);
@@ -64,12 +65,12 @@ export class Journal {
     return this.#places;
   }
 
-  /** Bytes of all records, including pending ones. */
+  /** Bytes of all entries, including pending ones. */
   get size(): number {
     return this.#places.at(-1)?.to ?? 0;
   }
 
-  /** Adds a record in memory. `sync` writes it to disk. */
+  /** Adds an entry in memory. `sync` writes it to disk. */
   append(block: IndexedBlock, record: Buffer): void {
     const head = Buffer.alloc(HEAD_BYTES);
     head.writeUInt32LE(record.length);
@@ -79,7 +80,7 @@ export class Journal {
     this.#pending.push(Buffer.concat([head, record]));
   }
 
-  /** Bytes of records that are not on disk yet. */
+  /** Bytes of entries that are not on disk yet. */
   get pendingBytes(): number {
     return this.size - this.#written;
   }
@@ -96,10 +97,11 @@ export class Journal {
     this.#written = at;
   }
 
-  /** Removes the records of blocks above a height. */
+  /** Removes the entries of blocks above a height. */
   cut(height: number): void {
     for (; (this.#places.at(-1)?.height ?? -1) > height; this.#places.pop()) this.#pending.pop();
-    // After a failed sync, the file may have more bytes than `#written`: part of a record. These are cut off, too.
+    // After a failed sync, the file may have more bytes than `#written`, because a part of an entry was written. These
+    // bytes are cut off, too.
     this.#written = Math.min(this.#written, this.size);
     ftruncateSync(this.#file, this.#written);
     fsyncSync(this.#file);
@@ -121,7 +123,7 @@ export class Journal {
   }
 }
 
-/** Returns the end of the record at `from`. Undefined if the record is incomplete or damaged. */
+/** Returns the end of the entry at `from`. Undefined if the entry is incomplete or damaged. */
 function endOf(bytes: Buffer, from: number): number | undefined {
   if (from + HEAD_BYTES > bytes.length) return undefined;
   const to = from + HEAD_BYTES + bytes.readUInt32LE(from);

@@ -70,7 +70,7 @@ export class ByteWriter {
   }
 }
 
-/** Decodes the bytes of a ByteWriter. If it reads LentBytes, `take` also returns LentBytes. */
+/** Decodes the bytes of a ByteWriter. If these bytes are LentBytes, `take` also returns LentBytes. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
 
