@@ -32,7 +32,10 @@ export interface Unbalanced {
 }
 
 export interface HolderLevel extends DocumentLevel {
-  /** Change of each rune's number of balances below zero, from before to after the level. Omitted without changes. */
+  /**
+   * For each rune, the number of balances below zero after the level, minus the number before it. Runes with the
+   * difference 0 are omitted. Only wrong data has such balances.
+   */
   readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
 }
 

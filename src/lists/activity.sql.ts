@@ -111,7 +111,7 @@ class OldLists {
     this.#entries.next();
   }
 
-  /** The current entry of the heads; undefined after the last. */
+  /** Current entry of the level's table of heads. Undefined after the last entry. */
   get entry(): TableEntry | undefined {
     return this.#entries.current;
   }

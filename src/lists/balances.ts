@@ -80,7 +80,7 @@ export interface HoldersHead {
   readonly divisibility: number;
   /** Number of holders after the level, minus the number before it. */
   readonly change: number;
-  /** Length of the complete list; null for a mark, which replaces the list; undefined if the document has entries. */
+  /** Length of the complete list. Null for a mark, which replaces the list. Undefined if the level has only entries. */
   readonly total: number | null | undefined;
 }
 
@@ -133,9 +133,11 @@ export async function answerBalances(request: FurtherRequest, archive: Archive):
 /** The document of a list in a level. */
 interface ListDocument<Item extends Entry> {
   readonly level: DocumentLevel;
-  /** Length of the complete list; undefined if the document has entries. */
+  /**
+   * Length of the complete list. Undefined if the level has no complete list, but only entries that change a lower one.
+   */
   readonly total: number | undefined;
-  /** The entries or, with a complete list, the first entry of each page. */
+  /** The entries of the level or, with a complete list, the first entry of each page. */
   readonly items: readonly Item[];
 }
 

@@ -57,8 +57,8 @@ export function plan({ wanted, source, confirmations, perFile, files, stale }: P
   const settled = source.last - confirmations;
   const units: Heights[] = [];
   if (perFile > 1) {
-    // Each stretch of settled blocks becomes one file. It also replaces the files of blocks that were fetched one by
-    // one while they were new.
+    // Each `perFile` consecutive settled blocks become one file. It also replaces the files of blocks that were fetched
+    // one by one while they were new.
     for (let start = range.first - (range.first % perFile); start <= Math.min(range.last, settled); start += perFile) {
       const wantedPart = { first: Math.max(start, range.first), last: Math.min(start + perFile - 1, wanted.to ?? Number.MAX_SAFE_INTEGER) };
       const touching = fresh.filter((file) => file.first <= wantedPart.last && file.last >= wantedPart.first);

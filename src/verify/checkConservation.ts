@@ -35,7 +35,10 @@ interface Moves {
 export const isFromNode = ({ sources = [], lists }: Verification['manifest']): boolean =>
   lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
 
-/** Checks transactions. Only for records from a node: other sources lack rows of scripts without an address. */
+/**
+ * Checks that each transaction conserves each rune. Only for records from a node, because records of other sources omit
+ * the runes of scripts without an address, so their sums differ.
+ */
 export class TransactionsVerification {
   /** Units that scripts without an address hold, by rune. */
   readonly #unaddressed = new Map<string, bigint>();

@@ -87,8 +87,8 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
 const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_address: 200, name: 28, spaced_name: 112, symbol: 16 };
 
 /**
- * Checks the sizes in the footer before any row is read, so that unpacking cannot fill the memory. Then checks form and
- * heights.
+ * Checks the sizes in the footer before any row is read, so that unpacking cannot fill the memory. Then checks the
+ * columns and the lengths of cells, and that all rows are of the blocks from `first` to `last`.
  */
 async function check(
   { path, rows, first, last }: z.infer<typeof part>,
