@@ -210,8 +210,8 @@ export const READER_LIMITS = {
   readWhole: MB,
   /**
    * Maximum file size, in bytes, for which readers that need the directory of a file fetch and keep the complete file.
-   * Most such files have one or two members of 5 KB, and the caller reads other parts of the file next. Fetching a
-   * small file completely saves these requests, each with half a kilobyte of headers.
+   * After the directory, the caller reads other parts of the file. Fetching a small file completely saves the requests
+   * for these parts, each with half a kilobyte of headers.
    */
   smallFile: 8 * KB,
   /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */

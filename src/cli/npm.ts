@@ -27,8 +27,8 @@ export function checkNpmFlags(command: Command, env: NodeJS.ProcessEnv = process
 }
 
 /**
- * True if npm took the flag: `--no-sync` sets `npm_config_sync` to '', and `--site-url x` sets
- * `npm_config_site_url=true`.
+ * True if npm read the flag as a setting of its own. For example, `--no-sync` sets `npm_config_sync` to '', and
+ * `--site-url x` sets `npm_config_site_url=true`.
  */
 function isTaken({ name }: Flag, env: NodeJS.ProcessEnv): boolean {
   const configOf = (key: string) => env[`npm_config_${key.replaceAll('-', '_')}`];

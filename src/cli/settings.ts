@@ -7,7 +7,7 @@ import { LAYOUTS } from '../pages/mirrorOptions.ts';
 import { CONFIG, type Command, type Flags, SETTINGS_FILE } from './flags.ts';
 import type { Settings } from './settingsFile.ts';
 
-/** The setting that gives a value to a flag, by the name of the flag. */
+/** Maps the name of a flag to the setting that gives the flag its value. */
 const FLAGS = {
   from: 'source',
   blocks: 'blocks',

@@ -175,8 +175,8 @@ async function archiveOf(
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(changes.heights);
-  // In layout `files`, levels of lists depend on the lowest block: a build of the last N blocks loses its lowest block
-  // with every new block, and should write little for that (levelRanges).
+  // In layout `files`, levels of lists depend on the lowest block, because a build of the last N blocks loses its
+  // lowest block with every new block, and should rewrite few files for that (levelRanges).
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
   const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out };

@@ -38,7 +38,7 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
   const faults: string[] = [];
   for (const row of rows) {
     const member = source.members.find(({ id }) => id === row.source);
-    if (member === undefined) throw new Error(`no file has the number ${row.source}`);
+    if (member === undefined) throw new Error(`no input file has the id ${row.source}`);
     if (source.unit === 'line' && !lines.has(member.id)) lines.set(member.id, await lineNumbers(member.path));
     const number = lines.get(member.id)?.get(row.place) ?? row.place;
     const result = row.item === undefined ? '' : ` results[${row.item - 1}]`;
@@ -97,8 +97,8 @@ function checkJson(source: RawSource, row: Cells): Checked {
     else (value[head] as Record<string, unknown>)[tail] = parsed;
     if (field.kind !== 'integer' || textRule('integer').safeParse(cell).success) continue;
     const isWhole = Number.isSafeInteger(parsed) && Number(parsed) >= 0;
-    // The schema does not see these errors: JSON.parse turns 1.0 into 1, and the schema has no `total` and `offset`,
-    // which are fields of a response.
+    // The schema does not see these errors, because JSON.parse turns 1.0 into 1, and the schema has no `total` and
+    // `offset`, which are fields of a response.
     if (isWhole) issues.push({ path: field.path.split('.'), message: 'must be written as a plain integer, without fraction or exponent' });
     else if (field.column.startsWith('page_')) issues.push({ path: [field.path], message: RULES.integer.rule });
   }

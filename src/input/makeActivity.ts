@@ -33,7 +33,7 @@ export interface Activity {
 /** Ledger rows in the published form, with the number of their file in `source`. */
 export interface LedgerRows {
   readonly table: Table;
-  /** True if the table has the column `spent`: all ledgers of the input are from a node. */
+  /** True if `table` has the column `spent`. It has this column if all ledgers of the input are from a node. */
   readonly hasSpent: boolean;
 }
 

@@ -149,7 +149,7 @@ export async function* outputsUpTo(height: number, lists: LedgerLists, files: Fi
       if (full.length > 0) yield* full;
       full = [];
     }
-    // Limits the size of the group, too: voutOf() rejects large numbers, and no two documents have the same key.
+    // voutOf() rejects large numbers, and no two documents have the same key, so the size of the group is limited, too.
     group.push({ vout: voutOf(key), output });
   }
   endGroup();

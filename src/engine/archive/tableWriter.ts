@@ -58,7 +58,7 @@ export async function writeIds(
 }
 
 interface Source {
-  /** The current entry; undefined after the last. */
+  /** Current entry of the sequence. Undefined after the last entry. */
   readonly current: TableEntry | undefined;
   /** Moves to the next entry. Returns a promise if the entry must be read from the store first. */
   next(): Promise<void> | void;

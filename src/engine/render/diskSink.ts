@@ -112,7 +112,8 @@ export class DiskSink implements FileSink {
   #prepare(path: string): string {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
     if (folder !== this.#folder && !this.#folders.has(folder)) {
-      // Limits memory. A forgotten folder is checked again, which is rare: most folders belong to a single list.
+      // Limits memory. A folder that is no longer in the set is checked again. This is rare, because most folders
+      // belong to a single list.
       if (this.#folders.size > 4096) this.#folders.clear();
       this.#makeFolder(folder);
     }

@@ -63,7 +63,7 @@ function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): 
 interface Finders {
   /** Finds runes by the first letters of their names, in upper case. */
   readonly find: (letters: string) => Promise<readonly FoundRune[]>;
-  /** Returns the names of all runes, unless they are too many to read them for suggestions. */
+  /** Returns the names of all runes, or undefined if there are too many to load for suggestions. */
   readonly freeNames: () => Promise<readonly RuneName[] | undefined>;
 }
 
