@@ -1,7 +1,8 @@
 /**
  * Compares every output of random chains, at several tips, with an independent model. Compares the runes that the API
- * reports for the output, and the kind that a client reports. The variable CHAINS sets the number of chains, LIES sets
- * the number of wrong files, and SEED repeats a run.
+ * reports for the output, and the class (`runes`, `none`, `spent` or `unknown`) that a client reports. Also checks that
+ * wrong files on the host never change a class except to `unknown`. The variable CHAINS sets the number of chains, LIES
+ * sets the number of wrong files, and SEED repeats a run.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -2,7 +2,9 @@ import { env } from 'node:process';
 import { TINY } from '../support/limits.ts';
 import { LONG, MORE, tier } from '../support/tier.ts';
 
-/** Files that count files, memory or moments of other processes, so nothing may run beside them. */
+/**
+ * Suites that count open files, measure memory or depend on the timing of processes, so nothing may run beside them.
+ */
 const ALONE = ['overload', 'workers'].map((name) => `test/exhaustive/${name}.test.ts`);
 
 /** Files that also run in `npm test`, but with fewer random cases. */

@@ -161,7 +161,7 @@ describe('a pull from a mirror', () => {
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
     await mirror({ ...plain(100, 130), 117: 'fork' });
     expect((await failedPull(base, join(work, 'input'))).message).toMatch(/^block 117 differs between/);
-    // The pull fetches all blocks of this file, and then removes the file.
+    // The pull fetches all blocks of the Parquet file, and then removes the file.
     expect(await testPull(base, join(work, 'input'), { confirmations: 20 })).toMatchObject({ blocks: 20, replaced: 1 });
     expect(pulledDigest()).not.toBe(source);
     expect(filesBelow(join(work, 'input/pulled'))).toHaveLength(32);

@@ -1,6 +1,6 @@
 /**
- * Tests the reads of a client that looks up many outputs. Near reads are joined, their results are copied, and the
- * number of reads at the same time is limited.
+ * Tests the reads of a client that looks up many outputs. Reads of neighbouring parts of a file are joined, each caller
+ * gets a copy of its part, and the number of simultaneous reads is limited.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeEach, expect, it } from 'vitest';

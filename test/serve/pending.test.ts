@@ -519,7 +519,7 @@ describe('with an Esplora server', () => {
       expect(transactions.length).toBeLessThanOrEqual(4);
       expect(asked.length).toBeLessThanOrEqual(10);
     }
-    // One transaction has too many unconfirmed parents. The small transaction must still be known.
+    // `wide` has too many unconfirmed parents to request. The result of `small` must still be known.
     const wide = paying(
       Array.from({ length: 20 }, (_, i) => `${i.toString(16).padStart(64, '0')}:0`),
       taproot(1),

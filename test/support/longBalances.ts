@@ -36,7 +36,10 @@ export class LongBalances {
     this.#runes = runes;
   }
 
-  /** Writes the input. `entries` is the length of each list, but an address has at most 270,000 runes. */
+  /**
+   * Writes the input. `entries` is the number of holders of a rune and of runes of an address, but the address has at
+   * most 270,000 runes.
+   */
   static async in(folder: string, entries: number): Promise<LongBalances> {
     const store = await Store.open({ memoryLimit: '6GB', threads: 2, scratch: join(folder, 'scratch') });
     const made = new LongBalances(join(folder, 'in'), store, Math.min(entries, 270_000));

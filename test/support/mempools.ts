@@ -409,7 +409,7 @@ async function checkCertain(
     const changing = new Set(transaction.possible.map(({ rune }) => rune.etching ?? rune.id ?? ''));
     for (const { possible, rune } of [...transaction.coming, ...transaction.burned])
       expect(possible === true).toBe(changing.has(rune.etching ?? rune.id ?? ''));
-    // The spent rune id of a mint may belong to any rune that one of the transactions etches.
+    // A mint may name an id that no rune has yet. Any rune that one of the transactions etches may get this id.
     const mintsLater = transaction.possible.some(({ why }) => why.includes('no transaction before it etches'));
     const mayChange = (rune = '') => changing.has(rune) || (mintsLater && rune.length === 64);
     const certain = (moves: readonly Move[]) => summed(moves).filter((move) => !mayChange(move.split(' ')[1]));

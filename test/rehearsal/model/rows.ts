@@ -34,8 +34,8 @@ export interface Target {
 const MOST_ROWS = 10_000;
 
 /**
- * Collects the rows of one transaction. It has a queue of entries for each rune, and distributes entries from the front
- * of the queue.
+ * Collects the rows of one transaction. Each rune has a queue of entries, which are the amounts that the transaction
+ * can distribute. A move takes units from the front of the queue.
  */
 export class TransactionLedger {
   readonly #queues = new Map<Rune, { entries: Entry[]; next: number }>();
