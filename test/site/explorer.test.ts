@@ -10,7 +10,7 @@ import { type Column, columnsOf, linear } from '../../src/site/explorer/chartCol
 import { mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
 import { readLookUp, viewOf } from '../../src/site/explorer/readLookUp.ts';
 import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
-import { netRows, rowsOf } from '../../src/site/explorer/transfers.ts';
+import { type ListedRecord, netRows, rowsOf, withNeighbours } from '../../src/site/explorer/transfers.ts';
 import { apiTarget, searchOf } from '../../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';
 
@@ -200,8 +200,9 @@ const at = (operation: Operation, amount: string, vout: number, address?: string
   ({ operation, amount, address, receiver_address, location: { tx_id: TX, output: TX, vout } }) as unknown as Activity;
 
 describe('rows of activity', () => {
+  const rowsAt = (offset: number, results: readonly Activity[]) => rowsOf({ offset, total: offset + results.length, results }, 60);
   const shown = (records: readonly Activity[], offset = 0) =>
-    rowsOf(records, offset).map(({ record, kind, from, to, location }) => [kind, record.amount, from, to, location.vout]);
+    rowsAt(offset, records).map(({ record, kind, from, to, location }) => [kind, record.amount, from, to, location.vout]);
   /**
    * Records of one transaction. Alice and a sender without an address pay Bob. Alice gets the rest and a part of the
    * mint, and burns units.
@@ -226,7 +227,7 @@ describe('rows of activity', () => {
     ]);
   });
 
-  it('are those of the records if a counterpart is on another page or its amount differs', () => {
+  it('are those of the records if a counterpart is unknown or its amount differs', () => {
     expect(shown(records.slice(2, 5))).toEqual([
       ['receive', '3.75', undefined, 'alice', 2],
       ['send', '4', null, 'bob', 1],
@@ -239,6 +240,78 @@ describe('rows of activity', () => {
     const cut = [at('receive', '2.5', 3, 'bob'), at('mint', '2.5', 9)];
     expect([shown(cut, 20), shown(cut)].map((rows) => rows.map(([kind]) => kind))).toEqual([['receive', 'mint'], ['mint']]);
   });
+
+  /** Returns a list of transactions with events and stray records, in random order, with outputs and runes in common. */
+  const randomList = (random: (below: number) => number) =>
+    Array.from({ length: 1 + random(5) }, (_, tx) =>
+      Array.from({ length: random(8) }, (): Activity[] => {
+        const [amount, vout, rune] = [1 + random(3), random(2), random(2)];
+        const one = (operation: Operation, units: number) => ({
+          ...at(operation, String(units), vout, operation === 'mint' ? undefined : 'alice', operation === 'send' ? 'alice' : undefined),
+          rune: { id: `1:${rune}` } as Activity['rune'],
+          location: { tx_id: String(tx), output: `${tx}:${vout}` } as Activity['location'],
+        });
+        const sends = Array.from({ length: random(4) }, () => one('send', amount));
+        const kind = random(6);
+        if (kind === 0) return [one('mint', amount)];
+        if (kind === 1) return [one('receive', amount), one('mint', amount)];
+        if (kind === 2) return sends;
+        if (kind === 3) return [one('burn', amount)];
+        return [...sends, one('receive', amount * sends.length + (kind === 4 ? random(4) : 0))];
+      }).flat(),
+    ).flat();
+  /** Rows that can be compared: each by its records, and the numbers of requests of all pages. */
+  const pagesOf = async (records: readonly Activity[], size: number, reach: number) => {
+    const rows: unknown[] = [];
+    const requests: number[] = [];
+    const fetch = async ({ offset, limit }: { readonly offset: number; readonly limit: number }) => {
+      if (limit < 1 || limit > reach || offset < 0 || offset >= records.length) throw new Error(`a window of ${limit} at ${offset}`);
+      requests.push(offset);
+      return { offset, total: records.length, results: structuredClone(records.slice(offset, offset + limit)) as ListedRecord[] };
+    };
+    for (let offset = 0; offset < records.length; offset += size) {
+      const sent = requests.length;
+      const page = { offset, total: records.length, results: records.slice(offset, offset + size) };
+      for (const { record, kind, from, to, location } of rowsOf<ListedRecord>(await withNeighbours(page, fetch, reach), reach))
+        rows.push([records.indexOf(record as Activity), kind, from, to, location.output]);
+      expect(requests.length - sent).toBeLessThanOrEqual(6);
+    }
+    return { rows, requests };
+  };
+
+  it('are together the rows of the complete list, for pages of any size', async () => {
+    let seed = 7;
+    const random = (below: number) => {
+      seed = (seed * 1103515245 + 12345) % 2147483648;
+      return Math.floor((seed / 2147483648) * below);
+    };
+    const kinds = new Map<unknown, number>();
+    for (let i = 0; i < 60; i += 1) {
+      const records = randomList(random);
+      for (const reach of [1, 3, 60]) {
+        const { rows, requests } = await pagesOf(records, records.length, reach);
+        expect(requests).toEqual([]);
+        for (const row of rows as [number, string][]) kinds.set(row[1], (kinds.get(row[1]) ?? 0) + 1);
+        for (const size of [1, 2, 3, 5, 20]) expect((await pagesOf(records, size, reach)).rows).toEqual(rows);
+      }
+    }
+    expect(Math.min(...['to itself', 'send', 'receive', 'mint', 'burn'].map((kind) => kinds.get(kind) ?? 0))).toBeGreaterThan(30);
+  });
+
+  it('show a pair on two pages once, and twice if the other page is unreadable or of another list', async () => {
+    const pair = [at('send', '5', 1, 'alice', 'bob'), at('receive', '5', 1, 'bob')];
+    const { rows, requests } = await pagesOf(pair, 1, 60);
+    expect([rows, requests]).toEqual([[[0, 'transfer', 'alice', 'bob', TX]], [1, 0]]);
+    const page = { offset: 0, total: 2, results: pair.slice(0, 1) };
+    const fail = () => Promise.reject(new Error('unreachable'));
+    expect(await withNeighbours(page, fail, 60)).toBe(page);
+    expect(await withNeighbours(page, async () => ({ offset: 1, total: 3, results: pair.slice(1) }), 60)).toBe(page);
+  });
+
+  it('of a window within a transaction need no other page if all are complete', async () => {
+    const pairs = Array.from({ length: 20 }, (_, i) => [at('send', '5', i, 'alice', 'bob'), at('receive', '5', i, 'bob')]).flat();
+    expect((await pagesOf(pairs, 4, 60)).requests).toEqual([]);
+  });
 });
 
 describe('rows of an address', () => {
@@ -248,7 +321,7 @@ describe('rows of an address', () => {
     location: { tx_id, vout } as Activity['location'],
   });
   const shown = (records: readonly Activity[], offset = 0, total = records.length) =>
-    netRows(rowsOf(records, offset), offset, records.length, total).map((group) =>
+    netRows({ offset, total, results: records }, 60).map((group) =>
       group.map(({ kind, sign, amount, toItself }) => `${kind} ${sign}${amount}${toItself === undefined ? '' : ` (${toItself})`}`),
     );
   const change = (tx: string, amount: string, vout: number) => [
@@ -281,9 +354,9 @@ describe('rows of an address', () => {
     ]);
     const even = [inTransaction('d', '1:1', 'send', '5', 1, 'alice', 'bob'), inTransaction('d', '1:1', 'receive', '5.0', 2, 'alice')];
     expect(shown(even)).toEqual([['net 0.0', 'send −5', 'receive +5.0']]);
-    const minted = [inTransaction('d', '1:1', 'mint', '5', 1, 'alice'), inTransaction('d', '1:1', 'receive', '5', 1, 'alice')];
+    const minted = [inTransaction('d', '1:1', 'receive', '5', 1, 'alice'), inTransaction('d', '1:1', 'mint', '5', 1, 'alice')];
     expect(shown(minted)).toEqual([['mint +5']]);
-    expect(shown([{ ...minted[1], operation: 'etching', amount: undefined } as unknown as Activity, ...minted.slice(1)])).toEqual([
+    expect(shown([{ ...minted[0], operation: 'etching', amount: undefined } as unknown as Activity, ...minted.slice(0, 1)])).toEqual([
       ['etching undefined'],
       ['receive +5'],
     ]);

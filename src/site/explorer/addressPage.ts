@@ -8,6 +8,7 @@ import { type Compare, sortable } from './sortable.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
 import { addressActivityTable, BLOCK_WIDTH, blockCell, RUNE_AMOUNT } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
+import type { ListWindow } from './transfers.ts';
 import type { SubjectView } from './views.ts';
 
 export async function addressPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
@@ -33,7 +34,7 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
     activity: {
       path: `${path}/activity`,
       fetch: has.address_activity && ((window) => mirror.addressActivity(id, { ...window, signal })),
-      table: ({ results, offset, total }) => addressActivityTable(results as readonly Activity[], offset, total),
+      table: (shown) => addressActivityTable(shown as ListWindow<Activity>),
       empty: 'This mirror has no rune activity of this address.',
       missing: 'This mirror does not have activity by address. Mirrors have it in layout archive, or if they are built with --lists.',
       isScattered: true,

@@ -14,7 +14,7 @@ import { deadStep, pagesOf, stepTo } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
 import { fetchBlockStats, fetchList, mirror } from './requestMirror.ts';
 import { settings } from './settings.ts';
-import { activityTable, totalsTable } from './table.ts';
+import { activityTable, totalsTable, withOtherPages } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 
 /** Renders a list that has records. `known` is any record of the list, even if this window is empty. */
@@ -29,10 +29,12 @@ export async function listPage(
     view.kind === 'block'
       ? [...blockHead(known, neighbours), filters(view, result, known)]
       : [...transactionHead(known), ...(await totals(view, result, signal))];
+  // A list of one operation has no pairs.
+  const shown = view.operation === undefined ? await withOtherPages(result, (window) => fetchList({ ...view, ...window }, signal)) : result;
   const list =
     result.total === 0
       ? [noneOfOperation(view)]
-      : pagesOf(view, result, count(result.total, 'record'), ({ results, offset }) => activityTable(results, offset, view.kind));
+      : pagesOf(view, shown, count(result.total, 'record'), (page) => activityTable(page, view.kind));
   return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result), downloadOf(view, result.total, signal)), ...elsewhere(view)];
 }
 

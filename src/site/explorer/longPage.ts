@@ -7,6 +7,8 @@ import { el } from './dom.ts';
 import { pagesOf, rangeOf, type Shown } from './paging.ts';
 import { announce } from './parts.ts';
 import { settings } from './settings.ts';
+import { withOtherPages } from './table.ts';
+import type { ListedRecord, ListWindow } from './transfers.ts';
 import { type SubjectView, searchOf } from './views.ts';
 
 export type FetchWindow = (window: { readonly offset: number; readonly limit?: number | undefined }) => Promise<Shown>;
@@ -21,9 +23,15 @@ const NEAR = 300;
 export async function fetchFirst(view: SubjectView, fetch: FetchWindow, isScattered = false): Promise<Shown> {
   const { offset, limit } = view;
   const [smallest, ...longer] = settings.pageSizes;
-  if (!isScattered || limit === undefined || !longer.includes(limit) || completed.has(searchOf(view))) return fetch({ offset, limit });
-  return { ...(await fetch({ offset, limit: smallest })), limit };
+  if (!isScattered) return fetch({ offset, limit });
+  const isWhole = limit === undefined || !longer.includes(limit) || completed.has(searchOf(view));
+  const first = await fetch({ offset, limit: isWhole ? limit : smallest });
+  return withRecordsAround({ ...first, limit: limit ?? first.limit }, fetch);
 }
+
+/** All scattered lists are of activity. */
+const withRecordsAround = (shown: Shown, fetch: FetchWindow): Promise<Shown> =>
+  withOtherPages(shown as ListWindow<ListedRecord> & Shown, fetch as FetchWindow & Parameters<typeof withOtherPages>[1]);
 
 /** Shows the fetched entries of a view, and loads the other entries of its page. */
 export function growingPage(view: SubjectView, first: Shown, table: (shown: Shown) => HTMLElement, fetch: FetchWindow): HTMLElement {
@@ -44,7 +52,8 @@ export function growingPage(view: SubjectView, first: Shown, table: (shown: Show
     try {
       const rest = await fetch({ offset: offset + results.length, limit: missing });
       // The list has changed if it has another total.
-      const all = rest.total === total ? { ...first, results: [...results, ...rest.results] } : await fetch({ offset, limit });
+      const whole = rest.total === total ? { ...first, after: [], results: [...results, ...rest.results] } : await fetch({ offset, limit });
+      const all = await withRecordsAround(whole, fetch);
       // Another page, or the same page with new data, was shown meanwhile.
       if (!place.isConnected) return;
       const focused = links().findIndex((link) => link.matches(':focus'));

@@ -3,7 +3,7 @@
 import { distance } from 'fastest-levenshtein';
 import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
 import { shiftDecimals } from '../../pages/decimalAmounts.ts';
-import type { Etching, Holder, HolderPage, RuneActivityPage, RuneName } from '../../serve/client/mirrorClient.ts';
+import type { Etching, Holder, HolderPage, RuneName } from '../../serve/client/mirrorClient.ts';
 import { count, formatHeights, groupDigits, relativeTime } from '../formatValues.ts';
 import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { addDecimals, percent, shareOf, unitsOf } from './amountMath.ts';
@@ -14,6 +14,7 @@ import { barOf, shareBar, shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
 import { runeActivityTable } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
+import type { ListedRecord, ListWindow } from './transfers.ts';
 import { runesWith, runeView, type SubjectView } from './views.ts';
 import { wordAt } from './wordAt.ts';
 
@@ -42,7 +43,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
     activity: {
       path: `${path}/activity`,
       fetch: has.rune_activity && ((window) => mirror.runeActivity(id, { ...window, signal })),
-      table: ({ results, offset }) => runeActivityTable(results as RuneActivityPage['results'], offset),
+      table: (shown) => runeActivityTable(shown as ListWindow<ListedRecord>),
       empty: `This mirror has no activity of this rune. Its blocks with activity are ${formatHeights(manifest.heights)}.`,
       missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
       isScattered: true,

@@ -1,17 +1,26 @@
 /** Tables of records, amounts and a transaction's totals. */
 
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
+import { maximumLimit } from '../../pages/mirrorOptions.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
 import { runsOf } from './chartColumns.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
 import { nameCell } from './runeCells.ts';
+import { settings } from './settings.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
-import { type ActivityRow, type AddressRow, type ListedRecord, netRows, rowsOf } from './transfers.ts';
+import { type ActivityRow, type AddressRow, type ListedRecord, type ListWindow, netRows, rowsOf, withNeighbours } from './transfers.ts';
 
 type Row = ActivityRow<ListedRecord>;
+
+/** Records of a row are less than this many records apart. The API's maximum, so that one request has them. */
+const REACH = Math.min(60, maximumLimit(settings));
+
+/** Adds the records of other pages that the rows of a table need. */
+export const withOtherPages = <L extends ListWindow<ListedRecord>>(list: L, fetch: Parameters<typeof withNeighbours>[1]): Promise<L> =>
+  withNeighbours(list, fetch, REACH);
 
 /** Widths of columns that several tables have. */
 const OPERATION_WIDTH = '6.5rem';
@@ -45,12 +54,12 @@ const RECORD_COLUMNS: readonly Column<ActivityRow<Activity>>[] = [
 ];
 
 /** Renders records in the API's order. Groups records of a block by transaction. */
-export function activityTable(records: readonly Activity[], offset: number, kind: 'block' | 'transaction'): HTMLElement {
+export function activityTable(list: ListWindow<Activity>, kind: 'block' | 'transaction'): HTMLElement {
   const isBlock = kind === 'block';
-  const rows = rowsOf(records, offset);
+  const rows = rowsOf(list, REACH);
   const groups = isBlock ? runsOf(rows, (before, after) => before.record.location.tx_id !== after.record.location.tx_id) : [rows];
   const table = tableOf('records activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined);
-  return noted(table, records, rows, JOINED);
+  return noted(table, list, rows, JOINED);
 }
 
 const RUNE_COLUMNS: readonly Column<Row>[] = [
@@ -88,24 +97,30 @@ const ADDRESS_COLUMNS: readonly Column<NetRow>[] = [
 ];
 
 /** Renders records of a rune, newest first. */
-export function runeActivityTable(records: readonly ListedRecord[], offset: number): HTMLElement {
-  const rows = rowsOf(records, offset);
-  return noted(tableOf('records activity-list', 'Activity, the newest first', RUNE_COLUMNS, [rows]), records, rows, JOINED);
+export function runeActivityTable(list: ListWindow<ListedRecord>): HTMLElement {
+  const rows = rowsOf(list, REACH);
+  return noted(tableOf('records activity-list', 'Activity, the newest first', RUNE_COLUMNS, [rows]), list, rows, JOINED);
 }
 
-/** Renders records of an address, newest first. `total` is the length of the list. */
-export function addressActivityTable(records: readonly Activity[], offset: number, total: number): HTMLElement {
-  const groups = netRows(rowsOf(records, offset), offset, records.length, total);
+/** Renders records of an address, newest first. */
+export function addressActivityTable(list: ListWindow<Activity>): HTMLElement {
+  const groups = netRows(list, REACH);
   const note = 'the amounts of a rune in a transaction are added up, without those that go to the address itself';
-  return noted(tableOf('records activity-list nets', 'Activity, the newest first', ADDRESS_COLUMNS, groups), records, groups.flat(), note);
+  return noted(tableOf('records activity-list nets', 'Activity, the newest first', ADDRESS_COLUMNS, groups), list, groups.flat(), note);
 }
 
 const JOINED = 'a send or mint and its receive are one';
 
 /** Adds a note to a table whose rows are not records, because the pages of a list count records. */
-function noted(table: HTMLElement, records: readonly unknown[], rows: readonly unknown[], why: string): HTMLElement {
-  const text = `${count(records.length, 'record')} in ${count(rows.length, 'row')}: ${why}`;
-  if (rows.length !== records.length) table.prepend(el('caption', { class: 'joined quiet' }, text));
+function noted(
+  table: HTMLElement,
+  { results, before = [], after = [] }: ListWindow<ListedRecord>,
+  rows: readonly unknown[],
+  why: string,
+): HTMLElement {
+  const cut = before.length + after.length === 0 ? '' : '; a row with records of two pages is on only one of them';
+  const text = `${count(results.length, 'record')} in ${count(rows.length, 'row')}: ${why}${cut}`;
+  if (rows.length !== results.length) table.prepend(el('caption', { class: 'joined quiet' }, text));
   return table;
 }
 

@@ -25,48 +25,74 @@ export interface ActivityRow<T extends ListedRecord> {
   readonly to: string | null | undefined;
 }
 
-/** Sends to an output, and receives of this output. */
-interface Group<T> {
-  readonly sends: T[];
-  readonly receives: T[];
+/** A window of a list of activity. */
+export interface ListWindow<T extends ListedRecord> {
+  /** Number of records of the list before `results`. */
+  readonly offset: number;
+  readonly total: number;
+  readonly results: readonly T[];
+  /** Known records of the list directly before and after `results`. */
+  readonly before?: readonly T[];
+  readonly after?: readonly T[];
+}
+
+/** A receive whose amount is not that of its sends. `rest` is the difference. */
+interface Unmatched<T> {
+  readonly receive: T;
+  readonly sends: readonly T[];
+  readonly at: number;
   readonly mint: string;
+  readonly rest: bigint;
 }
 
 /**
- * Joins the records of a page to rows, in the order of the records. Leaves out a receive if sends or a mint on the same
- * page have exactly its amount. All other records have a row of their own, so each record is in one row, even if its
- * counterpart is on another page. `offset` is the number of records before this page.
+ * Joins records to rows, in the order of the records. A receive has no row of its own if the sends before it, or these
+ * and a mint after it, have exactly its amount. A send and its receive, or a receive and its mint, must be less than
+ * `reach` records apart. So a row depends only on records near it, and it is the same on every page.
+ * Returns the rows whose send, mint, burn, etching or lone receive is in `results`.
  */
-export function rowsOf<T extends ListedRecord>(records: readonly T[], offset: number): ActivityRow<T>[] {
-  const groups = new Map<string, Group<T>>();
-  const mints = new Map<string, T>();
-  for (const record of records) {
-    const { operation, rune, address, receiver_address, location } = record;
-    const mint = `${location.tx_id} ${rune?.id}`;
-    // A transaction mints at most once. If the previous page has some of its records, a receive here may be of a send there.
-    const isCut = offset > 0 && location.tx_id === records[0]?.location.tx_id;
-    if (operation === 'mint' && !isCut) mints.set(mint, record);
-    if (operation !== 'send' && operation !== 'receive') continue;
-    const key = `${mint} ${location.output} ${location.vout} ${operation === 'send' ? receiver_address : address}`;
-    const group = groups.get(key) ?? { sends: [], receives: [], mint };
-    groups.set(key, group);
-    group[operation === 'send' ? 'sends' : 'receives'].push(record);
-  }
+export function rowsOf<T extends ListedRecord>(
+  { offset, results, before = [], after = [] }: ListWindow<T>,
+  reach: number,
+): ActivityRow<T>[] {
+  const records = [...before, ...results, ...after];
+  const decimals = decimalsOf(records.map(({ amount }) => amount));
+  const units = ({ amount = '0' }: T) => unitsOf(amount, decimals);
+  const cut = offset > before.length ? records[0]?.location.tx_id : undefined;
+  /** Sends to an output that are not followed by a receive yet, with their places. */
+  const waiting = new Map<string, (readonly [send: T, at: number])[]>();
+  const unmatched: Unmatched<T>[] = [];
   const joined = new Set<T>();
   const minted = new Map<T, T>();
-  for (const { sends, receives, mint } of groups.values()) {
-    const [first] = receives;
-    if (first === undefined) continue;
-    const of = mints.get(mint);
-    const decimals = decimalsOf([...sends, ...receives, ...(of ? [of] : [])].map(({ amount }) => amount));
-    const sum = (some: readonly T[]) => some.reduce((units, { amount = '0' }) => units + unitsOf(amount, decimals), 0n);
-    const rest = sum(receives) - sum(sends);
-    const isMinted = of !== undefined && rest > 0n && rest === sum([of]) && !minted.has(of);
-    if (rest !== 0n && !isMinted) continue;
-    for (const record of [...sends, ...receives]) joined.add(record);
-    if (isMinted) minted.set(of, first);
+  for (const [at, record] of records.entries()) {
+    const { operation, rune, address, receiver_address, location } = record;
+    const mint = `${location.tx_id} ${rune?.id}`;
+    const output = `${mint} ${location.output} ${location.vout} ${operation === 'send' ? receiver_address : address}`;
+    const sends = waiting.get(output) ?? [];
+    if (operation === 'send') waiting.set(output, [...sends, [record, at]]);
+    else if (operation === 'receive') {
+      waiting.delete(output);
+      const own: T[] = [];
+      let rest = units(record);
+      // Stops at the exact amount, so that earlier sends, which may be unknown, do not matter.
+      for (const [send, place] of sends.reverse()) {
+        if (rest <= 0n || at - place >= reach) break;
+        rest -= units(send);
+        own.push(send);
+      }
+      if (rest === 0n && own.length > 0) for (const one of [record, ...own]) joined.add(one);
+      // The receive may also have unknown sends if its transaction begins before the known records.
+      else if (rest > 0n && !(location.tx_id === cut && at < reach)) unmatched.push({ receive: record, sends: own, at, mint, rest });
+    } else if (operation === 'mint') {
+      const isOf = (one: Unmatched<T>) =>
+        one.mint === mint && one.rest === units(record) && at - one.at < reach && !joined.has(one.receive);
+      const of = unmatched.filter(isOf).at(-1);
+      if (of === undefined) continue;
+      for (const one of [of.receive, ...of.sends]) joined.add(one);
+      minted.set(record, of.receive);
+    }
   }
-  return records.flatMap((record): ActivityRow<T>[] => {
+  return results.flatMap((record): ActivityRow<T>[] => {
     const { operation, address = null, receiver_address = null, location } = record;
     if (operation === 'receive') return joined.has(record) ? [] : [{ record, location, kind: operation, from: undefined, to: address }];
     if (operation === 'send') {
@@ -77,6 +103,51 @@ export function rowsOf<T extends ListedRecord>(records: readonly T[], offset: nu
     const from = operation === 'burn' ? address : (address ?? undefined);
     return [{ record, location: receive?.location ?? location, kind: operation, from, to: receive && (receive.address ?? null) }];
   });
+}
+
+/** The known records at the ends of a window, if the list continues there. */
+const endsOf = <T extends ListedRecord>({ offset, total, results, before = [], after = [] }: ListWindow<T>): readonly (T | undefined)[] => {
+  const records = [...before, ...results, ...after];
+  const first = offset - before.length;
+  return [first > 0 ? records[0] : undefined, first + records.length < total ? records.at(-1) : undefined];
+};
+
+/** Number of records that are fetched first. Few transactions are longer. */
+const FEW = 4;
+
+/**
+ * Adds the records before and after a window on which its rows depend: if a row is lone and its transaction may continue
+ * there. Sends at most six requests, each for up to `reach` records. Without these records, for example because the list
+ * has changed meanwhile, a pair on two pages has two rows.
+ */
+export async function withNeighbours<L extends ListWindow<ListedRecord>>(
+  list: L,
+  fetch: (window: { readonly offset: number; readonly limit: number }) => Promise<ListWindow<ListedRecord>>,
+  reach: number,
+): Promise<L> {
+  let { before = [], after = [] } = list;
+  try {
+    for (const size of [Math.min(FEW, reach), reach, reach]) {
+      const known = { ...list, before, after };
+      const lone = rowsOf(known, reach).filter(
+        ({ kind, to }) => kind === 'send' || kind === 'receive' || (kind === 'mint' && to === undefined),
+      );
+      const open = new Set(lone.map(({ record }) => record.location.tx_id));
+      const [isOpenBefore, isOpenAfter] = endsOf(known).map((end) => end !== undefined && open.has(end.location.tx_id));
+      if (!isOpenBefore && !isOpenAfter) break;
+      const [first, next] = [list.offset - before.length, list.offset + list.results.length + after.length];
+      const [earlier, later] = await Promise.all([
+        isOpenBefore ? fetch({ offset: Math.max(0, first - size), limit: Math.min(size, first) }) : undefined,
+        isOpenAfter ? fetch({ offset: next, limit: Math.min(size, list.total - next) }) : undefined,
+      ]);
+      if ([earlier, later].some((one) => one !== undefined && one.total !== list.total)) return list;
+      before = [...(earlier?.results ?? []), ...before];
+      after = [...after, ...(later?.results ?? [])];
+    }
+    return { ...list, before, after };
+  } catch {
+    return list;
+  }
 }
 
 /** Row of the list of an address. `net` is the sum of several rows, which follow it. */
@@ -95,18 +166,15 @@ const signOf = ({ kind, to }: ActivityRow<ListedRecord>): AddressRow<ListedRecor
 
 /**
  * Adds up the rows of an address. Returns a group for each rune of a transaction: one row, or the net amount and its
- * rows. The group has one row for all amounts that go to the address itself. `total` is the length of the list. Leaves
- * the rows of a transaction alone if another page may have more of them.
+ * rows. The group has one row for all amounts that go to the address itself. Leaves the rows of a transaction alone if
+ * another page may have more of them.
  */
-export function netRows<T extends ListedRecord>(
-  rows: readonly ActivityRow<T>[],
-  offset: number,
-  records: number,
-  total: number,
-): AddressRow<T>[][] {
-  const transactions = runsOf(rows, (before, after) => before.record.location.tx_id !== after.record.location.tx_id);
-  return transactions.flatMap((transaction, i) => {
-    const isWhole = (i > 0 || offset === 0) && (i < transactions.length - 1 || offset + records >= total);
+export function netRows<T extends ListedRecord>(list: ListWindow<T>, reach: number): AddressRow<T>[][] {
+  const { before = [], after = [] } = list;
+  const transactions = runsOf(rowsOf(list, reach), (one, next) => one.record.location.tx_id !== next.record.location.tx_id);
+  const cut = new Set([...before, ...after, ...endsOf(list)].map((record) => record?.location.tx_id));
+  return transactions.flatMap((transaction) => {
+    const isWhole = transaction.every(({ record }) => !cut.has(record.location.tx_id));
     const byRune = groupBy<ActivityRow<T>, unknown>(transaction, (row) => (row.record.amount === undefined ? row : row.record.rune?.id));
     return [...byRune.values()].flatMap((same) => (isWhole ? [netOf(same)] : same.map((row) => netOf([row]))));
   });
