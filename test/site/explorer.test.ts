@@ -274,7 +274,7 @@ describe('rows of activity', () => {
       const page = { offset, total: records.length, results: records.slice(offset, offset + size) };
       for (const { record, kind, from, to, location } of rowsOf<ListedRecord>(await withNeighbours(page, fetch, reach), reach))
         rows.push([records.indexOf(record as Activity), kind, from, to, location.output]);
-      expect(requests.length - sent).toBeLessThanOrEqual(6);
+      expect(requests.length - sent).toBeLessThanOrEqual(8);
     }
     return { rows, requests };
   };
@@ -450,7 +450,7 @@ describe('the chart', () => {
     const { top, ticks } = linear(most);
     expect(top).toBeGreaterThanOrEqual(most);
     expect(ticks.at(-1)).toBe(top);
-    expect(ticks.length).toBeLessThanOrEqual(6);
+    expect(ticks.length).toBeLessThanOrEqual(8);
     expect(ticks.every(Number.isInteger)).toBe(true);
   });
 });

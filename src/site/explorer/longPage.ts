@@ -26,12 +26,14 @@ export async function fetchFirst(view: SubjectView, fetch: FetchWindow, isScatte
   if (!isScattered) return fetch({ offset, limit });
   const isWhole = limit === undefined || !longer.includes(limit) || completed.has(searchOf(view));
   const first = await fetch({ offset, limit: isWhole ? limit : smallest });
-  return withRecordsAround({ ...first, limit: limit ?? first.limit }, fetch);
+  return isWhole ? withRecordsAround(view, first, fetch) : { ...first, limit };
 }
 
 /** All scattered lists are of activity. */
-const withRecordsAround = (shown: Shown, fetch: FetchWindow): Promise<Shown> =>
-  withOtherPages(shown as ListWindow<ListedRecord> & Shown, fetch as FetchWindow & Parameters<typeof withOtherPages>[1]);
+const withRecordsAround = ({ kind }: SubjectView, shown: Shown, fetch: FetchWindow): Promise<Shown> => {
+  const list = shown as ListWindow<ListedRecord> & Shown;
+  return withOtherPages(list, fetch as FetchWindow & Parameters<typeof withOtherPages>[1], kind === 'address');
+};
 
 /** Shows the fetched entries of a view, and loads the other entries of its page. */
 export function growingPage(view: SubjectView, first: Shown, table: (shown: Shown) => HTMLElement, fetch: FetchWindow): HTMLElement {
@@ -53,7 +55,7 @@ export function growingPage(view: SubjectView, first: Shown, table: (shown: Show
       const rest = await fetch({ offset: offset + results.length, limit: missing });
       // The list has changed if it has another total.
       const whole = rest.total === total ? { ...first, after: [], results: [...results, ...rest.results] } : await fetch({ offset, limit });
-      const all = await withRecordsAround(whole, fetch);
+      const all = await withRecordsAround(view, whole, fetch);
       // Another page, or the same page with new data, was shown meanwhile.
       if (!place.isConnected) return;
       const focused = links().findIndex((link) => link.matches(':focus'));

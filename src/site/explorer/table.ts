@@ -19,8 +19,11 @@ type Row = ActivityRow<ListedRecord>;
 const REACH = Math.min(60, maximumLimit(settings));
 
 /** Adds the records of other pages that the rows of a table need. */
-export const withOtherPages = <L extends ListWindow<ListedRecord>>(list: L, fetch: Parameters<typeof withNeighbours>[1]): Promise<L> =>
-  withNeighbours(list, fetch, REACH);
+export const withOtherPages = <L extends ListWindow<ListedRecord>>(
+  list: L,
+  fetch: Parameters<typeof withNeighbours>[1],
+  ofAddress = false,
+): Promise<L> => withNeighbours(list, fetch, REACH, ofAddress);
 
 /** Widths of columns that several tables have. */
 const OPERATION_WIDTH = '6.5rem';

@@ -112,26 +112,28 @@ const endsOf = <T extends ListedRecord>({ offset, total, results, before = [], a
   return [first > 0 ? records[0] : undefined, first + records.length < total ? records.at(-1) : undefined];
 };
 
-/** Number of records that are fetched first. Few transactions are longer. */
-const FEW = 4;
+/** Numbers of records that are fetched first. Most transactions end there, and records of other blocks cost many bytes. */
+const FEW = [1, 3] as const;
 
 /**
  * Adds the records before and after a window on which its rows depend: if a row is lone and its transaction may continue
- * there. Sends at most six requests, each for up to `reach` records. Without these records, for example because the list
- * has changed meanwhile, a pair on two pages has two rows.
+ * there. Sends at most eight requests, each for up to `reach` records. Without these records, for example because the list
+ * has changed meanwhile, a pair on two pages has two rows. `ofAddress` is true for a list of one address, which has the
+ * receive of a send only if the send is to this address.
  */
 export async function withNeighbours<L extends ListWindow<ListedRecord>>(
   list: L,
   fetch: (window: { readonly offset: number; readonly limit: number }) => Promise<ListWindow<ListedRecord>>,
   reach: number,
+  ofAddress = false,
 ): Promise<L> {
+  const isLone = ({ kind, from, to }: ActivityRow<ListedRecord>) =>
+    kind === 'receive' || (kind === 'mint' && to === undefined) || (kind === 'send' && (!ofAddress || from === to));
   let { before = [], after = [] } = list;
   try {
-    for (const size of [Math.min(FEW, reach), reach, reach]) {
+    for (const size of [...FEW.map((few) => Math.min(few, reach)), reach, reach]) {
       const known = { ...list, before, after };
-      const lone = rowsOf(known, reach).filter(
-        ({ kind, to }) => kind === 'send' || kind === 'receive' || (kind === 'mint' && to === undefined),
-      );
+      const lone = rowsOf(known, reach).filter(isLone);
       const open = new Set(lone.map(({ record }) => record.location.tx_id));
       const [isOpenBefore, isOpenAfter] = endsOf(known).map((end) => end !== undefined && open.has(end.location.tx_id));
       if (!isOpenBefore && !isOpenAfter) break;
