@@ -6,16 +6,24 @@ import { defaultLimit } from '../../pages/mirrorOptions.ts';
 import { isHeight, parseHexId } from '../../pages/parseIds.ts';
 import { isPage } from '../../pages/windowToPages.ts';
 import type { Activity, ActivityPage, MirrorManifest } from '../../serve/client/mirrorClient.ts';
-import { count, formatHeights, groupDigits, shorten } from '../formatValues.ts';
+import { count, formatHeights, groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { downloadButton } from './downloadButton.ts';
 import { type Neighbours, neighboursOf } from './neighbourBlocks.ts';
 import { deadStep, pagesOf, stepTo } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
-import { fetchBlockStats, fetchList, mirror } from './requestMirror.ts';
+import type { fetchBlockStats, fetchList, mirror } from './requestMirror.ts';
 import { settings } from './settings.ts';
 import { activityTable, totalsTable, withOtherPages } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
+
+/** How a list requests the mirror. */
+interface Requests {
+  readonly mirror: typeof mirror;
+  readonly fetchList: typeof fetchList;
+  readonly fetchBlockStats: typeof fetchBlockStats;
+  readonly signal: AbortSignal;
+}
 
 /** Renders a list that has records. `known` is any record of the list, even if this window is empty. */
 export async function listPage(
@@ -23,33 +31,28 @@ export async function listPage(
   result: ActivityPage,
   known: Activity,
   neighbours: Neighbours,
-  signal: AbortSignal,
+  requests: Requests,
 ): Promise<Node[]> {
+  const read = (window: { readonly offset: number; readonly limit?: number | undefined }) =>
+    requests.fetchList({ ...view, ...window }, requests.signal);
   const top =
     view.kind === 'block'
-      ? [...blockHead(known, neighbours), filters(view, result, known)]
-      : [...transactionHead(known), ...(await totals(view, result, signal))];
+      ? [...blockHead(known, neighbours), filters(view, result, known, requests)]
+      : [...transactionHead(known), ...(await totals(result, read))];
   // A list of one operation has no pairs.
-  const shown = view.operation === undefined ? await withOtherPages(result, (window) => fetchList({ ...view, ...window }, signal)) : result;
+  const shown = view.operation === undefined ? await withOtherPages(result, read) : result;
   const list =
     result.total === 0
       ? [noneOfOperation(view)]
       : pagesOf(view, shown, count(result.total, 'record'), (page) => activityTable(page, view.kind));
-  return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result), downloadOf(view, result.total, signal)), ...elsewhere(view)];
+  return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result), downloadOf(view, result.total, requests)), ...elsewhere(view)];
 }
 
-function downloadOf(view: ListView, total: number, signal: AbortSignal): HTMLElement | undefined {
+function downloadOf(view: ListView, total: number, { mirror, fetchList, signal }: Requests): HTMLElement | undefined {
   const read = () => mirror.all((window) => fetchList({ ...view, offset: window.offset ?? 0, limit: window.limit }, signal));
   return total === 0
     ? undefined
     : downloadButton('activity', `${view.kind}-${view.id}-${view.operation ?? ''}`.replace(/-$/, ''), total, read);
-}
-
-/** Returns the name of a view for the page title. A block is named by its height if one of its records is known. */
-export function nameOf(view: ListView, known?: Activity): string {
-  if (view.kind === 'transaction') return `Transaction ${shorten(view.id)}`;
-  const height = known?.location.block_height ?? (isHeight(view.id) ? view.id : undefined);
-  return `Block ${height === undefined ? shorten(view.id) : groupDigits(height)}`;
 }
 
 function blockHead({ location }: Activity, { previous, next }: Neighbours): Node[] {
@@ -90,13 +93,15 @@ function transactionHead({ location }: Activity): Node[] {
 }
 
 /** Renders the totals of a transaction if all of its records fit on a page. A list of one record needs none. */
-async function totals(view: ListView, result: ActivityPage, signal: AbortSignal): Promise<Node[]> {
+async function totals(
+  result: ActivityPage,
+  read: (window: { readonly offset: number; readonly limit: number }) => Promise<ActivityPage>,
+): Promise<Node[]> {
   const { total } = result;
   const most = settings.pageSizes.at(-1) ?? 0;
   if (total < 2 || total > most) return [];
   // Without the complete list there are no totals, but the records can still be shown.
-  const whole =
-    result.results.length === total ? result : await fetchList({ ...view, limit: most, offset: 0 }, signal).catch(() => undefined);
+  const whole = result.results.length === total ? result : await read({ limit: most, offset: 0 }).catch(() => undefined);
   const all = whole?.results ?? [];
   return all.length === total && all.some(({ amount }) => amount !== undefined) ? [totalsTable(all)] : [];
 }
@@ -105,7 +110,12 @@ async function totals(view: ListView, result: ActivityPage, signal: AbortSignal)
  * Returns links that filter a block by operation, with the number of records of each if known. If the mirror has no
  * lists by operation, disables the links and says why.
  */
-function filters(view: ListView, { total, results }: ActivityPage, { location }: Activity): HTMLElement {
+function filters(
+  view: ListView,
+  { total, results }: ActivityPage,
+  { location }: Activity,
+  { fetchBlockStats }: Pick<Requests, 'fetchBlockStats'>,
+): HTMLElement {
   const one = (operation: Operation | undefined) => {
     const text = operation ?? 'all';
     if (!settings.operationPages && operation !== undefined) return el('span', { class: 'chip', 'aria-disabled': 'true' }, text);

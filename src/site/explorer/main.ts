@@ -1,16 +1,17 @@
 /** Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks. */
 
-import { count, shorten } from '../formatValues.ts';
+import { isHeight } from '../../pages/parseIds.ts';
+import type { Activity } from '../../serve/client/mirrorClient.ts';
+import { count, groupDigits, shorten } from '../formatValues.ts';
 import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
 import { followMirror } from './followMirror.ts';
-import { listPage, nameOf, unknownPage } from './listPage.ts';
 import { neighboursOf } from './neighbourBlocks.ts';
 import { refreshOverview, showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
-import { fetchList, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
+import { fetchBlockStats, fetchList, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
 import { freeNames, readNames } from './runeNames.ts';
 import { suggestFor } from './suggestions.ts';
 import { type FoundView, LATEST, type ListView, SUBJECT_LISTS, type SubjectView, searchOf } from './views.ts';
@@ -90,6 +91,13 @@ async function refresh(): Promise<boolean> {
   return true;
 }
 
+/** Returns the name of a view for the page title. A block is named by its height if one of its records is known. */
+function nameOf(view: ListView, known?: Activity): string {
+  if (view.kind === 'transaction') return `Transaction ${shorten(view.id)}`;
+  const height = known?.location.block_height ?? (isHeight(view.id) ? view.id : undefined);
+  return `Block ${height === undefined ? shorten(view.id) : groupDigits(height)}`;
+}
+
 const isSubject = (view: FoundView): view is SubjectView => view.kind in SUBJECT_LISTS;
 const titleOf = (view: FoundView): string =>
   isSubject(view) ? `${kindName(view)} ${shorten(view.id)}`.trim() : view.id === LATEST ? 'Latest block' : nameOf(view);
@@ -116,7 +124,11 @@ async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<read
 async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
   const latest = asked.id === LATEST ? (await mirror.manifest()).heights.at(-1)?.[1] : undefined;
   const view = latest === undefined ? asked : { ...asked, id: String(latest) };
-  const [result, manifest] = await Promise.all([fetchList(view, signal), mirror.manifest()]);
+  const [result, manifest, { listPage, unknownPage }] = await Promise.all([
+    fetchList(view, signal),
+    mirror.manifest(),
+    import('./details.js'),
+  ]);
   // The request for the manifest cannot be aborted, so another view may be open by now.
   signal.throwIfAborted();
   let [known] = result.results;
@@ -130,7 +142,12 @@ async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
   }
   document.title = `${nameOf(view, known)} · ${SITE}`;
   announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
-  return listPage(view, result, known, neighboursOf(known.location.block_height, manifest.heights), signal);
+  return listPage(view, result, known, neighboursOf(known.location.block_height, manifest.heights), {
+    mirror,
+    fetchList,
+    fetchBlockStats,
+    signal,
+  });
 }
 
 const misreadPage = ({ problem: text, instead }: Misread): Node[] => [

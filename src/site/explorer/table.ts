@@ -1,7 +1,6 @@
 /** Tables of records, amounts and a transaction's totals. */
 
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
-import { maximumLimit } from '../../pages/mirrorOptions.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
 import { runsOf } from './chartColumns.ts';
@@ -16,7 +15,7 @@ import { type ActivityRow, type AddressRow, type ListedRecord, type ListWindow, 
 type Row = ActivityRow<ListedRecord>;
 
 /** Records of a row are less than this many records apart. The API's maximum, so that one request has them. */
-const REACH = Math.min(60, maximumLimit(settings));
+const REACH = settings.pageSizes.at(-1) ?? 1;
 
 /** Adds the records of other pages that the rows of a table need. */
 export const withOtherPages = <L extends ListWindow<ListedRecord>>(

@@ -113,13 +113,13 @@ const endsOf = <T extends ListedRecord>({ offset, total, results, before = [], a
 };
 
 /** Numbers of records that are fetched first. Most transactions end there, and records of other blocks cost many bytes. */
-const FEW = [1, 3] as const;
+const FEW = [1, 3];
 
 /**
- * Adds the records before and after a window on which its rows depend: if a row is lone and its transaction may continue
- * there. Sends at most eight requests, each for up to `reach` records. Without these records, for example because the list
- * has changed meanwhile, a pair on two pages has two rows. `ofAddress` is true for a list of one address, which has the
- * receive of a send only if the send is to this address.
+ * Adds the records before and after a window on which its rows depend: if a row is lone, and its transaction may continue
+ * at an end where records of the row may be. Sends at most eight requests, each for up to `reach` records. Without these
+ * records, for example because the list has changed meanwhile, a pair on two pages has two rows. `ofAddress` is true for a
+ * list of one address: it has no mints, and the receive of a send only if the send is to this address.
  */
 export async function withNeighbours<L extends ListWindow<ListedRecord>>(
   list: L,
@@ -127,26 +127,30 @@ export async function withNeighbours<L extends ListWindow<ListedRecord>>(
   reach: number,
   ofAddress = false,
 ): Promise<L> {
-  const isLone = ({ kind, from, to }: ActivityRow<ListedRecord>) =>
-    kind === 'receive' || (kind === 'mint' && to === undefined) || (kind === 'send' && (!ofAddress || from === to));
-  let { before = [], after = [] } = list;
+  let known = list;
   try {
-    for (const size of [...FEW.map((few) => Math.min(few, reach)), reach, reach]) {
-      const known = { ...list, before, after };
-      const lone = rowsOf(known, reach).filter(isLone);
-      const open = new Set(lone.map(({ record }) => record.location.tx_id));
-      const [isOpenBefore, isOpenAfter] = endsOf(known).map((end) => end !== undefined && open.has(end.location.tx_id));
-      if (!isOpenBefore && !isOpenAfter) break;
-      const [first, next] = [list.offset - before.length, list.offset + list.results.length + after.length];
+    for (const few of [...FEW, reach, reach]) {
+      const { before = [], after = [], offset, total, results } = known;
+      const rows = rowsOf(known, reach);
+      const isOpen = (end: ListedRecord | undefined, kinds: string) =>
+        rows.some(
+          ({ record, kind, from, to }) =>
+            record.location.tx_id === end?.location.tx_id &&
+            kinds.includes(kind) &&
+            (kind !== 'mint' || to === undefined) &&
+            (kind !== 'send' || !ofAddress || from === to),
+        );
+      const [begin, end, size] = [offset - before.length, offset + results.length + after.length, Math.min(few, reach)];
+      const [first, last] = endsOf(known);
       const [earlier, later] = await Promise.all([
-        isOpenBefore ? fetch({ offset: Math.max(0, first - size), limit: Math.min(size, first) }) : undefined,
-        isOpenAfter ? fetch({ offset: next, limit: Math.min(size, list.total - next) }) : undefined,
+        isOpen(first, 'send receive mint') ? fetch({ offset: Math.max(0, begin - size), limit: Math.min(size, begin) }) : undefined,
+        isOpen(last, ofAddress ? 'send' : 'send receive') ? fetch({ offset: end, limit: Math.min(size, total - end) }) : undefined,
       ]);
-      if ([earlier, later].some((one) => one !== undefined && one.total !== list.total)) return list;
-      before = [...(earlier?.results ?? []), ...before];
-      after = [...after, ...(later?.results ?? [])];
+      if (!earlier && !later) break;
+      if ((earlier ?? later)?.total !== total || (later ?? earlier)?.total !== total) return list;
+      known = { ...list, before: [...(earlier?.results ?? []), ...before], after: [...after, ...(later?.results ?? [])] };
     }
-    return { ...list, before, after };
+    return known;
   } catch {
     return list;
   }
