@@ -56,12 +56,12 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
   /** Reads runes from an offset on until enough of them can be minted. */
   async function searched(offset: number): Promise<Shown> {
     const limit = Math.min(manifest.page_sizes.at(-1) ?? READ_AT_ONCE, READ_AT_ONCE);
-    const results: Etching[] = [];
+    let results: readonly Etching[] = [];
     for (let open = 0; ; ) {
       const starts = Array.from({ length: Math.floor(READ_AT_ONCE / limit) }, (_, i) => offset + results.length + i * limit);
       const pages = await Promise.all(starts.map((start) => mirror.etchings({ offset: start, limit, signal })));
       const found = pages.flatMap((page) => page.results);
-      results.push(...found);
+      results = [...results, ...found];
       open += found.filter((etching) => mintNow(etching, manifest)?.isOpen).length;
       const total = pages[0]?.total ?? 0;
       const isDone = found.length === 0 || offset + results.length >= total;
