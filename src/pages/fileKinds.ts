@@ -42,6 +42,7 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'explorer.css' },
   { path: 'charts.js' },
   { path: 'details.js' },
+  { path: 'listPage.js' },
   { path: 'download.js' },
   { path: OPENAPI_PATH },
   { path: 'docs/index.html' },

@@ -27,6 +27,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   explorer: 'site/explorer/main.ts',
   charts: 'site/explorer/charts.ts',
   details: 'site/explorer/details.ts',
+  listPage: 'site/explorer/listPage.ts',
   download: 'site/explorer/download.ts',
 };
 const STYLES: Readonly<Record<string, string>> = { explorer: 'site/explorer/explorer.css' };
@@ -136,9 +137,9 @@ function bundle(): Bundled {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // Separate bundles: the explorer loads charts.js, details.js and download.js later, and the client loads
+      // Separate bundles: the explorer loads charts.js, details.js, listPage.js and download.js later, and the client loads
       // lists.js, proofs.js and pending.js later.
-      external: ['./charts.js', './details.js', './download.js', './lists.js', './proofs.js', './pending.js'],
+      external: ['./charts.js', './details.js', './listPage.js', './download.js', './lists.js', './proofs.js', './pending.js'],
       minify: true,
       write: false,
       metafile: true,

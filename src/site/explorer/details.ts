@@ -1,12 +1,12 @@
-/** All views but the overview: a separate bundle, which loads with the first such view. */
+/**
+ * The pages of a rune, an address, an output and all runes: a separate bundle, which loads with the first such page.
+ */
 import { addressPage } from './addressPage.ts';
 import { outputPage } from './outputPage.ts';
 import { runePage } from './runePage.ts';
 import { runesPage } from './runesPage.ts';
 import type { DetailsPage, Source } from './subjectLists.ts';
 import type { SubjectView } from './views.ts';
-
-export { listPage, unknownPage } from './listPage.ts';
 
 const PAGES = { rune: runePage, address: addressPage, output: outputPage, runes: runesPage } as const;
 

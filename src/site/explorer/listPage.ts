@@ -1,4 +1,7 @@
-/** The view of a list: its heading, filters, records and links to other pages. */
+/**
+ * The view of a block or a transaction: its heading, filters, records and links to other pages. A separate bundle, which
+ * loads with the first such view.
+ */
 
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { pagePath, stemOf } from '../../pages/filePaths.ts';

@@ -127,7 +127,7 @@ async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
   const [result, manifest, { listPage, unknownPage }] = await Promise.all([
     fetchList(view, signal),
     mirror.manifest(),
-    import('./details.js'),
+    import('./listPage.js'),
   ]);
   // The request for the manifest cannot be aborted, so another view may be open by now.
   signal.throwIfAborted();
