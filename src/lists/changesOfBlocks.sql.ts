@@ -58,8 +58,8 @@ export async function updateTouched(
   const newest = `(SELECT block_height FROM ${blocks} ORDER BY block_height DESC LIMIT ${limits.changesBlocks + limits.spentBlocks})`;
   await store.run(`DELETE FROM ${touched} WHERE block_height IN (SELECT block_height FROM ${replaced}) OR block_height NOT IN ${newest}`);
   await store.run(JSON_TEXT);
-  // An output that a block spends needs no record of its own, so blocks can have more of them than records.
-  const spends = `SELECT block_height, count(*) AS spends FROM ${spent} GROUP BY block_height`;
+  // A block may spend more outputs than it has records.
+  const spends = `SELECT block_height, count(*) AS spends FROM ${spent} WHERE block_height IN ${newest} GROUP BY block_height`;
   const added = `SELECT block_height, records + coalesce(spends, 0) AS size FROM ${written} LEFT JOIN (${spends}) USING (block_height)
     WHERE block_height IN ${newest}`;
   for (const portion of await portionsOf(added, limits, store)) {
@@ -79,7 +79,7 @@ export async function updateTouched(
 interface Portion {
   /** Heights of its blocks, separated by commas. */
   readonly heights: string;
-  /** Number of rows of the block with the most rows. */
+  /** Number of rows of the block with the most rows. A row is a record or a spent output. */
   readonly most: number;
 }
 

@@ -17,7 +17,10 @@ const EVENT = [
   'location.timestamp',
 ];
 
-/** Paths of the values of an entry, by list. An output has a row for each of its runes. The last two lists are of runes. */
+/**
+ * Paths of the values of an entry, by list. An output has a row for each of its runes. `newest` and `active` are lists
+ * of runes.
+ */
 export const CSV_PATHS = {
   holders: ['address', 'balance'],
   balances: ['address', ...RUNE, 'balance'],

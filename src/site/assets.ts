@@ -137,8 +137,8 @@ function bundle(): Bundled {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // Separate bundles: the explorer loads charts.js, details.js, listPage.js and download.js later, and the client loads
-      // lists.js, proofs.js and pending.js later.
+      // Separate bundles: the explorer loads charts.js, details.js, listPage.js and download.js later, and the client
+      // loads lists.js, proofs.js and pending.js later.
       external: ['./charts.js', './details.js', './listPage.js', './download.js', './lists.js', './proofs.js', './pending.js'],
       minify: true,
       write: false,

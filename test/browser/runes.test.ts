@@ -416,19 +416,22 @@ describe('the page of a rune', () => {
     expect(opened.problems.filter((text) => !/^404: .*\/holders$/.test(text) && !/^console: .* 404 /.test(text))).toEqual([]);
     await plain.close();
   });
+});
 
-  it('loads its code only when it is opened, and shows an error alone when the code cannot be loaded', async () => {
-    const damaged = copyOf(join(folder, 'sample'));
-    renameSync(join(damaged, 'details.js'), join(damaged, 'away.js'));
-    const at = await startServer(damaged);
-    const { page, requested } = await openAt('?block=840000', at);
-    expect(requested.filter((url) => url.includes('details'))).toEqual([]);
-    await lookUp(page, 'DOGGOTOTHEMOON');
-    expect(await page.textContent('[role=alert].error')).toContain('details.js');
-    await lookUp(page, '840000');
-    expect(await page.textContent('h1:visible')).toBe('Block 840,000');
-    await at.close();
-  });
+it.each([
+  ['details.js', 'DOGGOTOTHEMOON', '?block=840000', 'Block 840,000'],
+  ['listPage.js', '840000', '?rune=840000:3', 'DOG•GO•TO•THE•MOON'],
+])('%s loads only when one of its views is opened, and only these views show an error without it', async (script, id, other, title) => {
+  const damaged = copyOf(join(folder, 'sample'));
+  renameSync(join(damaged, script), join(damaged, 'away.js'));
+  const at = await startServer(damaged);
+  const { page, requested } = await openAt(other, at);
+  expect(requested.filter((url) => url.endsWith(script))).toEqual([]);
+  await lookUp(page, id);
+  expect(await page.textContent('[role=alert].error')).toContain(script);
+  await page.goBack();
+  await page.waitForSelector(`h1:text("${title}")`);
+  await at.close();
 });
 
 describe('the page of all runes', () => {

@@ -14,8 +14,8 @@ import { type ActivityRow, type AddressRow, type ListedRecord, type ListWindow, 
 
 type Row = ActivityRow<ListedRecord>;
 
-/** Records of a row are less than this many records apart. The API's maximum, so that one request has them. */
-const REACH = settings.pageSizes.at(-1) ?? 1;
+/** Records of a row are less than this many records apart. At most the API's maximum, so that one request has them. */
+const REACH = Math.min(60, settings.pageSizes.at(-1) ?? 60);
 
 /** Adds the records of other pages that the rows of a table need. */
 export const withOtherPages = <L extends ListWindow<ListedRecord>>(

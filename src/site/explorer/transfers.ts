@@ -60,7 +60,7 @@ export function rowsOf<T extends ListedRecord>(
   const units = ({ amount = '0' }: T) => unitsOf(amount, decimals);
   const cut = offset > before.length ? records[0]?.location.tx_id : undefined;
   /** Sends to an output that are not followed by a receive yet, with their places. */
-  const waiting = new Map<string, (readonly [send: T, at: number])[]>();
+  const waiting = new Map<string, [send: T, at: number][]>();
   const unmatched: Unmatched<T>[] = [];
   const joined = new Set<T>();
   const minted = new Map<T, T>();
@@ -69,8 +69,10 @@ export function rowsOf<T extends ListedRecord>(
     const mint = `${location.tx_id} ${rune?.id}`;
     const output = `${mint} ${location.output} ${location.vout} ${operation === 'send' ? receiver_address : address}`;
     const sends = waiting.get(output) ?? [];
-    if (operation === 'send') waiting.set(output, [...sends, [record, at]]);
-    else if (operation === 'receive') {
+    if (operation === 'send') {
+      sends.push([record, at]);
+      waiting.set(output, sends);
+    } else if (operation === 'receive') {
       waiting.delete(output);
       const own: T[] = [];
       let rest = units(record);
@@ -112,14 +114,14 @@ const endsOf = <T extends ListedRecord>({ offset, total, results, before = [], a
   return [first > 0 ? records[0] : undefined, first + records.length < total ? records.at(-1) : undefined];
 };
 
-/** Numbers of records that are fetched first. Most transactions end there, and records of other blocks cost many bytes. */
+/** Numbers of records that are fetched first. Most transactions end there, and records of other blocks are many bytes. */
 const FEW = [1, 3];
 
 /**
  * Adds the records before and after a window on which its rows depend: if a row is lone, and its transaction may continue
- * at an end where records of the row may be. Sends at most eight requests, each for up to `reach` records. Without these
- * records, for example because the list has changed meanwhile, a pair on two pages has two rows. `ofAddress` is true for a
- * list of one address: it has no mints, and the receive of a send only if the send is to this address.
+ * at an end where other records of the row may be. Sends at most eight requests, each for up to `reach` records. If a
+ * request fails or the list has changed meanwhile, a pair on two pages gets two rows. `ofAddress` is true for a list of
+ * one address: it has no mints, and it has the receive of a send only if the send is to this address.
  */
 export async function withNeighbours<L extends ListWindow<ListedRecord>>(
   list: L,
@@ -132,7 +134,7 @@ export async function withNeighbours<L extends ListWindow<ListedRecord>>(
     for (const few of [...FEW, reach, reach]) {
       const { before = [], after = [], offset, total, results } = known;
       const rows = rowsOf(known, reach);
-      const isOpen = (end: ListedRecord | undefined, kinds: string) =>
+      const isOpen = (end: ListedRecord | undefined, ...kinds: readonly ActivityRow<ListedRecord>['kind'][]) =>
         rows.some(
           ({ record, kind, from, to }) =>
             record.location.tx_id === end?.location.tx_id &&
@@ -143,8 +145,8 @@ export async function withNeighbours<L extends ListWindow<ListedRecord>>(
       const [begin, end, size] = [offset - before.length, offset + results.length + after.length, Math.min(few, reach)];
       const [first, last] = endsOf(known);
       const [earlier, later] = await Promise.all([
-        isOpen(first, 'send receive mint') ? fetch({ offset: Math.max(0, begin - size), limit: Math.min(size, begin) }) : undefined,
-        isOpen(last, ofAddress ? 'send' : 'send receive') ? fetch({ offset: end, limit: Math.min(size, total - end) }) : undefined,
+        isOpen(first, 'send', 'receive', 'mint') ? fetch({ offset: Math.max(0, begin - size), limit: Math.min(size, begin) }) : undefined,
+        isOpen(last, 'send', ofAddress ? 'send' : 'receive') ? fetch({ offset: end, limit: Math.min(size, total - end) }) : undefined,
       ]);
       if (!earlier && !later) break;
       if ((earlier ?? later)?.total !== total || (later ?? earlier)?.total !== total) return list;
