@@ -116,13 +116,13 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     const first = ['transfer', records[sent]?.amount];
     expect((await ends())[1]).toEqual(first);
     await page.locator('[aria-label="Next page"]').first().click();
-    await page.waitForSelector(`text=${sent + 1}–${sent + 20} of 437`);
+    await page.waitForSelector(`.range >> text=${sent + 1}–${sent + 20} of 437`);
     expect((await ends())[0]).not.toEqual(['receive', records[sent]?.amount]);
     expect(await page.textContent('caption.joined')).toMatch(
       /^20 records in [0-9]+ rows: .* are one; a row with records of two pages is on only one/,
     );
     await page.goBack();
-    await page.waitForSelector(`text=${sent - 19}–${sent} of 437`);
+    await page.waitForSelector(`.range >> text=${sent - 19}–${sent} of 437`);
     expect((await ends())[1]).toEqual(first);
     await page.goto(addressOf(name, `?block=2000007&offset=${minted - 20}`), { waitUntil: 'networkidle' });
     expect((await ends())[1]).not.toEqual(['receive', records[minted]?.amount]);

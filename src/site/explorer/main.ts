@@ -140,14 +140,12 @@ async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
     announce('Nothing here');
     return unknownPage(view, manifest);
   }
+  const requests = { mirror, fetchList, fetchBlockStats, signal };
+  const nodes = await listPage(view, result, known, neighboursOf(known.location.block_height, manifest.heights), requests);
+  signal.throwIfAborted();
   document.title = `${nameOf(view, known)} · ${SITE}`;
   announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
-  return listPage(view, result, known, neighboursOf(known.location.block_height, manifest.heights), {
-    mirror,
-    fetchList,
-    fetchBlockStats,
-    signal,
-  });
+  return nodes;
 }
 
 const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
