@@ -64,10 +64,11 @@ export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...c
 /**
  * Amounts of freed memory that DuckDB may keep, instead of returning it to the system: during small work, during large
  * work (after `returnFreed`), and in processes that share a memory limit. DuckDB's memory limit does not count this
- * memory, so large work must return it. Small work keeps it, because returning it would take a fourth of the CPU time.
- * Processes that share a limit keep some of it, because returning each megabyte would take a sixth of their CPU time.
+ * memory, so large work may keep only little. Small work keeps it, because returning it would take a fourth of the CPU
+ * time. Returning each megabyte would take large work up to a tenth of its CPU time, and processes that share a limit a
+ * sixth.
  */
-const FREED = { small: '128MB', large: '1MB', shared: '32MB' };
+const FREED = { small: '128MB', large: '16MB', shared: '32MB' };
 
 export class Store {
   #named = 0;
