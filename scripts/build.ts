@@ -5,9 +5,9 @@ import { BUILD_COMMAND, buildOptions } from '../src/engine/buildCommand.ts';
 import { explainInterruption } from '../src/engine/interruption.ts';
 
 /**
- * Loads the build by the same means as this file was loaded: the loader of run.cjs supports only require(), and other
- * loaders support import(). With both, the process would have two copies of each module, and `instanceof` would not
- * recognise the errors of the other copy.
+ * Loads the build in the same way as this file was loaded: by require() from run.cjs, whose loader supports only
+ * require(), and otherwise by import(). If both were used, the process would have two copies of each module, and
+ * `instanceof` would not recognise the errors of the other copy.
  */
 const load = async (): Promise<typeof import('../src/engine/build.ts')> =>
   typeof require === 'function' ? require('../src/engine/build.ts') : import('../src/engine/build.ts');

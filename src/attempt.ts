@@ -1,4 +1,4 @@
-/** Returns the result of `work`; undefined if it throws. Use it only if the caller does not need the error. */
+/** Returns the result of `work`, or undefined if `work` throws. Use it only if the caller does not need the error. */
 export function attempt<Result>(work: () => Result): Result | undefined {
   try {
     return work();

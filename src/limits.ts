@@ -1,11 +1,11 @@
 /**
- * Every size, count and depth at which the program changes its behaviour. They are parameters, so that tests can cross
- * them with little data. They are not flags, because an operator has no reason to change them.
+ * Sizes, counts and depths at which the program changes its behaviour. Functions take the limits as parameters, so that
+ * tests can cross them with little data. The limits are not flags, because an operator has no reason to change them.
  *
  * A limit is inclusive: behaviour changes above it. The state of a build has the limits that change published bytes
- * (PUBLISHED). A later build with other published limits writes all files again. Readers of an archive know no limits of
- * the build: its root has the sizes that they need. Constants of formats and of the runes protocol are defined beside
- * the format or the rule.
+ * (PUBLISHED). A later build with other published limits writes all files again. Readers of an archive do not need the
+ * limits of the build: the root of the archive has all sizes that readers need. Constants of formats and of the runes
+ * protocol are defined beside the format or the rule.
  */
 import type { LevelSteps } from './format/levels.ts';
 
@@ -22,30 +22,30 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   journalBytes: 128 * MB,
   /**
-   * Maximum size of the journal records in memory, in bytes. Above it, a pull writes first the rows of the blocks and
-   * then the records to disk.
+   * Maximum size of the journal records in memory, in bytes. Above it, a pull writes to disk: first the rows of the
+   * blocks, then the journal records.
    */
   pendingBytes: 32 * MB,
   /** Maximum size of a page of a sorted file, in bytes. A look-up reads one page. A longer entry gets its own page. */
   sortedPageBytes: 4 * KB,
   /**
-   * A sorted file is merged with newer files if it is smaller than this multiple of their total size. Fewer files are
-   * faster to search.
+   * A sorted file (unspent/sortedFile.ts) is merged with newer files if it is smaller than this multiple of their total
+   * size. Fewer files are faster to search.
    */
   mergeBelow: 3,
   /**
    * When a pull starts from the ledger of another mirror: maximum number of outputs that are sorted in memory. More
-   * outputs are sorted in parts, which are merged on disk.
+   * outputs are sorted in parts, which are then merged on disk.
    */
   startOutputs: 500_000,
   /**
-   * Maximum size of a ledger's documents, in bytes, for which the main thread reads them. Starting a thread takes about
-   * as long as reading documents of this size.
+   * Maximum size of a ledger's documents, in bytes, that the main thread reads. A separate thread reads larger
+   * documents: starting it takes about as long as reading documents of this size.
    */
   threadBytes: 2 * MB,
   /**
    * When a pull starts from the ledger of another mirror: number of random outputs of this ledger that the pull
-   * compares with the node. If the mirror lies about one in 1,000 outputs, one of 3 million pulls misses this.
+   * compares with the node. If the mirror lies about one in 1,000 outputs, one of 3 million pulls fails to notice.
    */
   locatedOutputs: 15_000,
   /**
@@ -54,14 +54,14 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   blocksPerCommit: 1000,
   /**
-   * Maximum number of runes in a text. A pull reads runes as texts with one line per rune, because reading one row per
-   * rune takes 1.7 times as long.
+   * Maximum number of runes in a text. A pull reads the known runes from DuckDB as texts with one line per rune,
+   * because reading one row per rune takes 1.7 times as long. More runes take several texts.
    */
   runesPerText: 10_000,
   /**
    * Maximum number of runes of settled blocks (blocks that no reorganisation can replace) that share a file with the
    * runes of newer blocks. Above it, a pull from a node writes the runes of newer blocks to a separate file. Then a new
-   * block does not cause all runes to be written and read again.
+   * block causes only the smaller file to be written and read again.
    */
   runesTogether: 5000,
   /**
@@ -70,8 +70,8 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   filesPerScan: 64,
   /**
-   * Maximum size of the input, in bytes, for which a build keeps freed memory. For more input, it returns freed memory
-   * to the system, which takes CPU time.
+   * Maximum size of the input, in bytes, for which a build's process keeps freed memory. For more input, it returns
+   * freed memory to the system, which takes CPU time but keeps the process within its memory limit.
    */
   keptInput: 8 * MB,
   /**
@@ -80,8 +80,8 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   keptRecords: 200_000,
   /**
-   * Maximum number of records of a source that is not sorted although the records of its blocks are scattered. Each
-   * batch of blocks scans such a source completely, so sorting a larger source saves time.
+   * Maximum number of records of an input source that stays unsorted although the records of its blocks are scattered.
+   * Each batch of blocks scans such a source completely, so sorting a larger source saves time.
    */
   unsortedRecords: 200_000,
   /**
@@ -90,47 +90,57 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   batchRecords: 8192,
   /**
-   * Maximum number of rows of lists that are computed and sorted in one query. More rows are first written to a table.
-   * Texts are then sorted in parts, by ranges of keys. This reads and writes each row once more.
+   * Maximum number of rows of lists that are computed and sorted in one query. More rows are first written to a table,
+   * and then sorted in parts, by ranges of keys. This reads and writes each row once more.
    */
   sortedAtOnce: 6_000_000,
-  /** Maximum number of records from which one step makes entries of lists. More records take several steps. */
+  /**
+   * Maximum number of records from which one step of a build makes entries of lists. More records take several steps,
+   * to bound memory.
+   */
   listedAtOnce: 1_000_000,
   /**
-   * Number of newest blocks whose spent outputs the state keeps. To build a level of lists again, a build needs the
-   * spent outputs of the level's blocks. A reorganisation below the newest two levels causes a full build.
+   * Number of newest blocks whose spent outputs the state of a build keeps. To build a level of lists again, a build
+   * needs the spent outputs of the level's blocks. A reorganisation below the newest two levels causes a full build.
    */
   spentBlocks: 200,
   /**
-   * Number of entries of a table of ids that a build reads in the time of one look-up. If the table has more entries
-   * than this per new transaction, the build looks up each transaction. Otherwise it reads the complete table.
+   * Number of entries of a table of ids (format/sortedTable.ts) that a build reads in the time of one look-up. If the
+   * table has more entries than this per new transaction, the build looks up each transaction. Otherwise it reads the
+   * complete table.
    */
   entriesPerLookUp: 200,
   /**
-   * Maximum average size of another mirror's rows, in bytes, without their spent outputs. Applies to the size of the
-   * file, and to its size after unpacking.
+   * Maximum average size of another mirror's rows, in bytes per row, without the spent outputs. Together with
+   * `spentBytes`, it bounds the size of a file before and after unpacking. A pull refuses a larger file.
    */
   rowBytes: 2 * KB,
   /**
-   * Maximum average size of the spent outputs of a block, in bytes. A block has room for 24,400 inputs with runes,
-   * which are 3.4 MB as text.
+   * Maximum average size of the spent outputs of a block in another mirror's rows, in bytes. A pull refuses a file with
+   * more. A block has room for 24,400 inputs with runes, which are 3.4 MB as text.
    */
   spentBytes: 4 * MB,
-  /** Maximum time to read a file of another mirror's rows, in milliseconds. */
+  /** Maximum time to read a file of another mirror's rows, in milliseconds. The process that takes longer is killed. */
   rowsReadMs: 10 * 60_000,
   /**
-   * Maximum number of paths of outdated files in memory. Above it, a build lists the paths as removed and removes the
-   * files.
+   * Maximum number of paths of outdated files in memory. Above it, a build removes these files, after it has added the
+   * paths to the list of removed files.
    */
   removedAtOnce: 10_000,
-  /** Maximum number of lines about records that a verification collects in files before the store loads the lines. */
+  /**
+   * Maximum number of lines about records that a verification collects in a file. Above it, DuckDB loads the lines, and
+   * a new file begins.
+   */
   linesPerLoad: 200_000,
-  /** Maximum number of blocks (of 4,096 bytes) per read of a table of the last build. */
+  /**
+   * Maximum number of table blocks (of 4,096 bytes) per read of a table of the last build. Longer tables take several
+   * reads.
+   */
   tableBlocksAtOnce: 64,
   // The limits below change published bytes (PUBLISHED).
   /**
-   * Maximum number of heights in a segment of an archive. Readers cache a segment's directory, which has one line per
-   * block.
+   * Maximum number of heights in a segment of an archive (format/segmentDirectory.ts). Readers cache a segment's
+   * directory, which has one line per block.
    */
   segmentBlocks: 1024,
   /**
@@ -139,19 +149,19 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   listPage: 600,
   /**
-   * Maximum number of characters in a member of a document file, because readers inflate a complete member. A longer
-   * document gets its own member.
+   * Maximum number of characters in a gzip member of a document file (format/documents.ts). It is small, because
+   * readers inflate complete members. A longer document gets its own member.
    */
   documentMember: 16 * KB,
   /**
    * Maximum number of characters in a member of the names of all runes. Clients read all members, so members may be
-   * long, but still longer members hardly compress better.
+   * long. Even longer members hardly compress better.
    */
   runesMember: 256 * KB,
   /**
-   * Maximum average number of entries of a sorted table per count in the root. A count is the number of entries whose
-   * keys have the same first bits. Above this limit, the root has twice as many counts. From the counts, readers
-   * compute the position of a key, so that one read of 16 KB finds the key.
+   * Maximum average number of entries of a sorted table (format/sortedTable.ts) per count in the root. A count is the
+   * number of entries whose keys have the same first bits. Above this limit, the root has twice as many counts. From
+   * the counts, readers compute the position of a key, so that one read of 16 KB finds the key.
    */
   entriesPerCount: 25_000,
   /**
@@ -164,7 +174,10 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    * make a block that touches ten times as many runes, addresses or outputs.
    */
   changesEntries: 10_000,
-  /** Levels of the table of ids, in blocks. Finer steps write less per block, but give readers more levels. */
+  /**
+   * Levels (format/levels.ts) of the table of ids, in blocks. Finer steps write less per block, but give readers more
+   * levels.
+   */
   tableLevels: { steps: [4096, 64], unsettled: 8 } as LevelSteps,
   /** Levels of lists, in blocks. Lists have more entries per block than tables, so their newest level is finer. */
   listLevels: { steps: [4032, 144, 16], unsettled: 8 } as LevelSteps,
@@ -189,8 +202,8 @@ const PUBLISHED = [
 ] as const;
 
 /**
- * Limits of all readers, except for hosts with their own limits. They change no published byte. The client uses no
- * other part of this file.
+ * Limits of all readers of an archive. Hosts may have their own limits instead. They change no published byte. The
+ * client uses no other part of this file.
  */
 export const READER_LIMITS = {
   /**
@@ -199,8 +212,8 @@ export const READER_LIMITS = {
    */
   cachedBytes: 16 * MB,
   /**
-   * Maximum number of pages and documents of one answer that a host keeps in memory. An answer with 60 records needs
-   * fewer.
+   * Maximum number of pages and documents of one answer that a host keeps in memory. A longer answer bypasses the
+   * cache, because its pages would displace those of many other answers. An answer with 60 records needs fewer.
    */
   keptPages: 150,
   /**
@@ -214,17 +227,20 @@ export const READER_LIMITS = {
    * for these parts, each with half a kilobyte of headers.
    */
   smallFile: 8 * KB,
-  /** Largest gap in bytes between two pages that one request reads together, because a second request costs more. */
+  /**
+   * Largest gap between two pages that one request reads together, in bytes. Reading the gap costs less than a second
+   * request.
+   */
   nearBytes: 64 * KB,
   /**
-   * Maximum number of pages of a transaction that a reader reads to find the runes of an output. Anyone can make
-   * transactions of any length, and such an answer must not cost more than other answers. Together with the table of
-   * ids and the directory, the answer takes up to 30 reads.
+   * Maximum number of pages of a transaction that a reader reads to find the runes of an output. The records on further
+   * pages are not read. Anyone can make transactions of any length, and such an answer must not cost more than other
+   * answers. With the reads of the table of ids and of the directory, the answer takes up to 30 reads.
    */
   transactionPages: 25,
   /**
-   * Maximum number of bytes that one request reads for many outputs. A file of an archive may have 8 MB, so it takes a
-   * few requests.
+   * Maximum number of bytes that one request reads for many outputs. A file of an archive may have 8 MB, so reading all
+   * of it takes several requests.
    */
   groupBytes: MB,
   /**
@@ -235,30 +251,38 @@ export const READER_LIMITS = {
 };
 export type ReaderLimits = Readonly<typeof READER_LIMITS>;
 
-/** Limits of the client for unconfirmed transactions. They bound what one call reads, and change no published byte. */
+/**
+ * Limits of the client for unconfirmed transactions. They bound the input of a call and what the call reads. They
+ * change no published byte.
+ */
 export const PENDING_LIMITS = /* @__PURE__ */ (() => ({
   /**
-   * Maximum number of transactions. The time of some steps grows with the square of this number. Nodes relay at most 64
-   * transactions that depend on each other.
+   * Maximum number of transactions of a call. The time of some steps grows with the square of this number. Nodes relay
+   * at most 64 transactions that depend on each other.
    */
   transactions: 200,
-  /** Maximum total size of all transactions, in bytes: the maximum size of a block. */
+  /**
+   * Maximum total size of all transactions of a call, in bytes: the maximum size of a block. The client refuses more.
+   */
   transactionBytes: 4 * MB,
   /**
    * Maximum number of outputs, runes and names that one call looks up in the mirror. Each look-up takes several
-   * requests.
+   * requests. Further look-ups fail.
    */
   lookUps: 1000,
-  /** Maximum number of rows of all transactions. A stranger's transaction may move many runes to many outputs. */
+  /**
+   * Maximum number of times that the transactions of a call move runes. A stranger's transaction may move many runes to
+   * many outputs.
+   */
   movedRows: 100_000,
   /**
-   * Maximum number of runes in all outputs of the mirror that the transactions spend. A stranger's output may hold
+   * Maximum total number of runes in the mirror's outputs that the transactions spend. A stranger's output may hold
    * thousands of runes.
    */
   spentRunes: 20_000,
   /** Maximum number of concurrent requests to the mirror, or to an Esplora server. */
   requestsAtOnce: 8,
-  /** Maximum number of requests to an Esplora server. */
+  /** Maximum number of requests of a call to an Esplora server. One more request fails. */
   esploraRequests: 1000,
   /** Maximum total size of all answers of an Esplora server, in bytes. */
   esploraBytes: 32 * MB,
@@ -289,7 +313,8 @@ export const SERVER_LIMITS = /* @__PURE__ */ (() => ({
   /** Maximum number of folders for which the server remembers, for one second, whether they are inside the build. */
   folders: 10_000,
   /**
-   * Maximum number of requests of a connection that wait for earlier answers. One more request closes the connection.
+   * Maximum number of requests of a connection that wait for the answers to earlier requests of this connection. One
+   * more request closes the connection.
    */
   pending: 1000,
   /** Maximum number of open connections. The server closes further connections immediately. */
@@ -318,7 +343,7 @@ export const crossings = new Map<LimitName, number>();
 
 export const countCrossing = (name: LimitName): void => void crossings.set(name, (crossings.get(name) ?? 0) + 1);
 
-/** True if a value is above a limit. Counts the crossing. */
+/** True if a value is above a limit. If so, counts the crossing. */
 export function exceeds<Name extends LimitName>(limits: Readonly<Record<Name, number>>, name: Name, value: number): boolean {
   if (value <= limits[name]) return false;
   countCrossing(name);

@@ -1,6 +1,6 @@
 // Loads the program of a thread with tsx, because on Node 20 a worker thread does not inherit the TypeScript loader.
-// Uses tsx's hooks for require(), which run in this thread, because its hooks for import would start another thread.
-// The argument is the program's path, relative to this folder.
+// Uses the hooks of tsx for require(), which run in this thread, because its hooks for import would start another
+// thread. The thread's argument is the program's path, relative to this folder.
 try {
   require('./loadTypeScript.cjs');
   require(process.argv[2]);

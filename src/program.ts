@@ -1,4 +1,7 @@
-/** Paths of the program's files, and its command lines. In a package, packaging/program.ts replaces this module. */
+/**
+ * Paths of the program's files, and the command lines that messages show. In the npm packages, packaging/program.ts
+ * replaces this module.
+ */
 import { fileURLToPath } from 'node:url';
 import type { ThreadProgram } from './threads.ts';
 

@@ -1,4 +1,6 @@
-/** Yields items of generators that run in threads, so that making and using the items overlap. */
+/**
+ * Runs generators in threads and yields their items, so that a thread makes the next items while the caller uses one.
+ */
 import { on } from 'node:events';
 import { parentPort, Worker } from 'node:worker_threads';
 import { codeOf, messageOf } from './errors.ts';
@@ -18,9 +20,9 @@ type Reply<Item> =
 const AHEAD = 32;
 
 /**
- * Starts a thread, whose program calls `sendItems`, and yields the items. Rethrows an error of the thread: with its own
- * class if `errors` has this class, otherwise as an Error with the same message and code. Ends the thread when the
- * caller stops, and rejects when `signal` aborts.
+ * Starts a thread, whose program calls `sendItems`, and yields the items that it sends. Rethrows an error of the
+ * thread: with the thrown class if `errors` has it, otherwise as an Error with the same message and code. Ends the
+ * thread when the caller stops, and rejects when `signal` aborts.
  */
 export async function* itemsOfThread<Item>(
   { script, argv }: ThreadProgram,
