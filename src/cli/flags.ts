@@ -1,6 +1,6 @@
 /**
- * Parses command-line flags by a command's table of flags. help.ts formats the help from the same table. Unknown flags,
- * repeated flags and invalid values throw a UsageError.
+ * Parses the arguments of a command, as its table of flags allows. help.ts formats the help from the same table.
+ * Unknown flags, repeated flags and invalid values throw a UsageError.
  */
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -32,8 +32,8 @@ export interface Command {
 }
 
 /**
- * Returns a row of a table of flags. `spelled` is the flag as the help shows it, without dashes: `input PATH`, or `full`
- * for a switch.
+ * Returns a row of a table of flags. `spelled` is the flag in the form of the help, without dashes: `input PATH`, or
+ * `full` for a switch.
  */
 export function flag(spelled: string, about: string, more: Pick<Flag, 'heading' | 'byDefault' | 'repeatable'> = {}): Flag {
   const [name = '', value] = spelled.split(' ');
@@ -56,8 +56,8 @@ export class Flags {
   ) {}
 
   /**
-   * Parses arguments. Throws a UsageError for the first argument that the table does not allow. With `--help`, required
-   * arguments may be missing.
+   * Parses arguments. Throws a UsageError for the first argument that the command's table of flags does not allow. With
+   * `--help`, required arguments may be missing.
    */
   static parse(command: Command, args: readonly string[]): Flags {
     const { flags } = command;
@@ -92,7 +92,7 @@ export class Flags {
     return new Flags(values, positionals);
   }
 
-  /** Returns a copy with further values. A given flag keeps its values. */
+  /** Returns a copy with further values by flag. A flag that has values keeps them. */
   with(others: ReadonlyMap<string, readonly string[]>): Flags {
     return new Flags(new Map([...others, ...this.values]), this.positionals);
   }

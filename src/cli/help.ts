@@ -6,7 +6,7 @@ import type { Paint } from './terminal.ts';
 const INDENT = 2;
 /** Columns between a flag and its description. */
 const GAP = 2;
-/** Non-breaking space: wrap() does not break lines there, and then prints a normal space. */
+/** Non-breaking space. wrap() does not break a line at it, and replaces it by a normal space. */
 const GLUE = '\u00a0';
 /** Minimum width of the column of descriptions. If there is less room, each description goes below its flag. */
 const LEAST_TEXT = 30;

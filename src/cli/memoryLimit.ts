@@ -1,5 +1,5 @@
 /**
- * Parses the flag `--memory-limit`, and makes Node.js keep the limit. DuckDB keeps its part of the limit by itself
+ * Parses the flag `--memory-limit`, and keeps Node.js within the limit. DuckDB enforces its part of the limit by itself
  * (duckdb/store.ts).
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
@@ -25,20 +25,27 @@ export function memoryLimitOf(flags: Flags): string {
   throw new UsageError(`--memory-limit ${JSON.stringify(size)} must be a size of at least 50MB, such as 500MB or 2GB`);
 }
 
-/** Milliseconds between checks: too short for memory to grow from MOST_OF_HEAP to V8's own limit. */
+/** Milliseconds between checks. In so short a time, memory cannot grow from MOST_OF_HEAP to V8's own limit. */
 const LOOK_MS = 100;
 
 /** Maximum share of V8's own heap limit that may be in use. Above it, V8 might end the process without a message. */
 const MOST_OF_HEAP = 0.6;
 
-/** Share of the limit above which garbage is collected. Small, because DuckDB uses most of the rest. */
+/**
+ * Share of the memory limit above which garbage is collected. The share is small, because DuckDB uses most of the
+ * limit.
+ */
 const COLLECTED = 0.25;
 
-/** Factor by which memory must grow after a collection before the next collection, because a collection takes time. */
+/**
+ * Factor by which Node's memory must grow after a garbage collection before the next one, because a collection takes
+ * time.
+ */
 const GROWTH = 1.4;
 
 /**
- * Returns a function that collects garbage. V8 alone lets garbage grow to the size of the live data, or to gigabytes.
+ * Returns a function that collects garbage. Without such calls, V8 lets garbage grow to the size of the live data, or
+ * to gigabytes.
  */
 function collector(): () => void {
   setFlagsFromString('--expose-gc');
@@ -53,8 +60,8 @@ const PROCESS_BYTES = 130e6;
 
 /**
  * Returns the memory limit for further work in this process, such as a build after a pull, so that the whole process
- * stays within `limit`. Subtracts the memory that the process holds, including freed memory, which the process may not
- * have returned to the system. Returns at least half of `limit`.
+ * stays within `limit`. Subtracts the memory that the process uses already, including freed memory that it has not
+ * returned to the system. Returns at least half of `limit`.
  */
 export function memoryBeside(limit: string): string {
   const [all, held] = [bytesOf(limit) ?? 0, process.memoryUsage.rss() - PROCESS_BYTES];

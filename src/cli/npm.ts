@@ -10,12 +10,15 @@ import { UsageError } from '../errors.ts';
 import { variableOf } from './environment.ts';
 import { type Command, type Flag, HELP } from './flags.ts';
 
-/** Flags that cannot be detected: npm always sets `npm_config_cache`, and shows its own help for `--help`. */
+/**
+ * Flags for which a check cannot tell whether npm took them: npm always sets `npm_config_cache`, and shows its own help
+ * for `--help`.
+ */
 const NOT_SEEN = ['cache', HELP.name];
 
 /**
- * Throws a UsageError with the right command line if npm took flags of the command. Shows no values, because npm may
- * have lost them, and because they may be secrets.
+ * Throws a UsageError with the right command line if npm took flags of the command. The message shows no values,
+ * because npm may have lost them, and because they may be secrets.
  */
 export function checkNpmFlags(command: Command, env: NodeJS.ProcessEnv = process.env): void {
   if (variableOf('npm_lifecycle_event', env) === undefined) return;
@@ -58,8 +61,8 @@ export function endWithNpm(env: NodeJS.ProcessEnv = process.env): () => void {
 }
 
 /**
- * Returns the ids of the parent and the grandparent. They change when one ends, because the system assigns a new
- * parent.
+ * Returns the ids of the parent and the grandparent. An id changes when its process ends, because the system assigns a
+ * new parent.
  */
 const ancestors = (): string => `${process.ppid} ${parentOf(process.ppid)}`;
 

@@ -52,8 +52,8 @@ export class Progress {
   }
 
   /**
-   * Begins a stage and calls `measure` at each update, so that the work need not report its progress. `measure` returns
-   * a text as long as nothing can be counted. Only for work that does not block timers.
+   * Begins a stage and calls `measure` at each update, so that the work itself need not report progress. `measure`
+   * returns a text as long as nothing can be counted. The updates come from a timer, so the work must not block timers.
    */
   watch(stage: string, measure: () => Measure | string): void {
     this.begin(stage);
@@ -61,7 +61,7 @@ export class Progress {
     this.#timer.unref();
   }
 
-  /** Shows that `done` of `all` things are finished, if an update is due. */
+  /** Shows that `done` of `all` things are finished, if the last update is old enough (`#everyMs`). */
   show(done: number, all: number, what: string): void {
     if (performance.now() - this.#last >= this.#everyMs) this.#say({ done, all, what });
   }

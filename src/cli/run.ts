@@ -53,8 +53,8 @@ export async function runCommand(
 }
 
 /**
- * Keeps the command running if standard output cannot be written. If its reader ended early (`| head -1`), that is not
- * an error. For any other reason, such as a full disk, the command ends with an error code.
+ * Keeps the command running if standard output cannot be written. It is not an error if the reader of the output ended
+ * early (`| head -1`). For any other reason, such as a full disk, the command ends with an error code.
  */
 function ignoreClosedOutput(log: Log): void {
   process.stdout.on('error', (error) => {

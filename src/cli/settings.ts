@@ -1,6 +1,6 @@
 /**
- * Takes values from the settings file for flags that are not given. settingsFile.ts reads the file. It is loaded only
- * if there is a file, because loading takes time.
+ * Takes values from the settings file for flags that are not given. The module settingsFile.ts reads the file. It is
+ * loaded only if the file exists, because loading the module takes time.
  */
 import { existsSync } from 'node:fs';
 import { LAYOUTS } from '../pages/mirrorOptions.ts';

@@ -18,8 +18,8 @@ const hasNoPassword = (text: string): boolean =>
 const NO_PASSWORD = 'must not have a password: use the variables and files that docs/commands.md names';
 
 /**
- * Name of a remote in the configuration of rclone. Does not match rclone's connection strings, which define a remote
- * before the colon, because they may contain secrets and commands.
+ * Matches the name of a remote in the configuration of rclone. Does not match rclone's connection strings, which define
+ * a remote before the colon, because they may contain secrets and commands.
  */
 const REMOTE = /^[\w.+@][\w.+@ -]*:/;
 const url = (about: string) => z.string().min(1).refine(hasNoPassword, NO_PASSWORD).describe(about);
@@ -64,8 +64,8 @@ export function readSettings(file: string): Settings {
 }
 
 /**
- * Parses settings. `nameOf` returns the name of a field for messages, and the name of the complete settings for an
- * empty text. Throws a UsageError for invalid settings, and a SyntaxError for invalid JSON.
+ * Parses settings. `nameOf` returns the name of a field for messages. For an empty text, it returns the name of the
+ * complete settings. Throws a UsageError for invalid settings, and a SyntaxError for invalid JSON.
  */
 export function parseSettings(text: string, nameOf: (field: string) => string): Settings {
   const json: unknown = JSON.parse(text);

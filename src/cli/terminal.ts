@@ -1,4 +1,6 @@
-/** Terminal features: width, colours and a status line. Not used for pipes, files and dumb terminals (`TERM=dumb`). */
+/**
+ * Terminal features: width, colours and a status line. Pipes, files and dumb terminals (`TERM=dumb`) get plain text.
+ */
 import type { WriteStream } from 'node:tty';
 
 /** Maximum width of text in columns, because longer lines are hard to read. */
