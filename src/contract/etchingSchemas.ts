@@ -3,12 +3,14 @@ import { z } from 'zod';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { count, decimal, locationIn, objectOf, optional, rune, windowOf } from './schemaParts.ts';
 
-/** Decimal number in units of the rune. Negative only in wrong data, which may burn more than exists. */
+/**
+ * Decimal number in units of the rune. An amount is negative only in wrong data, which may burn more units than exist.
+ */
 const amount = z.string().regex(/^-?[0-9]+(?:\.[0-9]+)?$/);
 
 /** Returns the schemas of answers about etchings in a dialect, by name in the OpenAPI document. */
 export function etchingSchemas(dialect: Dialect) {
-  // Not `z.int()`, because terms may be larger than 2^53.
+  // Not `z.int()`, because the heights of terms may be larger than 2^53.
   const height = z.number().min(0).nullable();
   const terms = objectOf('Terms of mints; all are null if the rune cannot be minted.', {
     amount: amount.nullable().describe('Amount of a mint.'),

@@ -1,6 +1,6 @@
 /**
  * Fields of an activity record and their rules. The zod schemas (schemas.ts), the checks in SQL (input/cellSql.ts) and
- * the error messages use them.
+ * the error messages are made from these rules.
  *
  * The regular expressions match complete values. They use only syntax that has the same meaning in JavaScript and in
  * RE2, the engine of DuckDB.
@@ -16,7 +16,7 @@ export const MAX_AMOUNT = 340282366920938463463374607431768211455n;
 /** Largest divisibility of a rune (runes protocol). */
 export const MAX_DIVISIBILITY = 38;
 
-/** Integer from 0 to 10^39 - 1. A pattern cannot compare numbers, so other code checks MAX_AMOUNT. */
+/** Integer from 0 to 10^39 - 1. Other code compares it with MAX_AMOUNT, because a pattern cannot compare numbers. */
 const UNITS = '(?:0|[1-9][0-9]{0,38})';
 
 /** Output that a transaction spends: `txid:vout`, or `txid:vout:address`. */
@@ -42,7 +42,7 @@ export const RULES = {
     rule: `must be a decimal string of at most 2^128 - 1 smallest units, with at most ${MAX_DIVISIBILITY} decimals`,
   },
   units: { pattern: UNITS, rule: 'must be an integer from 0 to 2^128 - 1, in smallest units' },
-  /** A count or height that may be too large for `integer`. */
+  /** A count or height that may be too large for the kind `integer`. */
   count: { pattern: UNITS, rule: 'must be an integer from 0 to 2^128 - 1' },
   /** True or false. PostgreSQL writes them as t and f into CSV. */
   flag: { pattern: '(?:[tT](?:rue|RUE)?|[fF](?:alse|ALSE)?)', rule: 'must be true or false, or t or f' },
@@ -110,9 +110,9 @@ export const LEDGER_FIELDS: readonly Field[] = [
 export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
 /**
- * Columns of the unspent outputs after a start (sources.ts). A pull from a node may begin with these outputs, instead
- * of reading the blocks up to the start. An output has a row for each of its runes. `block_height`, `block_hash`,
- * `tx_index` and `timestamp` belong to the transaction that made the output.
+ * Columns of the unspent outputs after the block of a start (`start` in sources.ts). A pull from a node may begin with
+ * these outputs, instead of reading the blocks up to the block of the start. An output has a row for each of its runes.
+ * `block_height`, `block_hash`, `tx_index` and `timestamp` belong to the transaction that made the output.
  */
 export const START_OUTPUT_FIELDS = [
   field('outpoint', 'outpoint', 'text'),
@@ -151,7 +151,8 @@ export const RUNE_FIELDS = [
 
 /**
  * Columns of the table `runes` that are read if the table has them. `tx_id` is empty for a rune that the protocol
- * itself etched. `symbol` is empty if the rune has no symbol, and a term is empty if the rune does not have the term.
+ * itself etched. `symbol` is empty if the rune has no symbol, and a column of mint terms is empty if the rune does not
+ * have this term.
  */
 export const RUNE_DETAILS = [
   field('block_hash', 'block_hash', 'hash', false),

@@ -15,13 +15,13 @@ import { lastRead, sources, start } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
-/** True if an amount fits into 128 bits. Takes its digits, without the decimal point, as a number of smallest units. */
+/** True if an amount fits into 128 bits. The digits without the decimal point are the number of smallest units. */
 const fits128 = (amount: string): boolean => {
   const digits = amount.replace('.', '');
   return digits.length <= 80 && /^[0-9]+$/.test(digits) && BigInt(digits) <= MAX_AMOUNT;
 };
 
-/** Returns the schema of a text value, such as a cell of CSV, or a cell of another type that was cast to text. */
+/** Returns the schema of a text value, such as a CSV cell, or a cell of a table that was cast to text. */
 export function textRule(kind: FieldKind): z.ZodType<string> {
   const { rule } = RULES[kind];
   if (kind === 'text') return z.string({ error: rule });
@@ -94,7 +94,7 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 /** Hash without `0x`, in both dialects. */
 export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Maximum number of runes that a manifest names in `left_out` or `unbalanced`. */
+/** Maximum number of runes that a manifest names in `left_out` or `unbalanced`. It omits further runes. */
 export const MOST_RUNES_NAMED = 20;
 
 /** Returns the schemas of responses in a dialect, by name in the OpenAPI document. */

@@ -31,8 +31,9 @@ export const lastRead = z.strictObject({ height: height.describe('Height of the 
 export type LastRead = z.infer<typeof lastRead>;
 
 /**
- * The start of a pull (docs/start-from-a-mirror.md). The pull did not read the blocks up to this block, but took over
- * the ledger that other mirrors had after it. Absent if the pull read all blocks itself.
+ * The start of a pull: the block after which the pull took over the ledger of other mirrors
+ * (docs/start-from-a-mirror.md), instead of reading the blocks up to this block. Absent if the pull read all blocks
+ * itself.
  */
 export const start = z.strictObject({
   class: z
@@ -50,7 +51,7 @@ export type Start = z.infer<typeof start>;
  * The file `blocks.json`, which pulls write beside their files. Only pulls from a node, or from a mirror of a node's
  * data, know the last block (`tip`). Only pulls from a node have `network` and `ends`. `network` is the network's name
  * in Bitcoin Core. `ends` has the hashes of the newest blocks, and of the blocks after which a build computes digests
- * of the ledger. No other file has these hashes if the blocks have no records. A pull from a mirror copies the `start`
+ * of the ledger. If these blocks have no records, no other file has the hashes. A pull from a mirror copies the `start`
  * of that mirror.
  */
 export const blocksFile = z.strictObject({
@@ -66,8 +67,8 @@ export type BlocksFile = z.infer<typeof blocksFile>;
 type Run = readonly [first: number, last: number];
 
 /**
- * Joins lists of sources. If several lists have a height, takes the rules of the first such list. Drops heights outside
- * `within`.
+ * Joins lists of sources (ranges of heights by rules). If several lists have a height, takes the rules of the first
+ * such list. Drops heights outside the ranges `within`.
  */
 export function joinSources(lists: readonly Sources[], within: readonly Run[]): Sources {
   const joined = new Map<Rules, [number, number][]>();
