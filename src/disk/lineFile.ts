@@ -5,8 +5,8 @@ import { codeOf, messageOf } from '../errors.ts';
 const AT_ONCE = 64 * 1024;
 
 /**
- * Flags that open a file for appending. With them, opening a link or a pipe fails, instead of following the link or
- * waiting for the pipe.
+ * Flags that open a file for appending. With these flags, opening a symbolic link or a pipe fails, instead of following
+ * the link or waiting for the pipe.
  */
 export const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 

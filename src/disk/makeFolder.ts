@@ -1,4 +1,7 @@
-/** Creates folders of the output and the cache. Replaces symbolic links, which could lead files to other folders. */
+/**
+ * Creates folders of the output and the cache. Replaces symbolic links, because files would be written to the folder to
+ * which the link points.
+ */
 import { lstatSync, mkdirSync, rmSync } from 'node:fs';
 
 /** Creates a folder inside an existing one. Replaces a file or a symbolic link at `path`. The link's target stays. */

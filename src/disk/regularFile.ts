@@ -1,4 +1,4 @@
-/** Reads only regular files. Follows no symbolic link and waits for no pipe, because a build creates neither. */
+/** Reads only regular files. Does not follow a symbolic link or wait for a pipe, because a build creates neither. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 

@@ -17,7 +17,7 @@ import { codeOf } from '../errors.ts';
 import { openRegularFile, readRegularFile } from './regularFile.ts';
 import { syncFile, syncFolder } from './sync.ts';
 
-/** Suffix of a file that will replace another. A full build removes such files of a killed build. */
+/** Suffix of a file that will replace another. A full build removes such files that a killed build left. */
 const TEMPORARY_SUFFIX = '.tmp';
 
 /**
@@ -25,7 +25,8 @@ const TEMPORARY_SUFFIX = '.tmp';
  * complete old file or the complete new file. Throws the errors of `write`, and system errors.
  */
 export function replaceFile(target: string, write: (temporary: string) => void, temporary = `${target}${TEMPORARY_SUFFIX}`): void {
-  // Removes the temporary file of a killed build. It may be a hard link, so writing to it would change another file.
+  // Removes the temporary file that a killed build left. This file may be a hard link to another file, which writing
+  // would change, too.
   rmSync(temporary, { recursive: true, force: true });
   try {
     write(temporary);

@@ -1,6 +1,6 @@
 /**
- * Creates one scratch folder per build, inside the cache folder. Removes the folder when the build ends, and the
- * folders of killed builds.
+ * Creates one scratch folder per build, inside the cache folder. Removes the folder when the build ends. Also removes
+ * folders that killed builds left.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmdirSync, rmSync, statSync } from 'node:fs';
@@ -14,15 +14,15 @@ const PREFIX = 'scratch-';
 const ABANDONED_MS = 7 * 24 * 3600 * 1000;
 
 /**
- * Returns a name for the namespace of this process's id: the host and the container. In two namespaces, the same id
- * belongs to different processes.
+ * Returns a name for the host and the container of this process. In another container or on another host, the same
+ * process id belongs to another process.
  */
 function spaceOfIds(): string {
   let space = '';
   try {
     space = readlinkSync('/proc/self/ns/pid');
   } catch {
-    // Only Linux has this link. Elsewhere, the host name has to be enough.
+    // Only Linux has this link. On other systems, only the host name is used.
   }
   return createHash('sha256').update(`${hostname()} ${space}`).digest('hex').slice(0, 12);
 }

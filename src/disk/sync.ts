@@ -1,8 +1,8 @@
 /**
  * Waits until files are on disk, so that they survive a power cut.
  *
- * Single files are synced with fsync. A build writes too many pages for that. So it runs `sync` of GNU coreutils, which
- * syncs the complete file system of the pages in one step.
+ * Single files are synced with fsync. A build writes too many pages for an fsync each. So the build runs `sync` of GNU
+ * coreutils, which syncs the complete file system of the pages in one step.
  */
 import { execFile } from 'node:child_process';
 import { closeSync, fsyncSync, openSync } from 'node:fs';
@@ -41,7 +41,8 @@ export function syncFileSystem(folder: string): Promise<string | undefined> {
     execFile('sync', ['-f', resolve(folder)], { env: { ...process.env, LC_ALL: 'C' } }, (error, _stdout, stderr) => {
       if (error === null) return done(undefined);
       const [said = ''] = stderr.split('\n');
-      // Message of coreutils if syncfs() fails. Any other message means that this `sync` cannot sync a file system.
+      // This is the message of coreutils if syncfs() fails. Any other message means that this `sync` cannot sync a file
+      // system.
       if (/error syncing/.test(said)) return fail(writeFailure({ message: said }));
       done(codeOf(error) === 'ENOENT' ? 'the program "sync" is missing' : said || messageOf(error));
     });

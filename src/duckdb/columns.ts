@@ -1,16 +1,20 @@
 /**
- * Reads complete columns of a DuckDB chunk as arrays of numbers or bytes, because a call per cell would be much slower.
+ * Reads complete columns of a DuckDB chunk as arrays of numbers or bytes, because calling DuckDB for each cell would be
+ * much slower.
  */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 
 /**
- * Size of DuckDB's string_t in bytes. It begins with the length of the string (4 bytes). A string of up to 12 bytes
- * follows directly. Of a longer string, a prefix (4 bytes) and the address of the complete string (8 bytes) follow.
+ * Size of DuckDB's string_t in bytes. A string_t begins with the length of the string (4 bytes). A string of up to 12
+ * bytes follows. For a longer string, a prefix of it (4 bytes) and its address (8 bytes) follow.
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/** Size in bytes at which a run (see `Run`) takes no further string. It keeps runs far below 2^32 bytes. */
+/**
+ * Size in bytes at which a run (`Run` below) ends, although the next string follows in memory. It keeps runs far below
+ * 2^32 bytes.
+ */
 const LONGEST_RUN = 1 << 28;
 
 /**
@@ -35,13 +39,13 @@ export function readDoubles(chunk: DuckDBDataChunk, column: number): Float64Arra
 /** Reads a TINYINT column. Throws when a cell is NULL. */
 export const readBytes = (chunk: DuckDBDataChunk, column: number): Uint8Array => dataOf(chunk, column, 1);
 
-/** Strings or blobs of a column, joined in row order. */
+/** Strings or blobs of a column, as one sequence of bytes in row order. */
 export interface Blobs {
   /** Row i has the bytes from offsets[i] (inclusive) to offsets[i + 1] (exclusive) of the joined strings. */
   readonly offsets: Float64Array;
   /** Copies the rows `from` (inclusive) to `to` (exclusive) into `target` at position `at`. */
   copyTo(target: Uint8Array, at: number, from: number, to: number): void;
-  /** Calls `take` with the bytes `begin` (inclusive) to `end` (exclusive) of the joined strings, in parts. */
+  /** Calls `take` with the bytes `begin` (inclusive) to `end` (exclusive) of the joined strings, part by part. */
   eachPart(begin: number, end: number, take: (part: Uint8Array) => void): void;
 }
 

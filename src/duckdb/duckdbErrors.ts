@@ -29,13 +29,13 @@ export const isUnwritable = (message: string): boolean =>
   /Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message);
 
 /**
- * True if a database file is damaged. DuckDB may find damage late, because it compares the checksum of a block only
- * when it reads the block.
+ * True if DuckDB's message says that a database file is damaged. The message may come late, because DuckDB checks a
+ * part of the file only when it reads this part.
  */
 export const isDamage = (message: string): boolean =>
   /^(?:Serialization Error: |FATAL Error: |IO Error: Corrupt database file)/.test(message);
 
-/** True if a file cannot be read or written. Such a message contains the file's path. */
+/** True if DuckDB's message says that a file cannot be read or written. Such a message contains the file's path. */
 export const isFileError = (message: string): boolean => /^IO Error: /.test(message);
 
 export const isWrongValue = (message: string): boolean => /^(?:Conversion|Invalid Input) Error/.test(message);
@@ -47,13 +47,17 @@ export const isAboutFile = (error: unknown): boolean =>
 /** Replaces control characters in text from a file, because they could garble a terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
 
-/** Returns an error's message on one line. Removes DuckDB's advice, quoted lines, and the path, which callers add. */
+/**
+ * Returns an error's message on one line. Removes DuckDB's advice, quoted lines, and the path, because callers add the
+ * path.
+ */
 export function duckdbMessage(error: unknown): string {
   const [text = ''] = messageOf(error).split(/\n(?:Try|Possible|Hint|\s*$)/);
   const line = printable(
     text
       .replace(/^[A-Za-z ]+Error: /, '')
-      // Removes the quoted line of the file. After an unterminated quotation mark, it may be the rest of the file.
+      // Removes the quoted line of the file. If a closing quotation mark is missing, the quoted line may be the rest of
+      // the file.
       .replace(/\nOriginal Line: [\s\S]*?(?=\n[A-Z]|$)/, '')
       .replace(/ in file "[^"]*",?/g, '')
       .replace(/\s+/g, ' ')

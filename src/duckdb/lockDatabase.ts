@@ -15,14 +15,14 @@ export interface DatabaseFile {
   readonly worker?: string;
 }
 
-/** Size of changes after which DuckDB would make a checkpoint by itself. No build has so many. */
+/** Size of changes at which DuckDB makes a checkpoint by itself. No build reaches this size. */
 const NEVER = '1000TB';
 
 /**
- * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Only the
- * statement CHECKPOINT changes the content of the file: DuckDB makes no checkpoints by itself, not even when the store
- * is closed. There is no write-ahead log, because DuckDB makes each log entry in memory, which took 250 MB for long
- * texts. Throws a LockedError when another process has the lock, and another BuildError when the file cannot be written.
+ * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Only
+ * the statement CHECKPOINT changes the content of the file: DuckDB makes no checkpoints by itself, not even when the
+ * store is closed. There is no write-ahead log, because DuckDB makes each log entry in memory, and long texts took 250
+ * MB. Throws a LockedError when another process has the lock, and another BuildError when the file cannot be written.
  */
 export async function attachDatabase(store: Store, file: DatabaseFile): Promise<void> {
   const { path, name, what, flag, worker = 'build' } = file;

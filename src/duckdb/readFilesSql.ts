@@ -10,8 +10,8 @@ const listOf = (paths: readonly string[]): string => `[${paths.map(pathLiteral).
 
 /**
  * Returns the SQL call of a table function that reads the rows of files. `options` are options of DuckDB, such as
- * `file_row_number = true`. `hive_partitioning` is off, because a folder named `address=x` would replace the column
- * `address` of the files in it.
+ * `file_row_number = true`. `hive_partitioning` is off, because otherwise a folder named `address=x` would replace the
+ * column `address` of its files.
  */
 export const readFiles = (format: 'parquet' | 'csv' | 'json', paths: readonly string[], options: readonly string[] = []): string =>
   `read_${format}(${[listOf(paths), 'hive_partitioning = false', ...options].join(', ')})`;

@@ -17,13 +17,13 @@ export interface UnsortedRows {
   readonly select?: string;
 }
 
-/** Default of `rowBytes`, which is enough for 200 characters of text per row. */
+/** Default of `rowBytes`, for rows with up to 200 characters of text. A sort needs several times their length. */
 const ROW_BYTES = 1024;
 
-/** Number of sampled keys per part. The keys at which parts end are chosen from the samples. */
+/** Number of sampled keys per part. The keys that divide the rows into parts are chosen from the samples. */
 const SAMPLES_PER_PART = 100;
 
-/** Yields the sorted rows in chunks. No other query may run before the last chunk was read. */
+/** Yields the sorted rows in chunks. No other query may run before the last chunk is read. */
 export async function* sortedRows(
   { rows, most = `(SELECT count(*) FROM (${rows}))`, key, within, rowBytes = ROW_BYTES, select = '*' }: UnsortedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
@@ -31,8 +31,8 @@ export async function* sortedRows(
 ): AsyncGenerator<DuckDBDataChunk> {
   const order = `ORDER BY ${key}, ${within}`;
   const count = await store.number(`SELECT (${most})::BIGINT AS number`);
-  // A build with little input has kept freed memory so far (FREED in store.ts). But it may sort many rows here, when it
-  // merges long lists.
+  // A build with little input has kept freed memory so far (FREED in store.ts). But when it merges long lists, it may
+  // sort many rows here, and DuckDB's limit does not count freed memory.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   const parts = Math.ceil(count / Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes)));
   if (parts <= 1) {
@@ -50,7 +50,10 @@ export async function* sortedRows(
   await store.run('DROP TABLE unsorted');
 }
 
-/** Returns keys that divide the rows into parts of about equal size. Other keys would give the same sorted rows. */
+/**
+ * Returns keys that divide the rows into parts of about equal size. The sampled keys need not be exact: any keys give
+ * the same sorted rows.
+ */
 async function endsOf(parts: number, key: string, store: Store): Promise<string[]> {
   countCrossing('sortedAtOnce');
   const samples = await store.rows(

@@ -19,7 +19,7 @@ export const DUCKDB_VERSION = version();
 export interface StoreOptions {
   /** Memory limit of the complete process, such as `1GB`. */
   readonly memoryLimit: string;
-  /** Factor for DuckDB's usual share of `memoryLimit`. Default: 1. */
+  /** Factor for DuckDB's share of `memoryLimit` (`shareOf`). Default: 1. */
   readonly part?: number;
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
@@ -62,11 +62,11 @@ export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof 
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
 /**
- * Amounts of freed memory that DuckDB may keep, instead of returning it to the system: during small work, during large
- * work (after `returnFreed`), and in processes that share a memory limit. DuckDB's memory limit does not count this
- * memory, so large work may keep only little. Small work keeps it, because returning it would take a fourth of the CPU
- * time. Returning each megabyte would take large work up to a tenth of its CPU time, and processes that share a limit a
- * sixth.
+ * Amounts of freed memory that DuckDB may keep, instead of returning it to the system: `small` before and `large` after
+ * a call of `returnFreed`, and `shared` in processes that share a memory limit. DuckDB's memory limit does not count
+ * this memory, so large work may keep only little of it. Small work keeps it, because returning it would take a fourth
+ * of the CPU time. Returning each megabyte would take large work up to a tenth of its CPU time, and processes that share
+ * a limit a sixth.
  */
 const FREED = { small: '128MB', large: '16MB', shared: '32MB' };
 
@@ -90,7 +90,7 @@ export class Store {
       memory_limit: `${Math.floor(memory / 1000)}KB`,
       threads: String(options.threads),
       temp_directory: options.scratch,
-      // Records without event_index are served in input order.
+      // Keeps rows in input order, in which records without event_index are served.
       preserve_insertion_order: 'true',
       // Builds must not use the network.
       autoinstall_known_extensions: 'false',
@@ -151,8 +151,8 @@ export class Store {
    * when a cell is NULL or of another type.
    */
   async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
-    // Reads the complete result instead of a stream. Callers run queries concurrently, and another query on the same
-    // connection would end a stream.
+    // Reads the complete result instead of a stream. Callers run queries concurrently, and a second query on the same
+    // connection would end the stream of the first.
     const reader = await this.connection.runAndReadAll(sql).catch(explainResources);
     const rows = reader.getRowObjectsJS() as unknown as Row[];
     return rows.map((row) => valuesOf(row, columns, sql));
@@ -175,8 +175,8 @@ export class Store {
     const result = await this.connection.stream(sql).catch(explainResources);
     const fetch = () => {
       const chunk = result.fetchChunk();
-      // The loop below throws the error of a failed chunk. Without this handler, Node would report the error as an
-      // unhandled rejection before that.
+      // The loop below throws the error of a failed chunk. Without this handler, Node would end the process before that
+      // because of an unhandled rejection.
       chunk.catch(() => undefined);
       return chunk;
     };
@@ -235,7 +235,8 @@ export class Store {
       try {
         appender.closeSync();
       } catch {
-        // Closing fails because the last row is incomplete. The error of the row itself is more useful.
+        // Closing fails because the last row is incomplete. The error of the row itself, which is thrown below, is more
+        // useful.
       }
       throw error;
     }

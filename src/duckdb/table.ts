@@ -1,7 +1,7 @@
 /**
- * Tables and views of the store, as typed values. The code that creates a table passes its value to the code that reads
- * the table. SQL templates contain the value: `SELECT * FROM ${kept}`. So types of parameters show which step needs
- * which table.
+ * Tables and views of the store, as typed values. Code that creates a table passes its value to code that reads the
+ * table. SQL templates contain the value: `SELECT * FROM ${kept}`. So the types of a function's parameters show which
+ * tables it needs.
  */
 import type { Field } from '../contract/fields.ts';
 
