@@ -233,9 +233,10 @@ export const READER_LIMITS = {
    */
   nearBytes: 64 * KB,
   /**
-   * Maximum number of pages of a transaction that a reader reads to find the runes of an output. The records on further
-   * pages are not read. Anyone can make transactions of any length, and such an answer must not cost more than other
-   * answers. With the reads of the table of ids and of the directory, the answer takes up to 30 reads.
+   * Maximum number of pages of a transaction that a reader reads to find the runes of an output. For a longer
+   * transaction, the answer says that the mirror cannot tell the runes. Anyone can make transactions of any length, and
+   * such an answer must not cost more than other answers. With the reads of the table of ids and of the directory, the
+   * answer takes up to 30 reads.
    */
   transactionPages: 25,
   /**
