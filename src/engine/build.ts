@@ -42,8 +42,8 @@ import { checkFits, describe } from './writeArchive.ts';
 import { openWriters, writePages } from './writeChangedPages.ts';
 
 /**
- * Runs a build. Repeats it as a full build when the cache is damaged, or when the archive or a published file of rows
- * was changed since the last build.
+ * Runs a build. Repeats the build as a full build if it fails because the cache is damaged, or because the archive or a
+ * published file of rows was changed since the last build.
  *
  * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects
  * with a BuildError when writing fails. Files that were already written stay, and the next build completes the output.
@@ -64,7 +64,8 @@ export async function build(given: BuildOptions, log: Log, progress = new Progre
 }
 
 /**
- * Returns the reason to repeat a failed build in full, or undefined if that would not help. Renames a damaged cache.
+ * Returns the reason to repeat a failed build in full, or undefined if a full build would fail too. Renames a damaged
+ * cache.
  */
 function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
   if (error instanceof ChangedRowsError || error instanceof ChangedArchiveError) return error.message;
@@ -122,7 +123,10 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
   });
 }
 
-/** Returns the settings that affect output files. A build is full if they differ from the settings in the state. */
+/**
+ * Returns the settings that affect output files. They include versions and the processor, because compressed bytes
+ * depend on them. A build is full if they differ from the settings in the state.
+ */
 function settingsOf({ site, blocks, objectSize, lists, limits }: FixedOptions): object {
   const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };
   return { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...compressor };
@@ -173,7 +177,8 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
 }
 
 /**
- * Returns an error handler. If an input file has changed since it was read, reports this change as the likely cause.
+ * Returns an error handler. If an input file has changed since it was read, the handler reports this change as the
+ * likely cause of the error.
  */
 const blameChangedInput =
   (loaded: Loaded) =>

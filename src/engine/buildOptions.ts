@@ -18,7 +18,7 @@ export interface BuildOptions {
   readonly site: Site;
   /** Maximum size of a file of the archive, in bytes. */
   readonly objectSize: number;
-  /** True to add activity by rune and by address, and every other list that the data allows. */
+  /** True to add activity by rune and by address, and every other list for which the data is complete. */
   readonly lists: boolean;
   /** Public URL of the mirror, in the normal form of parseSiteUrl. */
   readonly siteUrl: string | undefined;

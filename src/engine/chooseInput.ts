@@ -23,8 +23,8 @@ const SAMPLE = 'sample';
 
 /**
  * Returns the options with the default inputs filled in. Without `--input` and `--blocks`, a build reads the sample
- * until `input` has data files or a pull has run. A mirror of the sample has all lists, so that it answers every
- * request.
+ * until `input` has data files or a pull has run. A mirror of the sample gets all lists, so that it answers every
+ * request of the API.
  */
 export function withInput<Options extends BuildOptions>(options: Options, log: Log): Options {
   const { inputs, blocks } = options;
@@ -40,7 +40,10 @@ export function withInput<Options extends BuildOptions>(options: Options, log: L
   return { ...options, inputs: [SAMPLE], lists: true };
 }
 
-/** Throws an InputError if the output is a mirror in the other dialect: its clients expect the other form of hashes. */
+/**
+ * Throws an InputError if the output is a mirror in the other dialect of the API, whose clients expect the other form
+ * of hashes.
+ */
 export function refuseDialect(out: string, before: unknown, now: Dialect): void {
   const named = DIALECTS.find((one) => one === before);
   if (named === undefined || named === now) return;

@@ -36,7 +36,7 @@ interface Updated {
   readonly etchings: EtchingChange;
 }
 
-/** Updates the tables of the state, which change in memory only. */
+/** Updates the tables of the state. They change only in memory until `commit`. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
   // The last build had the same start (input/readStart.ts) only if the files of the start have not changed.
@@ -90,7 +90,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {
-        // Syncs before the manifest, the last file, so that a power cut loses no pages that the manifest describes.
+        // The manifest is the last file. Syncs all others before it, so that after a power cut, a new manifest never
+        // describes lost pages.
         if (path === MANIFEST_PATH) await syncPages(options, log);
         sink.file(path, content);
       }
@@ -175,8 +176,8 @@ async function archiveOf(
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(changes.heights);
-  // In layout `files`, levels of lists depend on the lowest block, because a build of the last N blocks loses its
-  // lowest block with every new block, and should rewrite few files for that (levelRanges).
+  // In layout `files`, levels of lists depend on the lowest block, because a mirror of the last N blocks loses its
+  // lowest block with every new block. Short first levels (levelRanges) then limit the files to write again.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
   const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out };

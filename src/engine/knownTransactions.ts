@@ -1,9 +1,9 @@
 /**
  * Finds transactions of the input that an unchanged block of the last build also has.
  *
- * The table of ids has only the last digits of ids. So it tells which blocks may have a transaction, and the pages of
- * these blocks tell whether they have it. An attacker can make many ids with equal last digits, so each page is read at
- * most once.
+ * The archive's table of ids has only the last digits of ids. So the table shows which blocks may have a transaction,
+ * and only the pages of these blocks show whether they have it. An attacker can make many ids with equal last digits.
+ * To limit the work, each page is read at most once.
  */
 import { gunzipSync } from 'node:zlib';
 import { int, type Store } from '../duckdb/store.ts';
@@ -104,7 +104,7 @@ async function findSuspects(
   return suspects;
 }
 
-/** Returns all entries with a key. Calls must have ascending keys, because `entries` only moves forward. */
+/** Returns all entries with a key. The keys of successive calls must ascend, because `entries` only moves forward. */
 async function entriesWith(key: number, entries: Cursor<TableEntry>): Promise<readonly TableEntry[]> {
   const found: TableEntry[] = [];
   if (entries.current === undefined) entries.next();

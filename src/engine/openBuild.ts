@@ -26,8 +26,8 @@ export interface OpenBuild {
 }
 
 /**
- * True when the last build did not finish. Its files are correct, but no list of changed files has them. So this build
- * lists them as changed.
+ * True when the last build did not finish. The files that it wrote are correct, but no list of changed files names
+ * them. So this build lists them as changed.
  */
 export const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' && output.manifest === undefined;
 

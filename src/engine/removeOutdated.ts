@@ -119,7 +119,9 @@ class Remover {
 const BLOCK = { block_height: int, block_hash: text, records: int, operations: text, digest: text } as const;
 type BlockRow = Values<typeof BLOCK>;
 
-/** Returns the total of each list of a block. The key `undefined` is the list of all records. */
+/**
+ * Returns the number of records in each list of a block. The operation `undefined` stands for the list of all records.
+ */
 function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined, total: number][] {
   const counts = block.operations.split(',').map(Number);
   const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, counts[code] ?? 0]);
@@ -212,7 +214,8 @@ export async function sweep(
       remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
     }
     remover.flush();
-    // Also removes the folder itself: hosts without code recognise layout `archive` because the folder does not exist.
+    // Also removes the folder itself: hosts without code take a mirror for layout `archive` only if the folder does not
+    // exist.
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
   await sweepBlocks(root, site, state, remover, store);

@@ -1,5 +1,5 @@
 /**
- * Writes the archive of a build: segments, tables and root. In layout `files`, the archive has only etchings and names.
+ * Writes the archive of a build: segments, tables and root. In layout `files`, an archive has only etchings and names.
  * With `--lists`, it also has the other lists, and the segments that these lists need.
  *
  * Files are named by their content, so a build changes no file that a reader of the last build needs. A new manifest
@@ -34,7 +34,7 @@ export interface WrittenArchive extends ArchiveFacts {
 
 export type ArchiveSink = (path: string, content: Uint8Array) => void;
 
-/** Throws an InputError when a block, a transaction or a rune id does not fit into the tables of an archive. */
+/** Throws an InputError when a block, a transaction or a rune id exceeds the limits of the tables of an archive. */
 export async function checkFits(
   { blocks, transactions, kept }: Pick<ReadInput, 'blocks' | 'transactions' | 'kept'>,
   layout: Layout,
@@ -107,7 +107,7 @@ export function describe(name: RootName, root: Root): WrittenArchive {
   };
 }
 
-/** Returns the content size in bytes of the root and of each file that the root names, by file name. */
+/** Returns the sizes in bytes, by file name, of the contents of the root and of each file that the root names. */
 function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
   const sizes = (levels: readonly Level[], perBlock?: number) =>
     levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));

@@ -12,7 +12,10 @@ import type { BatchBlock } from './render/servedOrder.ts';
 import { WriterPool } from './render/writerPool.ts';
 import type { NewBlock } from './state/updateState.ts';
 
-/** Opens at most four writers. More would hardly help, because the kernel locks a folder while a thread changes it. */
+/**
+ * Opens the pool that writes pages, with at most four writers. More would hardly help, because the kernel locks a
+ * folder while a thread changes it.
+ */
 export function openWriters(options: BuildOptions, output: OutputState, changes: Changes, scratch: string): WriterPool {
   const { out, site, threads, dryRun, limits } = options;
   const target = (i: number) => ({
@@ -33,8 +36,9 @@ export interface Rendered {
 }
 
 /**
- * Returns SQL that computes, for each loaded block, a digest of the outputs that the block spends. Their order does not
- * matter. A build also compares this digest with the state, because the digest of the records does not cover outputs.
+ * Returns SQL that computes, for each loaded block, a digest of the outputs that the block spends. The order of the
+ * outputs does not matter. A build compares this digest with the state, too, because the digest of a block's records
+ * does not cover these outputs.
  */
 const spentDigests = (spent: Loaded['spent']): string =>
   `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])}))::VARCHAR AS spent_digest FROM ${spent} GROUP BY block_height`;

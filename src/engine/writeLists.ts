@@ -50,12 +50,13 @@ export async function writeLists(
   const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(state, store));
   const start = now?.start;
-  // With a start (input/readStart.ts), the lowest level is made from the ledger of the start. A comparison of blocks
-  // cannot show whether this ledger changed. So a build with another start reuses no level.
+  // If the input has a start (input/readStart.ts), the lowest level is made from the ledger of the start. Comparing
+  // blocks cannot show whether this ledger changed. So a build with another start reuses no level.
   const before = old?.root.lists;
   const tables = start?.isNew !== true && isSamePoint(before?.start, start) ? before : undefined;
   // A level of activity depends only on its own blocks. A level of balances, or of etchings with counts, depends on all
-  // blocks up to its end, and on the runes table. So it is written again if it ends at or above the lowest change.
+  // blocks up to its end, and on the runes table. So such a level is written again if it ends at or above the lowest
+  // change.
   let changed = await lowestChange(etchingChange, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
@@ -92,7 +93,8 @@ export async function writeLists(
       store,
     ),
   };
-  // Without etchings, names come from the records. So if only the last build had etchings, no level of names is reused.
+  // Without etchings, this build takes names from the records. So if the last build had etchings, no level of its names
+  // is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined, start);
   const names = await writeNames(namePlans, tables?.names ?? [], now?.table, state, () => new TableWriter(objectSize, limits, put), store);
   const point = start && { height: start.height, hash: start.hash, digest: start.digest };
@@ -103,7 +105,7 @@ export async function writeLists(
   const { records } = listed;
   const activity = await writeActivity(plans, old, { blocks: state.blocks, records, objectSize, limits }, put, store);
   const levels = { limits, old, writer, scratch };
-  // A lowest level that is reused already has the outputs of the start, so they are not added again.
+  // Adds the outputs of the start only if the lowest level is new. A reused lowest level has these outputs already.
   const added = start !== undefined && plans[0]?.reused.length === 0 ? startReceived(start, state.runes) : undefined;
   const changes = added === undefined ? records : await withReceived(added, records, store);
   const form = { ...levels, tip, records: changes, runes: state.runes };
@@ -117,7 +119,8 @@ export async function writeLists(
     wanted === undefined || out === undefined
       ? undefined
       : computeDigests(wanted, ledgerLists, { dialect: site.dialect, out, limits, signal });
-  // If writing the balances fails, nothing awaits the digests. Then this handler prevents an unhandled rejection.
+  // If writing the balances fails, nothing awaits the digests. Then this handler keeps Node from ending the process
+  // because of an unhandled rejection.
   digests?.catch(() => undefined);
   try {
     const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;

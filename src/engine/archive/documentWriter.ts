@@ -16,8 +16,9 @@ export interface StoredDocument {
 }
 
 /**
- * Packs documents into files. The caller adds documents as lines, by ascending key. The members of a file have at most
- * `objectSize` bytes in total, unless a single member is larger.
+ * Packs documents into files. The caller adds documents as lines, by ascending key. Several lines form a gzip member,
+ * and several members a file. The members of a file have at most `objectSize` bytes in total, unless a single member is
+ * larger.
  */
 export class DocumentWriter {
   readonly #files: DocumentFile[] = [];
@@ -91,7 +92,7 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.by
 
 /**
  * Returns the number of UTF-16 characters in a UTF-8 text, which is the length of a JavaScript string. Bytes 0x80 to
- * 0xbf continue a character. Characters that begin with 0xf0 or above need two in UTF-16.
+ * 0xbf continue a character. A character whose first byte is 0xf0 or above counts as two in UTF-16.
  */
 function countCharacters(text: Uint8Array): number {
   if (isAscii(text)) return text.length;
@@ -103,11 +104,11 @@ function countCharacters(text: Uint8Array): number {
 /** A document whose values are not decoded yet. */
 export interface StoredLine {
   readonly key: string;
-  /** The values, each after a tab. Each character is a byte of their UTF-8 text. */
+  /** The values, with a tab before each. Each character stands for one byte of their UTF-8 text (Latin-1). */
   readonly bytes: string;
 }
 
-/** A member of a file. `from` is the lower bound of its keys, and `lines` reads its documents. */
+/** A gzip member of a file. `from` is a lower bound of its keys, and `lines` reads its documents. */
 interface Member {
   readonly from: string;
   readonly lines: () => readonly StoredLine[];
@@ -132,7 +133,8 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
     const lines = () => {
       const content = orUndefined(() => inflateBytes(read(offset, length)));
       if (content === undefined) throw wrong(file, 'is damaged');
-      // Latin-1 makes each byte a character. Keys are ASCII, so this decodes them. Callers decode the values they need.
+      // Latin-1 makes each byte a character. This decodes keys correctly, because they are ASCII. Callers decode the
+      // values that they need.
       const text = content.toString('latin1');
       const found: StoredLine[] = [];
       for (let start = 0; start < text.length; ) {
@@ -160,7 +162,7 @@ const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(
 
 /**
  * Calls `read`. Returns undefined if `read` throws, so that the caller can name the damage. Rethrows a
- * ChangedArchiveError, whose message names the damage already.
+ * ChangedArchiveError, because its message names the damage already.
  */
 function orUndefined<Value>(read: () => Value): Value | undefined {
   try {
@@ -176,7 +178,7 @@ export function* documentsOf(old: Pick<StoredArchive, 'read'>, level: DocumentLe
   for (const line of linesOf(old, level)) yield documentOf(line);
 }
 
-/** Like `documentsOf`, but does not decode the values, for callers that need only some of them. */
+/** Like `documentsOf`, but does not decode the values, for callers that need only some of the values. */
 export function* linesOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel): Generator<StoredLine> {
   for (const [at, file] of level.files.entries()) {
     const content = old.read(file.file);
@@ -201,8 +203,8 @@ export const withPages = (key: string): KeyRange => ({ from: key, end: `${key}!`
 
 /**
  * Yields the documents of a level of the last build whose keys are in `ranges`. The ranges must ascend and not overlap.
- * Reads only the members that may have these keys: a new block needs a few thousand documents, but a level can have
- * gigabytes. Throws a ChangedArchiveError for a damaged part.
+ * Reads only the members that may have these keys. For a new block, a build needs a few thousand documents, but a level
+ * can have gigabytes. Throws a ChangedArchiveError for a damaged part.
  */
 export async function* findRanges(
   old: StoredArchive,
@@ -273,7 +275,7 @@ export async function* mergeByKey<Item extends { readonly key: string }>(
   const set = (i: number, { value, done }: IteratorResult<Item, unknown>) => {
     heads[i] = done === true ? undefined : (value as Item);
   };
-  /** Reads the next document of a source. Returns a promise only if the source is asynchronous. */
+  /** Reads the next item of a source. Returns a promise only if the source is asynchronous. */
   const advance = (i: number): Promise<void> | undefined => {
     const next = open[i]?.next();
     if (next instanceof Promise) return next.then((result) => set(i, result));

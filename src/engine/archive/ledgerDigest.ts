@@ -1,7 +1,8 @@
 /**
- * Digests of the ledger after a block (lists/ledgerText.ts), made from the documents of etchings and outputs. These
- * lists show the state after a block only if a level ends at the block. So a build makes digests only for such blocks.
- * A new digest is needed only when a build writes such a level, about once in 144 blocks.
+ * Digests of the ledger after a block (lists/ledgerText.ts), made from the documents of etchings and outputs. The
+ * documents give the ledger after a block only if a level (format/levels.ts) of these lists ends at the block. So a
+ * build makes digests only for such blocks. It needs a new digest only after it has written such a level, about once in
+ * 144 blocks.
  */
 import type { Sources } from '../../contract/sources.ts';
 import { int, type Store, text } from '../../duckdb/store.ts';
@@ -19,16 +20,17 @@ import { ChangedArchiveError } from './storedArchive.ts';
 
 interface WantedDigests {
   readonly network: string;
-  /** The start (ListTables), if its digest must be computed to check the input. */
+  /** The start of the input (`start` of ListTables), if its digest must be computed to check the input. */
   readonly start: LedgerPoint | undefined;
   /** Blocks after which the ledger gets a digest, the highest first. `digest` is undefined if it must be computed. */
   readonly points: readonly (Omit<LedgerPoint, 'digest'> & { readonly digest: string | undefined })[];
 }
 
 /**
- * Returns the blocks after which the ledger of a build gets a digest. Reuses digests of the last build, whose lists are
- * `old`. Returns undefined if some rows are not from a node, or if the hash of a block is unknown. Also returns
- * undefined unless all blocks since the first block with runes, or since the start, were read.
+ * Returns the blocks after which the ledger of a build gets a digest. `old` has the lists of the last build, whose
+ * digests are reused if possible. Returns undefined if some rows are not from a node, or if the hash of a returned
+ * block is unknown. Also returns undefined unless all blocks since the first block with runes, or since the start, were
+ * read.
  */
 export async function wantedDigests(
   lists: ListTables,
@@ -57,9 +59,9 @@ export async function wantedDigests(
 }
 
 /**
- * Computes the digests of the ledger, in a thread if there is much to read. If the input begins with the ledger of
- * another mirror, throws an InputError unless that ledger has the digest in `start`. Throws a ChangedArchiveError for a
- * damaged file.
+ * Computes the digests of the ledger, in a thread if the documents are large (`digestBeside`). If the input begins with
+ * the ledger of another mirror, throws an InputError unless that ledger has the digest in `start`. Throws a
+ * ChangedArchiveError for a damaged file.
  */
 export async function computeDigests(
   { network, start, points }: WantedDigests,
@@ -88,7 +90,10 @@ export async function computeDigests(
   return newest && { network, ...newest, ...(lower === undefined ? {} : { lower }) };
 }
 
-/** True if all rows are from a node, and its blocks begin at or below block `first` and have no gap. */
+/**
+ * True if all rows are from a node, and the blocks that the node's rows cover begin at or below block `first` and have
+ * no gap.
+ */
 export function areFromNode(sources: Sources, first: number): boolean {
   const [source, ...others] = sources;
   return source?.rules === 'ord' && others.length === 0 && source.blocks.length === 1 && (source.blocks[0]?.[0] ?? first + 1) <= first;

@@ -2,10 +2,10 @@
  * Lists the records from which a build makes levels of lists (format/listTables.ts).
  *
  * A level (format/levels.ts) depends only on the records of its blocks. So a build reuses each level of the last build
- * whose blocks did not change, as it is or as part of a longer level. It lists only the records of blocks outside the
- * reused levels. This build rendered most of these blocks. It reads the others back from the pages of the last build.
- * These are unchanged blocks whose old level cannot be reused, because another block of the level was replaced, or
- * because the level is divided now.
+ * whose blocks did not change, either unchanged or as part of a longer level. It lists only the records of blocks
+ * outside the reused levels. This build has rendered most of these blocks. It reads the records of the others from the
+ * pages of the last build. The others are unchanged blocks whose old level cannot be reused, because another block of
+ * the level was replaced, or because the old level is now divided.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,11 +42,11 @@ const LISTED = {
 
 const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
 
-/** Listed records: the records of all blocks of a planned level that are not in the levels which this level reuses. */
+/** Listed records: the records of the blocks of planned levels, without the blocks in reused levels. */
 export interface ListedRecords {
   readonly records: Table<typeof LISTED>;
   readonly pages: Table<typeof PAGES>;
-  /** File with the pages that were read back from the last build; undefined without such pages. */
+  /** File with the pages that were read from the last build's archive; undefined without such pages. */
   readonly recalled: LineFile | undefined;
 }
 
@@ -58,8 +58,8 @@ export interface LevelPlan extends LevelRange {
 }
 
 /**
- * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if it had none.
- * Levels with a block at height `changed` or above are not reused. `start` is the block of the start, if the input has
+ * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if it had none. Old
+ * levels with a block at height `changed` or above are not reused. `start` is the block of the start, if the input has
  * one (ListTables).
  */
 export function planLevels(
@@ -99,8 +99,8 @@ export async function listRecords(
   const records = await store.table('listed_records', LISTED);
   const recalled = old === undefined ? [] : await recalledHeights(plans, blocks, state, store);
   const lines = new LineFile(join(scratch, 'recalled-pages.ndjson'));
-  // Appends rows instead of reading them from a JSON file, because DuckDB would need a buffer for the longest line in
-  // each thread.
+  // Appends rows to the table instead of loading a JSON file, because DuckDB would need a buffer for the longest line
+  // in each thread.
   const pages = await store.append('listed_pages', PAGES, placesOf(blocks, recalled, old, lines)).finally(() => lines.end());
   const listed = { records, pages, recalled: lines.count > 0 ? lines : undefined };
   if (listed.recalled !== undefined) await insertRecalled(listed.recalled, listed, pageSize, store);
@@ -109,7 +109,10 @@ export async function listRecords(
   return listed;
 }
 
-/** Returns the heights of unchanged blocks that are in no reused level, so their records must be read back. */
+/**
+ * Returns the heights of unchanged blocks that are in no reused level, so their records must be read from the last
+ * build's archive.
+ */
 async function recalledHeights(
   plans: readonly LevelPlan[],
   { replaced }: ArchivedBlocks,

@@ -18,8 +18,8 @@ export interface LevelForm<Kind> {
 }
 
 /**
- * Returns the levels of the last build that a plan reuses. Their first heights identify them, because no two levels
- * begin at the same height.
+ * Returns the levels of the last build that a plan reuses. First heights identify levels, because no two levels begin
+ * at the same height.
  */
 export const reusedLevels = <Level extends LevelRange>({ reused }: LevelPlan, before: readonly Level[] = []): Level[] =>
   before.filter((level) => reused.some(({ first }) => first === level.first));
@@ -52,8 +52,8 @@ export async function writeDocuments(to: LevelWriter, range: LevelRange, documen
 
 /**
  * Writes a level from the column `text` of sorted rows. Concatenated, the texts are the documents of the level. A
- * document is a line feed and the key, followed by each value with a tab before it. This is much faster than making a
- * JavaScript string for each value.
+ * document is a line feed and the key, followed by each value with a tab before it. Copying bytes is much faster than
+ * making a JavaScript string for each value.
  */
 export async function writeTexts(
   to: LevelWriter,
@@ -62,7 +62,7 @@ export async function writeTexts(
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): Promise<DocumentLevel | undefined> {
-  // Bytes after the last line feed of the previous chunks. Their document continues in the next chunk.
+  // Bytes after the last line feed of the previous chunks. They begin a document that continues in the next chunk.
   let open: Uint8Array[] = [];
   const endLine = (end: Uint8Array) => {
     const line = Buffer.concat([...open, end]);
@@ -70,7 +70,7 @@ export async function writeTexts(
     if (line.length > 1) to.addLine(line);
     open = [];
   };
-  // concat() copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.
+  // concat() makes DuckDB copy the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.
   for await (const chunk of sortedRows({ ...rows, select: `encode(concat(text, ''))` }, limits, store)) {
     const { bytes } = joinedBlobs(chunk, 0);
     let start = 0;
@@ -103,7 +103,7 @@ export async function* linesIn(
     const documents = open.map(documentIn);
     return lineOf({ key: documents[0]?.key ?? '', values: join(documents.map(({ values }) => values)) });
   };
-  // Rows of the last document. It may continue in the next chunk.
+  // Rows of the last document, which may have more rows in the next chunk.
   let open: Uint8Array[] = [];
   for await (const chunk of sortedRows(rows, limits, store)) {
     const { bytes, offsets } = joinedBlobs(chunk, 0);

@@ -19,13 +19,16 @@ type Files = Pick<StoredArchive, 'read'>;
 
 export type LedgerLists = Pick<ListTables, 'etchings' | 'outputs'>;
 
-/** Returns the levels of etchings and outputs up to a block, which must be the end of a level. */
+/**
+ * Returns the levels (format/levels.ts) of etchings and outputs that end at or below a block. One level must end at
+ * this block.
+ */
 export const levelsUpTo = (height: number, lists: LedgerLists | undefined) => {
   const upTo = (levels: readonly DocumentLevel[] = []) => levels.filter(({ last }) => last <= height);
   return { etchings: upTo(lists?.etchings?.levels), outputs: upTo(lists?.outputs?.outputs) };
 };
 
-/** Returns the size of the documents of a ledger in bytes. Reads no document. */
+/** Returns the size in bytes of the files with the documents of the ledger after a block. Reads no document. */
 export const bytesUpTo = (height: number, lists: LedgerLists): number =>
   Object.values(levelsUpTo(height, lists)).reduce(
     (sum, levels) => sum + levels.flatMap(({ files }) => files).reduce((all, { bytes }) => all + bytes, 0),
@@ -99,14 +102,14 @@ export async function digestOf(
 }
 
 /**
- * Number of runes at which `outputsUpTo` yields a batch of outputs. Yielding each output by itself would be slow,
- * because each step of a generator takes time.
+ * Number of runes of collected outputs at which `outputsUpTo` yields them as a batch. Yielding single outputs would be
+ * slow, because each step of a generator takes time.
  */
 const RUNES_AT_ONCE = 1024;
 
 /**
- * Maximum number of outputs of a transaction. A block has at most 4 million weight units. An output has at least 36: 8
- * bytes for the amount and 1 for the length of an empty script, at 4 units each.
+ * Maximum number of outputs of a transaction. A block has at most 4 million weight units. An output has at least 36
+ * units: 8 bytes for the amount and 1 byte for the length of an empty script, with 4 units per byte.
  */
 const MOST_OUTPUTS = Math.floor(4_000_000 / 36);
 
@@ -120,12 +123,12 @@ function voutOf(outpoint: string): number {
 }
 
 /**
- * Yields batches of the unspent outputs after a block, in the order of the ledger. A level must end at this block.
- * Throws a ChangedArchiveError, a SyntaxError or a TypeError for a document that no build writes.
+ * Yields batches of the unspent outputs after a block, in the order of the ledger. A level of `lists` must end at this
+ * block. Throws a ChangedArchiveError, a SyntaxError or a TypeError for a document that no build writes.
  */
 export async function* outputsUpTo(height: number, lists: LedgerLists, files: Files): AsyncGenerator<readonly LedgerOutput[]> {
   // Keys are sorted as text: the outputs of a transaction are adjacent, but output 10 precedes output 2. The ledger
-  // needs them in the order of their numbers, so each group is sorted again.
+  // needs outputs in the order of their numbers, so the outputs of each transaction (`group`) are sorted again.
   let [txId, group]: [string, { readonly vout: number; readonly output: LedgerOutput }[]] = ['', []];
   let [batch, runes, full]: [LedgerOutput[], number, LedgerOutput[][]] = [[], 0, []];
   const endGroup = () => {

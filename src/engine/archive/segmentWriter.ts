@@ -1,4 +1,7 @@
-/** Writes segments from pages of new blocks and pages of the last build, which it copies without compressing again. */
+/**
+ * Writes segments (format/segmentDirectory.ts) from the pages of new blocks, and from pages of the last build, which
+ * are copied without compressing them again.
+ */
 import { countBefore } from '../../format/binarySearch.ts';
 import { cut, type Piece } from '../../format/cutSegments.ts';
 import { type DirectoryEntry, renderEntry, type Segment } from '../../format/segmentDirectory.ts';
@@ -15,7 +18,7 @@ export type PutFile = (content: Uint8Array) => string;
 export interface ArchivedBlocks {
   /** Blocks that this build rendered, by height. */
   readonly spooled: ReadonlyMap<number, SpooledBlock>;
-  /** Heights of rendered blocks, and of blocks that no longer exist. */
+  /** Heights of rendered blocks, and of blocks that the mirror no longer has. */
   readonly replaced: ReadonlySet<number>;
   /** The highest block; -1 without blocks. */
   readonly tip: number;
@@ -25,7 +28,7 @@ export interface ArchivedBlocks {
   readonly limits: Limits;
 }
 
-/** A piece of a new segment: a block or a complete old segment, and a function that reads its pages. */
+/** A piece of a new segment: a block or a complete old segment, with a function that reads its pages. */
 interface Source extends Piece {
   /** Segments of the last build that have exactly the pages of this piece. */
   readonly kept?: readonly Segment[];
@@ -114,15 +117,16 @@ function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredA
     if (replaced.has(block.height)) continue;
     const begin = block.offsets[0] ?? 0;
     const bytes = block.pages.reduce((sum, length) => sum + length, 0);
-    // Reads the segment again on demand. Otherwise a build that changes every segment would keep all of them in memory.
+    // Reads the segment again when its pages are needed. Otherwise a build that changes every segment would keep all
+    // segments in memory.
     const read = () => ({ pages: old.segment(segment).pages.subarray(begin, begin + bytes), entries: [renderEntry(block)] });
     yield { first: block.height, last: block.height, bytes, read };
   }
 }
 
 /**
- * Returns the piece of a block whose pages fill several segments. These segments have no other blocks, so a build keeps
- * them and never reads them.
+ * Returns the piece of an unchanged block whose pages fill several segments. These segments have no other blocks, so a
+ * build keeps the files without reading them.
  */
 const splitBlock = (height: number, segments: readonly Segment[]): Source => ({
   first: height,

@@ -1,6 +1,6 @@
 /**
- * Reads the archive in an output folder. Builds copy unchanged blocks and entries from the archive, and `verify` reads
- * all of it.
+ * Reads the archive in an output folder. Builds copy unchanged blocks and entries from the archive, and `npm run
+ * verify` reads all files of it.
  */
 import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,10 @@ import { archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { siteOf } from '../../pages/mirrorOptions.ts';
 import { inflate } from '../render/compress.ts';
 
-/** A file of the archive has changed since the last build, or has another format, so a build cannot copy from it. */
+/**
+ * Thrown if a file of the archive has changed since the last build, or has another format version, so that a build
+ * cannot copy from the file.
+ */
 export class ChangedArchiveError extends Error {
   override readonly name = 'ChangedArchiveError';
 }
@@ -39,8 +42,8 @@ interface OpenedSegment {
 
 export interface StoredFile {
   /**
-   * Reads a part of the file. `check` must throw an ArchiveError if the part is damaged. Throws a ChangedArchiveError
-   * instead of this error, and also if the file is too short.
+   * Reads a part of the file. Throws a ChangedArchiveError if the file is too short, or if `check` throws an
+   * ArchiveError because the part is damaged.
    */
   readonly read: (offset: number, length: number, check?: (part: Uint8Array) => void) => Buffer;
   readonly close: () => void;
@@ -52,7 +55,10 @@ export class StoredArchive {
   readonly root: Root;
   #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
 
-  /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when there is none. */
+  /**
+   * Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError if the manifest names
+   * none or the archive cannot be read.
+   */
   static in(out: string, limits: TableLimits = LIMITS): StoredArchive {
     const archive = StoredArchive.find(out, limits);
     if (archive === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
@@ -60,8 +66,8 @@ export class StoredArchive {
   }
 
   /**
-   * Like `in`, but undefined if the manifest names no archive. Throws a ChangedArchiveError if the manifest or the root
-   * cannot be read.
+   * Like `in`, but returns undefined if the manifest names no archive. Throws a ChangedArchiveError if the manifest or
+   * the root cannot be read.
    */
   static find(out: string, limits: TableLimits = LIMITS): StoredArchive | undefined {
     const path = join(out, MANIFEST_PATH);
@@ -94,7 +100,10 @@ export class StoredArchive {
     return readStored(this.out, file);
   }
 
-  /** Returns the pages and the directory of a segment. Caches the last one, because callers read blocks one by one. */
+  /**
+   * Returns the pages and the directory of a segment. Caches the segment that was read last, because callers read its
+   * blocks one by one.
+   */
   segment(segment: Segment): OpenedSegment {
     if (this.#last?.segment !== segment) this.#last = { segment, opened: this.#open(segment) };
     return this.#last.opened;

@@ -9,7 +9,7 @@ import type { StoredArchive } from './storedArchive.ts';
  * build have few blocks, and allocating 8 MB for each table would take a twentieth of the build's CPU time.
  */
 export class BlockWriter {
-  /** Content of the current file. `next` may replace the view. */
+  /** View of the content of the current file. `next` may replace the view by a larger one. */
   view: DataView;
   total = 0;
   #content: Buffer;

@@ -1,7 +1,7 @@
 /**
  * Writes and reads sorted tables (format/sortedTable.ts) and tables of pointers. If the range or a block of a level
- * (format/levels.ts) changed, a build merges levels of the last build and entries of new blocks into the level. It
- * keeps all other levels.
+ * (format/levels.ts) changed, a build makes the level by merging levels of the last build and the entries of new
+ * blocks. It keeps all other levels.
  */
 import { readDoubles } from '../../duckdb/columns.ts';
 import type { Store } from '../../duckdb/store.ts';
@@ -60,7 +60,7 @@ export async function writeIds(
 interface Source {
   /** Current entry of the sequence. Undefined after the last entry. */
   readonly current: TableEntry | undefined;
-  /** Moves to the next entry. Returns a promise if the entry must be read from the store first. */
+  /** Moves to the next entry. Returns a promise if the entry must first be read from DuckDB. */
   next(): Promise<void> | void;
   close(): Promise<void> | void;
 }
@@ -198,7 +198,10 @@ export class PointerWriter {
   }
 }
 
-/** Maximum number of pointers in a level. The heads store the position of a pointer in 4 bytes. */
+/**
+ * Maximum number of pointers in a level. The table of heads (ActivityLevel in format/listTables.ts) stores the position
+ * of a pointer in 4 bytes.
+ */
 const MOST_POINTERS = 2 ** 32;
 
 export const pointersOf = (old: StoredArchive, level: Level): Generator<Pointer> => storedEntries(old, level, POINTER_BYTES, readPointer);

@@ -11,7 +11,7 @@ export interface WriterTarget {
   readonly root: string | undefined;
   /** Path of the list of new and changed files. */
   readonly added: string;
-  /** True to list unchanged files as well. */
+  /** True to add unchanged files to the list `added` as well. */
   readonly listKept: boolean;
   /** Path of a new file for the compressed pages of an archive. Undefined for a build without pages in an archive. */
   readonly spool: string | undefined;
@@ -23,7 +23,9 @@ export interface WrittenBlock {
   /** Number of page files. 0 in layout `archive`, like `bytes`. */
   readonly files: number;
   readonly bytes: number;
-  /** Position of the compressed pages. Undefined for a build without pages in an archive. */
+  /**
+   * Position of the compressed pages in the spool (blockSpool.ts). Undefined for a build without pages in an archive.
+   */
   readonly spooled: SpooledBlock | undefined;
 }
 

@@ -3,7 +3,7 @@
  * the spool. Only when the sizes of all blocks are known can the blocks be divided into the segments of the archive
  * (engine/archive/segmentWriter.ts).
  *
- * For each block, the spool has its pages and then its line of the directory.
+ * For each block, the spool has the block's pages, and then the block's line of the segment's directory.
  */
 import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { renderEntry } from '../../format/segmentDirectory.ts';

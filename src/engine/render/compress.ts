@@ -1,6 +1,7 @@
 /**
  * Compresses pages: into `.gz` and `.br` files for hosts that send precompressed files, and into the gzip members of
- * layout `archive`. The compressed bytes depend on the version of zlib, so verification compares the unpacked bytes.
+ * layout `archive`. The compressed bytes depend on the version of zlib, so `npm run verify` compares the unpacked
+ * bytes.
  */
 import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib';
 import { BuildError } from '../../errors.ts';
@@ -9,7 +10,7 @@ import type { Encoding } from '../../pages/mirrorOptions.ts';
 
 /** Brotli quality of `.br` files. Quality 9 takes ten times as long as 6, and makes a page only 1 % smaller. */
 const BROTLI_QUALITY = 6;
-/** Gzip level of `.gz` files. The best level takes only 0.25 ms for a page of 60 records. */
+/** Gzip level of `.gz` files. Even the best level takes only 0.25 ms for a page of 60 records. */
 const SIDECAR_GZIP_LEVEL = 9;
 
 export function compress(bytes: Uint8Array, encoding: Encoding): Buffer {
@@ -28,7 +29,8 @@ export const decompress = (bytes: Uint8Array, encoding: Encoding, length: number
  */
 const MEMBER_LEVEL = 3;
 /**
- * Offset of the operating system in a gzip header. It is set to 255 (unknown), so that all systems write equal bytes.
+ * Offset of the byte in a gzip header that names the operating system. It is set to 255 (unknown), so that all systems
+ * write equal bytes.
  */
 const SYSTEM_AT = 9;
 

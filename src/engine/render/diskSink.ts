@@ -14,8 +14,8 @@ import type { FileSink } from './pageFiles.ts';
 /**
  * Writes files below a folder. Calls are synchronous, because that is several times faster than promises.
  *
- * A new page is created in place. An existing file is compared first. If its bytes differ, a rename replaces it, so
- * that readers see either the old or the new bytes, never a partial file.
+ * A new page is created in place. If the file exists, its bytes are compared first. If they differ, a rename replaces
+ * the file, so that readers see either the old or the new bytes, never a partial file.
  */
 export class DiskSink implements FileSink {
   /** Number of files, without their compressed copies. */
@@ -57,7 +57,8 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Moves a finished file to `path`, unless `path` already has the same bytes. Does not count in `files` and `kept`.
+   * Moves the finished file `from` to `path`. If `path` already has the same bytes, deletes `from` instead. Does not
+   * change `files` and `kept`.
    */
   take(path: string, from: string): void {
     const isPlaced = this.#place(
@@ -112,8 +113,8 @@ export class DiskSink implements FileSink {
   #prepare(path: string): string {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
     if (folder !== this.#folder && !this.#folders.has(folder)) {
-      // Limits memory. A folder that is no longer in the set is checked again. This is rare, because most folders
-      // belong to a single list.
+      // Empties the set to limit its memory. Folders that are needed afterwards are checked again, which is rare,
+      // because most folders belong to a single list.
       if (this.#folders.size > 4096) this.#folders.clear();
       this.#makeFolder(folder);
     }

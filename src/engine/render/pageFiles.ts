@@ -1,6 +1,7 @@
 /**
  * Converts a batch of rendered records to the page files of its lists. The records of a page are a slice of the batch's
- * bytes. Only lists by operation first copy their records into one buffer, because these are not consecutive.
+ * bytes. Only lists by operation first copy their records into one buffer, because the records of an operation are not
+ * consecutive.
  */
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { encodingsOf } from '../../pages/compressedPages.ts';
@@ -68,7 +69,10 @@ function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Opera
   }
 }
 
-/** Passes all pages of a list to the sink, and adds them to `totals`. With `secondStem`, also passes a link to each. */
+/**
+ * Passes all pages of a list to the sink, and adds them to `totals`. With `secondStem`, also passes a link to each page
+ * below this stem.
+ */
 function emitList(
   stem: string,
   { total, slice }: List,

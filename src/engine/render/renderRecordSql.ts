@@ -21,8 +21,8 @@ export const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 
 /**
  * SQL that creates the macro `json_text`, which escapes a string for JSON, without quotes around it. NULL stays NULL.
- * The macro loops over ESCAPES, because DuckDB then plans a record with its five columns of free text in 2 ms. With a
- * nested replace() for each character to escape, it would need 25 ms.
+ * The macro loops over ESCAPES, because DuckDB then plans a query for a record with five columns of free text in 2 ms.
+ * With a nested replace() for each character to escape, planning would take 25 ms.
  */
 export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS list_reduce(
   from_json(${literal(JSON.stringify(ESCAPES))}, '["VARCHAR"]'), lambda text, e: replace(text, left(e, 1), substr(e, 2)), value)`;
@@ -40,7 +40,7 @@ const PARTY_TEXTS = ['address', 'receiver_address'];
  * needs the macro of JSON_TEXT.
  *
  * One concat() copies each piece once. A chain of || would copy the first pieces two dozen times. Few rows need
- * escaping, so one check of all texts of a row decides whether the row is escaped.
+ * escaping. So one check of all texts of a row decides whether the escaped SQL is used for the row.
  */
 export function jsonOf(texts: readonly string[], pieces: (text: (column: string) => string) => readonly string[]): string {
   const plain = `concat(${pieces((column) => column).join(', ')})`;
@@ -48,14 +48,16 @@ export function jsonOf(texts: readonly string[], pieces: (text: (column: string)
   return `CASE WHEN regexp_matches(concat(${texts.join(', ')}), '${CHARACTERS_TO_ESCAPE}') THEN ${escaped} ELSE ${plain} END`;
 }
 
-/** Returns the SQL expression of a canonical record's JSON in a dialect, followed by a comma. */
+/** Returns SQL that renders a canonical record as JSON in a dialect of the API. The JSON ends with a comma. */
 export const recordJson = (dialect: Dialect): string =>
   jsonOf([...RUNE_TEXTS, ...PARTY_TEXTS], (text) => pieces(dialect, runePieces(text), text));
 
 /** SQL expression of the first part of a record's JSON, which is the same for all records of a rune. */
 export const RUNE_JSON = jsonOf(RUNE_TEXTS, runePieces);
 
-/** Returns the same as `recordJson`, for records with the value of RUNE_JSON in the column `rune_json`. */
+/**
+ * Returns SQL with the same result as `recordJson`, for records with the value of RUNE_JSON in the column `rune_json`.
+ */
 export const recordJsonAfterRune = (dialect: Dialect): string => jsonOf(PARTY_TEXTS, (text) => pieces(dialect, ['rune_json'], text));
 
 function runePieces(text: (column: string) => string): string[] {
@@ -65,7 +67,9 @@ function runePieces(text: (column: string) => string): string[] {
   ];
 }
 
-/** Returns the pieces of a record's JSON. A field without a value makes its piece NULL, which concat() skips. */
+/**
+ * Returns the SQL of the pieces of a record's JSON. The piece of a field without a value is NULL, which concat() skips.
+ */
 function pieces(dialect: Dialect, rune: readonly string[], text: (column: string) => string): string[] {
   const optional = (key: string, value: string, quote = '"') => `',"${key}":${quote}' || ${value} || '${quote}'`;
   const parties = PARTY_TEXTS.map((column) => optional(column, text(column)));

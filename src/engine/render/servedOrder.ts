@@ -59,15 +59,15 @@ export interface Arrivals {
 }
 
 /**
- * Buffers of batches that were written. New batches reuse them, because Node clears the memory of each new buffer, and
- * many new buffers cause many garbage collections.
+ * Buffers of batches that were written. New batches reuse them, because Node fills each new buffer with zeros, and many
+ * new buffers cause many garbage collections.
  */
 export type SpareBuffers = Uint8Array<ArrayBuffer>[];
 
 /** Average size of a record's JSON in bytes, from which the first size of a buffer is computed. */
 const USUAL_RECORD_BYTES = 560;
 
-/** Collects arriving records until complete blocks can be taken as a batch. */
+/** Collects arriving records until the caller can take complete blocks as a batch. */
 export class Assembler {
   readonly #expected: ReadonlyMap<number, ExpectedBlock>;
   /** Maximum number of records in a batch. It may exceed `batchRecords`, because a batch has only complete blocks. */

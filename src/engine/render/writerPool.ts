@@ -64,8 +64,8 @@ export class WriterPool {
 
   #writeHere(batch: Batch): void {
     const [target] = this.targets;
-    // The first thread gets the same target. Two writers cannot share a spool, so the main thread has a spool of its
-    // own.
+    // The first thread gets the same target. Two writers cannot share a spool (blockSpool.ts), so the main thread has a
+    // spool of its own.
     this.#own ??= new BatchWriter(this.site, { ...target, spool: target.spool && `${target.spool}-first` });
     try {
       this.#count(batch, this.#own.write(batch));

@@ -4,7 +4,8 @@ import { type Columns, columns, type Table, type TableWith } from '../../duckdb/
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
 /**
- * Digits in the lower part of a sum. Sums have two parts, because no integer type of DuckDB can sum 39-digit amounts.
+ * Number of digits in the lower part of a sum. Sums have two parts, because no integer type of DuckDB can sum 39-digit
+ * amounts.
  */
 export const LOWER_DIGITS = 18;
 
@@ -56,13 +57,17 @@ export const RUNE_COUNTS = {
 const SUMMED = Object.entries(RUNE_COUNTS).slice(GROUPED.length);
 
 /**
- * Returns SQL that sums rows of RUNE_COUNTS. Omits runes that no block has after the subtraction (`asCounts`).
+ * Returns SQL that sums rows of RUNE_COUNTS. Rows may be negative, to subtract them (`asCounts`). Omits runes that no
+ * block has afterwards.
  */
 export const summedCounts = (rows: string, groups: readonly string[] = GROUPED): string =>
   `SELECT ${groups.join(', ')}, ${SUMMED.map(([name, type]) => `sum(${name})::${type} AS ${name}`).join(', ')}
    FROM (${rows}) GROUP BY ${groups.join(', ')} HAVING sum(blocks) > 0`;
 
-/** Returns SQL that converts rows of BLOCK_RUNES to rows of RUNE_COUNTS. With sign -1, the rows are subtracted. */
+/**
+ * Returns SQL that converts rows of BLOCK_RUNES to rows of RUNE_COUNTS. With sign -1, adding the result subtracts the
+ * rows.
+ */
 export const asCounts = (rows: string, sign: 1 | -1): string =>
   `SELECT ${GROUPED.join(', ')}, ${sign}::BIGINT AS blocks,
      ${SUMMED.slice(1)

@@ -48,9 +48,10 @@ export const orderEtchings = (
  * Lists the etchings in the state. Returns undefined when the input may lack some etchings: it has no runes table, a
  * runes table that lacks columns, or records of a rune that the runes table lacks.
  *
- * Each etching is a record of its block, so complete data has the block of every etching. It also has the rune with the
- * number 0. Otherwise the runes table may lack the oldest runes. `given` is the start of the input. If the blocks that
- * were read begin directly above the block of the start, the start replaces the records of older blocks.
+ * Each etching is a record of its block, so complete data has the block of every etching. A complete runes table also
+ * has the rune with the number 0. Without it, the table may lack the oldest runes. `given` is the start of the input.
+ * If the blocks that were read begin directly above the block of the start, the start replaces the records of older
+ * blocks.
  */
 export async function listEtchings(state: StateTables, given: StartRows | undefined, store: Store): Promise<Etchings | undefined> {
   const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });

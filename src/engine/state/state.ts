@@ -3,8 +3,8 @@
  * DuckDB file in the cache folder, attached to the store as `state`. The file has no records, so its size is a few
  * percent of the output's.
  *
- * Changes are in memory until `commit`, whose checkpoint replaces the content of the file in one step. So a killed build
- * leaves all tables unchanged. There is no transaction from `begin` to `commit`, because DuckDB would use only one
+ * Changes are in memory until `commit`, whose checkpoint replaces the content of the file in one step. So a killed
+ * build leaves the file unchanged. There is no transaction from `begin` to `commit`, because DuckDB would use only one
  * thread to scan the rows that the transaction has inserted.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
@@ -24,7 +24,10 @@ import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
 
 const FILE = 'state.duckdb';
 
-/** Version of the state's tables and of output files that are not pages. A build ignores a state of another version. */
+/**
+ * Version of the state's tables and of output files that are not pages. A build ignores a state of another version, and
+ * is then a full build.
+ */
 export const FORMAT = 17;
 
 const program = `${VERSION} ${FORMAT}`;
@@ -196,7 +199,7 @@ const createTables = (tables: StateTables, store: Store): Promise<void> =>
 
 const TABLES = new StateTables('state');
 
-/** Empty tables in memory, which a full build uses as the state of the last build. */
+/** Empty tables in memory, which a full build uses in place of the last build's state. */
 const NOTHING = new StateTables('nothing');
 
 /** Returns the reason why a build cannot use the state; undefined when it can use the state. */

@@ -103,7 +103,8 @@ async function updateRuneCounts(changes: string, { runeCounts }: StateTables, st
  */
 function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
   const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}, false`;
-  // If both the state and `tip` have a hash for the same height, prefers the state's, because it comes from records.
+  // If both the state and `tip` have a hash for the same height, prefers the state's hash, because it comes from
+  // records.
   return `SELECT block_height, block_hash FROM (SELECT block_height, block_hash, true AS has_records FROM ${state.blocks} ${read})
     ORDER BY block_height DESC, has_records DESC LIMIT 1`;
 }
@@ -143,7 +144,7 @@ export async function updateRunes({ runes }: Pick<Loaded, 'runes'>, state: State
   const isChanged = ['n.id IS NULL', 'o.id IS NULL', ...compared.map((name) => `n.${name} IS DISTINCT FROM o.${name}`)].join(' OR ');
   const row = (side: string, isNew: boolean) =>
     `{id: ${side}.id, name: ${side}.name, block_height: ${side}.block_height, is_new: ${isNew}}`;
-  // Joins by id, which takes a third of the time of comparing complete rows with EXCEPT.
+  // Joins the tables by id, which takes a third of the time that comparing complete rows with EXCEPT takes.
   const changed = await store.table(
     'changed_runes',
     CHANGED_RUNES,
