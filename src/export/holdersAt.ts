@@ -44,7 +44,8 @@ export async function* holdersAt(
     };
     let known = -1;
     if (isStarted) {
-      // If the rune has many holders, the list of holders may describe the state after a block below the tip.
+      // If the rune has many holders, the list of holders may be older: it is then about the state after a block below
+      // the tip.
       known = (await mirror.window<HolderPage>(`${path}/holders`, {})).block_height ?? tip;
       for await (const { address, balance } of mirror.all<Holder>(`${path}/holders`)) add(address, 1, balance);
     }

@@ -17,18 +17,24 @@ import { allEntries } from '../serve/client/allEntries.ts';
 import type { MirrorManifest, Page, WindowQuery } from '../serve/client/client.d.ts';
 import { filesAt, type MirrorFiles, type ReadFile } from '../serve/client/clientFiles.ts';
 
-/** Entries per window. The API's maximum of 60 would take 10 times as many reads and 6 times as long. */
+/**
+ * Entries per window (offset and limit) of a list. With the API's maximum of 60, an export would take 10 times as many
+ * reads and 6 times as long.
+ */
 const WINDOW = 1000;
 /** Concurrent connections to a host. */
 const CONNECTIONS = 16;
-/** Maximum size of an answer, in bytes. Hosts without range requests send complete files, which are large. */
+/**
+ * Maximum size of an answer, in bytes. It is high, because hosts without range requests send complete files. A larger
+ * answer is an error.
+ */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/** Thrown if the mirror lacks a part of the API. */
+/** Thrown if the mirror lacks data that the export needs, such as a list. */
 export class AbsentError extends InputError {}
 
 /**
- * Mirror that answers from the first manifest that it has read. So a new build does not disturb the export, as long as
+ * A mirror that answers from the first manifest that was read. So a new build does not disturb the export, as long as
  * the host keeps the files of that manifest. All methods reject with CliErrors.
  */
 export class OpenedMirror {
@@ -107,7 +113,7 @@ export class OpenedMirror {
     return (await this.get<Answer>(`${path}?offset=${offset}&limit=${limit}`)) ?? fail(`the mirror has no list ${path}`);
   }
 
-  /** Yields all entries of the list at a path below `/runes/v1/`. */
+  /** Yields all entries of the list at a path below `/runes/v1/`, window by window. */
   all<Entry>(path: string): AsyncGenerator<Entry, void, undefined> {
     const changed = (message: string) => new BuildError(message, ['Run the same command again.']);
     return allEntries(

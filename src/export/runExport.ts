@@ -182,8 +182,8 @@ async function similarNames(mirror: OpenedMirror, subject: string): Promise<stri
 }
 
 /**
- * Returns height and hash of a block, and the digest of the ledger after it. Omits values that the mirror does not
- * have.
+ * Returns height and hash of a block, and the digest of the ledger after the block. Omits values that the mirror does
+ * not have.
  */
 async function blockOf(mirror: OpenedMirror, { tip, ledger, start }: MirrorManifest, height: number) {
   const point = [ledger, ledger?.lower, start].find((one) => one?.height === height);
