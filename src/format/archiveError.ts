@@ -1,6 +1,6 @@
 /**
- * A file of an archive is missing, too short, or damaged. A reader then reads the manifest again and retries once. Its
- * manifest may be outdated and name files that the host has replaced.
+ * Thrown if a file of an archive is missing, too short, or damaged. A reader then reads the manifest again and retries
+ * once, because its manifest may be outdated and name files that the host has replaced.
  */
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError';

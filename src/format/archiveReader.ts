@@ -2,8 +2,8 @@
  * Reads blocks, pages and tables of an archive. Uses no platform API: the host passes functions that read parts of
  * files and inflate them (ArchiveFiles).
  *
- * To answer with the list of a block or transaction, a reader needs at most three rounds of reads: table, directory,
- * pages. The reads of a round run concurrently.
+ * To answer with the list of a block or transaction, a reader needs at most three rounds of reads: the table of ids
+ * (sortedTable.ts), the directory of a segment (segmentDirectory.ts), and pages. The reads of a round run concurrently.
  */
 import { joinBytes } from '../joinBytes.ts';
 import { exceeds, READER_LIMITS } from '../limits.ts';
@@ -19,9 +19,9 @@ import { sizeOf } from './tails.ts';
 
 export interface ArchiveFiles {
   /**
-   * Reads `length` bytes of a file from `offset` on. `size` is the size of the complete file: content and digests. If
-   * `length` equals `size`, the host needs no range request. Resolves to undefined when the file is missing or too
-   * short. Rejects for any other failure.
+   * Reads `length` bytes of a file from `offset` on. `size` is the size of the complete file: its content and its
+   * digests (tails.ts). If `length` equals `size`, the host needs no range request. Resolves to undefined when the file
+   * is missing or too short. Rejects for any other failure.
    */
   read(file: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined>;
   /**
@@ -55,7 +55,8 @@ export interface PagePlace {
 const BYTES_PER_PAGE = 400;
 
 /**
- * A file with a directory at its end. `bytes` is the size of the content, and `directory` the size of the directory.
+ * A file with a directory at the end of its content. `bytes` is the size of the content, and `directory` the size of
+ * the directory, in bytes.
  */
 type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
 
@@ -63,7 +64,7 @@ export class Archive {
   readonly root: Root;
   readonly #files: ArchiveFiles;
   readonly #cache: PartCache;
-  /** Pending reads of directories, by file. Concurrent lookups of an answer share a read. */
+  /** Pending reads of directories, by file. Concurrent look-ups for an answer share the read of a directory. */
   readonly #directories = new Map<string, Promise<unknown>>();
   /** Number of pages that were requested from this Archive, which serves a single answer. */
   #pages = 0;
@@ -94,7 +95,10 @@ export class Archive {
     return block && new ArchivedBlock(this, segments, block);
   }
 
-  /** Returns the entries of all ids with the same key as this id (64 hex digits). The caller must compare the ids. */
+  /**
+   * Returns the entries of all ids with the same key (`keyOf`) as this id of 64 hex digits. The caller must compare the
+   * ids.
+   */
   entries(id: string): Promise<TableEntry[]> {
     return this.find(this.root.ids, keyOf(id));
   }
@@ -117,8 +121,8 @@ export class Archive {
     if (known !== undefined) return known as Promise<Value>;
     const reading = this.#cache.get(`${file} directory`, () =>
       this.forgetIfDamaged(file, async () => {
-        // Reads a small file completely, because the caller will also read other parts of it. A wrong root may name a
-        // directory that is larger than its file.
+        // Reads a small file completely, because the caller will also read other parts of it. Checks the size first,
+        // because a wrong root may name a directory that is larger than its file.
         const isSmall = directory >= 0 && directory <= bytes && !exceeds(READER_LIMITS, 'smallFile', bytes);
         const text = await inflate(await this.part(file, bytes, bytes - directory, directory, isSmall), this.#files);
         return { value: parse(text), bytes: text.length * 4 };
@@ -142,8 +146,7 @@ export class Archive {
   /** Reads pages of a segment. `places` must ascend. Takes pages from the cache if the host caches pages. */
   async pagesAt(file: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     this.#pages += places.length;
-    // The pages of a long answer would displace the pages of many other answers. So a long answer does not use the
-    // cache.
+    // A long answer does not use the cache, because its pages would displace the pages of many other answers.
     const kept = exceeds(READER_LIMITS, 'keptPages', this.#pages) ? undefined : this.#cache.pages;
     if (kept === undefined) return this.#readPages(file, places);
     const name = ({ offset }: PagePlace) => `${file.file} ${offset}`;
@@ -285,7 +288,7 @@ export class ArchivedBlock {
 
   /**
    * Returns the indexes of the pages that have the records `from` to `to - 1` of an operation. `before` is the number
-   * of the operation's records in all earlier pages.
+   * of the operation's records in all pages before the first of these.
    */
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
     // If a block has several segments, the root has their counts. So only the directories of segments with wanted
@@ -321,7 +324,10 @@ function placesOf({ height, page = 0, offsets, pages }: PlacedBlock, numbers: re
 const segmentOf = (page: number, segments: readonly Segment[]): Segment | undefined =>
   segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
 
-/** Reads a part of a file. Checks the arguments first, because they come from files, which may be damaged. */
+/**
+ * Reads a part of a file. Checks the arguments first, because they come from the root or a directory, which may be
+ * damaged.
+ */
 async function read(file: string, offset: number, length: number, size: number, files: ArchiveFiles): Promise<Uint8Array> {
   if (!isFileName(file) || !(offset >= 0 && length >= 0 && length <= MOST_INFLATED && Number.isSafeInteger(offset + length)))
     throw new ArchiveError('the root or a directory of the archive is damaged');
@@ -331,7 +337,8 @@ async function read(file: string, offset: number, length: number, size: number, 
 }
 
 /**
- * Reads the content of a file. Requests the complete file, including digests, so that the host needs no range request.
+ * Reads the content of a file. Requests the complete file, including its digests, because a part would need a range
+ * request.
  */
 async function readWhole(file: string, bytes: number, files: ArchiveFiles): Promise<Uint8Array> {
   const size = sizeOf(bytes);

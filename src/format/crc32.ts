@@ -1,4 +1,7 @@
-/** CRC-32 as in gzip (RFC 1952). Implemented here, because the hosts have no common function for CRC-32. */
+/**
+ * CRC-32 as in gzip (RFC 1952). Implemented here, because no CRC-32 function exists on all platforms that host a
+ * mirror.
+ */
 
 /** Item n is the CRC of byte n. */
 const T0 = Uint32Array.from({ length: 256 }, (_, byte) => {
@@ -7,10 +10,10 @@ const T0 = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** Returns the CRCs of the same bytes with one more zero byte after them. */
+/** Returns a table with the CRCs of the same bytes with one more zero byte after each. */
 const withZero = (table: Uint32Array): Uint32Array => table.map((crc) => (T0[crc & 0xff] ?? 0) ^ (crc >>> 8));
 
-// With eight tables, a step takes eight bytes, which is four times as fast as single bytes.
+// With eight tables, a step of the loop processes eight bytes, which is four times as fast as processing single bytes.
 const T1 = withZero(T0);
 const T2 = withZero(T1);
 const T3 = withZero(T2);

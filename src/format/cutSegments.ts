@@ -4,13 +4,13 @@
  *
  * A range of heights is aligned if its length is a power of two, and its first height is a multiple of this length. An
  * aligned range is one segment if the range ends at or below the tip and exceeds no limit of `CutForm`. Otherwise it is
- * divided into two halves. So segments near the tip are short. After a new block, several of them may become one longer
- * segment.
+ * divided into two halves. So segments near the tip are short. When a new block completes an aligned range, several
+ * segments may become one longer segment.
  */
 import { exceeds } from '../limits.ts';
 import { HIGHEST_HEIGHT } from './root.ts';
 
-/** A block, or a segment of the last build. Its range of heights, `first` to `last`, is aligned. */
+/** A block, or a segment of the last build. Its range of heights, from `first` to `last`, is aligned (see above). */
 export interface Piece {
   readonly first: number;
   readonly last: number;

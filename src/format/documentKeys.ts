@@ -2,7 +2,7 @@
 
 /**
  * Returns the key of an address: the percent-encoded address, because hosts may decode characters beyond ASCII in
- * different ways. The key of a real Bitcoin address is the address itself. Undefined for text that is not valid
+ * different ways. The key of a real Bitcoin address is the address itself. Returns undefined for text that is not valid
  * Unicode.
  */
 export function keyOfAddress(address: string): string | undefined {

@@ -3,8 +3,8 @@
  *
  * A document is a line: a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of lines form a
  * gzip member. At the end of a file is its directory, a gzip member with JSON. For each other member, the directory has
- * a lower bound of the keys, and the length in bytes. So a reader finds a document with two rounds of reads: directory,
- * member.
+ * a lower bound of the keys, and the length in bytes. So a reader finds a document with two rounds of reads: the
+ * directory of the file, then a member.
  */
 import { ArchiveError } from './archiveError.ts';
 import type { Archive } from './archiveReader.ts';
@@ -39,7 +39,10 @@ export function parseMembers(text: string, { from, bytes, directory }: DocumentF
   return members;
 }
 
-/** Finds a document in the text of a member, and returns its values. Undefined if the member lacks the document. */
+/**
+ * Finds a document in the text of a member, and returns its values. Returns undefined if the member does not have the
+ * document.
+ */
 function documentIn(text: string, key: string): readonly string[] | undefined {
   const start = `${key}\t`;
   const at = text.startsWith(start) ? 0 : text.indexOf(`\n${start}`) + 1;
@@ -82,9 +85,9 @@ export interface FoundDocument {
 }
 
 /**
- * Finds the documents of a key in all levels, in the order of `levels`. If the key's list has pages in the next files,
- * also reads the directories of these files, so that a page takes only one more round of reads. Rejects with an
- * ArchiveError, like `findDocuments`.
+ * Finds the documents of a key in all levels, in the order of `levels`. If the key belongs to a list with pages in the
+ * next files, also reads the directories of these files. Then reading a page takes only one more round of reads.
+ * Rejects with an ArchiveError when a file is missing or damaged.
  */
 export async function findInLevels(archive: Archive, levels: readonly DocumentLevel[], key: string): Promise<FoundDocument[]> {
   const found = await Promise.all(
@@ -101,7 +104,10 @@ export async function* textOf(archive: Archive, { files }: DocumentLevel): Async
   for (const file of files) for (const member of await membersOf(archive, file)) yield await readMember(archive, file, member);
 }
 
-/** Maximum number of directories to read ahead. Even the pages of a list of a million entries are in no more files. */
+/**
+ * Maximum number of directories to read ahead. Even the pages of a list with a million entries are in no more than this
+ * number of files.
+ */
 const MOST_AHEAD = 2;
 
 /** Reads the directories of the next files that have pages of a key's list. Ignores errors: later reads report them. */
@@ -123,8 +129,8 @@ const lastUpTo = (items: readonly { readonly from: string }[], key: string): num
   countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
 
 /**
- * Runs `parse` on text with a right checksum. If `parse` throws, a faulty program wrote the archive: throws an
- * ArchiveError.
+ * Runs `parse`, which parses text whose checksum was right. If `parse` throws, a faulty program wrote the archive, and
+ * this function throws an ArchiveError.
  */
 export function orDamaged<Value>(parse: () => Value): Value {
   try {

@@ -4,12 +4,15 @@
  */
 export const FORMAT = 3;
 
-/** A file of a mirror has a format version that this program does not read. The message says what to do. */
+/** Thrown if a file of a mirror has a format version that this program does not read. The message says what to do. */
 export class FormatError extends Error {
   override readonly name = 'FormatError';
 }
 
-/** Returns a message for files of another format version: what is wrong, and what to do. Undefined for FORMAT. */
+/**
+ * Returns a message for files of another format version: what is wrong, and what to do. Returns undefined for files of
+ * the version FORMAT.
+ */
 export function formatFault(format: unknown): string | undefined {
   if (format === FORMAT) return undefined;
   const isNewer = Number.isSafeInteger(format) && Number(format) > FORMAT;

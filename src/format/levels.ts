@@ -1,6 +1,6 @@
 /**
- * Levels: ranges of heights, each with its own files of tables or documents. The ranges depend on the tip and, in
- * layout `files`, on the lowest block.
+ * Levels: ranges of heights, each with its own files of tables (sortedTable.ts) or documents (documents.ts). The ranges
+ * depend on the tip and, in layout `files`, on the lowest block.
  *
  * With the steps 4,096 and 64, a build writes the newest level with every block, the level below it every 64 blocks,
  * and the lowest level every 4,096 blocks. So a build writes only some hundred kilobytes for a new block, and a reader
@@ -80,8 +80,8 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
 }
 
 /**
- * Returns the last block below the newest two levels of lists; -1 without such a block. For some long lists of holders,
- * answers give the state after this block. The block changes about once a day.
+ * Returns the last block below the newest two levels of lists; -1 without such a block. For some long lists of holders
+ * (lists/balances.ts), answers give the state after this block. The block changes about once a day.
  */
 export const lastRanked = (tip: number, levels: LevelSteps): number => lowerEnds(tip, levels)[0] ?? -1;
 

@@ -11,7 +11,7 @@ export interface EtchingTables {
   readonly runes: readonly DocumentLevel[];
 }
 
-/** A level of the lists of activity. Both tables have the same range of heights. */
+/** A level of the lists of activity (lists/activity.ts). Its two tables have the same range of heights. */
 export interface ActivityLevel {
   /**
    * Size of the pages of all blocks below this level, in bytes. Positions of pointers count from the level's first
@@ -44,7 +44,7 @@ export interface BalanceTables {
   readonly addresses: readonly DocumentLevel[];
   /** Documents of holders by rune, ascending by height. */
   readonly holders: readonly HolderLevel[];
-  /** Omitted without such runes. */
+  /** Omitted if no rune has a balance below zero. */
   readonly unbalanced?: Unbalanced | undefined;
 }
 
@@ -55,7 +55,10 @@ export interface OutputTables {
   readonly outputs: readonly DocumentLevel[];
   /** Documents by address, ascending by height. */
   readonly addresses: readonly DocumentLevel[];
-  /** Documents of starts (lists/unspentOutputs.ts), ascending by height. Omits levels whose lists have no pages. */
+  /**
+   * Documents with the lower bounds of pages ("Starts" in lists/unspentOutputs.ts), ascending by height. Omits levels
+   * whose lists have no pages.
+   */
   readonly starts: readonly DocumentLevel[];
 }
 
@@ -82,8 +85,8 @@ export interface ListTables extends LevelSteps {
   /** The lowest block, only in layout `files`. The ranges of the levels depend on it too. */
   readonly lowest?: number | undefined;
   /**
-   * Set if the input begins with the ledger of another mirror, instead of the rows of the oldest blocks: the block
-   * after which the other mirror had this ledger. The lowest level of each list has this ledger.
+   * Set if the input begins with the ledger of another mirror, instead of the rows of the oldest blocks. It is the
+   * block after which the other mirror had this ledger. The lowest level of each list is made from the ledger.
    */
   readonly start?: LedgerPoint | undefined;
   /** Maximum number of entries in a document. A longer list has pages of this size. */

@@ -1,7 +1,7 @@
 /**
  * Caches parts of an archive in memory: the root, parsed directories, blocks of tables, small files. Files of an
- * archive never change, so the cache drops a part only to make room, or because the part is damaged. The server also
- * caches files of a build, and forgets them itself when they may have changed.
+ * archive never change, so the cache drops a part only to make room, or because the part is damaged. The local server
+ * also caches other files of a build, and removes them from the cache itself when they may have changed.
  */
 import { countCrossing, type LimitName, READER_LIMITS } from '../limits.ts';
 
@@ -16,8 +16,8 @@ export class PartCache {
   readonly pages: PartCache | undefined;
 
   /**
-   * `mostBytes` is the maximum total size of all parts except the root. A larger part is kept alone, because otherwise
-   * each answer would parse it again. `limit` is the name of this maximum in limits.ts.
+   * `mostBytes` is the maximum total size of all parts except the root. A part that is larger is kept without any other
+   * parts, because otherwise each answer would parse it again. `limit` is the name of this maximum in limits.ts.
    */
   constructor(
     mostBytes = READER_LIMITS.cachedBytes,

@@ -45,7 +45,7 @@ export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: R
 /**
  * Parses a root. Checks only the format version, the maximum sizes and the steps of levels. Damage elsewhere is
  * unlikely, because a root is named by its SHA-256. Readers check names and offsets before each read. Throws a
- * FormatError for a root of another version, and an ArchiveError for any other text.
+ * FormatError for a root of another version, and an ArchiveError for invalid text.
  */
 export function parseRoot(text: string): Root {
   try {
@@ -59,7 +59,7 @@ export function parseRoot(text: string): Root {
       return { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids, ...further } as unknown as Root;
   } catch (error) {
     if (error instanceof FormatError) throw error;
-    // The text is not JSON. The error below is the same as for JSON of another form.
+    // The text is not JSON. It causes the same error as JSON of another form.
   }
   throw new ArchiveError('the root of the archive is damaged');
 }

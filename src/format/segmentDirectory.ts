@@ -52,8 +52,8 @@ export const renderEntry = ({ height, hash, records, page = 0, pages, operations
   JSON.stringify({ height, hash, records, ...(page === 0 ? {} : { page }), pages, operations });
 
 /**
- * Parses a directory into blocks by height. Throws an ArchiveError if its pages are not as long as the pages of the
- * segment.
+ * Parses a directory into blocks by height. Throws an ArchiveError if the lengths of its pages do not add up to the
+ * size of the segment's pages.
  */
 export function parseDirectory(text: string, segment: Segment): Map<number, PlacedBlock> {
   const blocks = new Map<number, PlacedBlock>();
@@ -72,13 +72,13 @@ export function parseDirectory(text: string, segment: Segment): Map<number, Plac
   return blocks;
 }
 
-/** Parses a line of a directory. Throws an ArchiveError for any other text. */
+/** Parses a line of a directory. Throws an ArchiveError for invalid text. */
 function entryOf(line: string): DirectoryEntry {
   try {
     const entry = JSON.parse(line) as DirectoryEntry;
     if (Array.isArray(entry.pages) && typeof entry.operations === 'object') return entry;
   } catch {
-    // The line is not JSON. The error below is the same as for JSON of another form.
+    // The line is not JSON. It causes the same error as JSON of another form.
   }
   throw new ArchiveError('a directory of the archive is damaged');
 }

@@ -36,7 +36,10 @@ export interface SignedNote {
 /** Checks an Ed25519 signature with the functions of the platform. */
 export type CheckSignature = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) => Promise<boolean>;
 
-/** A note or a key is malformed, no trusted key signed the note, or the note is about something else. */
+/**
+ * Thrown if a note or a key is malformed, if no trusted key signed the note, or if the note is not about the given
+ * manifest.
+ */
 export class NoteError extends Error {
   override readonly name = 'NoteError';
 }
@@ -66,7 +69,7 @@ export function parseKey(text: string): NoteKey {
 
 const SIGNATURE = /^\u2014 (\S{1,200}) ([A-Za-z0-9+/=]{8,200})$/u;
 
-/** Splits a note into text and signatures. Throws a NoteError for any other text. */
+/** Splits a note into text and signatures. Throws a NoteError for invalid text. */
 export function parseNote(note: string): SignedNote {
   const end = note.lastIndexOf('\n\n') + 1;
   if (note.length <= MOST_NOTE_CHARACTERS && end > 0 && note.endsWith('\n')) {
@@ -103,7 +106,7 @@ export async function signersOf({ text, signatures }: SignedNote, keys: readonly
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-/** Decodes base64 with padding. Undefined for any other text, and if unused bits of the last digit are not 0. */
+/** Decodes base64 with padding. Returns undefined for invalid text, and if unused bits of the last digit are not 0. */
 function fromBase64(text: string): Uint8Array | undefined {
   const digits = text.replace(/={1,2}$/, '');
   if (text.length % 4 !== 0 || digits.length % 4 === 1) return undefined;

@@ -3,12 +3,12 @@
  * levels concurrently.
  *
  * A file is a sequence of blocks of 4,096 bytes. A block has 255 entries, 12 zero bytes, and the CRC-32 of all bytes
- * before. An entry has the key (6 bytes), height (3), first (4) and count (3), all big-endian. Unused entries at the
- * end of the last file are filled with `ff`.
+ * before. An entry has the fields of TableEntry: key (6 bytes), height (3), first (4) and count (3), all big-endian.
+ * Unused entries at the end of the last file are filled with `ff`.
  *
  * Keys are parts of hashes, which are evenly distributed. So a reader can estimate the position of a key from the
- * counts of the level. One read of a few blocks almost always has the key. If someone makes many ids with equal keys,
- * lookups only need more reads.
+ * counts of the level. One read of a few blocks almost always contains the key's entry. If someone makes many ids with
+ * equal keys, lookups only need more reads.
  */
 import { ArchiveError } from './archiveError.ts';
 import { countBefore } from './binarySearch.ts';
@@ -58,8 +58,8 @@ export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
 export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1);
 
 /**
- * Number of leading bits of the key by which a writer counts entries. When it knows the total, it sums neighbouring
- * counts until the level has no more counts than it needs.
+ * Number of leading bits of the key by which a writer counts entries. When the writer knows the total number of
+ * entries, it sums neighbouring counts until the level has no more counts than it needs.
  */
 export const FINEST_BITS = 16;
 
@@ -80,7 +80,10 @@ export function foldCounts(finest: ArrayLike<number>, length: number): number[] 
   return counts;
 }
 
-/** True when the counts of a level are sums of the finest counts, and their number is a power of two. */
+/**
+ * True when the counts of a level are sums of the `finest` counts (FINEST_BITS), and the number of counts is a power of
+ * two.
+ */
 export const hasCounts = ({ counts }: Level, finest: ArrayLike<number>): boolean =>
   Number.isInteger(Math.log2(counts.length)) && JSON.stringify(counts) === JSON.stringify(foldCounts(finest, counts.length));
 
@@ -96,8 +99,8 @@ export function fileBytes(level: Level, index: number, objectSize: number, perBl
 export type ReadBlocks = (level: Level, from: number, to: number) => Promise<Uint8Array>;
 
 /**
- * Margin of an estimated position, divided by the square root of the number of entries. The standard deviation is at
- * most 0.5 times this root, so the margin is five standard deviations.
+ * Margin on each side of an estimated position, divided by the square root of the number of entries. The standard
+ * deviation is at most 0.5 times this root, so the margin is five standard deviations.
  */
 const SPREAD = 2.5;
 
@@ -113,7 +116,8 @@ export async function findEntries(level: Level, key: number, readBlocks: ReadBlo
   let high = end;
   let [lowKey, highKey] = [bucket * width, (bucket + 1) * width];
   for (let round = 0; low < high; round += 1) {
-    // If two estimates failed, the keys are not evenly distributed. Later rounds halve the range instead.
+    // If two estimates failed, the keys are not evenly distributed. Then later rounds of the loop halve the range
+    // instead.
     const share = round < 2 ? (key - lowKey) / Math.max(highKey - lowKey, 1) : 0.5;
     const guess = low + share * (high - low);
     const margin = SPREAD * Math.sqrt(high - low) + 1;

@@ -13,8 +13,9 @@ export type Digest = (bytes: Uint8Array) => Promise<Uint8Array>;
 
 /**
  * Returns a function like `read` that also checks the bytes, for the reads of one answer. The function reads the pieces
- * with the wanted bytes, and the tail of the file unless `tails` has the tail. These two reads run concurrently, or are
- * one read if the pieces are near the end of the file. Rejects with an ArchiveError for wrong bytes.
+ * (tails.ts) with the wanted bytes, and the tail of the file unless the cache `tails` has it. These two reads run
+ * concurrently, or are one read if the pieces are near the end of the file. Rejects with an ArchiveError for wrong
+ * bytes.
  */
 export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: PartCache): ArchiveFiles['read'] {
   /** Pending reads of tails, by file. Concurrent reads of an answer share a read of the tail. */
@@ -24,8 +25,8 @@ export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: 
     const begin = offset - (offset % PIECE_BYTES);
     const end = Math.min(Math.ceil((offset + length) / PIECE_BYTES) * PIECE_BYTES, bytes);
     const hasTail = offset + length > bytes;
-    // If the caller also wants bytes of the tail, reads the tail again, because the returned bytes must be the checked
-    // ones.
+    // If the caller also wants bytes of the tail, reads the tail again, because the returned bytes must be the bytes
+    // that were checked.
     if (hasTail) tails.forget(file);
     const shared = hasTail ? undefined : loading.get(file);
     const isOne = shared === undefined && !tails.has(file) && !exceeds(READER_LIMITS, 'nearBytes', bytes - end);
