@@ -25,8 +25,8 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
   const cells = source.columns.map((c) => `${identifier(c.field.column)}::VARCHAR AS ${identifier(c.field.column)}`);
   const asText = Object.fromEntries(source.columns.map((c) => [c.field.column, nullable(text)]));
   const item = source.form === 'envelope' ? 'item' : 'NULL AS item';
-  // Numbering is slow, so records are numbered only if one is invalid. A view may skip rows of its file, so counting
-  // its rows would give wrong numbers. Instead, the view has a column with the row number in the file.
+  // Numbering is slow, so records are numbered only if one is invalid. A view of Parquet files may skip rows, so
+  // counting its rows would give wrong numbers. Instead, a view has a column with the row's number in its file.
   const number = source.isView ? `${source.order} + 1` : `dense_rank() OVER (PARTITION BY source ORDER BY ${source.order})`;
   const rows = await store.rows(
     `SELECT source, place, ${item}, ${cells.join(', ')}
@@ -44,11 +44,12 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
     const result = row.item === undefined ? '' : ` results[${row.item - 1}]`;
     for (const fault of recordFaults(source, `${member.file.name} ${source.unit} ${number}${result}`, row)) faults.push(fault);
   }
-  // A record may break several rules, so there may be more faults than records.
+  // The count is the number of faults found, plus the invalid records that were not read. A record may have several
+  // faults.
   report.add(faults, Math.max(bad - rows.length, 0) + faults.length);
 }
 
-/** Returns line numbers by record number for an NDJSON file. The two differ if the file has blank lines. */
+/** Returns line numbers by record number for an NDJSON file. The two numbers differ after a blank line. */
 async function lineNumbers(path: string): Promise<Map<number, number>> {
   const lines = new Map<number, number>();
   let line = 0;
@@ -65,7 +66,7 @@ type Cells = Readonly<Record<string, unknown>>;
 /** Returns a message for each rule that a record breaks. `where` locates the record: `input/a.ndjson line 3`. */
 function recordFaults(source: RawSource, where: string, row: Cells): string[] {
   const { value, issues } = source.unit === 'row' ? checkCells(source, row) : checkJson(source, row);
-  // The SQL check found an error, but the schemas do not, which is a bug. The record is still rejected.
+  // The SQL check found an error, but the schemas do not, which is a bug of this program. The record is still rejected.
   if (issues.length === 0) return [`${where}: the record was rejected by the SQL check; please report this bug`];
   return issues.map(({ path, message }) => {
     const found = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
@@ -97,8 +98,8 @@ function checkJson(source: RawSource, row: Cells): Checked {
     else (value[head] as Record<string, unknown>)[tail] = parsed;
     if (field.kind !== 'integer' || textRule('integer').safeParse(cell).success) continue;
     const isWhole = Number.isSafeInteger(parsed) && Number(parsed) >= 0;
-    // The schema does not see these errors, because JSON.parse turns 1.0 into 1, and the schema has no `total` and
-    // `offset`, which are fields of a response.
+    // The schema of a record does not find these errors: JSON.parse turns 1.0 into 1, and `total` and `offset` are
+    // fields of a saved response, not of a record.
     if (isWhole) issues.push({ path: field.path.split('.'), message: 'must be written as a plain integer, without fraction or exponent' });
     else if (field.column.startsWith('page_')) issues.push({ path: [field.path], message: RULES.integer.rule });
   }

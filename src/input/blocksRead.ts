@@ -31,8 +31,8 @@ export interface BlocksRead {
 
 /**
  * Joins the lists of blocks of all input files, limited to a range. Ignores the `tip` of a list if it is outside the
- * range. The last block in the range cannot replace such a `tip`, because a list does not have the hash of this block.
- * Throws an InputError for a damaged list.
+ * range. The last block in the range cannot take its place, because a list does not have the hash of this block. Throws
+ * an InputError for a damaged list.
  */
 export function readBlocksFiles(files: readonly InputFile[], range: BlockRange | undefined): BlocksRead {
   const lists = files.filter(({ path }) => basename(path) === BLOCKS_FILE).map(readBlocksFile);

@@ -12,8 +12,8 @@ import { type Member, memberNamedIn, type RawSource } from './rawSource.ts';
  */
 export async function isInCanonicalForm(source: RawSource, store: Store): Promise<boolean> {
   const rule = validity(withCanonicalCells(source));
-  // Columns of free text have no rule, so the check would not read them. Computing their lengths reads them, which
-  // finds damage in these columns now.
+  // Columns of free text have no rule, so the check alone would not read them. Computing the lengths of the texts reads
+  // these columns, so that damage is found now and not while rendering.
   const unruled = source.columns
     .filter((c) => c.shape === 'text' && c.field.kind === 'text')
     .map((c) => `max(strlen(${identifier(c.field.column)}))`);
@@ -29,7 +29,7 @@ export async function isInCanonicalForm(source: RawSource, store: Store): Promis
   }
 }
 
-/** Returns the first member that cannot be read. Needed because some messages of DuckDB do not name the file. */
+/** Returns the first file that cannot be read. Needed because some messages of DuckDB do not name the file. */
 async function brokenMember(members: readonly Member[], store: Store): Promise<Member | undefined> {
   for (const member of members) {
     try {

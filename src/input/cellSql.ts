@@ -64,7 +64,8 @@ export function isValid(column: RawColumn): string {
       case 'count': {
         const digits = `ltrim(replace(${text(column)}, '.', ''), '0')`;
         const fits = `(length(${digits}) < 39 OR (length(${digits}) = 39 AND ${digits} <= '${MAX_AMOUNT}'))`;
-        // Short amounts are always small enough. CASE skips the slow test for them, which AND and OR would not do.
+        // Short amounts are always small enough. CASE skips the slow comparison for short amounts, but AND and OR would
+        // compute it for all.
         return `(${matches(quoted(RULES[kind].pattern))} AND CASE WHEN strlen(${cell}) < 39 THEN true ELSE ${fits} END)`;
       }
       case 'output':

@@ -50,7 +50,7 @@ export interface Selection {
   readonly rows: Promise<readonly FileRow[]>;
   /**
    * Returns the first of `files` that changed since the build began. Builds read some files several times, so a change
-   * after the check of their records would put unchecked records into the output.
+   * after the check of a file's records would put unchecked records into the output.
    */
   changed(files: Iterable<InputFile>): InputFile | undefined;
   /** Throws an InputError for the first new or changed file whose SHA-256 differs from its expected checksum. */
@@ -114,8 +114,8 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
     }
     return rows;
   })();
-  // The build awaits this promise at its end. If the build fails earlier, this handler keeps Node from reporting an
-  // unhandled rejection.
+  // The build awaits this promise at its end. If the build fails earlier, this handler keeps Node from ending the
+  // process because of an unhandled rejection.
   digests.catch(() => undefined);
   const checkDigests = async () => {
     if (expected.size === 0) return;

@@ -62,8 +62,8 @@ export const findKnownInState = (
   );
 
 /**
- * Selects one copy of each affected block, if several files have the block. Throws an InputError when files contradict
- * each other about a block. `reader.names` must have the names of all files.
+ * Selects one copy of each affected block (loadInput.ts), if several files have the block. Throws an InputError when
+ * files contradict each other about a block. `reader.names` must have the names of all files.
  */
 export async function keepBlocks(reader: InputReader, activity: Activity): Promise<KeptBlocks> {
   const { names, holds } = reader;
@@ -128,7 +128,8 @@ function reportOf({ names, reading: { store } }: InputReader, allHolds: KeptBloc
 type Reporting = ReturnType<typeof reportOf>;
 
 async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, store }: Reporting): Promise<void> {
-  // Usually there is nothing to report. Then this query shows that the slower queries below are not needed.
+  // Usually there is nothing to report. Then the result of this query shows that the slower queries below are not
+  // needed.
   const { heights, hashes, pairs } = await store.row(
     `SELECT count(DISTINCT block_height) AS heights, count(DISTINCT block_hash) AS hashes, count(*) AS pairs
      FROM (SELECT DISTINCT block_height, block_hash FROM ${allHolds})`,
@@ -202,8 +203,8 @@ export async function checkTransactions(reader: InputReader, kept: Kept, elsewhe
   const reporting = reportOf(reader, kept.allHolds);
   const { report, store } = reporting;
   const { transactions } = kept;
-  // These counts decide which of the reports below are needed. Hashes of ids are counted instead of ids, which is
-  // faster. If two ids have the same hash, a report runs that finds nothing.
+  // These counts decide which of the reports below are needed. Hashes of ids are counted instead of ids, because that
+  // is faster. If two ids have the same hash, a report runs without need and finds nothing.
   const counts = await store.row(
     `SELECT count(*) AS transactions, count(DISTINCT hash(tx_id)) AS ids,
        count(*) FILTER (${SCATTERED}) AS scattered, count(*) FILTER (${PARTLY_NUMBERED}) AS partly, count(*) FILTER (${UNSURE}) AS unsure,

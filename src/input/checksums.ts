@@ -1,6 +1,7 @@
 /**
- * Computes the SHA-256 of input files, and reads the expected values. These are in a `.sha256` file beside the input,
- * or in the name of a published file of rows. DuckDB does not check the checksums of the Parquet format itself.
+ * Computes the SHA-256 of input files, and reads the expected values. An expected value is in a `.sha256` file beside
+ * the input, or its first digits are in the name of a published file of rows. DuckDB does not check the checksums of
+ * the Parquet format itself.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';

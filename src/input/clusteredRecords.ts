@@ -5,7 +5,10 @@
 import { exceeds } from '../limits.ts';
 import type { Reading } from './rawSource.ts';
 
-/** Maximum average number of blocks of which only a part of the rows was read. With more, a large source is sorted. */
+/**
+ * Maximum average number of blocks that are incomplete while a source is read, because only some of their rows were
+ * read. With more such blocks, a large source is sorted.
+ */
 const MOST_OVERLAP = 3;
 
 /**
@@ -15,8 +18,8 @@ const MOST_OVERLAP = 3;
 export async function isClustered(rows: string, { limits, store }: Pick<Reading, 'limits' | 'store'>): Promise<boolean> {
   const count = await store.number(`SELECT count(*) AS number FROM ${rows}`);
   if (!exceeds(limits, 'unsortedRecords', count)) return true;
-  // A block is incomplete from its first row to its last. So the sum of these lengths, divided by the number of rows,
-  // is the average number of incomplete blocks.
+  // A block is incomplete from its first row to its last. So the sum of the distances between these rows, divided by
+  // the number of rows, is the average number of incomplete blocks.
   const sum = await store.number(
     `SELECT coalesce(sum(last - first + 1), 0)::BIGINT AS number FROM (
        SELECT min(place) AS first, max(place) AS last FROM (SELECT block_height, row_number() OVER () AS place FROM ${rows}) GROUP BY block_height)`,

@@ -32,8 +32,8 @@ export async function decompress(file: InputFile, compression: 'gzip' | 'zstd', 
 
 /**
  * Unpacks all members of a gzip file. Node treats a zero byte after a member as padding, and ignores the rest of the
- * file. So a damaged byte could lose all later members without an error. To find this, the function checks that the
- * rest is zero.
+ * file. So a damaged byte could lose all later members without an error. To prevent this, the function checks that all
+ * ignored bytes are zero.
  */
 async function gunzip(path: string, from: Readable, to: Writable): Promise<void> {
   const unpack = createGunzip();

@@ -70,7 +70,8 @@ export const hasDataFiles = (folder: string): boolean => existsSync(folder) && s
 
 /**
  * Lists all files below a folder. Visits each folder once, identified by its real path, so that circular links cause no
- * endless loop. Follows links last, so that a file is listed under its own path even if links lead to the file.
+ * endless loop. Follows links last. So a file in the folder is listed under its own path, even if links lead to the
+ * file.
  */
 function walk(root: string): string[] {
   const files: string[] = [];
@@ -87,8 +88,8 @@ function walk(root: string): string[] {
     }
   };
   visit(root);
-  // Visiting a folder may append to `links` during this loop. Links to anything else are added without a check, because
-  // realPath rejects broken links later, and stampOf rejects pipes.
+  // Visiting a folder may append to `links` during this loop. Links to anything but a folder are added without a check,
+  // because realPath rejects broken links later, and stampOf rejects pipes.
   for (const path of links) {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) visit(path);
     else files.push(path);
@@ -120,7 +121,10 @@ function checkNames(folder: string, entries: readonly Dirent[]): void {
   );
 }
 
-/** Maximum number of paths by which a pattern may reach one folder. Circular links give a folder infinitely many. */
+/**
+ * Maximum number of paths by which a pattern may reach one folder. More paths are an error, because circular links give
+ * a folder infinitely many.
+ */
 const MOST_PATHS = 100;
 
 /** Lists the files that match a pattern. Follows links. */

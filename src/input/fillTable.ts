@@ -11,7 +11,7 @@ export async function sourceNumber(members: readonly Member[], store: Store): Pr
   const [first] = members;
   if (first === undefined) throw new Error('no files to read');
   if (members.length === 1) return `${first.id}`;
-  // With an enum of the paths, one hash look-up per row finds the number of the row's file.
+  // Makes an enum of the paths, so that one hash look-up per row finds the number of the row's file.
   const type = store.nameOf('files');
   await store.run(`CREATE TYPE ${type} AS ENUM (${members.map(({ path }) => literal(path)).join(', ')})`);
   return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(${SOURCE_FILE}::${type}) + 1)`;

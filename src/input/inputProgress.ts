@@ -32,7 +32,7 @@ export class ReadProgress {
     return result;
   }
 
-  /** Marks all bytes as read. Needed because a Parquet scan may read only a part of its files. */
+  /** Marks all bytes as read. The caller needs this, because a Parquet scan may read only a part of its files. */
   finish(): void {
     this.#done = this.#bytes;
   }

@@ -22,8 +22,8 @@ import { isLedger, isStart, recognise } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 
 /**
- * Columns of the table with the blocks of each input file. `records` is the block's number of records in the file: 0 if
- * the runes of all its rows are unknown.
+ * Columns of the table with the blocks of each input file. `records` is the number of the block's records in the file.
+ * It is 0 if the runes of all rows of the block are unknown.
  */
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
 

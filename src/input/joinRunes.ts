@@ -67,7 +67,7 @@ export async function loadRunes(
   const several = await store.number('SELECT count(*) - count(DISTINCT id) AS number FROM all_runes');
   if (several > 0) await reportDifferingRunes(names, report, store);
   report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
-  // Usually each rune has one row. Then GROUP BY is skipped, because it is slow.
+  // Usually each rune has one row. Then the SQL needs no GROUP BY, which is slow.
   const anyValues = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
   const source = 'CASE WHEN min(source) = max(source) THEN min(source) END AS source';
   const rows = several > 0 ? `(SELECT ${anyValues}, ${source} FROM all_runes GROUP BY id)` : 'all_runes';
@@ -135,7 +135,7 @@ async function reportDifferingRunes(names: Names, report: Report, store: Store):
 }
 
 /**
- * Returns the unchanged ledgers whose records change with the runes. This is `all` if a rune was removed, or if the
+ * Returns the unchanged ledgers whose records change with the runes. Returns `all` if a rune was removed, or if the
  * number, names or divisibility of a rune changed. Records contain no other column of a rune. Otherwise returns the
  * file numbers of ledgers that had rows with an unknown rune that is now in the runes table.
  */

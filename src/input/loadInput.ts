@@ -3,8 +3,8 @@
  * checks every record, and converts records to canonical form. `checkInput` compares records with each other and with
  * unchanged blocks. Both functions write only to the scratch folder, and throw an InputError for invalid input.
  *
- * Unchanged files are not read again, unless they share a block with a changed file. Such a block must be compared with
- * its copies in all other files.
+ * Unchanged files are not read again, unless they share a block with a changed file. The shared block must be compared
+ * with its copies in all other files.
  */
 import { type Columns, columns, type Table } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
@@ -21,7 +21,7 @@ import type { StartRows } from './readStart.ts';
 
 /** Input that was read. Its transactions are not checked yet. */
 export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent' | 'rows'> {
-  /** Blocks of changed, new and removed files. */
+  /** Blocks of changed, new and removed files. Only these blocks may change in the output. */
   readonly affected: Table<Columns<'block_height BIGINT'>>;
   readonly found: readonly InputFile[];
   readonly selection: Selection;
@@ -119,7 +119,10 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
   });
 }
 
-/** Runs a step. If it fails and a file has changed meanwhile, throws an error about that file, the likely cause. */
+/**
+ * Runs a step. If the step fails and an input file has changed meanwhile, throws an error about this file, because the
+ * change is the likely cause.
+ */
 async function orChanged<Result>(selection: Selection, reader: InputReader, step: () => Promise<Result>): Promise<Result> {
   try {
     return await step();

@@ -66,7 +66,7 @@ export async function makeActivity(reader: InputReader, affected: TableWith<'blo
 
 /**
  * Selects the ledger rows of the blocks in `held`. Returns undefined if any input file with records is not a ledger,
- * because the published rows would lack its blocks.
+ * because the published rows would lack the blocks of this file.
  */
 async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<LedgerRows | undefined> {
   const { names, sources, reading } = reader;

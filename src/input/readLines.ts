@@ -1,7 +1,10 @@
 /** Reads a text file line by line in bounded memory. */
 import { createReadStream } from 'node:fs';
 
-/** Maximum length of a line in bytes. Longer lines are cut, because DuckDB rejects such long records anyway. */
+/**
+ * Maximum length of a line in bytes. Longer lines are cut, because DuckDB rejects such long records
+ * (LARGEST_OBJECT_BYTES in readJson.ts).
+ */
 export const LONGEST_LINE = 128 * 1024 * 1024;
 
 const LINE_FEED = 10;

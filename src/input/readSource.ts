@@ -28,7 +28,7 @@ export async function readSource(files: readonly Numbered[], reading: Reading): 
   }
 }
 
-/** Maximum size in bytes of a JSON file that is parsed in one piece. */
+/** Maximum size in bytes of a JSON file that is parsed in one piece to find a syntax error. */
 const WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -51,7 +51,8 @@ async function whereBroken(path: string, bytes: number, byLine: boolean): Promis
 function reason(bytes: Buffer): string | undefined {
   if (!isUtf8(bytes)) return 'not UTF-8';
   try {
-    // JSON.stringify writes an unpaired surrogate as an escape, because UTF-8 cannot encode it. The pattern finds it.
+    // JSON.stringify writes an unpaired surrogate as an escape, because UTF-8 cannot encode the surrogate. The pattern
+    // finds this escape.
     const text = JSON.stringify(JSON.parse(bytes.toString('utf8')));
     return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text) ? 'an unpaired surrogate (\\ud800 to \\udfff)' : undefined;
   } catch (error) {

@@ -32,8 +32,8 @@ export type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
 export type StartForm = 'start-outputs' | 'start-runes';
 
 /**
- * Forms of ledgers and of the files beside them. If all input has such forms, every record has a rune of the runes
- * table, because builds omit ledger rows of unknown runes.
+ * Forms of ledgers, and of the files that pulls and exports write beside ledgers. If all input has such forms, every
+ * record has a rune of the runes table, because builds omit ledger rows of unknown runes.
  */
 export const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'start-outputs', 'start-runes', 'no-records'];
 
@@ -128,7 +128,10 @@ function recogniseJson(common: Common, head: string): Recognised {
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
 }
 
-/** Returns the top-level keys of the first object in a JSON text, which may be cut off. Takes linear time. */
+/**
+ * Returns the top-level keys of the first object in a JSON text. The text may be cut off, because it is only the
+ * beginning of a file. Takes linear time.
+ */
 function topLevelKeys(text: string): string[] {
   const keys: string[] = [];
   const token = /[{}[\]:]|"(?:[^"\\]|\\.)*(?:"|$)/gsy;
@@ -167,7 +170,7 @@ function jsonLayout(head: string): JsonLayout {
 function recogniseCsv(common: Common, head: string): Recognised {
   const line = head.slice(0, head.search(/\r?\n|$/));
   const cells = [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((match) => match[1] ?? '');
-  // The pattern also matches an empty cell at the end of the line, which is not a column.
+  // The pattern also matches an empty text at the end of the line, which is not a column.
   if (cells.length > 1) cells.pop();
   const columns = cells.map((cell) => ({ name: cell.replace(/^"(.*)"$/, '$1').replaceAll('""', '"'), type: 'VARCHAR' }));
   return { ...common, form: recogniseTable(common.file, columns), format: 'csv', columns };

@@ -1,7 +1,7 @@
 /**
  * Unpacks zstd in bounded memory, and checks the lengths and checksums that fzstd ignores. fzstd returns output only
- * after it has unpacked everything that it was given, and a few kB may unpack to gigabytes. So this module passes one
- * block at a time to fzstd.
+ * after it has unpacked all of its input, and a few kB may unpack to gigabytes. So this module passes one block at a
+ * time to fzstd.
  */
 import { Decompress } from 'fzstd';
 import xxhash from 'xxhash-wasm';

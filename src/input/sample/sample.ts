@@ -27,10 +27,13 @@ function mulberry32(seed: number): () => number {
 }
 
 const random = mulberry32(0x72756e65);
-/** Separate generator for the positions of transactions, so that a change of the events changes no tx id. */
+/**
+ * Separate generator for the positions of transactions. With it, a change of the sample's events does not change tx
+ * ids.
+ */
 const randomPlace = mulberry32(0x9dcc59e8);
 
-/** Separate generator for ordinary blocks, so that a change of these blocks changes no other block. */
+/** Separate generator for ordinary blocks, so that a change to the code of these blocks changes no other block. */
 const randomDay = mulberry32(0x0da75eed);
 
 const within = (from: number, to: number, draw: () => number): number => from + Math.floor(draw() * (to - from + 1));
@@ -173,7 +176,7 @@ function mint(rune: Rune): Transaction {
   return { events: [{ rune, operation: 'mint', amount }, receive], spent: [] };
 }
 
-/** Burns the complete amount of an output that has less than 1 % of its rune's premine. */
+/** Returns a transaction that burns the complete amount of an output with less than 1 % of its rune's premine. */
 function burn(): Transaction {
   const output = take(({ rune, amount }) => amount * 100n < (rune.premine ?? MAX));
   if (output === undefined) throw new Error('no output can be burned');
@@ -194,8 +197,8 @@ function parts(amount: bigint, count: number): bigint[] {
 }
 
 /**
- * Returns a transaction that transfers up to three of the given runes to `outputs` outputs. Its events are, for each
- * output, one receive and then one send per sender. Some receivers have no address.
+ * Returns a transaction that transfers up to three runes of `from` to `outputs` outputs. For each output, it has one
+ * event `receive`, and then one event `send` per sender. Some receivers have no address.
  */
 function move(outputs: number, senders = 1, from = MAIN): Transaction {
   const isLarge = ({ amount }: Output) => amount >= BigInt(4 * outputs);
@@ -228,7 +231,10 @@ const both = (one: Transaction, other: Transaction): Transaction => ({
   spent: [...one.spent, ...other.spent],
 });
 
-/** Makes a transaction. Call makers in chain order, because a transaction spends outputs of earlier transactions. */
+/**
+ * Function that makes a transaction. The caller calls makers in chain order, because a transaction spends outputs of
+ * earlier transactions.
+ */
 type Maker = () => Transaction;
 const times = (count: number, make: (i: number) => Transaction): Maker[] => Array.from({ length: count }, (_, i) => () => make(i));
 const mints = (count: number): Maker[] => times(count, (i) => mint([BRAVO, CHARLIE, DELTA][i % 3] ?? BRAVO));
