@@ -1,7 +1,7 @@
 /**
- * Writes the lists of activity of an archive (activity.ts). A record has a row for each list that it is in. These rows
- * are made from the listed records (engine/archive/listedRecords.ts), and merged with the lists of the levels that a
- * build reuses (format/levels.ts).
+ * Writes the lists of activity of an archive (activity.ts). For each list that has a record, the record has a row.
+ * These rows are made from the listed records (engine/archive/listedRecords.ts), and merged with the lists of the
+ * levels that a build reuses (format/levels.ts).
  */
 import { readDoubles } from '../duckdb/columns.ts';
 import { literal, type Store } from '../duckdb/store.ts';
@@ -100,8 +100,8 @@ class OldLists {
     old: StoredArchive,
     { heads, pointers }: ActivityLevel,
     /**
-     * Size in bytes of the pages that are in the new level and below the old level. Positions count bytes from the first
-     * page of a level, so this size is added to the positions of old pointers.
+     * Size in bytes of the new level's pages that belong to blocks below the old level. It is added to the positions of
+     * old pointers, because positions count bytes from the first page of a level.
      */
     private readonly shift: number,
   ) {
@@ -139,8 +139,8 @@ class OldLists {
 }
 
 /**
- * Returns the SQL expression of the text that identifies a list. `text` is such a text (LISTED), with the names of the
- * columns in place of the values.
+ * Returns the SQL expression of the text that identifies a list. `text` is such a text (LISTED in activity.ts) with
+ * column names in place of the values.
  */
 function textOf(text: string): string {
   const columns = ['rune_id', 'address'];
@@ -195,7 +195,7 @@ class ActivityRows {
     return this.#columns[column]?.[this.#row] ?? -1;
   }
 
-  /** Moves to the next row. Returns a promise if the row must be read from the store first. */
+  /** Moves to the next row. Returns a promise if the row must first be read from DuckDB. */
   next(): Promise<void> | void {
     this.#row += 1;
     if (!this.isAtRow) return this.#nextChunk();
@@ -217,8 +217,8 @@ const SORTED_BYTES = 128;
 
 /**
  * Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. Many rows
- * are first written to a table, because DuckDB can sort more numbers than fit into memory, but not in the query that
- * also joins the records with their texts.
+ * are first written to a table, and then sorted in a second query. DuckDB can sort more numbers than fit into memory,
+ * but not in the same query that joins the records with the hashes of their texts.
  */
 async function* chunksOf(
   { first, last }: LevelRange,

@@ -223,8 +223,8 @@ export async function answerActivity({ rune, address }: FurtherRequest, window: 
   for (const id of ids) {
     const subject: Subject = { rune: id, address };
     const list = await findList(archive, textOf(subject));
-    // The table of names may have returned another rune, whose name has the same key. Only records have the name. So
-    // for a window past the end, reads the last record.
+    // The table of names (nameTable.ts) may have returned another rune, whose name has the same key. Only the records
+    // show the name of the rune. So for a window past the end, reads the last record to compare the name.
     const from = isName ? Math.min(offset, Math.max(list.total - 1, 0)) : offset;
     const records = await recordsIn(list, from, Math.min(offset + limit, list.total), subject, archive);
     if (isName && !records.some((record) => isNamed((JSON.parse(record) as Parsed).rune, rune))) continue;

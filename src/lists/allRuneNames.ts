@@ -25,8 +25,8 @@ export function runeNameText({ id, number, name, spaced_name, divisibility, symb
 
 /**
  * Reads the files of all names, some megabytes. Returns a function that yields all runes, oldest first, some thousand
- * at a time. All files are read before that, because a new build may remove them. Both functions reject with an
- * ArchiveError for a damaged file.
+ * at a time. All files are read before the function is returned, because a new build may remove them. Both functions
+ * reject with an ArchiveError for a damaged file.
  */
 export async function openRuneNames(archive: Archive): Promise<() => AsyncGenerator<readonly RuneName[], void, undefined>> {
   const files = archive.root.lists?.etchings?.runes?.flatMap((level) => level.files);

@@ -1,6 +1,6 @@
 /**
  * SQL that adds amounts in smallest units. No integer type of DuckDB can add amounts of 39 digits. So a sum has two
- * parts: the sum is `upper` times 10^18 plus `lower`.
+ * parts, `upper` and `lower`: the sum is `upper` times 10^18 plus `lower`.
  */
 import { columns, type TableWith } from '../duckdb/table.ts';
 import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
@@ -18,7 +18,10 @@ export function unitsOf(amount: string, divisibility: string): string {
   return `CASE WHEN strlen(${whole}) + ${divisibility} <= ${MOST_DIGITS} THEN '0' || ${digits} ELSE '0' END`;
 }
 
-/** Returns SQL that sums `units`, which are decimal digits, into columns `lower` and `upper`. `sign` is 1 or -1. */
+/**
+ * Returns SQL that sums `units` (texts of decimal digits) times `sign` (1 or -1). Column `lower` sums the last 18
+ * digits, `upper` the digits before them.
+ */
 export const sumsOf = (units: string, sign: string): string =>
   `coalesce(sum(${sign} * right(${units}, ${LOWER_DIGITS})::BIGINT), 0)::HUGEINT AS lower,
    coalesce(sum(CASE WHEN strlen(${units}) > ${LOWER_DIGITS} THEN ${sign} * left(${units}, -${LOWER_DIGITS})::HUGEINT END), 0)::HUGEINT AS upper`;
@@ -26,7 +29,7 @@ export const sumsOf = (units: string, sign: string): string =>
 /** Returns SQL that normalises a sum: both parts then have the same sign, and `lower` has at most 18 digits. */
 export function joinedParts(upper: string, lower: string): string {
   const base = 10n ** BigInt(LOWER_DIGITS);
-  // Dividing HUGEINTs is slow, so only divides if `lower` has more than 18 digits, which is rare.
+  // Dividing HUGEINTs is slow, so the SQL divides only if `lower` has more than 18 digits, which is rare.
   const ifLarge = (large: string, small: string) => `CASE WHEN abs(${lower}) >= ${base} THEN ${large} ELSE ${small} END`;
   const [u, l] = [`(${upper} + ${ifLarge(`${lower} // ${base}`, '0')})`, `(${ifLarge(`${lower} % ${base}`, lower)})`];
   const shift = `CASE WHEN ${u} > 0 AND ${l} < 0 THEN 1 WHEN ${u} < 0 AND ${l} > 0 THEN -1 ELSE 0 END`;

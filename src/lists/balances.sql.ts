@@ -40,8 +40,9 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
     writeTexts(form.writer(kind, plan), plan, unsorted, form.limits, store);
   let isSame = true;
   for (const plan of plans) {
-    // Levels up to height `ranked` must have complete lists. Higher levels may have marks instead (balances.ts). So a
-    // level changes if `ranked` has moved past its last block. All levels above a changed level change, too.
+    // Levels up to height `ranked` must have complete lists. Higher levels may have marks instead ("Holders" in
+    // balances.ts). So a level changes if, since the last build, `ranked` has moved past the level's last block. All
+    // levels above a changed level change, too.
     isSame &&= plan.isSame && plan.last <= ranked === plan.last <= wasRanked;
     const known = reusedLevels(plan, before?.addresses);
     let level: KnownLevel = { addresses: known[0], holders: reusedLevels(plan, before?.holders)[0] };
@@ -104,17 +105,20 @@ const PAIRS = '(level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, b
 /** Returns the SQL expression that pads a number to 8 digits, as in keys of documents. */
 const padded = (number: string): string => `lpad((${number})::VARCHAR, ${runeKey(0).length}, '0')`;
 
-/** SQL conditions for units above and below zero. Units are texts. Only texts of numbers above zero sort after '0'. */
+/**
+ * SQL conditions for units above and below zero. Units are texts, and only the texts of numbers above zero sort after
+ * '0'.
+ */
 const isAbove = (units: string): string => `(${units} > '0')`;
 const isBelow = (units: string): string => `starts_with(${units}, '-')`;
 
 /**
- * Returns SQL that selects the newest or the oldest row of each pair in `rows`. The SQL joins instead of aggregating,
- * because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
+ * Returns SQL that selects the newest or the oldest row of each pair of address and rune in `rows`. The SQL joins
+ * instead of aggregating, because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
  */
 const extreme = (which: 'newest' | 'oldest', rows: string): string => {
-  // The newest row excludes the pair's rows of older levels. Rows of level 0, the lowest, exclude no rows, so `others`
-  // omits them. This saves time, because level 0 has the most rows.
+  // A row of a newer level excludes the pair's rows of older levels. Rows of level 0, the lowest, exclude no rows, so
+  // `others` omits them. This saves time, because level 0 has the most rows.
   const [others, compare] = which === 'newest' ? [`FROM (${rows}) WHERE level > 0`, '>'] : [rows, '<'];
   return `FROM (${rows}) AS r ANTI JOIN (${others}) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level ${compare} r.level`;
 };
@@ -193,9 +197,9 @@ class BalanceRows {
     await this.#load('pair_parts', 'address', this.#reusedPairs(reused));
     await this.#load('pairs_below', 'address', this.#listedBelow());
     const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
-    // Reused levels have higher indexes than the levels below, and listed changes get the highest index. So `extreme`
-    // finds the newest balance of a pair. The new rows are first put into another table, because a statement that reads
-    // the table into which it inserts may also read the inserted rows.
+    // The column `level` orders the rows: reused levels have higher numbers than the levels below, and listed changes
+    // get the highest number. So `extreme` finds the newest balance of a pair. The new rows are first put into another
+    // table, because a statement that reads the table into which it inserts may also read the inserted rows.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE new_pairs AS
       SELECT ${level + reused.length} AS level, address, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
         SELECT address, ordinal, coalesce(b.units, '0') AS before,
@@ -282,7 +286,8 @@ class BalanceRows {
   }
 
   /**
-   * Inserts entries into a table of pairs. `subject` is the column that has the same value for a document's entries.
+   * Inserts entries into a table of pairs. `subject` is the column with the document's address or ordinal, which is the
+   * same for all entries of the document.
    */
   async #load(
     table: 'pair_parts' | 'pairs_below' | 'list_parts',
@@ -389,8 +394,8 @@ class BalanceRows {
       'address',
       this.#balancesBelow(() => this.#keyRanges(keys)),
     );
-    // If an address has a complete list, each of its balances in the level has a document of its own (`pairKey`). These
-    // documents sort after the pages of the list.
+    // If an address has a complete list, each balance of the address that changed in the level has a document of its
+    // own (`pairKey`). These documents sort after the pages of the list.
     return inOrder(
       `
         SELECT rowid AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart('key')} AS text FROM level_addresses
@@ -405,7 +410,10 @@ class BalanceRows {
     );
   }
 
-  /** Needs the table of addresses that `addressRows` filled for this level. A reader sorts the holders of a document. */
+  /**
+   * The caller must have called `addressRows` for this level, which fills the table of addresses. The holders of a
+   * document are not sorted, because readers sort them.
+   */
   async holderRows(): Promise<UnsortedRows> {
     const level = this.#level;
     await this.#makeLists('ordinal', this.#holdersBelow());
@@ -439,8 +447,8 @@ class BalanceRows {
 const HEAD_PLACE = -2;
 
 /**
- * Added to ordinals in the column `document`, so that documents of single runes sort after all pages. Page indexes are
- * lower, because they have at most 8 digits in keys.
+ * Number that is added to ordinals in the column `document`, so that the documents of single runes sort after all
+ * pages. Page indexes are lower, because they have at most 8 digits in keys.
  */
 const MOST_PAGES = 1e8;
 

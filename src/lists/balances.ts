@@ -3,8 +3,8 @@
  *
  * An **entry** has the balance of a rune that an address holds: after the last block of a level (format/levels.ts), and
  * before its first block. If several levels have an entry for the same address and rune, the entry of the newest level
- * counts. A reader also needs the balance before: from it, the reader finds the entry that the new one replaces in the
- * list of a lower level.
+ * counts. A reader also needs the balance before the level. From this balance, it finds the entry that the new entry
+ * replaces in the list of a lower level.
  *
  * **Balances**: a level has a document for each address with records in its blocks, with an entry for each rune of
  * these records. If this were more than a page of entries, the level has a document for each of the runes instead, and
@@ -51,7 +51,7 @@ interface Balance extends Entry {
   readonly divisibility: number;
 }
 
-/** Parses an entry of an address's list. Throws for other text. */
+/** Parses an entry of an address's list. Throws for invalid text. */
 function parseBalance(text: string): Balance {
   const [other, id, number, name, spacedName, divisibility, units, before = '0'] = JSON.parse(text) as [
     ...[ordinal: number, id: string, number: number, name: string, spacedName: string, divisibility: number],
@@ -65,7 +65,7 @@ const balanceStart = (ordinal: number): string => `[${ordinal},`;
 
 /**
  * Parses the first value of an address's document. Returns the length of the complete list, or undefined if the value
- * is an entry. Throws for other text.
+ * is an entry. Throws for invalid text.
  */
 export function parseTotal(text: string): number | undefined {
   const value = JSON.parse(text) as number | unknown[];
@@ -84,7 +84,7 @@ export interface HoldersHead {
   readonly total: number | null | undefined;
 }
 
-/** Parses the first value of a rune's document. Throws for other text. */
+/** Parses the first value of a rune's document. Throws for invalid text. */
 export function parseHoldersHead(text: string): HoldersHead {
   const [id, number, name, divisibility, change, total] = JSON.parse(text) as [string, number, string, number, number, (number | null)?];
   return { id, number, name, divisibility, change, total };
@@ -95,7 +95,7 @@ interface Holder extends Entry {
   readonly other: string;
 }
 
-/** Parses an entry of a rune's list. Throws for other text. */
+/** Parses an entry of a rune's list. Throws for invalid text. */
 function parseHolder(text: string): Holder {
   const [other, units, before = '0'] = JSON.parse(text) as [string, string, string?];
   return { other, units: BigInt(units), before: BigInt(before) };
@@ -204,8 +204,9 @@ async function holderOf(
   for (const documents of levels.reverse()) {
     for (const values of documents) {
       if (values === undefined) continue;
-      // Only entries begin with a rune's ordinal, so this skips the total of a complete list. If the first entry of a
-      // page has the rune, it gives the same balance as the rune's own document.
+      // Only entries begin with a rune's ordinal, so the filter skips the total of a complete list. The first entries
+      // of pages are in the list's document, too. If one of them is about the rune, it gives the same balance as the
+      // rune's own document.
       const wanted = values.filter((value) => starts.some((start) => value.startsWith(start)));
       const balance = orDamaged(() => wanted.map(parseBalance)).find((one) => isNamed(one, rune));
       if (balance === undefined) continue;

@@ -1,4 +1,7 @@
-/** Writes the files of changes (changes.ts), which list what each of the newest blocks touched, and their index. */
+/**
+ * Writes the files of changes (changes.ts), which list the runes, addresses and outputs that each of the newest blocks
+ * touched. Also writes the list of these files.
+ */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LastRead } from '../contract/sources.ts';
@@ -48,7 +51,8 @@ export async function writeChanges(
   const known = await store.rows(`FROM ${state.changesFiles}`, { source: text, sha256: text });
   const before = new Map(known.map((row) => [row.source, row.sha256]));
   const listed: (ListedChanges & { readonly source: string })[] = [];
-  // If `points` has one block more than may have files, the lowest gets no file. It is only the `previous` of the next.
+  // If `points` has one block more than may have files, the lowest block gets no file. It is only the `previous` block
+  // of the next one.
   let previous: Point | undefined = hasMore ? points.shift() : undefined;
   for (const { isEmpty, ...point } of points) {
     const lists = listsOf.get(point.height);

@@ -43,8 +43,8 @@ export interface ListedChanges extends Point {
 }
 
 /**
- * The bounds within which a build made the files. The list of files names these bounds, so that verification can make
- * the files again.
+ * Limits of the files of changes in a build. The list of files names these limits, so that `npm run verify` can make
+ * the files again and compare them.
  */
 export interface ChangesBounds {
   /** Maximum number of blocks with a file. */

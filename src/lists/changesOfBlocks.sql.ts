@@ -40,8 +40,8 @@ export function readLists(cache: string, digest: string): string[] {
 }
 
 /**
- * Replaces the lists of changed blocks, and removes the lists of old blocks. But keeps the files that the last build
- * needed: if this build is killed, the state of the last build stays valid.
+ * Replaces the lists of changed blocks, and removes the lists of old blocks. Keeps the files that the last build
+ * needed, because the state of the last build stays valid if this build is killed.
  */
 export async function updateTouched(
   cache: string,
@@ -84,8 +84,8 @@ interface Portion {
 }
 
 /**
- * Divides blocks into portions. All lists of a portion are in memory at the same time. A row has up to four entries of
- * 70 bytes, so a portion has only an eighth of `listedAtOnce` rows.
+ * Divides blocks into portions. All lists of a portion are in memory at the same time. To bound this memory, a portion
+ * has only an eighth of `listedAtOnce` rows, because a row has up to four entries of 70 bytes.
  */
 async function portionsOf(blocks: string, { listedAtOnce }: Pick<Limits, 'listedAtOnce'>, store: Store): Promise<Portion[]> {
   const portion = `sum(size) OVER (ORDER BY block_height) // ${Math.ceil(listedAtOnce / 8)}`;
@@ -111,13 +111,14 @@ async function listsOf(
     `'spent', "output" FROM ${spent} ${isIn}`,
   ];
   const distinct = `SELECT DISTINCT * FROM (SELECT block_height, ${entries.join(' UNION ALL SELECT block_height, ')}) WHERE entry IS NOT NULL`;
-  // DuckDB keeps lists that list() collects in memory. So if a list may be too long, this first omits all entries but
-  // `changesEntries` and one more, which shows that the list is cut. A row has at most two entries of a kind.
+  // DuckDB keeps lists that list() collects in memory. So if a list may be too long, the SQL first selects
+  // `changesEntries` entries and one more, which shows that the list is cut. A row has at most two entries of a kind.
   const place = 'row_number() OVER (PARTITION BY block_height, kind ORDER BY entry)';
   const needed = 2 * most > changesEntries ? `FROM (${distinct}) QUALIFY ${place} <= ${changesEntries + 1}` : distinct;
   const cut = `SELECT block_height, kind, list_sort(list(entry))[:${changesEntries}] AS entries, count(*) > ${changesEntries} AS is_cut
     FROM (${needed}) GROUP BY block_height, kind`;
-  // Hardly any list has a character to escape, so one check of all its entries decides whether each entry is escaped.
+  // Hardly any list has a character that JSON must escape, so one check of all its entries decides whether each entry
+  // is escaped.
   const escaped = `CASE WHEN regexp_matches(array_to_string(entries, ' '), '${CHARACTERS_TO_ESCAPE}')
     THEN list_transform(entries, lambda entry: json_text(entry)) ELSE entries END`;
   const rows = await store.rows(

@@ -1,8 +1,8 @@
 /**
  * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed, and renders them. A level
  * (format/levels.ts) has the etchings that changed in its blocks, as they are after its last block. The level depends
- * only on the blocks up to its end, so an incremental build produces the same files as a full build. Ordinals are
- * stable, because new etchings are only appended.
+ * only on the blocks up to its end, so an incremental build produces the same files as a full build. Ordinals (the
+ * positions of etchings) are stable, because new etchings are only appended.
  */
 import { type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
@@ -105,7 +105,7 @@ const ROW_BYTES = 6000;
 
 /**
  * Yields the documents (lists/etchings.ts) of the etchings `changed`, as they are after block `tip`, by ascending key.
- * No other query may run before the last document was read.
+ * No other query may run before the last document is read.
  */
 async function* renderEtchings(
   changed: Table<typeof CHANGED>,
@@ -125,8 +125,8 @@ async function* renderEtchings(
   const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
       ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
     FROM (${byDecimals}) GROUP BY rune_id)`;
-  // Amounts can be summed only if their number of decimals is the rune's divisibility. Otherwise the rune has no
-  // counts.
+  // Amounts of a rune can be summed only if the number of their decimals is the rune's divisibility. Otherwise the rune
+  // has no counts.
   const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
   const columns = [
     'ordinal, id, name, spaced_name, number, divisibility, symbol, turbo, premine, block_hash, block_height, tx_id, tx_index, "timestamp"',

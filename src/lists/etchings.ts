@@ -4,7 +4,7 @@
  * if several levels have an etching, the document of the newest level counts.
  *
  * All values of an etching except the supply come from the runes table. All values follow the rules of ord and of the
- * recorded server (docs/api.md, "Etchings"). Verification parses the JSON again (parseEtching.ts).
+ * recorded server (docs/api.md, "Etchings"). `npm run verify` parses the JSON again (parseEtching.ts).
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -140,7 +140,7 @@ function supplyOf(etching: Etching, tip: number): string {
 
 /**
  * The recorded server (docs/api.md) divides to 20 decimals, and then rounds the percentage to 4 decimals. Both steps
- * round halves up. This program repeats both steps to give the same digits.
+ * round halves up. Both steps are repeated here, so that answers have the same digits.
  */
 const PLACES = 10n ** 20n;
 const SHOWN = 10n ** 14n;

@@ -11,10 +11,10 @@ export interface LedgerOutput {
 }
 
 /**
- * Parses the line of an outpoint's document: its values as builds write them, each after a tab. Undefined if the output
- * is spent. A ledger has millions of outputs and needs only some of the fields. So this function finds the fields by
- * their separators, in half the time of parsing all JSON. If the line differs from the expected form, parses the values
- * of `valuesOf`, and throws for other text.
+ * Parses the document of an outpoint. Returns undefined if the output is spent. `line` has the values of the document,
+ * with a tab before each. A ledger has millions of outputs and needs only some of the fields. So this function finds
+ * the fields by their separators, in half the time of parsing all JSON. If the line has an unexpected form, parses the
+ * result of `valuesOf` instead, and throws if these values are invalid.
  */
 export function parseLedgerOutput(output: string, line: string, valuesOf: () => readonly string[]): LedgerOutput | undefined {
   const plain = parsePlain(output, line);
@@ -23,7 +23,7 @@ export function parseLedgerOutput(output: string, line: string, valuesOf: () => 
   return parsed && { ...parsed, runes: parsed.runes.map(([id, , , , , units]) => [id, String(BigInt(units))]) };
 }
 
-/** Parses a line whose numbers are digits and whose texts have no escapes. Undefined for other lines. */
+/** Parses a line whose numbers are digits and whose texts have no escapes. Returns undefined for other lines. */
 function parsePlain(output: string, line: string): LedgerOutput | undefined {
   const end = endOfValue(line, 1);
   const heightEnd = line.indexOf(',', 2);

@@ -7,7 +7,10 @@ import type { LedgerPoint } from '../format/listTables.ts';
 import type { Counts, Etching } from './etchings.ts';
 import type { LedgerOutput } from './ledgerOutputs.ts';
 
-/** Version of ord's rules in this program. To be raised by a change after which the same blocks give another ledger. */
+/**
+ * Version of ord's rules in this program. A change after which the same blocks give another ledger must raise the
+ * version.
+ */
 const RULES = 'ord-1';
 
 const line = (fields: readonly (string | number | boolean | null)[]): string => `${fields.map((field) => field ?? '').join('\t')}\n`;

@@ -16,7 +16,8 @@ export const MOST_ETCHINGS = 2 ** 24;
 const numberIn = (id: string, part: 1 | 2): string => `try_cast(split_part(${id}, ':', ${part}) AS BIGINT)`;
 
 /**
- * Returns the SQL condition for a rune id that fits into the table: two numbers of up to 3 and 4 bytes. `id` is SQL.
+ * Returns the SQL condition for a rune id that fits into the table: a number of up to 3 bytes and a number of up to 4
+ * bytes. `id` is an SQL expression.
  */
 export const isRuneId = (id: string): string =>
   `coalesce(regexp_full_match(${id}, '(0|[1-9][0-9]*):(0|[1-9][0-9]*)') AND ${numberIn(id, 1)} < ${2 ** 24} AND ${numberIn(id, 2)} < ${2 ** 32}, false)`;
@@ -45,8 +46,8 @@ function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined
 }
 
 async function writeLevel(range: LevelRange, runes: string, writer: TableWriter, store: Store): Promise<Level | undefined> {
-  // Omits names that no valid request contains. An id that does not fit into the table is stored as 0:0. Readers then
-  // identify the rune by its ordinal.
+  // Omits names that no valid request contains. An id that does not fit into the table is stored as 0:0. Readers
+  // identify such a rune by its ordinal.
   const part = (number: 1 | 2) => `CASE WHEN ${isRuneId('id')} THEN ${numberIn('id', number)} ELSE 0 END`;
   const sql = `SELECT DISTINCT ('0x' || left(sha256('${NAME_PREFIX}' || rune_name), 12))::UBIGINT::DOUBLE AS key, height, first, count
     FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, ${part(1)}::DOUBLE AS height, ${part(2)}::DOUBLE AS first, ordinal::DOUBLE AS count

@@ -2,10 +2,10 @@
  * The table of names: finds a rune by its id (`840000:3`), its number, or its name in upper case without spacers. An
  * id, a number and a name are never equal, so one sorted table (format/sortedTable.ts) has all three.
  *
- * The key of an entry is the first 48 bits of the SHA-256 of the id, number or name with a prefix. Searches need evenly
- * distributed keys, and with a hash, nobody can etch many names with keys close to each other. The other fields
- * describe the rune: `height` and `first` are the two numbers of its id, and `count` is its ordinal (etchings.ts).
- * Different names may have the same key, so the caller must compare the names.
+ * The key of an entry is the first 48 bits of the SHA-256 of the id, number or name with a prefix. Look-ups need evenly
+ * distributed keys. Because the key is a hash, nobody can etch many names with keys close to each other. The other
+ * fields describe the rune: `height` and `first` are the two numbers of its id, and `count` is its ordinal
+ * (etchings.ts). Different names may have the same key, so the caller must compare the names.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { sha256, utf8Of } from '../format/sha256.ts';

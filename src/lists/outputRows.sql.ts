@@ -1,6 +1,6 @@
 /**
  * Rows from which a level's lists of unspent outputs by address are written (outputsOfAddress.sql.ts). Reads texts as
- * bytes, because a JavaScript string for each would take several times as long.
+ * bytes, because making a JavaScript string of each text would take several times as long.
  */
 import { type JoinedBlobs, joinedBlobs, readDoubles } from '../duckdb/columns.ts';
 import { sortedRows, type UnsortedRows } from '../duckdb/sortedRows.ts';
@@ -12,9 +12,9 @@ export const bytesOf = (text: string): Uint8Array => Buffer.from(text);
 export const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
 /**
- * Kinds of the rows from which a list is written. Rows are sorted by these numbers. COUNT: `first` is the number of
- * made outputs. Only a list with more than a page of rows has this row. LESS: `first` is the number of cancelled
- * outputs. GROUP: the text is the number of outputs removed from one page. Each other row is about one output
+ * Kinds of the rows from which a list is written. Rows with the same key are sorted by these numbers. COUNT: `first` is
+ * the number of made outputs. Only a list with more than a page of rows has this row. LESS: `first` is the number of
+ * cancelled outputs. GROUP: the text is the number of outputs removed from one page. Each other row is about one output
  * (outputsOfAddress.sql.ts).
  */
 export const [COUNT, LESS, GROUP, REMOVED, MADE, CANCELLED, PLACED] = [0, 1, 2, 3, 4, 5, 6];
@@ -32,7 +32,8 @@ export class ListRows {
    * sorting.
    */
   constructor(rows: Pick<UnsortedRows, 'rows' | 'most'>, limits: WorkLimits, store: Store) {
-    // The operator || copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.
+    // The SQL operator || copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them
+    // faster.
     const select = `key || '', text || '', kind::DOUBLE, first::DOUBLE, page::DOUBLE`;
     this.#chunks = sortedRows({ ...rows, key: 'key', within: 'kind, first, page, sort, number, id', select }, limits, store);
   }
@@ -104,7 +105,7 @@ const COMMA = 44;
 /** Joins values of one output that have one rune each. */
 function joinValues(values: readonly string[]): string {
   const [first = ''] = values;
-  // All values begin with the same outpoint and location. The first list in a value is its rune.
+  // All values begin with the same outpoint and location. The first JSON list inside a value is its rune.
   const place = first.indexOf(',[');
   return `${[first.slice(0, place), ...joinRunes(values.map((value) => value.slice(place + 1, -1)))].join()}]`;
 }

@@ -2,9 +2,9 @@
  * Writes the lists of unspent outputs by address (lists/unspentOutputs.ts), level by level, the lowest first. Streams
  * each list, so that at most one page of a list is in memory.
  *
- * A level may join levels of the last build. Its lists begin with the outputs of new blocks. The outputs of the reused
- * levels follow, the newest level first, without the outputs that the joined level spends. Each part is already sorted
- * by descending height, so the joined list needs no sorting.
+ * A level may join levels of the last build. Then each list begins with the outputs of new blocks. The outputs of the
+ * reused levels follow, the newest level first, without the outputs that the joined level spends. Each part is already
+ * sorted by descending height, so the joined list needs no sorting.
  */
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
@@ -39,7 +39,10 @@ export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
   readonly ranges: readonly LevelRange[];
 }
 
-/** Receives a page of a list. `page` is the index of the page, and `start` is the lower bound of its sort keys. */
+/**
+ * Function that receives a page of a list. `page` is the index of the page, and `start` is a lower bound of the sort
+ * keys (`sortKeySql`) of its outputs.
+ */
 type AddPage = (key: string, page: number, start: string) => void;
 
 /** SQL that selects no rows, for a level without cancelled outputs (LevelRows). */
@@ -92,8 +95,8 @@ export class AddressOutputs {
   }
 
   /**
-   * Calls `find`, which passes the pages of a level to `add`, and inserts them into the table `list_pages`. Returns
-   * their number.
+   * Calls `find`, which passes the pages of a level to `add`, and inserts these pages into the table `list_pages`.
+   * Returns the number of pages.
    */
   async #listPages({ first }: LevelRange, find: (add: AddPage) => Promise<void>): Promise<number> {
     const lines = await writeLines(join(this.form.scratch, 'list-pages.ndjson'), (to) =>
@@ -120,8 +123,8 @@ export class AddressOutputs {
       CREATE OR REPLACE TEMP TABLE level_cancelled AS ${cancelled};
       CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
     await this.#placeRemoved(range);
-    // The document of a list of more than a page begins with the number of outputs, before any of them. So the outputs
-    // of such lists are counted here. An output may have several rows.
+    // If a list has more than a page of outputs, its document begins with the number of outputs. So the outputs of such
+    // lists are counted before they are written. An output may have several rows.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE level_rows AS SELECT key, count(*) AS rows FROM level_made GROUP BY key;
       CREATE OR REPLACE TEMP TABLE level_counts AS SELECT key, count(*) AS count FROM (
         SELECT DISTINCT key, sort FROM level_made SEMI JOIN (FROM level_rows WHERE rows > ${limits.listPage}) USING (key)) GROUP BY key`);

@@ -1,7 +1,7 @@
 /**
  * Finds a window of a list that consists of a complete list and changed entries in the levels above
- * (lists/balances.ts). The first entries of the pages show which page a change affects. So the new length of each page
- * is known before any page is read, and only the pages of the window are read.
+ * (lists/balances.ts). The first entry of each page is known, and shows which page a change affects. So the new length
+ * of each page is known before any page is read, and only the pages of the window are read.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import { countBefore } from '../format/binarySearch.ts';
@@ -10,7 +10,10 @@ import type { Window } from '../pages/parseQuery.ts';
 
 /** An entry of a list. Balances are in smallest units. */
 export interface Entry {
-  /** The rune's ordinal (etchings.ts) in the list of an address; the address in the list of a rune. */
+  /**
+   * In the list of an address: the rune's ordinal (its position in the order of etchings, etchings.ts). In the list of
+   * a rune: the address.
+   */
   readonly other: string | number;
   /** Balance after the last block of the level. */
   readonly units: bigint;

@@ -42,8 +42,8 @@ export async function writeSearchFiles(
 
 /**
  * Yields the runes of a mirror in groups with the same first letters. Yields only the groups of `letters`, or all
- * groups if `letters` is undefined. A mirror of all history has a quarter of a million runes, so only one group is in
- * memory.
+ * groups if `letters` is undefined. Only one group is in memory, because a mirror of all history has a quarter of a
+ * million runes.
  */
 async function* groupsOf(
   etchings: Etchings | undefined,

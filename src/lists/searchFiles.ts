@@ -16,7 +16,7 @@ export type FoundRune = readonly [spacedName: string, id: string, number: number
 
 export interface SearchFile {
   readonly runes: readonly FoundRune[];
-  /** Each letter that, appended to the letters of this file, has a file of its own. Without separator. */
+  /** Letters, without separators. Each of them, appended to the letters of this file, has a file of its own. */
   readonly more: string;
 }
 
@@ -37,7 +37,10 @@ const NAME = /^[A-Z]+$/;
 const ID = /^[0-9]{1,15}:[0-9]{1,15}$/;
 const NO_SYMBOL = '¤';
 
-/** Returns the letters of a typed name in upper case, without spacers and spaces. Undefined for other text. */
+/**
+ * Returns the letters of a typed name in upper case, without spacers and spaces. Returns undefined if the text has
+ * other characters or too many letters.
+ */
 export function lettersOf(text: string): string | undefined {
   const letters = text.replace(/[•.·\s]/g, '').toUpperCase();
   return NAME.test(letters) && letters.length <= MOST_LETTERS ? letters : undefined;
@@ -109,7 +112,7 @@ const fileOf = (letters: string, rows: readonly Row[], more: string): [path: str
 ];
 const EMPTY_BYTES = fileOf('A', [], '')[1].length;
 
-/** Parses a search file. Returns undefined for other text. */
+/** Parses a search file. Returns undefined for invalid text. */
 export function readSearchFile(text: string): SearchFile | undefined {
   try {
     const { runes, more } = Object(JSON.parse(text)) as Partial<SearchFile>;

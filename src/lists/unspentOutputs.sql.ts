@@ -1,7 +1,7 @@
 /**
  * Writes unspent outputs (lists/unspentOutputs.ts) from `receive` records and from lists of spent outputs, which only
- * input from a node has. Pages do not have spent outputs, so builds cannot read them back from pages. Instead, the
- * state keeps the spent outputs of the newest blocks.
+ * input from a node has. Pages do not have spent outputs, so builds cannot read spent outputs of unchanged blocks from
+ * pages. Instead, the state keeps the spent outputs of the newest blocks.
  */
 import { join } from 'node:path';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
@@ -160,8 +160,8 @@ const UNITS = `coalesce(nullif(ltrim(${unitsOf('amount', 'divisibility')}, '0'),
 type Blocks = TableWith<'block_height' | 'block_hash'>;
 
 /**
- * Returns the blocks in which outputs were made. With a start, puts these blocks into a table, so that DuckDB knows
- * that there are only few. Otherwise DuckDB could keep all outputs in memory to join them with the blocks.
+ * Returns the blocks in which outputs were made. With a start, puts these blocks into a table, so that DuckDB knows how
+ * few they are. Otherwise DuckDB could keep all outputs in memory to join them with the blocks.
  */
 const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: Store): Promise<Blocks> =>
   start === undefined || added === undefined
@@ -205,8 +205,8 @@ const joinRows = (rows: readonly (readonly string[])[]): string[] => [
 
 /**
  * Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it.
- * `cancelled` has the outputs that one part of the level makes and another part spends. Its parts are the reused levels
- * and the listed blocks.
+ * `cancelled` has the outputs that one part of the level makes and another part spends. The parts of a level are the
+ * reused levels and the listed blocks.
  */
 async function rowsOf(
   plan: LevelPlan,
@@ -236,8 +236,8 @@ async function rowsOf(
 }
 
 /**
- * Returns the function that is called if a merged level both makes and spends an output. It returns no values, so that
- * the level has no document of the output, and adds a line about the output to `cancelled`.
+ * Returns the function that is called if a merged level both makes and spends an output. The function adds a line about
+ * the output to `cancelled`. It returns no values, so that the level has no document of the output.
  */
 const joinOutput =
   (cancelled: LineFile): JoinValues =>

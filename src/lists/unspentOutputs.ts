@@ -16,8 +16,8 @@
  * the number of outputs that the level made, and how many outputs it removes from each page of lower levels. From the
  * heads, a reader computes which pages a window needs.
  *
- * **Starts** are for builds only. For each page of a list, they have a lower bound of the page's sort keys. With it, a
- * build finds the page of a spent output.
+ * **Starts** are for builds only. For each page of a list, they have a lower bound of the page's sort keys
+ * (`sortKeyOf`). From these bounds, a build finds the page of a spent output.
  *
  * An output that the blocks of one level both make and spend is in no document of the level. The records of the
  * transaction that made the output tell which runes it held.
@@ -56,7 +56,7 @@ export interface UnspentOutput {
   readonly runes: readonly OutputRune[];
 }
 
-/** Parses the values of an outpoint's document. Undefined if the output is spent. Throws for other text. */
+/** Parses the values of an outpoint's document. Undefined if the output is spent. Throws for invalid text. */
 export function parseOutput(output: string, [first = '', ...runes]: readonly string[]): UnspentOutput | undefined {
   if (first === SPENT) return undefined;
   const [height, hash, txIndex, timestamp, address] = JSON.parse(first) as readonly [...OutputPlace, address: string | null];
@@ -68,7 +68,7 @@ export function parseOutput(output: string, [first = '', ...runes]: readonly str
   };
 }
 
-/** Parses a value of an address's list. Throws for other text. */
+/** Parses a value of an address's list. Throws for invalid text. */
 function parseAddressOutput(value: string, address: string): UnspentOutput {
   const [output, height, hash, txIndex, timestamp, ...runes] = JSON.parse(value) as [string, ...OutputPlace, ...OutputRune[]];
   return { output, place: [height, hash, txIndex, timestamp], address, runes };
@@ -114,7 +114,7 @@ export interface AddressDocument {
 
 export const renderAddressHead = (made: number, removals: readonly Removals[]): string => JSON.stringify([made, removals]);
 
-/** Parses the document of an address. Throws for other text. */
+/** Parses the document of an address. Throws for invalid text. */
 export function parseAddress(values: readonly string[], page: number): AddressDocument {
   const [first = ''] = values;
   // All values except a head begin with an outpoint.
@@ -162,9 +162,9 @@ const spentBefore = (height: number): string =>
 type KnownOutput = { readonly kind: 'runes' | 'spent'; readonly found: UnspentOutput };
 
 /**
- * State of an output after the highest block. `none`: no output with this outpoint held runes in the mirror's blocks,
- * and `hasRecords` is true if its transaction has records. `unclear`: the output holds no runes now, but its
- * transaction has too many records to read, so it may have held some before.
+ * State of an output after the highest block. `none`: no output with this outpoint held runes in the mirror's blocks.
+ * `hasRecords` is true if the transaction of the outpoint has records. `unclear`: the output holds no runes now, but
+ * its transaction has too many records to read, so it may have held some before.
  */
 export type OutputState =
   | KnownOutput
@@ -309,7 +309,7 @@ function listOf({ level, values }: FoundDocument, page: number): LevelList {
   return { ...document, level, counts };
 }
 
-/** Lowers the counts of a list's pages by the numbers of outputs that a newer level removes. */
+/** Subtracts the outputs that a newer level removes from the counts of a list's pages. */
 function subtract(removals: readonly Removals[], { level, counts }: LevelList): void {
   for (const [first, ...pages] of removals) {
     if (first !== level.first) continue;
