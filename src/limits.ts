@@ -94,14 +94,12 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    * and then sorted in parts, by ranges of keys. This reads and writes each row once more.
    */
   sortedAtOnce: 6_000_000,
-  /**
-   * Maximum number of records from which one step of a build makes entries of lists. More records take several steps,
-   * to bound memory.
-   */
+  /** Maximum number of records from which one step of a build makes entries of lists. More take several steps. */
   listedAtOnce: 1_000_000,
   /**
-   * Number of newest blocks whose spent outputs the state of a build keeps. To build a level of lists again, a build
-   * needs the spent outputs of the level's blocks. A reorganisation below the newest two levels causes a full build.
+   * Number of newest blocks whose spent outputs the state of a build keeps. To build a level (format/levels.ts) of
+   * lists again, a build needs the spent outputs of the level's blocks. A reorganisation below the newest two levels
+   * causes a full build.
    */
   spentBlocks: 200,
   /**
@@ -132,10 +130,7 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    * a new file begins.
    */
   linesPerLoad: 200_000,
-  /**
-   * Maximum number of table blocks (of 4,096 bytes) per read of a table of the last build. Longer tables take several
-   * reads.
-   */
+  /** Maximum number of blocks (4,096 bytes) per read of a table of the last build. Longer tables take more reads. */
   tableBlocksAtOnce: 64,
   // The limits below change published bytes (PUBLISHED).
   /**
@@ -174,10 +169,7 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    * make a block that touches ten times as many runes, addresses or outputs.
    */
   changesEntries: 10_000,
-  /**
-   * Levels (format/levels.ts) of the table of ids, in blocks. Finer steps write less per block, but give readers more
-   * levels.
-   */
+  /** Levels of the table of ids, in blocks. Finer steps write less per block, but give readers more levels. */
   tableLevels: { steps: [4096, 64], unsettled: 8 } as LevelSteps,
   /** Levels of lists, in blocks. Lists have more entries per block than tables, so their newest level is finer. */
   listLevels: { steps: [4032, 144, 16], unsettled: 8 } as LevelSteps,
@@ -227,10 +219,7 @@ export const READER_LIMITS = {
    * for these parts, each with half a kilobyte of headers.
    */
   smallFile: 8 * KB,
-  /**
-   * Largest gap between two pages that one request reads together, in bytes. Reading the gap costs less than a second
-   * request.
-   */
+  /** Largest gap in bytes between two pages that one request reads together: it costs less than a second request. */
   nearBytes: 64 * KB,
   /**
    * Maximum number of pages of a transaction that a reader reads to find the runes of an output. For a longer
@@ -262,9 +251,7 @@ export const PENDING_LIMITS = /* @__PURE__ */ (() => ({
    * at most 64 transactions that depend on each other.
    */
   transactions: 200,
-  /**
-   * Maximum total size of all transactions of a call, in bytes: the maximum size of a block. The client refuses more.
-   */
+  /** Maximum total size of the transactions of a call, in bytes: the maximum size of a block. More are refused. */
   transactionBytes: 4 * MB,
   /**
    * Maximum number of outputs, runes and names that one call looks up in the mirror. Each look-up takes several

@@ -1,6 +1,4 @@
-/**
- * Runs generators in threads and yields their items, so that a thread makes the next items while the caller uses one.
- */
+/** Runs generators in threads and yields their items. A thread makes the next items while the caller uses one. */
 import { on } from 'node:events';
 import { parentPort, Worker } from 'node:worker_threads';
 import { codeOf, messageOf } from './errors.ts';

@@ -6,10 +6,7 @@ const TURN_MS = 20;
 
 let since = 0;
 
-/**
- * Pauses if the last pause was at least 20 ms ago. Otherwise only reads the clock, so loops may call this function
- * often.
- */
+/** Pauses if the last pause was at least 20 ms ago. Otherwise only reads the clock, so loops may call it often. */
 export async function yieldNow(): Promise<void> {
   if (performance.now() - since < TURN_MS) return;
   await setImmediate();

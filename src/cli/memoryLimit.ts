@@ -31,16 +31,10 @@ const LOOK_MS = 100;
 /** Maximum share of V8's own heap limit that may be in use. Above it, V8 might end the process without a message. */
 const MOST_OF_HEAP = 0.6;
 
-/**
- * Share of the memory limit above which garbage is collected. The share is small, because DuckDB uses most of the
- * limit.
- */
+/** Share of the memory limit above which garbage is collected. It is small, because DuckDB uses most of the limit. */
 const COLLECTED = 0.25;
 
-/**
- * Factor by which Node's memory must grow after a garbage collection before the next one, because a collection takes
- * time.
- */
+/** Factor by which memory must grow after a garbage collection before the next one, because each takes time. */
 const GROWTH = 1.4;
 
 /**

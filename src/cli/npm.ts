@@ -10,10 +10,7 @@ import { UsageError } from '../errors.ts';
 import { variableOf } from './environment.ts';
 import { type Command, type Flag, HELP } from './flags.ts';
 
-/**
- * Flags for which a check cannot tell whether npm took them: npm always sets `npm_config_cache`, and shows its own help
- * for `--help`.
- */
+/** Flags that npm may take unnoticed: it always sets `npm_config_cache`, and shows its own help for `--help`. */
 const NOT_SEEN = ['cache', HELP.name];
 
 /**

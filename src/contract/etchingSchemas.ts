@@ -3,9 +3,7 @@ import { z } from 'zod';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { count, decimal, locationIn, objectOf, optional, rune, windowOf } from './schemaParts.ts';
 
-/**
- * Decimal number in units of the rune. An amount is negative only in wrong data, which may burn more units than exist.
- */
+/** Decimal number in units of the rune. It is negative only in wrong data, which may burn more units than exist. */
 const amount = z.string().regex(/^-?[0-9]+(?:\.[0-9]+)?$/);
 
 /** Returns the schemas of answers about etchings in a dialect, by name in the OpenAPI document. */

@@ -1,7 +1,4 @@
-/**
- * Creates folders of the output and the cache. Replaces symbolic links, because files would be written to the folder to
- * which the link points.
- */
+/** Creates folders of the output and the cache. Replaces symbolic links, which would lead files to other folders. */
 import { lstatSync, mkdirSync, rmSync } from 'node:fs';
 
 /** Creates a folder inside an existing one. Replaces a file or a symbolic link at `path`. The link's target stays. */

@@ -11,10 +11,7 @@ import duckdb from '@duckdb/node-bindings';
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/**
- * Size in bytes at which a run (`Run` below) ends, although the next string follows in memory. It keeps runs far below
- * 2^32 bytes.
- */
+/** Bytes after which a run (`Run` below) ends, even if more strings follow. Keeps runs far below 2^32 bytes. */
 const LONGEST_RUN = 1 << 28;
 
 /**

@@ -47,10 +47,7 @@ export const isAboutFile = (error: unknown): boolean =>
 /** Replaces control characters in text from a file, because they could garble a terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
 
-/**
- * Returns an error's message on one line. Removes DuckDB's advice, quoted lines, and the path, because callers add the
- * path.
- */
+/** Returns an error's message on one line, without advice, quoted lines, and the path, because callers add the path. */
 export function duckdbMessage(error: unknown): string {
   const [text = ''] = messageOf(error).split(/\n(?:Try|Possible|Hint|\s*$)/);
   const line = printable(

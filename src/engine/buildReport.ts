@@ -58,9 +58,7 @@ export function reportBuilt(options: BuildOptions, result: BuildResult, clock: S
     log.notice(`${count(result.manifest.files, 'file')} are more than many hosts take; --layout archive has the same answers in few files`);
 }
 
-/**
- * Number of files above which a build recommends layout `archive`. GitHub Pages and Cloudflare allow even fewer files.
- */
+/** Number of files above which a build recommends layout `archive`. GitHub Pages and Cloudflare allow fewer. */
 const MANY_FILES = 100_000;
 
 function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): SummaryRow[] {

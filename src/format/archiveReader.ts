@@ -95,10 +95,7 @@ export class Archive {
     return block && new ArchivedBlock(this, segments, block);
   }
 
-  /**
-   * Returns the entries of all ids with the same key (`keyOf`) as this id of 64 hex digits. The caller must compare the
-   * ids.
-   */
+  /** Returns the entries of ids with the same key (`keyOf`) as `id` (64 hex digits). Callers must compare the ids. */
   entries(id: string): Promise<TableEntry[]> {
     return this.find(this.root.ids, keyOf(id));
   }
@@ -324,10 +321,7 @@ function placesOf({ height, page = 0, offsets, pages }: PlacedBlock, numbers: re
 const segmentOf = (page: number, segments: readonly Segment[]): Segment | undefined =>
   segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
 
-/**
- * Reads a part of a file. Checks the arguments first, because they come from the root or a directory, which may be
- * damaged.
- */
+/** Reads a part of a file. Checks the arguments, because they come from a root or directory that may be damaged. */
 async function read(file: string, offset: number, length: number, size: number, files: ArchiveFiles): Promise<Uint8Array> {
   if (!isFileName(file) || !(offset >= 0 && length >= 0 && length <= MOST_INFLATED && Number.isSafeInteger(offset + length)))
     throw new ArchiveError('the root or a directory of the archive is damaged');

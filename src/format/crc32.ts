@@ -1,7 +1,4 @@
-/**
- * CRC-32 as in gzip (RFC 1952). Implemented here, because no CRC-32 function exists on all platforms that host a
- * mirror.
- */
+/** CRC-32 as in gzip (RFC 1952). Implemented here, because not all platforms of hosts have a function for it. */
 
 /** Item n is the CRC of byte n. */
 const T0 = Uint32Array.from({ length: 256 }, (_, byte) => {

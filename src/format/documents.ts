@@ -39,10 +39,7 @@ export function parseMembers(text: string, { from, bytes, directory }: DocumentF
   return members;
 }
 
-/**
- * Finds a document in the text of a member, and returns its values. Returns undefined if the member does not have the
- * document.
- */
+/** Returns the values of a document in the text of a member. Undefined if the member does not have the document. */
 function documentIn(text: string, key: string): readonly string[] | undefined {
   const start = `${key}\t`;
   const at = text.startsWith(start) ? 0 : text.indexOf(`\n${start}`) + 1;

@@ -36,10 +36,7 @@ export interface SignedNote {
 /** Checks an Ed25519 signature with the functions of the platform. */
 export type CheckSignature = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) => Promise<boolean>;
 
-/**
- * Thrown if a note or a key is malformed, if no trusted key signed the note, or if the note is not about the given
- * manifest.
- */
+/** Thrown if a note or key is malformed, no trusted key signed the note, or the note is about another manifest. */
 export class NoteError extends Error {
   override readonly name = 'NoteError';
 }

@@ -80,10 +80,7 @@ export function foldCounts(finest: ArrayLike<number>, length: number): number[] 
   return counts;
 }
 
-/**
- * True when the counts of a level are sums of the `finest` counts (FINEST_BITS), and the number of counts is a power of
- * two.
- */
+/** True if the counts of a level are sums of the `finest` counts, and their number is a power of two. */
 export const hasCounts = ({ counts }: Level, finest: ArrayLike<number>): boolean =>
   Number.isInteger(Math.log2(counts.length)) && JSON.stringify(counts) === JSON.stringify(foldCounts(finest, counts.length));
 

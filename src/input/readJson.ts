@@ -24,10 +24,7 @@ const ACTIVITY_TYPES = [...groupBy(ACTIVITY_FIELDS, ({ path }) => path.replace(/
   return [key, inside.length === 0 ? 'JSON' : `STRUCT(${inside.join(', ')})`] as const;
 });
 
-/**
- * Smallest and largest value that a build sets for DuckDB's `maximum_object_size`. DuckDB rejects a longer record or
- * response.
- */
+/** Bounds of the value that a build sets for `maximum_object_size`. DuckDB rejects a longer record or response. */
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
 const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 

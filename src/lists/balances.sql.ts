@@ -105,10 +105,7 @@ const PAIRS = '(level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, b
 /** Returns the SQL expression that pads a number to 8 digits, as in keys of documents. */
 const padded = (number: string): string => `lpad((${number})::VARCHAR, ${runeKey(0).length}, '0')`;
 
-/**
- * SQL conditions for units above and below zero. Units are texts, and only the texts of numbers above zero sort after
- * '0'.
- */
+/** SQL conditions for units above and below zero. Units are texts. Only positive numbers sort after '0'. */
 const isAbove = (units: string): string => `(${units} > '0')`;
 const isBelow = (units: string): string => `starts_with(${units}, '-')`;
 

@@ -7,10 +7,7 @@ import type { LedgerPoint } from '../format/listTables.ts';
 import type { Counts, Etching } from './etchings.ts';
 import type { LedgerOutput } from './ledgerOutputs.ts';
 
-/**
- * Version of ord's rules in this program. A change after which the same blocks give another ledger must raise the
- * version.
- */
+/** Version of ord's rules in this program. It must change if the same blocks give another ledger than before. */
 const RULES = 'ord-1';
 
 const line = (fields: readonly (string | number | boolean | null)[]): string => `${fields.map((field) => field ?? '').join('\t')}\n`;

@@ -90,10 +90,7 @@ export async function computeDigests(
   return newest && { network, ...newest, ...(lower === undefined ? {} : { lower }) };
 }
 
-/**
- * True if all rows are from a node, and the blocks that the node's rows cover begin at or below block `first` and have
- * no gap.
- */
+/** True if all rows are from a node, and its blocks begin at or below the block `first` and have no gap. */
 export function areFromNode(sources: Sources, first: number): boolean {
   const [source, ...others] = sources;
   return source?.rules === 'ord' && others.length === 0 && source.blocks.length === 1 && (source.blocks[0]?.[0] ?? first + 1) <= first;

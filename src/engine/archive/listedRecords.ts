@@ -109,10 +109,7 @@ export async function listRecords(
   return listed;
 }
 
-/**
- * Returns the heights of unchanged blocks that are in no reused level, so their records must be read from the last
- * build's archive.
- */
+/** Returns the heights of unchanged blocks in no reused level. Their records must be read from the last archive. */
 async function recalledHeights(
   plans: readonly LevelPlan[],
   { replaced }: ArchivedBlocks,

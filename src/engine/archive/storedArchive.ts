@@ -18,10 +18,7 @@ import { archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { siteOf } from '../../pages/mirrorOptions.ts';
 import { inflate } from '../render/compress.ts';
 
-/**
- * Thrown if a file of the archive has changed since the last build, or has another format version, so that a build
- * cannot copy from the file.
- */
+/** Thrown if a build cannot copy from the archive, because a file was changed or has another format version. */
 export class ChangedArchiveError extends Error {
   override readonly name = 'ChangedArchiveError';
 }
@@ -100,10 +97,7 @@ export class StoredArchive {
     return readStored(this.out, file);
   }
 
-  /**
-   * Returns the pages and the directory of a segment. Caches the segment that was read last, because callers read its
-   * blocks one by one.
-   */
+  /** Returns the pages and directory of a segment. Caches the last segment, because callers read blocks one by one. */
   segment(segment: Segment): OpenedSegment {
     if (this.#last?.segment !== segment) this.#last = { segment, opened: this.#open(segment) };
     return this.#last.opened;

@@ -23,9 +23,7 @@ export interface WrittenBlock {
   /** Number of page files. 0 in layout `archive`, like `bytes`. */
   readonly files: number;
   readonly bytes: number;
-  /**
-   * Position of the compressed pages in the spool (blockSpool.ts). Undefined for a build without pages in an archive.
-   */
+  /** Position of the compressed pages in the spool (blockSpool.ts). Undefined if no archive has pages. */
   readonly spooled: SpooledBlock | undefined;
 }
 

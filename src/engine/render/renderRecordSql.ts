@@ -55,9 +55,7 @@ export const recordJson = (dialect: Dialect): string =>
 /** SQL expression of the first part of a record's JSON, which is the same for all records of a rune. */
 export const RUNE_JSON = jsonOf(RUNE_TEXTS, runePieces);
 
-/**
- * Returns SQL with the same result as `recordJson`, for records with the value of RUNE_JSON in the column `rune_json`.
- */
+/** Returns SQL like `recordJson`, for records with the value of RUNE_JSON in the column `rune_json`. */
 export const recordJsonAfterRune = (dialect: Dialect): string => jsonOf(PARTY_TEXTS, (text) => pieces(dialect, ['rune_json'], text));
 
 function runePieces(text: (column: string) => string): string[] {
@@ -67,9 +65,7 @@ function runePieces(text: (column: string) => string): string[] {
   ];
 }
 
-/**
- * Returns the SQL of the pieces of a record's JSON. The piece of a field without a value is NULL, which concat() skips.
- */
+/** Returns SQL of the pieces of a record's JSON. The piece of a missing field is NULL, which concat() skips. */
 function pieces(dialect: Dialect, rune: readonly string[], text: (column: string) => string): string[] {
   const optional = (key: string, value: string, quote = '"') => `',"${key}":${quote}' || ${value} || '${quote}'`;
   const parties = PARTY_TEXTS.map((column) => optional(column, text(column)));

@@ -64,10 +64,7 @@ export const summedCounts = (rows: string, groups: readonly string[] = GROUPED):
   `SELECT ${groups.join(', ')}, ${SUMMED.map(([name, type]) => `sum(${name})::${type} AS ${name}`).join(', ')}
    FROM (${rows}) GROUP BY ${groups.join(', ')} HAVING sum(blocks) > 0`;
 
-/**
- * Returns SQL that converts rows of BLOCK_RUNES to rows of RUNE_COUNTS. With sign -1, adding the result subtracts the
- * rows.
- */
+/** Returns SQL that converts BLOCK_RUNES to RUNE_COUNTS. With sign -1, adding the result subtracts the rows. */
 export const asCounts = (rows: string, sign: 1 | -1): string =>
   `SELECT ${GROUPED.join(', ')}, ${sign}::BIGINT AS blocks,
      ${SUMMED.slice(1)

@@ -27,10 +27,7 @@ function mulberry32(seed: number): () => number {
 }
 
 const random = mulberry32(0x72756e65);
-/**
- * Separate generator for the positions of transactions. With it, a change of the sample's events does not change tx
- * ids.
- */
+/** Separate generator for the positions of transactions, so that changed events do not change tx ids. */
 const randomPlace = mulberry32(0x9dcc59e8);
 
 /** Separate generator for ordinary blocks, so that a change to the code of these blocks changes no other block. */
