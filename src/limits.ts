@@ -194,8 +194,7 @@ const PUBLISHED = [
 ] as const;
 
 /**
- * Limits of all readers of an archive. Hosts may have their own limits instead. They change no published byte. The
- * client uses no other part of this file.
+ * Limits of all readers of an archive. Hosts may have their own limits instead. These limits change no published byte.
  */
 export const READER_LIMITS = {
   /**
@@ -219,7 +218,9 @@ export const READER_LIMITS = {
    * for these parts, each with half a kilobyte of headers.
    */
   smallFile: 8 * KB,
-  /** Largest gap in bytes between two pages that one request reads together: it costs less than a second request. */
+  /**
+   * Largest gap in bytes between two pages that one request reads together. The gap costs less than a second request.
+   */
   nearBytes: 64 * KB,
   /**
    * Maximum number of pages of a transaction that a reader reads to find the runes of an output. For a longer

@@ -1,4 +1,4 @@
-/** Terminal features: width, colours status line. Pipes, files and dumb terminals (`TERM=dumb`) get plain text. */
+/** Width, colours and status line of terminals. Pipes, files and dumb terminals (`TERM=dumb`) get plain text. */
 import type { WriteStream } from 'node:tty';
 
 /** Maximum width of text in columns, because longer lines are hard to read. */

@@ -126,8 +126,9 @@ export const START_OUTPUT_FIELDS = [
 ] as const;
 
 /**
- * Columns of the numbers and amounts of mints and burns, with a row for each rune, after a start (sources.ts). Amounts
- * are in smallest units. Each row also has the block of the start, and the digest of the ledger after this block.
+ * Columns of the mints and burns of each rune after the block of a start (sources.ts), with a row for each rune: their
+ * numbers and amounts. Amounts are in smallest units. Each row also has the block of the start, and the digest of the
+ * ledger after this block.
  */
 export const START_RUNE_FIELDS = [
   field('rune_id', 'rune_id', 'text'),

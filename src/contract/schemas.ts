@@ -94,7 +94,7 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 /** Hash without `0x`, in both dialects. */
 export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Maximum number of runes that a manifest names in `left_out` or `unbalanced`. It omits further runes. */
+/** Maximum number of runes that a manifest names in `left_out` or `unbalanced`. Further runes are only counted. */
 export const MOST_RUNES_NAMED = 20;
 
 /** Returns the schemas of responses in a dialect, by name in the OpenAPI document. */

@@ -25,8 +25,8 @@ const TEMPORARY_SUFFIX = '.tmp';
  * complete old file or the complete new file. Throws the errors of `write`, and system errors.
  */
 export function replaceFile(target: string, write: (temporary: string) => void, temporary = `${target}${TEMPORARY_SUFFIX}`): void {
-  // Removes the temporary file that a killed build left. This file may be a hard link to another file, which writing
-  // would change, too.
+  // Removes the temporary file that a killed build left. This file may be a hard link. Writing to it would change the
+  // other file, too.
   rmSync(temporary, { recursive: true, force: true });
   try {
     write(temporary);

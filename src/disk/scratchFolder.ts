@@ -63,7 +63,7 @@ export function removeIfPossible(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
   } catch {
-    // The next build removes it.
+    // The next build removes or replaces the path.
   }
 }
 

@@ -189,7 +189,7 @@ export class Store {
         yield chunk;
       }
     } finally {
-      // The store must not be closed while DuckDB runs a query.
+      // Waits for the query, because the store must not be closed while DuckDB runs it.
       await next.catch(() => undefined);
     }
   }

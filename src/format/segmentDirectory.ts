@@ -78,7 +78,7 @@ function entryOf(line: string): DirectoryEntry {
     const entry = JSON.parse(line) as DirectoryEntry;
     if (Array.isArray(entry.pages) && typeof entry.operations === 'object') return entry;
   } catch {
-    // The line is not JSON. It causes the same error as JSON of another form.
+    // The line is not JSON. This causes the same error as JSON of another form.
   }
   throw new ArchiveError('a directory of the archive is damaged');
 }

@@ -100,7 +100,8 @@ function runesSelect(source: RawSource): string {
   );
   const known = `SELECT source, ${cells.join(', ')} FROM ${source.relation}`;
   if (!columns.has('tx_id')) return known;
-  // For rune 1:0, bitcoin-indexer has no tx_id, and `turbo` is false. By ord's rules, it is turbo, so `turbo` is set.
+  // For rune 1:0, bitcoin-indexer has no tx_id, and `turbo` is false. By ord's rules, the rune is turbo, so `turbo` is
+  // set.
   const turbo = columns.has('turbo') ? `, turbo OR coalesce(tx_id IN ('', '${NO_TRANSACTION}'), false) AS turbo` : '';
   return `SELECT * REPLACE (lpad(tx_id, 64, '0') AS tx_id${turbo}) FROM (${known})`;
 }

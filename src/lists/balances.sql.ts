@@ -383,7 +383,8 @@ class BalanceRows {
   }
 
   async addressRows(): Promise<UnsortedRows> {
-    // Fills a table with the level's addresses and their keys, sorted by key. The rowid is the position.
+    // Fills a table with the level's addresses and their keys, sorted by key. The rowid of an address is then its
+    // position.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE level_addresses AS SELECT address, url_encode(address) AS key
       FROM (SELECT DISTINCT address FROM level_pairs WHERE level = ${this.#level}) ORDER BY key`);
     const keys = 'SELECT key FROM level_addresses SEMI JOIN long_addresses USING (address) ORDER BY key';
@@ -408,8 +409,8 @@ class BalanceRows {
   }
 
   /**
-   * The caller must have called `addressRows` for this level, which fills the table of addresses. The holders of a
-   * document are not sorted, because readers sort them.
+   * Returns the rows of the documents of holders. The caller must have called `addressRows` for this level, which fills
+   * the table of addresses. The holders of a document are not sorted, because readers sort them.
    */
   async holderRows(): Promise<UnsortedRows> {
     const level = this.#level;

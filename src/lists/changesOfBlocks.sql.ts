@@ -22,7 +22,9 @@ import { TOUCHED } from './changes.ts';
 
 type ListLimits = Pick<Limits, 'changesBlocks' | 'changesEntries' | 'spentBlocks' | 'listedAtOnce'>;
 
-/** Folder of lists in the cache folder. A file has a line for each list of a block. Its name is its SHA-256. */
+/**
+ * Folder of lists in the cache folder. A file has a line for each list of a block. The name of a file is its SHA-256.
+ */
 const FOLDER = 'touched';
 
 export const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');

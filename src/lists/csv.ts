@@ -25,7 +25,7 @@ export const CSV_PATHS = {
   holders: ['address', 'balance'],
   balances: ['address', ...RUNE, 'balance'],
   activity: [...RUNE, ...EVENT],
-  /** Activity of a single rune. Its records omit the rune, because all records have the same one. */
+  /** Activity of a single rune. Its records omit the rune, because it is the same in all records. */
   rune_activity: EVENT,
   outputs: ['output', 'address', ...TRANSACTION, 'location.timestamp', ...RUNE, 'balance'],
   newest: [

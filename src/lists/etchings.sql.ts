@@ -28,7 +28,7 @@ export interface EtchingChange {
   readonly changed: ChangedRunes;
 }
 
-/** Writes the levels of etchings that changed since the last build, whose levels are `old`. Returns all levels. */
+/** Writes the levels of etchings that changed since the last build. `old` has its levels. Returns all levels. */
 export const writeEtchings = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],

@@ -19,7 +19,7 @@ type Files = Pick<StoredArchive, 'read'>;
 
 export type LedgerLists = Pick<ListTables, 'etchings' | 'outputs'>;
 
-/** Returns the levels of etchings and outputs that end at or below a block. One level must end at this block. */
+/** Returns the levels (format/levels.ts) of etchings and outputs up to a block. One level must end at this block. */
 export const levelsUpTo = (height: number, lists: LedgerLists | undefined) => {
   const upTo = (levels: readonly DocumentLevel[] = []) => levels.filter(({ last }) => last <= height);
   return { etchings: upTo(lists?.etchings?.levels), outputs: upTo(lists?.outputs?.outputs) };

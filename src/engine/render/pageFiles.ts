@@ -70,8 +70,8 @@ function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Opera
 }
 
 /**
- * Passes all pages of a list to the sink, and adds them to `totals`. With `secondStem`, also passes a link to each page
- * below this stem.
+ * Passes all pages of a list to the sink, and adds them to `totals`. With `secondStem`, also passes a second path below
+ * this stem for each page.
  */
 function emitList(
   stem: string,

@@ -61,7 +61,8 @@ export async function listEtchings(state: StateTables, given: StartRows | undefi
     { runes: int, incomplete: int, others: int },
   );
   if (runes === 0 || incomplete > 0) return undefined;
-  // A build omits ledger rows of runes that the runes table lacks, but it keeps such records in other forms of input.
+  // A build omits ledger rows of runes that the runes table lacks, but keeps the records of such runes in other forms
+  // of input.
   if (others > 0) {
     const { unknown } = await store.row(
       `SELECT count(*) AS unknown FROM ${state.blockRunes} WHERE rune_id NOT IN (SELECT id FROM ${state.runes})`,
