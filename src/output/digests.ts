@@ -1,8 +1,8 @@
 /**
  * Digests of the data. Mirrors with equal data have equal digests in every dialect, layout and page size.
  *
- * - The digest of a block is the SHA-256 of its records in served order and contract dialect, joined by commas. A page
- *   with all records of a block has exactly these bytes between `"results":[` and `]}` (contract/blockDigest.ts).
+ * - The digest of a block is the SHA-256 of its records in served order (engine/render/servedOrder.ts) and contract
+ *   dialect, joined by commas. A page with all records of a block has these bytes between `"results":[` and `]}`.
  * - The digest of a build is the SHA-256 of one line per block, heights ascending: height, space, digest, line feed.
  *
  * The digests of blocks are in files of a thousand heights each: `runes/v1/digests/840000.json`.
@@ -17,7 +17,7 @@ import type { StateTables } from '../engine/state/state.ts';
 import { groupBy } from '../groupBy.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/filePaths.ts';
 
-/** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws if the text is not valid. */
+/** Parses the digests file at `path` into blocks, heights ascending. Throws if a block belongs to another file. */
 export function readDigests(text: string, path: string): BlockDigest[] {
   const { blocks } = digestsFile.parse(JSON.parse(text));
   if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1)))

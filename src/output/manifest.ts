@@ -19,7 +19,7 @@ import type { OwnFile } from '../site/assets.ts';
 import { VERSION } from '../version.ts';
 import { digestOfState } from './digests.ts';
 
-/** Archive of a build: name of its root, number of its files, including the root, and their total size in bytes. */
+/** Archive of a build: name of its root (format/root.ts), and number and total bytes of its files with the root. */
 export interface ArchiveFacts {
   readonly name: RootName;
   readonly files: number;
@@ -104,7 +104,7 @@ function holderFacts(tables: ListTables, { holders }: BalanceTables): { block_he
   return holders.some(({ last }) => last <= ranked) ? { block_height: ranked } : {};
 }
 
-/** Counts the ledger rows that the build omits because their rune is unknown. Counts rows in several files once. */
+/** Counts the ledger rows that the build omits because their rune is unknown. A row in several files counts once. */
 async function leftOut(state: StateTables, store: Store): Promise<Pick<Manifest, 'left_out'>> {
   const rows = await store.rows(
     `SELECT rune_id, sum(records)::BIGINT AS records, sum(sum(records)) OVER ()::BIGINT AS rows, count(*) OVER () AS runes

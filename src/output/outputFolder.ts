@@ -120,7 +120,7 @@ export const finishOutput = (root: string): void => mark(root, FINISHED);
 /** Unlocks the folder. Rejects with a BuildError if the lock cannot be removed. */
 export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
 
-/** Replaces the marker and syncs it. Otherwise, after a power cut, an unfinished build could look finished. */
+/** Replaces the marker and syncs it. Without the sync, an unfinished build could look finished after a power cut. */
 function mark(root: string, text: string): void {
   replaceDurably(join(root, MARKER), text);
 }

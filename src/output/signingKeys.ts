@@ -1,5 +1,5 @@
 /**
- * Private keys of operators, and the notes that they sign (format/mirrorNote.ts). No message contains a private key.
+ * Private keys of operators, and the notes that these keys sign (format/mirrorNote.ts). No message shows a private key.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -5,7 +5,7 @@ import type { Window } from './parseQuery.ts';
 /** Pages with fewer records are not compressed, because they fit into one network packet. */
 export const LEAST_RECORDS_TO_COMPRESS = 3;
 
-/** Returns the encodings in which a page has compressed files. `total` must be greater than the page's offset. */
+/** Returns the encodings of a page's compressed files. `total`, the list's total, must be above the page's offset. */
 export const encodingsOf = (page: Window, total: number, site: Site): readonly Encoding[] =>
   Math.min(page.limit, total - page.offset) < LEAST_RECORDS_TO_COMPRESS ? [] : site.compress;
 

@@ -23,8 +23,8 @@ const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 const BETWEEN = '},{"rune":';
 
 /**
- * Parses the text around the records of a page. `begin` and `end` are the positions of the records. Undefined for text
- * that does not begin and end like a page.
+ * Parses the text around the records of a page. The records are the text from `begin` to `end`. Returns undefined for
+ * text that does not begin and end like a page.
  */
 function openEnvelope(text: string) {
   const head = HEAD.exec(text);
@@ -48,7 +48,7 @@ export interface PageFacts extends Window {
 /**
  * Reads window, total and height of a page without splitting it into records. Returns undefined for an incomplete page,
  * as a running or killed build leaves it, because builds write new pages directly to their paths. An incomplete page
- * may also end with `]}`, if a value has these characters. So this counts the records and parses the last record.
+ * may also end with `]}`, if a value has these characters. So the function counts the records and parses the last one.
  */
 export function factsOf(text: string): PageFacts | undefined {
   const page = openEnvelope(text);

@@ -1,4 +1,4 @@
-/** Interfaces through which the page map reads the files of a build. Each host implements them. */
+/** Interfaces through which the page map (respond.ts) reads the files of a build. Each host implements them. */
 
 export interface OpenFile {
   /**

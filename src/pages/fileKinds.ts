@@ -28,8 +28,8 @@ export interface FileKind {
   /** Matches the paths of a kind that has many files. */
   readonly pattern?: RegExp;
   /**
-   * Layout or option of the builds that write the file. Missing if every build writes it. `archive` includes the
-   * archive beside the pages of layout `files`.
+   * Layout or option of the builds that write the file. Missing if every build writes it. `archive` also stands for
+   * builds of layout `files` that have an archive beside the pages.
    */
   readonly when?: 'files' | 'archive' | 'parquet';
   /** False if hosts do not send the file at the file's own path. */
@@ -107,7 +107,7 @@ export const FOLDERS: readonly string[] = [
 
 const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
 
-/** True for a path at which hosts send a file of the build. Hosts that also store other files do not send them. */
+/** True for a path at which hosts send a file of the build. A host that also stores other files does not send those. */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /**

@@ -27,7 +27,7 @@ export type Encoding = (typeof ENCODINGS)[number];
 export interface Site {
   readonly layout: Layout;
   readonly dialect: Dialect;
-  /** In ascending order; the first is the API's default limit, the last its maximum. */
+  /** Numbers of records per page, ascending. The first is the default limit of the API, the last its maximum. */
   readonly pageSizes: readonly number[];
   /** True when blocks can be filtered by operation. */
   readonly operationPages: boolean;
@@ -37,7 +37,7 @@ export interface Site {
   readonly parquet: boolean;
 }
 
-/** Options of a build plus facts about its data, as the page map needs them. Read from the build's manifest. */
+/** Options of a build plus facts about its data, for the page map (respond.ts). Read from the build's manifest. */
 export interface BuiltSite extends Site {
   /** The root of layout `archive`; undefined in layout `files`. */
   readonly archive: RootName | undefined;
@@ -57,7 +57,7 @@ interface Lists {
 
 /**
  * Number of the highest blocks that a reorganisation may replace. No reorganisation has been deeper than six blocks
- * since 2013.
+ * since 2013. Lower blocks are settled: CDNs cache them for long.
  */
 export const UNSETTLED_BLOCKS = 6;
 

@@ -26,8 +26,8 @@ export class MirrorReader<File extends OpenFile> {
 
   /**
    * `freshMs` is the time in milliseconds for which the manifest is used from memory. Give Infinity if the files of a
-   * deployment never change. With `confirmsAbsence`, reads the manifest again before it reports an id of layout `files`
-   * as unknown, which takes one more request. A new build in another dialect or layout may have the id at another path.
+   * deployment never change. With `confirmsAbsence`, the reader requests the manifest again before it reports an id of
+   * layout `files` as unknown, because a new build in another dialect or layout may have the id at another path.
    */
   constructor(files: Files<File>, lists: AnswerFromLists, freshMs: number, confirmsAbsence = false) {
     this.#files = files;
@@ -37,10 +37,10 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   /**
-   * Answers a request. `target` is its path and query. If a required file is missing, reads the manifest again and
-   * retries once, because the host may be replacing files. Rejects with a MissingFileError if the retry fails too, and
-   * with the error of `files` if they cannot be read. Reads the manifest with the files of the constructor, not with
-   * `files`: other requests may wait for the same read, so it must not be aborted with this request.
+   * Answers a request. `target` is its path and query. If a required file is missing, the host may be replacing files,
+   * so the reader requests the manifest again and retries once. Rejects with a MissingFileError if the retry fails too,
+   * and with the error of `files` if files cannot be read. The manifest always comes from the files of the constructor:
+   * concurrent requests share its read, so a request that is aborted together with its `files` must not abort the read.
    */
   answer(target: string, files = this.#files): Promise<Answer<File>> {
     return this.#twice(files, (site, counted) => respond(target, site, counted, this.#lists, this.#cache));

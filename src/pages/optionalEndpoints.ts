@@ -1,7 +1,7 @@
 /**
  * Requests for the optional parts of the API: etchings, holders, balances, outputs, and activity by rune and by
- * address. The manifest names the parts of a mirror in `lists`. A request for any other part gets 501, even with
- * invalid parameters, because an empty list or a 404 would wrongly mean that the chain has no such data.
+ * address. The manifest names the parts of a mirror in `lists`. A request for a part that the mirror lacks gets 501,
+ * even with invalid parameters, because an empty list or a 404 would wrongly mean that the chain has no such data.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import type { BuiltSite, Dialect } from './mirrorOptions.ts';
@@ -58,8 +58,8 @@ export interface TransactionRecords {
 }
 
 /**
- * Reads the records of a transaction: all records, or only the first ones if there are too many. `total` is 0 if the
- * transaction has no records. Rejects like `AnswerFromLists`.
+ * Reads the records of a transaction: all records, or only the first ones if reading all would take more pages than
+ * `READER_LIMITS.transactionPages`. `total` is 0 if the transaction has no records. Rejects like `AnswerFromLists`.
  */
 export type ReadTransaction = (txId: string) => Promise<TransactionRecords>;
 
@@ -83,8 +83,8 @@ export type AnswerFromLists = (
 ) => Promise<string | Unanswerable | undefined>;
 
 /**
- * Parses the path segments below `/runes/v1`, which are still percent-encoded. Undefined if the path belongs to no
- * optional part.
+ * Parses the path segments below `/runes/v1`, which are still percent-encoded. Returns undefined if the path belongs to
+ * no optional part.
  */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {
   const [collection, id, action, last] = raw.map(decode);
@@ -155,7 +155,7 @@ export function absentPart(part: FurtherPart, site: BuiltSite): string {
   return `this mirror does not have ${missing}; it has: ${has}. Builds have ${missing} with ${needs}`;
 }
 
-/** Maximum number of characters of an address, as on Hiro's server. */
+/** Maximum number of characters of an address, as on Hiro's server. A longer address gets an error. */
 const LONGEST_ADDRESS = 100;
 
 /** Parses an address: any text of 1 to 100 characters. Bech32 in upper case becomes the same address in lower case. */

@@ -85,8 +85,8 @@ async function windowOfTransaction(txId: string, window: Window, site: BuiltSite
   if (entry === undefined) return answer(window, 0, '', undefined, site);
   const { height, first, count } = entry;
   const from = first + Math.min(window.offset, count);
-  // Reads a record even for a window past the end. Only a record has the complete tx id, and it may differ from the
-  // requested one.
+  // Reads a record even for a window past the end. The entry has only a part of the tx id, so only a record shows that
+  // its transaction is the requested one.
   const at = window.offset < count ? from : first;
   const records = Math.min(window.limit, first + count - at);
   const block = await archive.block(height, Math.floor(at / archive.root.pageSize));

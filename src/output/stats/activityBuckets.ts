@@ -8,9 +8,9 @@ function* bucketSizes(): Generator<number> {
 }
 
 /**
- * Sums parts of a chart by bucket. Uses the smallest bucket size that gives at most MOST_ENTRIES entries. The heights
- * of `parts` must ascend, and each part covers `size` heights. If `size` is above 1, there must be more than
- * MOST_ENTRIES parts. Otherwise a smaller bucket size could be the right one.
+ * Sums `parts`, each with the counts of `size` heights, into buckets. Uses the smallest bucket size that gives at most
+ * MOST_ENTRIES entries. The heights of `parts` must ascend. If `size` is above 1, there must be more than MOST_ENTRIES
+ * parts, because buckets smaller than `size` cannot be computed from them.
  */
 export function activityOf(parts: readonly ActivityEntry[], size = 1): Pick<Stats, 'bucket' | 'activity'> {
   for (const bucket of bucketSizes()) {

@@ -26,7 +26,7 @@ export interface BuildStats {
 /** Number of blocks in `blocks.json`. */
 export const LATEST_BLOCKS = 100;
 
-/** Maximum number of entries in a chart. On a wide screen, a column is then 7 pixels wide. */
+/** Maximum number of entries in a chart, 7 pixels each on a wide screen. More heights get larger buckets. */
 export const MOST_ENTRIES = 150;
 
 /** Returns only the counts of an object, with keys in the order of OPERATIONS. */
@@ -48,7 +48,7 @@ export const statsOfAll = (blocks: readonly BlockStats[], runes: readonly RuneSt
   runes,
 });
 
-/** Maximum number of runes in `stats.json`. */
+/** Maximum number of runes in `stats.json`, which lists only the most active runes. */
 export const MOST_ACTIVE = 20;
 
 /** Returns the MOST_ACTIVE runes with the most records, most first. Sorts runes with equal numbers of records by id. */

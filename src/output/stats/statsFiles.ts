@@ -30,7 +30,7 @@ const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
 
 const linesOf = (values: readonly object[]): Buffer => Buffer.from(values.map((value) => BETWEEN + JSON.stringify(value)).join(''));
 
-/** Returns the bytes of a stats file. Blocks must have ascending heights. Runes must be sorted by id. Keys keep their order. */
+/** Returns the bytes of a stats file. Blocks must have ascending heights, and runes must be sorted by id. */
 export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks), linesOf(runes));
 
 const recordsSql = OPERATIONS.join(' + ');
@@ -58,7 +58,7 @@ function blockLine(dialect: Dialect): string {
   return `encode(concat(${pieces.join(', ')}))`;
 }
 
-/** SQL expression of a rune's line, for a row with the columns SUMS. */
+/** SQL expression of a rune's line, for a row with the columns that SUMS selects. */
 const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) => {
   const quoted = (column: string) => [`'"'`, text(column), `'"'`];
   const [name, spaced_name] = [quoted('name'), quoted('spaced_name')];
@@ -84,7 +84,7 @@ interface StatsTables {
 
 /**
  * Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines, concatenated for each file. `first` is
- * the lowest height of the file. A file may have several consecutive results.
+ * the lowest height of the file. The lines of one file may come in several consecutive results.
  */
 async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly first: number; readonly bytes: Uint8Array }> {
   for await (const chunk of store.stream(sql)) {
@@ -163,8 +163,8 @@ export async function readStats(dialect: Dialect, state: StatsTables, store: Sto
     `SELECT 0::DOUBLE, ${BUCKET_LINE} FROM (SELECT block_height - block_height % ${bucket} AS height, count(*) AS blocks,
        arg_min("timestamp", block_height) AS "timestamp", ${OPERATION_SUMS} FROM ${state.blocks} GROUP BY height) ORDER BY height`,
   );
-  // Sums without names first, and then selects names only for the most active runes. If several runes tie for the last
-  // place, the query returns all of them, and mostActive() chooses.
+  // The query first sums the records of all runes, and then selects names only for the most active runes. If several
+  // runes tie for the last place, the query returns all of them, and mostActive() chooses.
   const totals = `SELECT rune_id, sum(${recordsSql}) AS total FROM ${state.runeCounts} GROUP BY rune_id`;
   const least = `SELECT min(total) FROM (FROM (${totals}) ORDER BY total DESC LIMIT ${MOST_ACTIVE})`;
   const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.runeCounts}
