@@ -17,13 +17,13 @@ export interface BlockIdentity {
   readonly rows?: string;
 }
 
-/** A block with its records in served order. */
+/** A block with its records in served order (engine/render/servedOrder.ts). */
 export interface Block extends ServedIdentity {
   readonly height: number;
   readonly activity: readonly ActivityRecord[];
 }
 
-/** Identity of a block whose records were read: always with a digest, because it is computed from the records. */
+/** Identity of a block whose records were read. It always has a digest, which is computed from the records. */
 type ServedIdentity = Required<Omit<BlockIdentity, 'rows'>>;
 
 /**

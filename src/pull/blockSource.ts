@@ -41,7 +41,7 @@ export interface Source {
    * the source is not a mirror.
    */
   readonly start?: Start | undefined;
-  /** Number of heights per file, for blocks older than `confirmations`. Newer blocks get one file each. */
+  /** Number of heights per file, for blocks at least `confirmations` below the tip. Newer blocks get one file each. */
   readonly perFile: number;
   /**
    * True if `identities` has digests without further requests. Then a pull compares all pulled blocks with the source,

@@ -30,7 +30,7 @@ export function updateBlocksFile(
   const ends = before.tip?.hash === facts.tip?.hash ? before.ends : undefined;
   const text = `${JSON.stringify({ sources, ends, ...facts })}\n`;
   if (text === before.text) return;
-  // Durable, because callers then remove the files of blocks that are no longer in the list.
+  // Durable, because callers then remove files, and a list that a power cut restored would name their blocks.
   replaceDurably(path, text, workFile(folder, '.json'));
 }
 

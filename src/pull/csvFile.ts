@@ -2,7 +2,7 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { workFile } from './writePulled.ts';
 
-/** Bytes that are collected before they are written. */
+/** Number of bytes that are collected in memory before they are appended to the file. */
 const CHUNK = 1 << 18;
 
 /** Maximum number of bytes of a character (UTF-16 unit) in UTF-8. */

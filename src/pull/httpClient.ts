@@ -9,7 +9,7 @@ import { type Answer, ENCODINGS, PassingError, type Question, TooLargeError, Tra
 import { writeError } from './writePulled.ts';
 
 export interface ClientOptions {
-  /** Sent with every request. Their values may be API keys, so messages never show them. */
+  /** Headers of every request. Their values may be API keys, so messages never show the values. */
   readonly headers: Readonly<Record<string, string>>;
   /** Requests per second; 0 for no limit. */
   readonly rate: number;
@@ -33,7 +33,7 @@ export interface Reply<T> {
 
 const LONGEST_PAUSE_MS = 60_000;
 
-/** Longest Retry-After that a pull waits for, in milliseconds. */
+/** Longest Retry-After that a pull waits for, in milliseconds. A longer one ends the pull with a BuildError. */
 const LONGEST_WAIT_MS = 15 * 60_000;
 
 /** Largest accepted response body if the caller gives no smaller limit. Files of archives are the largest bodies. */

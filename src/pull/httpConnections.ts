@@ -63,12 +63,10 @@ export class TooLargeError extends PassingError {
  */
 const LONGEST_ANSWER = 20;
 
-/** Maximum number of bytes read of a body whose status is not 200. Enough for any error message. */
+/** Maximum number of bytes to read from a body whose status is not 200. The rest of the body is ignored. */
 const REFUSAL_BYTES = 64 * 1024;
 
-/**
- * Reason for the abort of a request whose answer was read. Without it, each abort would create an error with a stack.
- */
+/** Reason for the abort of a request whose answer was read. Without a reason, each abort would create an error. */
 const ENDED = new Error('the request has ended');
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = { gzip: createGunzip, br: createBrotliDecompress };
@@ -148,8 +146,8 @@ export class Transport {
       clearTimeout(longest);
       signal.removeEventListener('abort', stop);
       request.abort(ENDED);
-      // undici frees or closes the connection only in the next turn of the event loop. Wait, so the next request can
-      // use it.
+      // undici frees or closes the connection only in the next turn of the event loop. Waits for this turn, so that the
+      // next request can use the connection.
       await setImmediate();
     }
   }

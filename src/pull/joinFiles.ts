@@ -12,7 +12,7 @@ import { hundredOf } from '../rows/rowsForm.ts';
 import { EMPTY, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
 import { hasChecksum, putInPlace, removeFiles, workFile, writeBlock } from './writePulled.ts';
 
-/** Joins the files of adjacent single blocks, in each hundred of heights whose blocks are all settled. */
+/** Joins the files of adjacent single blocks, in each hundred of heights that ends at or below `settled`. */
 export async function joinSettled(folder: string, settled: number, signal: AbortSignal, progress: Progress): Promise<void> {
   const runs: PulledFile[][] = [];
   for (const file of listPulledFiles(folder)) {
@@ -31,7 +31,7 @@ export async function joinSettled(folder: string, settled: number, signal: Abort
   }
 }
 
-/** Joins files of one block each by concatenation: a gzip file may have several members. */
+/** Joins files of one block each. Concatenates their bytes, because a gzip file may have several members. */
 async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<void> {
   const blocks = files.map(({ path, first, digest = '' }) => ({ path, height: first, digest }));
   // The file of a block without records contains `[]`, which is not valid between records.

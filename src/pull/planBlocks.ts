@@ -57,12 +57,12 @@ export function plan({ wanted, source, confirmations, perFile, files, stale }: P
   const settled = source.last - confirmations;
   const units: Heights[] = [];
   if (perFile > 1) {
-    // Each `perFile` consecutive settled blocks become one file. It also replaces the files of blocks that were fetched
-    // one by one while they were new.
+    // Each `perFile` consecutive settled blocks become one file. This file also replaces the files of blocks that were
+    // fetched one by one while they were new.
     for (let start = range.first - (range.first % perFile); start <= Math.min(range.last, settled); start += perFile) {
       const wantedPart = { first: Math.max(start, range.first), last: Math.min(start + perFile - 1, wanted.to ?? Number.MAX_SAFE_INTEGER) };
       const touching = fresh.filter((file) => file.first <= wantedPart.last && file.last >= wantedPart.first);
-      // Extends the stretch to all heights of these files, because the new file replaces them.
+      // Extends the wanted part to all heights of the files that it touches, because the new file replaces these files.
       const stretch = {
         first: touching.reduce((least, { first }) => Math.min(least, first), wantedPart.first),
         last: touching.reduce((most, { last }) => Math.max(most, last), wantedPart.last),

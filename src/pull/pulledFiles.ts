@@ -43,8 +43,8 @@ export const STATE_FOLDER = '.state';
 export const RUNES_FILE = 'runes.parquet';
 
 /**
- * Runes of blocks that are not settled. Only a pull from a node writes this file, and only if there are many runes.
- * Without it, all runes are in RUNES_FILE.
+ * Runes of blocks that are not settled. Only a pull from a node writes this file, and only if there are many runes
+ * (node/runeFiles.ts). Otherwise all runes are in RUNES_FILE.
  */
 export const NEWEST_RUNES_FILE = 'newest-runes.parquet';
 

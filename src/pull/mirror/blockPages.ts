@@ -9,16 +9,16 @@ import { InputError } from '../../errors.ts';
 import { BadBlockError } from '../blockIdentity.ts';
 import type { AddRecords } from '../writePulled.ts';
 
-/** Maximum average size of a record or an etching in a page, in bytes. A typical record has 600. */
+/** Maximum average size of a record or an etching in a page, in bytes. Larger pages are refused. Typical is 600. */
 const MOST_BYTES = 2048;
 
 /** Returns the maximum size in bytes of a page with this many records, including the JSON around the records. */
 export const bytesOf = (records: number): number => 64 * 1024 + records * MOST_BYTES;
 
-/** Minimum average number of bytes per JSON value. Pages of records and etchings have 25 bytes per value. */
+/** Minimum average bytes per JSON value. A page with more values for its length is refused. Real pages have 25. */
 const BYTES_PER_VALUE = 8;
 
-/** Maximum number of JSON values in a page: 40 for each of 100,000 records. */
+/** Maximum number of JSON values in a page: 40 for each of 100,000 records. A page with more is refused. */
 const MOST_VALUES = 4_000_000;
 
 /**

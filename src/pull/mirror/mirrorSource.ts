@@ -32,8 +32,8 @@ import { type EtchingList, type EtchingPage, parseEtchingPage } from './pullEtch
 const MANIFEST_BYTES = 16 * 1024 * 1024;
 
 /**
- * Maximum number of ranges of heights that a source may list as read. The time to join two lists of ranges grows with
- * the product of their lengths.
+ * Maximum number of ranges of heights that a source may list as read. A source with more is refused, because the time
+ * to join two lists of ranges grows with the product of their lengths.
  */
 const MOST_RUNS = 10_000;
 
@@ -144,7 +144,7 @@ export class MirrorSource implements Source {
   get tip(): LastRead | undefined {
     return this.#manifest.tip;
   }
-  /** Manifest at the last look. */
+  /** Manifest that the last look() has read. */
   protected get manifest(): Manifest {
     return this.#manifest;
   }
@@ -258,7 +258,7 @@ export function digestsPaths({ heights }: Manifest): Set<string> {
 /** Returns the base URL of a mirror's files, without a trailing slash. `url` may end with `/runes/v1`. */
 export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');
 
-/** Maximum number of files to keep, enough for the blocks that are pulled in parallel. */
+/** Maximum number of archive files to keep in memory, enough for the blocks that are pulled in parallel. */
 const MOST_FILES = 4;
 
 /**

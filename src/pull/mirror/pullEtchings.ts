@@ -77,7 +77,7 @@ const etching = z.object({
   }),
 });
 
-/** Maximum number of runes that a list may have. Mainnet has 270,000 in 2026. */
+/** Maximum number of runes that a list may have. A source with more is refused. Mainnet has 270,000 in 2026. */
 export const MOST_RUNES = 10_000_000;
 
 const list = z.object({ limit: count.min(1), total: count, results: z.array(z.unknown()) });

@@ -22,8 +22,8 @@ export function firstWanted(
 ): number {
   if (from === undefined) return found ?? firstHeight;
   const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
-  // For the last N blocks, wanted rows below `found` are no error: the node may only be behind, so that N blocks below
-  // its tip begin lower.
+  // If the last N blocks are wanted, a first height below `found` is no error: the node may have fallen behind, and its
+  // last N blocks then begin at a lower height.
   if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
   throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
     `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,

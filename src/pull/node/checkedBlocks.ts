@@ -24,7 +24,7 @@ export interface CheckedBlock {
 
 export class CheckedBlocks {
   readonly #recent: RecentTxids;
-  /** Knows the headers up to the ledger's last block, unless the ledger was rewound. */
+  /** Checker of the proof of work. Knows the headers up to the ledger's last block, unless the ledger was rewound. */
   #work: WorkChecker | undefined;
 
   constructor(

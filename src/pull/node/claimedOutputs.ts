@@ -65,7 +65,7 @@ export function claimedOutputs(
   return isLong ? itemsOfThread(program.threads.start, task, DAMAGES) : readOutputs(task);
 }
 
-/** Errors for a document that no build writes. */
+/** Classes of the errors that `readOutputs` throws for an output that no build writes. */
 export const DAMAGES = [ChangedArchiveError, SyntaxError, TypeError, RangeError] as const;
 
 const HASH = /^[0-9a-f]{64}$/;

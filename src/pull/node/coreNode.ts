@@ -1,8 +1,8 @@
 /**
  * Bitcoin Core node as a source of blocks: chain, raw blocks, and the outputs that inputs spend.
  *
- * Reads blocks over REST if the node has REST turned on (`rest=1`), otherwise as hex over RPC. NodePull checks the
- * proof of work of the blocks.
+ * Reads blocks over REST if the node has REST turned on (`rest=1`), otherwise as hex over RPC. Does not check the proof
+ * of work of the blocks (see checkedBlocks.ts).
  */
 import { z } from 'zod';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
@@ -71,7 +71,7 @@ const MANY_TRANSACTIONS = 10;
 
 /**
  * First versions of Bitcoin Core whose JSON of a transaction (`getrawtransaction`), or of a block, has the outputs that
- * inputs spend.
+ * inputs spend. 250,000 means 25.0.
  */
 const VERSION_WITH_PREVIOUS = { transaction: 250_000, block: 230_000 } as const;
 

@@ -4,10 +4,10 @@
  */
 import { PassingError } from '../httpConnections.ts';
 
-/** Maximum length of a picked value, in bytes: the hex of the longest script that can be spent. */
+/** Maximum length of a picked value, in bytes: the hex of the longest script that can be spent. Longer is an error. */
 const LONGEST_VALUE = 20_000;
 
-/** Maximum depth of nesting. Answers of Bitcoin Core have less than 10 levels. */
+/** Maximum depth of nesting. Answers of Bitcoin Core have less than 10 levels, so deeper JSON counts as damaged. */
 const DEEPEST = 50;
 
 /** Node of the tree of wanted paths. Its children are the wanted keys or indexes of a value. */

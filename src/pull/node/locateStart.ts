@@ -1,8 +1,8 @@
 /**
  * Checks a start (startFrom.ts) against the node. When the pull has reached the tip, asks the node for outputs of the
- * mirror's ledger. Each must be an unspent output of the node, with the same height and the same address. This finds
- * outputs that the mirror invented or gave to another owner. It does not find wrong amounts or missing outputs, because
- * a node knows nothing about runes.
+ * mirror's ledger. Each must be an unspent output of the node, with the same height and the same address. The check
+ * finds outputs that the mirror invented or gave to another owner. The check does not find wrong amounts or missing
+ * outputs, because a node knows nothing about runes.
  *
  * The pull chooses the outputs at random after it has downloaded the ledger, so the mirror cannot predict them.
  */

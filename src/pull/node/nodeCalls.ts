@@ -187,7 +187,7 @@ export class Calls {
     this.#client.close();
   }
 
-  /** Sends a request as soon as fewer than the allowed number are running. */
+  /** Sends a request as soon as fewer requests are running than are allowed in parallel. */
   #send(path: string, question: Omit<Question, 'url'>): Promise<Answer> {
     return this.#atOnce.run(() => this.#client.send({ url: new URL(this.#base + path), ...question }));
   }

@@ -35,8 +35,8 @@ export class NodeFolder {
    */
   check(): void {
     const { base, rowsFrom } = this.#ledger;
-    // A damaged journal is valid only up to some block, which may be in the middle of a file. Rewinds the ledger to the
-    // block before that file.
+    // If the journal is damaged, the ledger ends at the last valid block, which may be inside a file of several blocks.
+    // Then rewinds the ledger to the block before that file.
     const whole = this.#wholeUpTo(this.#ledger.height);
     if (base <= whole && whole < this.#ledger.height) this.#ledger.rewind(whole);
     const { height } = this.#ledger;
@@ -140,14 +140,14 @@ export class NodeFolder {
     return listPulledFiles(this.#path);
   }
 
-  /** Removes files from the last to the first, so that the remaining files have no gap. */
+  /** Removes files from the last to the first, so that no kill leaves a gap between the remaining files. */
   #remove(files: readonly PulledFile[]): void {
     removeFiles(this.#path, [...files].reverse());
   }
 }
 
 /**
- * Returns the height of the last pulled block that the node's chain still has. Undefined if it is more than
+ * Returns the height of the last pulled block that the node's chain still has. Undefined if this block is more than
  * `confirmations` below the ledger's last block.
  */
 async function findFork(ledger: DiskLedger, node: BitcoinNode, confirmations: number): Promise<number | undefined> {

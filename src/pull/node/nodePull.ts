@@ -40,7 +40,7 @@ import { verifyStart } from './verifyStart.ts';
 /** Longest time between two commits, in milliseconds. */
 const MS_PER_COMMIT = 60_000;
 
-/** Maximum number of times that the chain may change before the next block is read. */
+/** Maximum number of times that the chain may change before the next block is read. Then the pull fails. */
 const MOST_MOVES = 5;
 
 export interface NodePullOptions extends Omit<PullOptions, 'to'> {
@@ -65,7 +65,7 @@ export class NodePull {
   /** State of the node at the last announcement. `isBehind`: the node has no new block, and lacks pulled blocks. */
   #announced: { readonly isBehind: boolean; readonly isSyncing: boolean } | undefined;
   readonly #blocks: CheckedBlocks;
-  /** Height of the node's last block at the last look. */
+  /** Height of the node's last block when the node was last asked; -1 before that. */
   #tip = -1;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
 

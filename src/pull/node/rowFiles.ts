@@ -49,7 +49,7 @@ export class RowFiles {
     this.#ledger.addLine(lineOf(row));
   }
 
-  /** The next `putInPlace` removes runes of blocks above the ledger's height. */
+  /** Makes the next `putInPlace` remove runes of blocks above the ledger's height. */
   expectOldRunes(): void {
     this.#runes.hasOld = true;
   }
@@ -77,8 +77,7 @@ export class RowFiles {
 
   /**
    * Moves all files to their paths. Adds the new runes to the table of runes, and removes runes of blocks above
-   * `known`, which a killed pull or a reorganisation left behind. `settled` is the result of `lastWhole`: the last
-   * block whose file can have a hundred blocks.
+   * `known`, which a killed pull or a reorganisation left behind. `settled` is a result of lastWhole() (runeFiles.ts).
    */
   async putInPlace(known: number, settled: number): Promise<readonly Made[]> {
     const made = await Promise.all(this.#making.splice(0));
@@ -134,8 +133,8 @@ export class RowFiles {
 }
 
 /**
- * Returns the cells of a row in the order of NODE_LEDGER. Written out, because a loop over the columns takes several
- * times as long. Only the cell `spent` has characters that need quotes.
+ * Returns the cells of a row as CSV, in the order of NODE_LEDGER. Names each column, because a loop over the columns
+ * takes several times as long. Only the cell `spent` has characters that need quotes.
  */
 const lineOf = (row: LedgerRow): string =>
   `${row.rune_id},${row.block_hash},${row.block_height},${row.tx_index},${row.event_index},${row.tx_id},${row.output ?? ''},${row.address ?? ''},${row.receiver_address ?? ''},${row.amount ?? ''},${row.operation},${row.timestamp},${row.spent === null ? '' : `"${row.spent}"`}`;

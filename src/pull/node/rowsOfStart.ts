@@ -1,7 +1,7 @@
 /**
- * Fetches the rows of the blocks up to a start (startFrom.ts), so that the new folder has the wanted history. Pulls the
- * files of rows that the mirror publishes. All rows must belong to blocks that the node has. If the rows begin at the
- * first block with runes, they must also add up to the digest of the ledger.
+ * Fetches the rows of older blocks for a pull that starts from a mirror's ledger (startFrom.ts), if `--blocks` asks for
+ * these blocks. Pulls the files of rows that the mirror publishes. All rows must belong to blocks that the node has. If
+ * the rows begin at the first block with runes, the ledger that follows from the rows must have the mirror's digest.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
@@ -147,8 +147,8 @@ async function otherBlock(
 
 /**
  * Moves the fetched rows of a valid start to the folder `pulled`. `from` is the first height of the rows. If the rows
- * begin at the first block with runes, also takes their table of runes, because it has more columns than the table that
- * was made from the mirror's etchings. Continues after a kill.
+ * begin at the first block with runes, also takes their table of runes, which has more columns than the table that was
+ * made from the mirror's etchings. Continues after a kill.
  */
 export function takeRows(folder: string, { donors: [base = ''] }: Start, from: number, firstHeight: number): void {
   const fetched = join(rowsFolder(folder, from, base), PULLED_FOLDER);

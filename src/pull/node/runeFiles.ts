@@ -1,11 +1,11 @@
 /**
- * Writes the runes of a node's blocks to the folder `pulled`. Few runes are all in RUNES_FILE. If there are many,
- * RUNES_FILE has the runes of settled blocks, and NEWEST_RUNES_FILE has the others. So a new block does not write all
- * runes again, and a build does not read all runes again.
+ * Writes the runes of a node's blocks to the folder `pulled`. If settled blocks have more than `runesTogether` runes,
+ * RUNES_FILE has these runes, and NEWEST_RUNES_FILE has the others. So a new block does not write all runes again, and
+ * a build does not read all runes again. If settled blocks have fewer runes, RUNES_FILE has all runes.
  *
  * Which file has a rune depends only on the blocks. So pulls of the same blocks write the same files, however often
- * they were stopped. NEWEST_RUNES_FILE exists if and only if RUNES_FILE has many runes, so a pull notices if
- * NEWEST_RUNES_FILE is lost.
+ * they were stopped. NEWEST_RUNES_FILE exists if and only if RUNES_FILE has more than `runesTogether` runes, so a pull
+ * notices if NEWEST_RUNES_FILE is lost.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,13 +37,13 @@ export function checkNewestRunes(runes: number, folder: string, { runesTogether 
   if (runes > runesTogether && !existsSync(path)) throw lost(`${path} is missing`, folder);
 }
 
-/** Returns the last block up to `settled` whose file can have a hundred blocks, because all of them are settled. */
+/** Returns the last block of the newest hundred whose blocks are all settled. `settled` is the last settled block. */
 export const lastWhole = (settled: number): number => hundredOf(settled + 1).first - 1;
 
 export class RuneFiles {
   #added: CsvFile<keyof RuneRow>;
   #heights: number[] = [];
-  /** The last settled block at the last call of `putInPlace`. */
+  /** Argument `settled` of the last call of `putInPlace`. */
   #settled: number | undefined;
   /** True if the files may have runes of blocks above the ledger's height. The next `putInPlace` removes them. */
   hasOld = false;

@@ -37,7 +37,7 @@ const mix = (value: Code, a: number, b: number, last: Code): Code => xor(xor(rot
 const SWAP = [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12];
 const LANES = [0, 1, 2, 3];
 const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7];
-/** Locals: the address of the state, the address of each message, then vectors. */
+/** Indexes of locals: the address of the state, the address of each message, then vectors. */
 const [STATE, MESSAGES, WORDS, LETTERS, SPARE] = [0, 1, 5, 21, 31];
 
 /**

@@ -3,10 +3,10 @@
  * etchings and unspent outputs (format/documents.ts) from the mirror's archive. Then writes runes and unspent outputs,
  * as if the pull had read all blocks up to B.
  *
- * B must be a block of the node. The digest of the ledger and the sums of each rune find damaged files. They do not
- * find lies, because the mirror itself computed the digest. So several mirrors can be given, which must have the same
- * digest. When the pull has reached the tip, locateStart.ts also asks the node for outputs. Nothing here finds wrong
- * amounts, mints or names; verifyStart.ts does.
+ * B must be a block of the node. The digest of the ledger and the sums of each rune reveal damaged files, but not a
+ * false ledger, because the mirror itself computed the digest. So several mirrors can be given, which must have the
+ * same digest. When the pull has reached the tip, locateStart.ts also asks the node for outputs. Neither check finds
+ * wrong amounts, mints or names; verifyStart.ts does.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -101,7 +101,7 @@ export async function startFrom(
       const { lists } = archive.root;
       if (lists === undefined) throw wrong(first, 'its archive has no lists');
       const donor: Ledger = { from: first, lists, dialect: manifest.dialect, archive, point, network: chain.network };
-      // In builds, StartFiles replace the rows of older blocks. They are not needed if the folder has these rows.
+      // Builds read StartFiles instead of the rows of older blocks. A folder that has these rows needs no StartFiles.
       const files = hasRows ? undefined : new StartFiles(folder, store);
       const sums = await writeRunes(donor, files, options, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
@@ -300,7 +300,7 @@ async function writeRunes(
 }
 
 /**
- * True if the texts and numbers are possible for a rune up to block `height`. Values of other types throw a TypeError.
+ * True if the values are possible for a rune that was etched up to block `height`. Throws a TypeError for other types.
  */
 function isPossible(
   { name, block_hash, tx_id, block_height, tx_index, timestamp }: ReturnType<typeof parseEtching>,

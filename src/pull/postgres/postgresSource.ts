@@ -1,6 +1,6 @@
 /**
  * Pulls blocks from the PostgreSQL database of bitcoin-indexer. Copies the table `runes`, and the rows of `ledger` by
- * ranges of heights. All of them come from one snapshot, so they match. Never writes to the database.
+ * ranges of heights. Both come from one snapshot, so every row finds its rune. Never writes to the database.
  */
 import { existsSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
@@ -40,8 +40,8 @@ const CONNECT_MS = 30_000;
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * Longest wait for connections to close, in milliseconds. A database that is sending rows does not close its
- * connection.
+ * Longest wait for connections to close, in milliseconds. Then their sockets are destroyed, because a database that is
+ * sending rows does not close its connection.
  */
 const GOODBYE_MS = 1000;
 
@@ -93,8 +93,8 @@ export class DatabaseSource implements Source {
   }
 
   /**
-   * Counts only rows whose rune is in `runes`, as builds and other servers of the API do. Rows of other runes are
-   * fetched too, but do not become records.
+   * Hash and number of records cover only rows whose rune is in `runes`, as in builds and other servers of the API. The
+   * MD5 covers all rows, because the pull fetches all of them.
    */
   async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
     if (heights.length === 0) return new Map();

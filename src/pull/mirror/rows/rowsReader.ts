@@ -14,8 +14,8 @@ import { BadBlockError } from '../../blockIdentity.ts';
 import { type RowsReply, type RowsRequest, rowsReply } from './readStrangersRows.ts';
 
 /**
- * Memory of the pull's own process while other processes read rows, in bytes: for Node.js, and for answers that it
- * saves.
+ * Memory of the pull's own process while other processes read rows, in bytes: for Node.js, and for the answers that the
+ * pull saves.
  */
 const PULL = 250e6;
 
@@ -39,9 +39,9 @@ interface Reader {
 }
 
 export class RowsReader {
-  /** As many processes as the memory allows. */
+  /** Runs at most as many requests in parallel as the memory allows processes. */
   readonly #atOnce: AtOnce;
-  /** Limit of each process, such as `350MB`. */
+  /** Memory limit of DuckDB in each process, such as `350MB`. */
   readonly #memoryLimit: string;
   readonly #idle: Reader[] = [];
   readonly #all = new Set<Reader>();
@@ -99,7 +99,7 @@ export class RowsReader {
     const lines = createInterface({ input: child.stdout });
     const end = new Promise<undefined>((done) => child.on('exit', () => done(undefined)).on('error', () => done(undefined)));
     const reader = { child, lines, end };
-    // The pending request reports that the process ended.
+    // An error here means that the process ended, which the pending request reports.
     child.stdin.on('error', () => undefined);
     child.on('exit', () => this.#all.delete(reader));
     this.#all.add(reader);

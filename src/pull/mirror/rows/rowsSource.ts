@@ -28,8 +28,8 @@ import { mostBytes, type RowsReply } from './readStrangersRows.ts';
 import { type RowsLimits, RowsReader } from './rowsReader.ts';
 
 /**
- * Maximum size of a list, in bytes. A file takes some 240 bytes in the list, so the list of a testnet with 100,000
- * files has 24 MB.
+ * Maximum size of the list of files, in bytes. A file takes some 240 bytes in the list, so the list of a testnet with
+ * 100,000 files has 24 MB.
  */
 const INDEX_BYTES = 64 * 1024 * 1024;
 
@@ -56,7 +56,7 @@ export class RowsSource extends MirrorSource {
     this.#reader = new RowsReader(limits, memory);
   }
 
-  /** Undefined, because the files of rows have a table of runes. */
+  /** Undefined, because the runes come from the table of runes that is published together with the rows. */
   override get etchings(): undefined {
     return undefined;
   }
@@ -79,7 +79,7 @@ export class RowsSource extends MirrorSource {
   /** Fetches the runes before the rows, so that a build at any moment of the pull finds the runes of all rows. */
   async prepare(isBehind: boolean): Promise<void> {
     const path = await this.client.persist('the runes', () => this.#ownRunes());
-    // Keeps the pulled table if pulled rows are above the mirror's tip: they may refer to runes that the mirror lacks.
+    // Keeps the pulled table if pulled rows are above the mirror's tip, because their runes may be missing in the mirror.
     const own = join(this.folder, RUNES_FILE);
     if (path === own || (isBehind && existsSync(own))) return;
     await putRunes(this.folder, path);
