@@ -40,8 +40,8 @@ async function addRunes({ point, paths, runes }: RowsOfLedger, limits: Limits, s
   const counts = `SELECT rune_id, count(*) FILTER (operation = 'mint') AS mints, count(*) FILTER (operation = 'burn') AS burns,
       (sum(amount::BIGNUM) FILTER (operation = 'burn'))::VARCHAR AS burned
     FROM ${readFiles('parquet', paths)} WHERE operation IN ('mint', 'burn') AND block_height <= ${point.height} GROUP BY rune_id`;
-  // In the table of runes, the symbol and the transaction id may be missing: UNCOMMON•GOODS has no transaction. They
-  // get the values that builds show.
+  // In the table of runes, the symbol and the transaction id may be missing: UNCOMMON•GOODS has no transaction. Missing
+  // cells get the values that builds show.
   const rows = `SELECT lpad(number::VARCHAR, 9, '0') AS key, to_json(r)::VARCHAR AS json
     FROM (SELECT t.* REPLACE (coalesce(symbol, '¤') AS symbol, lpad(coalesce(tx_id, ''), 64, '0') AS tx_id),
         coalesce(mints, 0) AS mints, coalesce(burns, 0) AS burns, coalesce(burned, '0') AS burned

@@ -12,7 +12,7 @@ const isScriptHash = (script: Uint8Array): boolean => script.length === 23 && st
 
 /** Returns the witness version of a script. Returns -1 unless the script is a witness program that has an address. */
 function witnessVersion(script: Uint8Array): number {
-  // Not destructured, because typed arrays are then read by an iterator, which takes ten times as long.
+  // Does not destructure `script`, because that reads a typed array by an iterator, which takes ten times as long.
   const opcode = script[0] ?? 0xff;
   const length = script[1] ?? 0;
   if (length !== script.length - 2 || length < 2 || length > 40) return -1;

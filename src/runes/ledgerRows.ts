@@ -73,7 +73,7 @@ export interface RowTarget {
   emit(event: Event): void;
 }
 
-/** Emits the rows of all moves. `others` is the number of the transaction's other rows, which `limit` includes. */
+/** Emits the rows of all moves. `others`, the number of the transaction's other rows, counts towards `limit`. */
 export function emitMoves(allocation: Allocation, target: RowTarget, others: number, limit = MAX_ROWS): void {
   let rows = others;
   for (const piece of allocation.pieces) rows += rowsOf(allocation, piece);

@@ -204,8 +204,8 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
 }
 
 /**
- * Returns the merkle root of the transaction ids. Returns zeros for a list whose end is repeated, because it would have
- * the same root as the list without the repetition (CVE-2012-2459).
+ * Returns the merkle root of the transaction ids. Returns zeros for a list whose end is repeated, because such a list
+ * would have the same root as the list without the repetition (CVE-2012-2459).
  */
 export function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   let level = txids;

@@ -11,7 +11,7 @@ export interface IndexedBlock {
   readonly hash: string;
 }
 
-/** Receives the changes of a journal entry, in its order. Offsets and lent bytes are valid only during the call. */
+/** Receives the changes in the order of a journal entry. Offsets and lent bytes are valid only during the call. */
 export interface ChangeTarget {
   spend(key: Uint8Array, at: number): void;
   create(key: Uint8Array, at: number, value: LentBytes): void;

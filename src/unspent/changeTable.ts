@@ -30,7 +30,7 @@ export class ChangeTable {
    */
   #tags = new Uint8Array(1 << 12);
   #count = 0;
-  // Random, because with a known seed, anyone could make transactions whose ids collide in the table.
+  // The seed is random: with a known seed, anyone could make transactions whose ids collide in the table.
   readonly #seed = randomInt(2 ** 32);
 
   /** Number of entries, including outputs created and spent after the newest sorted file, which `sorted` omits. */
@@ -111,8 +111,8 @@ export class ChangeTable {
 }
 
 /**
- * Returns the highest 8 bits of a hash, but 1 instead of 0. The slot depends on the lower bits (on all in a very large
- * table), so keys near the same slot mostly have different tags.
+ * Returns the highest 8 bits of a hash, but 1 instead of 0. The slot depends on the lower bits (in a very large table,
+ * on all bits), so keys near the same slot mostly have different tags.
  */
 const tagOf = (hashed: number): number => hashed >>> 24 || 1;
 

@@ -7,7 +7,7 @@
  *     journal-851199.log             changes of each later block (journal.ts)
  *
  * Only settled blocks, which no reorganisation can replace, move from the journal to sorted files. Sorted files of
- * similar size are merged, so that a look-up searches only a few. The ledger does not store the runes: the caller does.
+ * similar size are merged, so that a look-up searches only a few files. The caller stores the runes, not the ledger.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * Journal of the last blocks: a file with one entry per block, which has the changes of the block. The ledger computes
- * from it everything that is newer than the sorted files. So to undo the blocks of a reorganisation, it is enough to
- * remove their entries.
+ * from the journal everything that is newer than the sorted files. So removing the entries of replaced blocks undoes
+ * their changes.
  *
  * An entry in the file has a length (4 bytes), a checksum (8 bytes) and the bytes of blockRecord.ts.
  */

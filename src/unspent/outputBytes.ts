@@ -6,7 +6,7 @@ import type { RuneOutput } from '../runes/unspentLedger.ts';
 /** Maximum length of an encoded integer, in bytes: 128 bits in groups of 7. */
 const MOST_BYTES = 19;
 
-/** Length up to which bytes are copied one by one. */
+/** Maximum number of bytes that `put` copies one by one. */
 const SHORT = 40;
 
 /** Appends integers and bytes to a growing buffer. */

@@ -23,7 +23,7 @@ const INDEX_ENTRY = OUTPOINT_BYTES + 8 + 8;
 const FOOTER_BYTES = 48;
 const MAGIC = Buffer.from('RUNEOUT1');
 
-/** Bytes that are collected before they are written. */
+/** Number of bytes that are collected in memory before they are written. */
 const CHUNK_BYTES = 1 << 20;
 
 /**

@@ -79,7 +79,7 @@ export class RowsSource extends MirrorSource {
   /** Fetches the runes before the rows, so that a build at any moment of the pull finds the runes of all rows. */
   async prepare(isBehind: boolean): Promise<void> {
     const path = await this.client.persist('the runes', () => this.#ownRunes());
-    // Keeps the pulled table if pulled rows are above the mirror's tip, because their runes may be missing in the mirror.
+    // Keeps the pulled table if pulled rows are above the mirror's tip, because the mirror may lack their runes.
     const own = join(this.folder, RUNES_FILE);
     if (path === own || (isBehind && existsSync(own))) return;
     await putRunes(this.folder, path);
