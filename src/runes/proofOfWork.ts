@@ -11,7 +11,7 @@ export interface DifficultyRules {
   readonly retargets: boolean;
   /**
    * True for the rules of testnet4 (BIP 94). A block more than 20 minutes after the previous block has the easiest
-   * target. The last block of a period may be such a block, so the next target is computed from the period's first block.
+   * target. The last block of a period may be such a block, so the next target is computed from the period's first one.
    */
   readonly hasEasyBlocks: boolean;
   /**

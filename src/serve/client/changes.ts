@@ -1,4 +1,4 @@
-/** Follows the blocks of a mirror: finds the newest block that a client knows, and reads the files of the blocks above. */
+/** Follows the blocks of a mirror: finds the newest block that a client knows, and reads the files of higher blocks. */
 import type { Point } from '../../lists/changes.ts';
 import { MissingFileError } from '../../pages/fileAccess.ts';
 import { CHANGES_INDEX_PATH, changesPath } from '../../pages/filePaths.ts';
@@ -60,8 +60,8 @@ export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror
           if (!isLeftOut) yield { ...change, ...(wanted === undefined ? {} : { matches }), since: known };
         }
         // A host may serve a new manifest with an old list for a while, and without keys nothing compares the list with
-        // its digest. So remembers the digest only if the list ends with the manifest's tip. Otherwise the next round
-        // reads the list again.
+        // its digest. So the digest is remembered only if the list ends with the manifest's tip. Otherwise the next
+        // round reads the list again.
         if (!isBehind(blocks.at(-1), manifest)) last = changes.sha256;
       }
       failures = 0;

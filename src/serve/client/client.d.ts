@@ -94,7 +94,7 @@ export interface Balance {
 export interface BalancePage extends Page<Balance> {
 }
 /**
- * Balance of an address that has a rune. A single holder may have the balance 0, if the address had the rune before.
+ * Balance of an address that has a rune. `Mirror.holder` may return the balance 0, if the address had the rune before.
  */
 export interface Holder {
     /** Decimal string in units of the rune, as in `Activity`. */
@@ -127,11 +127,11 @@ export interface OutputAnswer extends Partial<UnspentOutput> {
     readonly block_height: number;
     readonly block_hash: string;
     readonly output: string;
-    /** Empty if the output is spent, never had runes, or is not in the chain up to this block. */
+    /** Empty if the output is spent, never had runes, or is not in the chain up to block `block_height`. */
     readonly runes: UnspentOutput['runes'];
     /**
-     * False if the output holds runes. True if the output held runes and is spent. Null if no output with this id held
-     * runes up to this block; then it is unknown whether the output exists. Missing in mirrors of older versions.
+     * False if the output holds runes. True if the output held runes and is spent. Null if no output with this outpoint
+     * held runes up to this block, so that the output may not exist. Missing in mirrors of older versions.
      */
     readonly spent?: boolean | null;
     /** Only if `spent` is true: the runes that the output held. */
@@ -247,9 +247,9 @@ export interface MirrorManifest {
     };
     /**
      * Block after which the pull took over the ledger of other mirrors (`donors`), instead of reading the blocks up to
-     * it. Missing if the pull read all blocks. `consistent`: the ledger has this digest, and a node has this block.
-     * `located`: a node also confirmed a sample of the outputs, or all. `verified`: a pull of all blocks up to it has
-     * the same digest.
+     * this block. Missing if the pull read all blocks. `consistent`: the ledger has this digest, and a node has this
+     * block. `located`: a node also confirmed a sample of the outputs, or all. `verified`: a pull that read all of
+     * these blocks has the same digest.
      */
     readonly start?: LedgerPoint & {
         readonly class: 'consistent' | 'located' | 'verified';
@@ -614,7 +614,7 @@ export declare class Mirror {
      * Yields each new block with the runes, addresses and outputs that it touches. After a reorganisation, first yields
      * the removed blocks, newest first. Looks for new blocks until `signal` aborts. Rejects with a MirrorError (404) if
      * none of the blocks of `since` is among the mirror's newest 144 blocks, and otherwise like `activity`. After an
-     * error, call it again with the last `since`.
+     * error, call `changes` again with the last `since`.
      */
     changes(query?: ChangesQuery): AsyncGenerator<Change, void, undefined>;
     /**

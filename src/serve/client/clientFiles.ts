@@ -21,7 +21,7 @@ const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' 
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
 /**
- * Largest gap in bytes between two pages that one request reads together. Smaller than on servers: clients send
+ * Largest gap in bytes between two pages that one request reads together. The gap of servers is larger: clients send
  * separate requests at the same time, and many clients have slow connections, where unneeded bytes take longer. Clients
  * with keys use the gap of servers, because they read complete pieces of 16 KB anyway (proofs.ts).
  */
@@ -44,7 +44,7 @@ export interface MirrorFiles extends Files<ReadFile> {
 /**
  * Returns a reader of the files below `base`, which ends with a slash. With a signal, concurrent reads of the same part
  * of a file share one request. Without a signal, each read sends its own request. A server may use this reader for
- * several incoming requests, and on some platforms an incoming request cannot wait for a read that another one has
+ * several incoming requests, and on some platforms an incoming request cannot wait for a read that another request has
  * started.
  */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {

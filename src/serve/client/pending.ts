@@ -96,7 +96,7 @@ function bytesOf(hex: string): Uint8Array | undefined {
 
 class Pool {
   readonly transactions = new Map<string, Given>();
-  /** Heights of confirmed parents from the Esplora server, by transaction id. A string says why one is unknown. */
+  /** Heights of confirmed parents from the Esplora server, by transaction id. A string says why a height is unknown. */
   readonly heights = new Map<string, number | string>();
   #bytes = 0;
 
@@ -239,8 +239,8 @@ class MirrorState implements Ledger {
       if (name !== undefined) this.#need(txid, `name ${name}`, () => this.#loadName(name));
     }
     await this.#run();
-    // Checked last: while the inputs are read, the mirror may get a block with one of these transactions, which an
-    // earlier check would miss.
+    // This check comes last: while the inputs are read, the mirror may get a block with one of these transactions. An
+    // earlier check would miss this block.
     for (const { txid } of ordered) this.#need(txid, txid, () => this.#checkUnconfirmed(txid));
     await this.#run();
   }

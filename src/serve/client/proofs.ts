@@ -1,6 +1,6 @@
 /**
- * Separate bundle for the part of the client that trusts no host: checks the note of the manifest, and every read of the
- * archive. Loaded only with keys.
+ * A separate bundle, proofs.js, with the part of the client that trusts no host: checks the signed note of the manifest,
+ * and every read of the archive. Loaded only with keys.
  */
 import { checkFormat } from '../../format/formatVersion.ts';
 import { type NotedManifest, readMirrorNote } from '../../format/mirrorNote.ts';
@@ -47,8 +47,8 @@ export class Proofs {
       } catch (error) {
         if (!(error instanceof OldStateError)) throw error;
       }
-      // Another client with the same memory may have seen a newer state after this client read the manifest. So reads
-      // it once more.
+      // Another client with the same memory may have seen a newer state after this client read the manifest. So this
+      // client reads the manifest once more.
       const newer = await load();
       return newer === undefined ? undefined : this.#check(newer);
     };

@@ -29,7 +29,7 @@ export const errorBody = (status: ErrorStatus, message: string): { status: numbe
 export const refusalBody = ({ status, message, isBare = false }: Refusal): { status: number; body: string } =>
   isBare ? { status, body: '{"error":"Not found"}' } : errorBody(status, message);
 
-/** Shortens a target for an error or a log, so that a long URL does not fill it. */
+/** Shortens a target for an error message or a log entry, so that a long URL does not fill the message. */
 export const shortTarget = (target: string): string => (target.length > 300 ? `${target.slice(0, 300)}…` : target);
 
 export const notFound = (method: string, target: string): { status: number; body: string } =>

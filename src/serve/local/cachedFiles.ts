@@ -1,4 +1,4 @@
-/** Reads files of a build for the local server, never from outside the build's folder. Caches recent ones in memory. */
+/** Reads files of a build for the local server, never from outside the build's folder. Caches recent files. */
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, realpathSync, type Stats } from 'node:fs';
 import { lstat, readFile, realpath } from 'node:fs/promises';
@@ -14,8 +14,8 @@ import { etagOfDigest } from '../http/headers.ts';
 import { OpenFiles } from './openFiles.ts';
 
 /**
- * Bytes that a decompression allocates at once. With the default, 16 KB, it would have to join the parts of most pages
- * and documents, which takes a quarter of its time.
+ * Bytes that a decompression allocates at once. With the default of 16 KB, zlib would have to join the parts of most
+ * pages and documents, which takes a quarter of the time of a decompression.
  */
 const INFLATED_AT_ONCE = 64 * 1024;
 
@@ -116,8 +116,8 @@ export interface LargeFile {
 
 async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
-  // No stream pipeline, because in Deno it would end the hash. No stream for an empty file, because an empty range is
-  // an error.
+  // Uses no stream pipeline, because in Deno a pipeline would end the hash. Creates no stream for an empty file,
+  // because an empty range is an error.
   if (size > 0) for await (const chunk of createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 })) hash.update(chunk);
   return etagOfDigest(hash.digest('hex'));
 }

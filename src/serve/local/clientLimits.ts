@@ -104,7 +104,7 @@ export function inTurn(work: (request: IncomingMessage, response: ServerResponse
     const end = () => {
       if (!answers.delete(response)) return;
       const [next] = answers;
-      // Not called directly, so that other connections get a turn first.
+      // Does not call `work` directly, so that other connections get a turn first.
       if (next !== undefined && !socket.destroyed) setImmediate(work, next.req, next);
     };
     // `finish` means that the answer was sent, `close` that the client disconnected.

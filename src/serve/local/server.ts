@@ -123,7 +123,7 @@ async function answerFromOneBuild(target: string, source: Source): Promise<Answe
       failure = error;
     }
   }
-  // Not created in the loop, because creating an error with its stack takes longer than reading a file.
+  // This error is not created in the loop, because creating an error with its stack takes longer than reading a file.
   throw failure ?? new MissingFileError(MANIFEST_PATH, 'changed during every attempt');
 }
 

@@ -8,7 +8,7 @@ import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/filePaths.ts';
 import { type BuiltSite, siteOf } from '../../pages/mirrorOptions.ts';
 import { plainCall } from '../../program.ts';
 
-/** The manifest of the build in a folder. As long as it returns the same object, the build is the same. */
+/** The manifest of the build in a folder. `now()` returns the same object until the manifest's file changes. */
 export class WatchedBuild {
   readonly #path: string;
   #stamp = '';
