@@ -24,8 +24,8 @@ function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest):
 }
 
 /**
- * Returns the name of the network; undefined if it is unknown. Only mirrors with digests of the ledger state their
- * network. Any other mirror counts as one of mainnet if it has no block below the first block with runes on mainnet.
+ * Returns the name of the network; undefined if it is unknown. A manifest names its network only if it has a digest of
+ * the ledger. Any other mirror counts as one of mainnet if it has no block below the first block with runes on mainnet.
  * Mirrors of test networks have lower blocks.
  */
 function networkOf({ ledger, heights: [lowest] }: Manifest): string | undefined {

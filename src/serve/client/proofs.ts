@@ -1,6 +1,6 @@
 /**
- * A separate bundle, proofs.js, with the part of the client that trusts no host: checks the signed note of the manifest,
- * and every read of the archive. Loaded only with keys.
+ * A separate bundle, proofs.js, with the part of the client that trusts no host: checks the signed note of the
+ * manifest, and every read of the archive. Loaded only with keys.
  */
 import { checkFormat } from '../../format/formatVersion.ts';
 import { type NotedManifest, readMirrorNote } from '../../format/mirrorNote.ts';

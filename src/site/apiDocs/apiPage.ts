@@ -1,6 +1,6 @@
 /**
  * Script of the API page: lists the endpoints of the mirror's `openapi.json`, and then its rules. Swagger UI, which
- * sends requests, is ten times as large as this page, so it loads only for a hash such as `#/Activity/listBlockActivity`.
+ * sends requests, is ten times as large as this page. It loads only for a hash such as `#/Activity/listBlockActivity`.
  */
 import { byId, type Child, el } from '../explorer/dom.ts';
 
@@ -19,7 +19,7 @@ interface Operation {
   readonly description: string;
 }
 
-// Absolute, because Swagger UI resolves the relative server URL against this URL.
+// This URL is absolute, because Swagger UI resolves the relative server URL against it.
 const DESCRIPTION = new URL('../openapi.json', location.href).href;
 const [list, swagger] = [byId('endpoints'), byId('swagger-ui')];
 
@@ -58,7 +58,7 @@ async function showEndpoints(): Promise<void> {
   );
 }
 
-/** Loads Swagger UI. It then shows the operation of the hash. */
+/** Loads Swagger UI, which then shows the operation of the URL's hash. */
 async function startSwagger(): Promise<void> {
   swagger.textContent = 'Loading the console…';
   const script = el('script', { src: '../docs/swagger-ui-bundle.js' });
@@ -74,7 +74,7 @@ async function startSwagger(): Promise<void> {
     tryItOutEnabled: true,
     supportedSubmitMethods: ['get'],
     displayRequestDuration: true,
-    // No validator badge, because it would load an image from another host.
+    // Turns off the validator badge, which would load an image from another host.
     validatorUrl: null,
   });
 }
@@ -96,7 +96,7 @@ function show(): void {
   const place = isConsole ? swagger : list;
   if (!started.has(place)) start(place, isConsole ? startSwagger : showEndpoints);
   started.add(place);
-  // The link that was clicked is hidden now.
+  // Moves the focus, because the clicked link is hidden now.
   if (isConsole) swagger.focus();
 }
 

@@ -4,10 +4,13 @@ import { BASE } from './settings.ts';
 /** Statuses of hosts without code: the file is missing, may be missing, or the request needs code. */
 const UNANSWERED = [403, 404, 501];
 
-/** Answers by kind of request, because nginx and Caddy alone answer some kinds. */
+/** Results by kind of request, because some hosts, such as nginx and Caddy, answer only some kinds. */
 const known = new Map<string, Promise<boolean>>();
 
-/** Requests an API target that the mirror has, once for each kind. Resolves to true if the host cannot be reached. */
+/**
+ * Resolves to true if the host answers requests of this kind, or cannot be reached. Sends only the first request of
+ * each kind. The mirror must have the target.
+ */
 export function isAnswered(target: string): Promise<boolean> {
   const kind = target.split('/')[2] ?? '';
   const answer =

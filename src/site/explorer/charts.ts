@@ -18,7 +18,7 @@ const LEAST_STEP = 4;
 const WIDEST_BAR = 44;
 const SHOWN_RUNES = 12;
 
-/** Operations in the order of a stack, from bottom to top: the most frequent operations are at the bottom. */
+/** Operations in the order of a stacked column, from bottom to top: the most frequent operations are at the bottom. */
 const FROM_BELOW = [...OPERATIONS].reverse();
 
 /**
@@ -254,7 +254,7 @@ function asTable({ bucket, activity }: Stats): HTMLDetailsElement {
   );
 }
 
-/** Lists the runes with the most records. A table with bars instead of a chart, so that screen readers can read it. */
+/** Lists the runes with the most records, in a table with bars, which screen readers can read unlike a chart. */
 export function drawRunes(content: Element, stats: Stats): void {
   const runes = stats.runes.slice(0, SHOWN_RUNES);
   const most = runes.reduce((top, { records }) => Math.max(top, records), 0);

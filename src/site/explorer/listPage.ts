@@ -1,6 +1,6 @@
 /**
- * The view of a block or a transaction: its heading, filters, records and links to other pages. A separate bundle, which
- * loads with the first such view.
+ * The view of a block or a transaction: its heading, filters, records and links to other pages. A separate bundle,
+ * which loads with the first such view.
  */
 
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
@@ -42,7 +42,7 @@ export async function listPage(
     view.kind === 'block'
       ? [...blockHead(known, neighbours), filters(view, result, known, requests)]
       : [...transactionHead(known), ...(await totals(result, read))];
-  // A list of one operation has no pairs.
+  // Other pages may have the receive of a send (transfers.ts), except in a list of one operation.
   const shown = view.operation === undefined ? await withOtherPages(result, read) : result;
   const list =
     result.total === 0

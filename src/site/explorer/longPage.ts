@@ -13,13 +13,13 @@ import { type SubjectView, searchOf } from './views.ts';
 
 export type FetchWindow = (window: { readonly offset: number; readonly limit?: number | undefined }) => Promise<Shown>;
 
-/** Views whose pages were shown to the end. Shown again, for new data or by the back button, they are complete. */
+/** Views whose pages were completed. If shown again, for new data or by the back button, they are complete at once. */
 const completed = new Set<string>();
 
 /** Distance in pixels from the visible part of the page at which the other entries are loaded. */
 const NEAR = 300;
 
-/** Fetches the entries of a view: only the first ones of a long page if its entries are scattered. */
+/** Fetches the entries of a view. If the mirror reads them from many places, fetches only the first of a long page. */
 export async function fetchFirst(view: SubjectView, fetch: FetchWindow, isScattered = false): Promise<Shown> {
   const { offset, limit } = view;
   const [smallest, ...longer] = settings.pageSizes;
@@ -29,7 +29,7 @@ export async function fetchFirst(view: SubjectView, fetch: FetchWindow, isScatte
   return isWhole ? withRecordsAround(view, first, fetch) : { ...first, limit };
 }
 
-/** All scattered lists are of activity. */
+/** All lists that are read from many places are lists of activity, so their entries are records. */
 const withRecordsAround = ({ kind }: SubjectView, shown: Shown, fetch: FetchWindow): Promise<Shown> => {
   const list = shown as ListWindow<ListedRecord> & Shown;
   return withOtherPages(list, fetch as FetchWindow & Parameters<typeof withOtherPages>[1], kind === 'address');

@@ -133,7 +133,7 @@ async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
   signal.throwIfAborted();
   let [known] = result.results;
   if (known === undefined && (view.operation !== undefined || view.offset > 0)) {
-    // The window is empty, but the list may have records. Fetches one for the heading.
+    // The window is empty, but the list may have records. Fetches a record for the heading.
     [known] = (await fetchList({ kind: view.kind, id: view.id, offset: 0 }, signal)).results;
   }
   if (known === undefined) {

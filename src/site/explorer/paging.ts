@@ -11,7 +11,7 @@ export interface Shown {
   readonly offset: number;
   readonly total: number;
   readonly results: readonly unknown[];
-  /** Height of the block after which the list is true. Undefined for the mirror's highest block. */
+  /** The list describes the state after the block of this height. Undefined for the mirror's highest block. */
   readonly block_height?: number | undefined;
 }
 
@@ -75,7 +75,7 @@ export const deadStep = (arrow: string, title?: string): HTMLElement =>
   el('span', { class: 'step', 'aria-disabled': 'true', title }, arrow);
 
 /**
- * Returns links to the same offset with other page sizes. Not a menu, because only links can be opened in a new tab.
+ * Returns links to the same offset with other page sizes. Only links, unlike a menu, can be opened in a new tab.
  */
 function sizes(view: FoundView, limit: number, offset: number): HTMLElement {
   const [smallest] = settings.pageSizes;

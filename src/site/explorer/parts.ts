@@ -53,7 +53,7 @@ const TAIL = 6;
 
 /**
  * Shows an id, or `shown` instead, with the full id as its title and a copy button. If there is no room, CSS cuts the
- * id before its last characters. `to` makes it a link. `what` completes the button's name, `Copy the …`.
+ * id before its last characters. `to` makes the id a link. `what` completes the button's name, `Copy the …`.
  */
 export function idWithCopy(
   id: string,
@@ -76,7 +76,7 @@ export function facts(entries: readonly (readonly [name: string, value: Node | s
   return el('dl', { class: 'facts' }, ...known.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 }
 
-/** Shows a relative and an exact time, also in the reader's time zone. `timestamp` is in seconds since 1970. */
+/** Shows a relative time, then the exact time in UTC and in the reader's time zone. Takes seconds since 1970. */
 export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, ' ', el('span', { class: 'quiet' }, exactTime(timestamp)));
 
 const exactTime = (timestamp: number): string => [utc(timestamp), localTime(timestamp)].filter((each) => each !== undefined).join(' · ');
@@ -92,7 +92,7 @@ export const onlyFiles = (): HTMLElement =>
   );
 
 /**
- * Shows the curl command of an API target, a link to its JSON or to the file with the same content, and a further button.
+ * Shows the curl command of an API target, a link to its JSON or to the file with the same content, and another button.
  * On a host without code, shows only what works there: the file, or a note.
  */
 export function apiSource(target: string, file = target, more?: HTMLElement): HTMLElement {

@@ -40,8 +40,8 @@ const BASE58 = /^(?=.*[1-9])[123mn][1-9A-HJ-NP-Za-km-z]{25,34}$/;
 const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
 
 /**
- * Returns the problem of an address with a wrong checksum. Undefined for other text. The link leads to the address,
- * because the data of a mirror may be invented.
+ * Returns the problem of an address with a wrong checksum. Undefined for other text. The problem has a link to the page
+ * of this address, because invented data of a mirror may have such addresses.
  */
 export function wrongAddress(text: string): Misread | undefined {
   const address = addressIn(text);
@@ -94,7 +94,7 @@ function readSymbol(text: string): SubjectView | undefined {
   return /^[^0-9A-Za-z.•·]$/u.test(symbol) ? runesWith(symbol) : undefined;
 }
 
-/** Parses the URL of a transaction, output, block, rune or address, here or at another explorer. Undefined for other text. */
+/** Parses the URL of a transaction, output, block, rune or address at any explorer. Undefined for other text. */
 function readUrl(text: string): FoundView | Misread | undefined {
   const found = idInUrl(text);
   if (found === undefined) return undefined;
@@ -117,7 +117,7 @@ export const isMisread = (read: FoundView | Misread): read is Misread => 'proble
 const numberOf = (text: string | null): number | undefined =>
   text === null || text === '' ? undefined : /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
 
-/** Parses a query string such as `?block=840000&operation=mint&limit=60&offset=60`, `?tx=<id>`, `?rune=840000:3` or `?runes`. */
+/** Parses a query string such as `?block=840000&operation=mint&limit=60&offset=60`, `?rune=840000:3` or `?runes`. */
 export function viewOf(search: string): View {
   const query = new URLSearchParams(search);
   const parameter = (['block', 'tx', 'rune', 'address', 'output', 'runes'] as const).find((name) => query.has(name));

@@ -3,7 +3,7 @@ import type { Etching, MirrorManifest, RuneName } from '../../serve/client/mirro
 import { mirror } from './requestMirror.ts';
 import { settings } from './settings.ts';
 
-/** Up to this number of runes, names are read without asking. A name takes about 20 bytes, so they have 60 KB. */
+/** Up to this number of runes, names are read without asking the user. They have 60 KB: a name takes about 20 bytes. */
 const FREE_NAMES = 3000;
 
 interface Known {
@@ -23,7 +23,7 @@ export const stateOf = ({ digest, tip }: MirrorManifest): string => `${digest} $
 /** Returns the newest runes, as many as one answer can have. */
 const fetchNewest = () => mirror.etchings({ limit: settings.pageSizes.at(-1) });
 
-/** Returns the known names with new ones. Undefined if there are too many new ones, or if other blocks replaced known ones. */
+/** Adds the mirror's new names. Undefined if one answer cannot have all of them, or after a reorganisation. */
 async function updated({ names, newest, state: before }: Known): Promise<Known | undefined> {
   const state = stateOf(await mirror.manifest());
   if (state === before) return { names, newest, state };
@@ -33,7 +33,7 @@ async function updated({ names, newest, state: before }: Known): Promise<Known |
   return { names: [...names, ...results.slice(0, added).reverse()], newest: results[0], state };
 }
 
-/** Returns the names if they are known. Follows the mirror: adds new names, and forgets names after a reorganisation. */
+/** Returns the names in memory, with new names. Undefined if there are none, or if `updated` returns undefined. */
 async function knownNames(): Promise<readonly RuneName[] | undefined> {
   known = known && (await updated(known));
   return known?.names;
@@ -44,12 +44,12 @@ async function readAll(): Promise<readonly RuneName[]> {
   const newest = (await fetchNewest()).results[0];
   const names: RuneName[] = [];
   for await (const rune of mirror.runes()) names.push(rune);
-  // If the mirror changed meanwhile, the next search reads them again.
+  // If the mirror changed meanwhile, the next search reads the names again.
   known = names.at(-1)?.id === newest?.id ? { names, newest, state } : undefined;
   return names;
 }
 
-/** Reads the names, unless they are known. Rejects like the client. */
+/** Reads the names, unless they are in memory. Rejects like the client. */
 export async function readNames(): Promise<readonly RuneName[]> {
   const names = await knownNames();
   if (names !== undefined) return names;
@@ -59,7 +59,7 @@ export async function readNames(): Promise<readonly RuneName[]> {
   return reading;
 }
 
-/** Returns the names if they are known or few. Undefined if a reader has to ask for them. Rejects like the client. */
+/** Returns the names if they are in memory or few. Undefined if the user must ask for them. Rejects like the client. */
 export async function freeNames(): Promise<readonly RuneName[] | undefined> {
   const { lists } = await mirror.manifest();
   if (lists?.etchings === undefined) return undefined;

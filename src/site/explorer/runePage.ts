@@ -18,7 +18,7 @@ import type { ListedRecord, ListWindow } from './transfers.ts';
 import { runesWith, runeView, type SubjectView } from './views.ts';
 import { wordAt } from './wordAt.ts';
 
-/** Number of largest holders whose share is shown. */
+/** Number of largest holders whose share of the supply is shown together. */
 const MOST_LARGEST = 10;
 
 /** Known data of a rune. `etching` is undefined if the mirror has no etchings. */
@@ -37,7 +37,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
   const id = known.id ?? view.id;
   const path = `etchings/${encodeURIComponent(id).replaceAll('%3A', ':')}`;
   const supply = known.etching?.supply.current;
-  // The page is complete without the share of the largest holders.
+  // A failed request is ignored, because the page is complete without the share of the largest holders.
   const largest = has.holders && mirror.holders(id, { limit: MOST_LARGEST, signal }).catch(() => undefined);
   const parts: SubjectParts = {
     activity: {
@@ -67,8 +67,8 @@ async function knownRune(id: string, { mirror, manifest, find, signal }: Source)
     const etching = await mirror.etching(id, signal);
     return etching && { id: etching.id, number: etching.number, spacedName: etching.spaced_name, etching };
   }
-  // A mirror without etchings has runes only in its search files, by name. So any id or number is accepted: it may have
-  // lists.
+  // A mirror without etchings has runes only in its search files, by name. So any id or number is accepted, because the
+  // mirror may have lists of this rune.
   const letters = lettersOf(id);
   if (letters === undefined) return { id: id.includes(':') ? id : undefined, number: undefined, spacedName: undefined, etching: undefined };
   const found = (await find(letters)).find(([spacedName]) => lettersOf(spacedName) === letters);
@@ -101,7 +101,7 @@ async function nearNames(letters: string, find: Source['find'], names: readonly 
   if (letters.length < 2) return [];
   let same: readonly FoundRune[] = [];
   for (let length = letters.length; length >= 2 && same.length === 0; length -= 1) same = await find(letters.slice(0, length));
-  // A name may also be meant if its first letters are swapped, doubled or one too many.
+  // The user may have swapped or doubled the first letters, or typed one too many.
   const [a, b, c = ''] = letters;
   const starts = [...new Set([`${a}${b}`, `${b}${a}`, `${a}${c}`, `${b}${c}`])].filter((start) => start.length === 2);
   const others = (await Promise.all(starts.map((start) => find(start)))).flat();
@@ -139,7 +139,7 @@ function termsOf({ etching }: Known, { holders }: Totals, { manifest }: Source, 
   return [el('div', { class: 'columns terms' }, supplyOf(etching, mint, heldBy), mintSection(etching, mint, manifest))];
 }
 
-/** Describes the holders: how many, the share of the ten largest, and the block if the list is of an older one. */
+/** Describes the holders: how many, the share of the ten largest, and the block if it is not the highest block. */
 function heldByText(holders: number, largest: HolderPage | undefined, supply: string | undefined): string {
   const ten = addDecimals(largest?.results.slice(0, MOST_LARGEST).map(({ balance }) => balance) ?? []);
   const share = holders <= MOST_LARGEST || largest === undefined || supply === undefined ? undefined : shareOf(ten, supply);
@@ -183,7 +183,7 @@ function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | und
     );
   });
   const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
-  // Parts of all that is created or left to mint. The table below the bars has the same numbers.
+  // Bars show shares of all units that are created or left to mint. The table below the bars has the same numbers.
   const bar = (...hues: readonly string[]) => {
     const shares = known.map(
       ({ amount, hue = '' }) => [hue, shareOf(String(units(amount)), String((created ?? 0n) + (left ?? 0n))) ?? 0] as const,

@@ -11,7 +11,7 @@ import type { SubjectView } from './views.ts';
 import { wordAt } from './wordAt.ts';
 
 const BYTES_OF_NAME = 20;
-/** Maximum number of runes in the table. */
+/** Maximum number of runes in the table. If more are found, the table has the oldest. */
 const MOST = 240;
 
 const COLUMNS: readonly Column<RuneName>[] = [

@@ -6,7 +6,7 @@ const element = byId('settings');
 
 export const settings: Site = { ...JSON.parse(element.textContent ?? ''), compress: [], parquet: false };
 
-/** Name of the network in Bitcoin Core: `main`, `signet`, `testnet4` or `regtest`. Undefined if the mirror does not know it. */
+/** Name of the network in Bitcoin Core, such as `main` or `signet`. Undefined if the mirror does not know it. */
 export const NETWORK = element.dataset['network'];
 
 /** Base URL of the mirror, with a trailing slash. It is the folder of this script. */

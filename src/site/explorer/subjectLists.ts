@@ -17,7 +17,7 @@ export interface Source {
   readonly mirror: Mirror;
   readonly manifest: MirrorManifest;
   readonly find: (letters: string) => Promise<readonly FoundRune[]>;
-  /** Read the names of all runes: `freeNames` only if they are known or few, `readNames` always. */
+  /** Read the names of all runes: `freeNames` only if they are in memory or few, `readNames` always. */
   readonly names: {
     readonly freeNames: () => Promise<readonly RuneName[] | undefined>;
     readonly readNames: () => Promise<readonly RuneName[]>;
@@ -42,7 +42,7 @@ interface SubjectPart {
   /** Texts for an empty list, and for a mirror without this list. */
   readonly empty: string;
   readonly missing: string;
-  /** True if the list has no total, so that the tab shows none, and the table says what it has. */
+  /** True if the list has no total. Its tab then shows no number, and its table says which entries it has. */
   readonly isUncounted?: true;
   /** True if the mirror reads the entries from many places. */
   readonly isScattered?: true;
@@ -75,7 +75,7 @@ export async function pageWithLists(
 ): Promise<DetailsPage> {
   const names = SUBJECT_LISTS[view.kind];
   const list = view.list ?? names.find((name) => parts[name]?.fetch !== undefined) ?? names[0] ?? 'activity';
-  // The client has read the manifest by then.
+  // Usually sends no request, because the client has just read the manifest.
   const { tip } = await mirror.manifest();
   const shownOf = (name: SubjectList) => {
     const { fetch, isUncounted, isScattered } = parts[name] ?? {};

@@ -8,9 +8,9 @@ import { isMisread, readLookUp } from './readLookUp.ts';
 import { type FoundView, LATEST, runesWith, runeView } from './views.ts';
 import { wordAt } from './wordAt.ts';
 
-/** Most suggested runes. */
+/** Maximum number of suggested runes. */
 const MOST = 8;
-/** Least number of letters for suggestions. */
+/** Minimum number of typed letters for suggestions of runes. */
 const LEAST_LETTERS = 2;
 
 interface Suggestion {

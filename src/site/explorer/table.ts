@@ -14,7 +14,7 @@ import { type ActivityRow, type AddressRow, type ListedRecord, type ListWindow, 
 
 type Row = ActivityRow<ListedRecord>;
 
-/** Records of a row are less than this many records apart. At most the API's maximum, so that one request has them. */
+/** Records of a row are less than this many records apart (transfers.ts). One request can fetch this many records. */
 const REACH = Math.min(60, settings.pageSizes.at(-1) ?? 60);
 
 /** Adds the records of other pages that the rows of a table need. */

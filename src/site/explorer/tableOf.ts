@@ -22,8 +22,8 @@ export const numbersOf = <T>(name: string, numberIn: (entry: T) => number): Colu
 });
 
 /**
- * Renders a table with these classes. `headOf` creates the row above a group from the group's first entry. An index
- * counts from the start of its group.
+ * Renders a table with these classes. `headOf` creates the row above a group from the group's first entry. The `index`
+ * that `cell` gets counts from the start of the group.
  */
 export function tableOf<T>(
   classes: string,

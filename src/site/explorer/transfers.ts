@@ -36,7 +36,7 @@ export interface ListWindow<T extends ListedRecord> {
   readonly after?: readonly T[];
 }
 
-/** A receive whose amount is not that of its sends. `rest` is the difference. */
+/** A receive whose amount is above the sum of its sends. `rest` is the difference. */
 interface Unmatched<T> {
   readonly receive: T;
   readonly sends: readonly T[];
@@ -59,7 +59,7 @@ export function rowsOf<T extends ListedRecord>(
   const decimals = decimalsOf(records.map(({ amount }) => amount));
   const units = ({ amount = '0' }: T) => unitsOf(amount, decimals);
   const cut = offset > before.length ? records[0]?.location.tx_id : undefined;
-  /** Sends to an output that are not followed by a receive yet, with their places. */
+  /** Sends to an output that are not followed by a receive yet, with their indexes in `records`. */
   const waiting = new Map<string, [send: T, at: number][]>();
   const unmatched: Unmatched<T>[] = [];
   const joined = new Set<T>();
@@ -114,14 +114,14 @@ const endsOf = <T extends ListedRecord>({ offset, total, results, before = [], a
   return [first > 0 ? records[0] : undefined, first + records.length < total ? records.at(-1) : undefined];
 };
 
-/** Numbers of records that are fetched first. Most transactions end there, and records of other blocks are many bytes. */
+/** Numbers of records to fetch first. Most transactions end within them, and more records would be many more bytes. */
 const FEW = [1, 3];
 
 /**
- * Adds the records before and after a window on which its rows depend: if a row is lone, and its transaction may continue
- * at an end where other records of the row may be. Sends at most eight requests, each for up to `reach` records. If a
+ * Adds the records before and after a window that its rows need. Fetches them if a row joins no other record, and its
+ * transaction may continue beyond the window. Sends at most eight requests, each for up to `reach` records. If a
  * request fails or the list has changed meanwhile, a pair on two pages gets two rows. `ofAddress` is true for a list of
- * one address: it has no mints, and it has the receive of a send only if the send is to this address.
+ * one address. Such a list has no mints, and has the receive of a send only if the send is to this address.
  */
 export async function withNeighbours<L extends ListWindow<ListedRecord>>(
   list: L,

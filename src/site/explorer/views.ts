@@ -16,7 +16,10 @@ export interface ListView {
 /** Page of a rune, an address or all runes, with a window of one of its lists, or of an output. */
 export interface SubjectView {
   readonly kind: 'rune' | 'address' | 'output' | 'runes';
-  /** Address, outpoint `txid:vout` without `0x`, or a rune's id, number or name in upper case without spacers. For runes, the text that is searched: letters or a symbol. Empty for all. */
+  /**
+   * Address, outpoint `txid:vout` without `0x`, or a rune's id, number or name in upper case without spacers. For the
+   * page `runes`, the text to search: letters or a symbol, or empty for all runes.
+   */
   readonly id: string;
   /** Undefined for the first list that the mirror has. */
   readonly list?: SubjectList | undefined;
