@@ -39,9 +39,9 @@ export interface Site {
 
 /** Options of a build plus facts about its data, for the page map (respond.ts). Read from the build's manifest. */
 export interface BuiltSite extends Site {
-  /** The root of layout `archive`; undefined in layout `files`. */
+  /** Name of the archive's root (format/root.ts) in layout `archive`; undefined in layout `files`. */
   readonly archive: RootName | undefined;
-  /** Root of the archive with etchings and other lists: of layout `archive`, or beside the pages of layout `files`. */
+  /** Root of the archive with etchings and other lists. In layout `files`, this archive is beside the pages. */
   readonly listRoot: RootName | undefined;
   /** Height of the last block that was read; -1 without blocks. */
   readonly tip: number;

@@ -30,7 +30,7 @@ export function updateBlocksFile(
   const ends = before.tip?.hash === facts.tip?.hash ? before.ends : undefined;
   const text = `${JSON.stringify({ sources, ends, ...facts })}\n`;
   if (text === before.text) return;
-  // Durable, because callers then remove files, and a list that a power cut restored would name their blocks.
+  // Writes durably. Otherwise a power cut could bring back the old list, although callers have removed its files.
   replaceDurably(path, text, workFile(folder, '.json'));
 }
 

@@ -135,7 +135,7 @@ export class Client {
         onRetry(`${what} ${error.message}`);
         // A Retry-After applies to all requests to the server.
         if (error.waitMs !== undefined) this.#next = Math.max(this.#next, performance.now() + error.waitMs);
-        // A random pause, so that clients that failed together do not retry together.
+        // The pause is random, so that clients that failed together do not retry together.
         const pause = Math.random() * Math.min(pauseMs * 2 ** attempt, LONGEST_PAUSE_MS);
         await sleep(pause, undefined, { signal });
       }

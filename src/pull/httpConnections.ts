@@ -131,8 +131,8 @@ export class Transport {
     } catch (error) {
       request.signal.throwIfAborted();
       const code = codeOf(error);
-      // Only network errors have a code, and a retry may help. Errors of a sink have no code. After `close`, no retry
-      // can help.
+      // Only network errors have a code, and a retry may fix these errors. Errors of a sink have no code. After
+      // `close`, no retry can help.
       if (code === undefined || error instanceof errors.ClientDestroyedError) throw error;
       if (code.endsWith('_TIMEOUT')) throw new PassingError(`sent no data for ${this.#timeoutMs / 1000} s`);
       const isDamaged = /^(?:Z_DATA_ERROR|ERR_)/.test(code);

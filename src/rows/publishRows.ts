@@ -90,7 +90,7 @@ function rangeSql(tip: number): string {
 
 /**
  * Writes the files that have an affected block or a new range of heights. Returns the paths of outdated files of the
- * last build: those with an affected block, or with a range that no longer exists.
+ * last build: files with an affected block, or with a range that no longer exists.
  */
 async function writeFiles(
   target: RowsTarget,

@@ -139,7 +139,7 @@ async function askOnTerminal(parse: Parse): Promise<Settings> {
   try {
     return await ask((text) => terminal.question(text), parse);
   } catch (error) {
-    // Ctrl-C and Ctrl-D.
+    // Ctrl-C and Ctrl-D cause an AbortError.
     throw Object(error).name === 'AbortError' ? new CliError('stopped; no file was written', EXIT.interrupted) : error;
   } finally {
     terminal.close();

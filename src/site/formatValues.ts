@@ -34,7 +34,7 @@ export const utc = (seconds: number): string =>
  */
 export function localTime(seconds: number): string | undefined {
   const date = new Date(seconds * 1000);
-  // The Swedish locale, because its dates have the same format as those of `utc`.
+  // Uses the Swedish locale, because its dates have the same format as the dates of `utc`.
   return seconds > LAST_SECOND || date.getTimezoneOffset() === 0
     ? undefined
     : date.toLocaleString('sv', { dateStyle: 'short', timeStyle: 'long' });

@@ -25,7 +25,7 @@ const LARGEST_PAGE = 5000;
 
 const status = z.object({ block_height: z.int().min(0).max(HIGHEST).nullish() });
 
-/** Maximum number of blocks to search, from the tip down, for a block with records. Without one, the tip is last. */
+/** Maximum number of blocks to search for records, from the tip down. If none has records, the pull ends at the tip. */
 const MOST_EMPTY = 100;
 
 export class HttpSource implements Source {

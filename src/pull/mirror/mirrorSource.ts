@@ -37,7 +37,7 @@ const MANIFEST_BYTES = 16 * 1024 * 1024;
  */
 const MOST_RUNS = 10_000;
 
-/** Maximum size of a digest file, in bytes. Each of its 1,000 lines has some 190 bytes. */
+/** Maximum size of a digest file, in bytes. A larger file is refused. Each of its 1,000 lines has some 190 bytes. */
 const DIGESTS_BYTES = 1024 * 1024;
 
 /**

@@ -86,7 +86,7 @@ export class BitcoinNode {
   readonly name: string;
   readonly #calls: Calls;
   readonly #server: BlockServer | undefined;
-  /** Blocks from the server. The node does not have their spent outputs. */
+  /** Blocks that the block server sent, because the node lacks them. The node also lacks their spent outputs. */
   readonly #foreign = new WeakSet<Block>();
   #hasRest = false;
   /** False once the node has not answered `rest/spenttxouts` in the expected form. The path is new in Core 30. */

@@ -95,7 +95,7 @@ export interface Coins {
   readonly coins: readonly (Coin | undefined)[];
 }
 
-/** Maximum number of outpoints in a request of `rest/getutxos`. */
+/** Maximum number of outpoints in a request of `rest/getutxos`. Bitcoin Core refuses more. */
 export const COINS_AT_ONCE = 15;
 
 /** Largest answer of `rest/getutxos`, in bytes. */

@@ -51,7 +51,7 @@ export interface CallOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs'
   readonly onNotice: (message: string) => void;
 }
 
-/** Largest answer about the chain or the node, in bytes. */
+/** Largest answer about the chain or the node, in bytes. A larger answer is an error. */
 const SMALL_ANSWER = 1_000_000;
 
 /** Pause between two requests to a node that is starting, as a multiple of `pauseMs`. */

@@ -21,7 +21,7 @@ import { RuneFiles } from './runeFiles.ts';
 
 const LEDGER_COLUMNS = NODE_LEDGER.fields.map(({ column }) => column as keyof LedgerRow);
 
-/** Maximum number of files that are being converted to Parquet or wait for their conversion. */
+/** Maximum number of files that are being converted to Parquet or wait for it. With more, `endFile` waits. */
 const MOST_WAITING = 3;
 
 /** Converted file that was not moved to its path yet. */
@@ -59,8 +59,8 @@ export class RowFiles {
   }
 
   /**
-   * Begins to convert the rows that were added since the last call. They become one file, with the blocks `heights`.
-   * Waits if too many files are being converted.
+   * Begins to convert the rows that were added since the last call. The rows become one file, with the blocks
+   * `heights`. Waits if too many files are being converted.
    */
   async endFile(heights: Heights): Promise<void> {
     const ledger = this.#ledger;

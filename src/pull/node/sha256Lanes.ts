@@ -41,8 +41,8 @@ const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7];
 const [STATE, MESSAGES, WORDS, LETTERS, SPARE] = [0, 1, 5, 21, 31];
 
 /**
- * Transposes four vectors. The locals from `SPARE` on have four words of one message each. The locals from `at` on get
- * one word of all four messages each. The same code also reverses the transposition.
+ * Transposes four vectors. Each local from `SPARE` on has four words of one message. Each local from `at` on gets one
+ * word of all four messages. The same code also reverses the transposition.
  */
 function transpose(at: number): Code[] {
   return [0, 2].flatMap((half) => {
@@ -93,7 +93,7 @@ const compress = (): Code => [
 ];
 
 /**
- * Returns the code of the function that hashes four hashes again, in place. A hash has 8 words. The four are adjacent.
+ * Returns the code of the function that hashes four adjacent hashes again, in place. A hash has 8 words.
  */
 const hashAgain = (): Code => [
   [0, 1].flatMap((quad) => [

@@ -106,7 +106,7 @@ export async function startFrom(
       const sums = await writeRunes(donor, files, options, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
       let placed: Promise<void> | undefined;
-      // DuckDB converts the rows while the ledger is sorted.
+      // Begins the conversion of the rows before the ledger is written, so that DuckDB works during the sort.
       const outputs = outputsOf(donor, files, sums, options, () => {
         placed = files?.putInPlace();
         placed?.catch(() => undefined);

@@ -18,7 +18,7 @@ export interface FollowedMirror {
 
 const INTERVAL_MS = 30_000;
 const SHORTEST_MS = 1000;
-/** Maximum number of consecutive attempts to read files, which fail while a host replaces the files. */
+/** Number of consecutive failures after which the error is thrown. Reads fail while a host replaces the files. */
 const ATTEMPTS = 4;
 
 type Listed = Point & { readonly sha256: string };

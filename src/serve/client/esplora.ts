@@ -10,7 +10,7 @@ import type { PendingQuery } from './client.d.ts';
 /** Thrown if the server fails, or if its answers are too large or malformed. */
 export class EsploraError extends Error {}
 
-/** Maximum number of transactions that the server lists for an address. The API has no second page. */
+/** Maximum number of transactions that the server lists for an address. The API has no page with further ones. */
 const LISTED = 50;
 
 const HASH = /^[0-9a-f]{64}$/;

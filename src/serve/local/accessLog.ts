@@ -12,7 +12,7 @@ export function logRequests(server: Server, log: Log): void {
       const target = shortTarget(request.url ?? '');
       const ms = Math.round((performance.now() - start) * 10) / 10;
       const status = response.statusCode;
-      // The client disconnected before the end.
+      // Marks an answer whose client disconnected before the end of the answer.
       const cut = response.writableFinished ? {} : { incomplete: true };
       const message = `${client} ${method} ${JSON.stringify(target)} ${status}${response.writableFinished ? '' : ' incomplete'} ${ms} ms`;
       log.info('request', message, { time: new Date().toISOString(), client, method, target, status, ms, ...cut });

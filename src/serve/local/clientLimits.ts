@@ -41,8 +41,8 @@ const RESERVED_FILES = 100;
 const ERROR_GRACE_MS = 1000;
 
 /**
- * Returns the options of the server. `requireHostHeader` is false: Node would refuse a request without a Host header by
- * an answer with an empty body. Instead, server.ts answers with an API error.
+ * Returns the options of the server. `requireHostHeader` is false, because Node would refuse a request without a Host
+ * header with an empty body. Instead, server.ts answers with an API error.
  */
 export const serverOptions = (limits: ClientLimits): ServerOptions => ({
   headersTimeout: limits.headersMs,

@@ -59,8 +59,7 @@ export class FairFiles implements Files<BuiltFile> {
 
   /**
    * Runs `work` unless the client has disconnected. A client that closed only its sending side may still read, but
-   * looks like a disconnected client until the server sends something. So such a client gets short answers, but no long
-   * ones.
+   * looks like a disconnected client until the server sends something. So such a client gets only short answers.
    */
   async #unlessLeft<Result>(isLong: boolean, work: () => Promise<Result>): Promise<Result> {
     const { destroyed, socket } = this.response;

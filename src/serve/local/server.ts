@@ -45,7 +45,7 @@ export function createMirrorServer(
     const exchange = new Exchange(request, response, compresses);
     const source: Source = { site, files, fair: new FairFiles(files, turns, response, limits), cache, limits };
     answer(exchange, source).catch((error: unknown) => {
-      // The client disconnected during the answer.
+      // Ignores the error if the client has disconnected.
       if (response.destroyed) return;
       // Only the log gets the reason, because it may contain paths of this machine.
       process.stderr.write(`${exchange.method} ${JSON.stringify(shortTarget(request.url ?? ''))}: ${messageOf(error)}\n`);

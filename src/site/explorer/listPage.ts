@@ -20,7 +20,7 @@ import { settings } from './settings.ts';
 import { activityTable, totalsTable, withOtherPages } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 
-/** How a list requests the mirror. */
+/** Functions with which the view requests data from the mirror. */
 interface Requests {
   readonly mirror: typeof mirror;
   readonly fetchList: typeof fetchList;

@@ -53,7 +53,7 @@ export function growingPage(view: SubjectView, first: Shown, table: (shown: Show
     button.disabled = true;
     try {
       const rest = await fetch({ offset: offset + results.length, limit: missing });
-      // The list has changed if it has another total.
+      // If the list has another total, it has changed, so reads the complete page again.
       const whole = rest.total === total ? { ...first, after: [], results: [...results, ...rest.results] } : await fetch({ offset, limit });
       const all = await withRecordsAround(view, whole, fetch);
       // Another page, or the same page with new data, was shown meanwhile.

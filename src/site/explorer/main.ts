@@ -104,7 +104,7 @@ const titleOf = (view: FoundView): string =>
 
 /** Fetches and renders the page of a rune, an address, an output or all runes. Rejects with the client's errors. */
 async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<readonly Node[]> {
-  // `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
+  // Imports `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
   const [{ detailsPage }, manifest] = await Promise.all([import('./details.js'), mirror.manifest()]);
   const { title, said, nodes } = await detailsPage(view, {
     mirror,
@@ -203,7 +203,7 @@ field.addEventListener('input', () => say(undefined));
 document.addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea, select') !== null;
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
-  // The links to the previous and the next block have the arrow keys.
+  // The links to the previous and the next block have the arrow keys as shortcuts.
   const shortcut = event.shiftKey ? null : stage.querySelector<HTMLElement>(`a[aria-keyshortcuts="${CSS.escape(event.key)}"]`);
   shortcut?.click();
   if (event.key !== '/') return;

@@ -42,8 +42,8 @@ export function fetchBlockStats({ block_hash, block_height }: Activity['location
 }
 
 /**
- * Reads the stats file that covers the block (100 heights) only up to the block. The rest of the file may be long, because
- * the runes follow after the blocks.
+ * Finds a block in its stats file, which covers 100 heights. Reads the file only up to the block, because the rest of
+ * the file may be long: the runes follow after the blocks.
  */
 async function findBlockStats(hash: string, height: number): Promise<BlockCounts | undefined> {
   const { body } = await fetch(new URL(statsFilePath(height), BASE));
@@ -77,7 +77,7 @@ export const findByLetters = (letters: string): Promise<FoundRune[]> =>
     return read;
   });
 
-/** Forgets the search files, because the mirror has new ones. */
+/** Forgets the search files. Called when the mirror has new data. */
 export const forgetSearchFiles = (): void => searchFiles.clear();
 
 /**

@@ -1,4 +1,4 @@
-/** The page of all runes: the newest ones, those that can be minted, and the most active ones. */
+/** The page of all runes, with three lists: the newest runes, runes that can be minted, and the most active runes. */
 import type { RuneStats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import type { Etching, Rune } from '../../serve/client/mirrorClient.ts';

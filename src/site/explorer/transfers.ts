@@ -173,9 +173,9 @@ const signOf = ({ kind, to }: ActivityRow<ListedRecord>): AddressRow<ListedRecor
   kind === 'receive' || (kind === 'mint' && to !== undefined) ? '+' : kind === 'send' || kind === 'burn' ? '−' : '';
 
 /**
- * Adds up the rows of an address. Returns a group for each rune of a transaction: one row, or the net amount and its
- * rows. The group has one row for all amounts that go to the address itself. Leaves the rows of a transaction alone if
- * another page may have more of them.
+ * Adds up the rows of an address. Returns a group for each rune of a transaction: one row, or the net amount and the
+ * rows that it sums. The first row also has the sum of the amounts that go to the address itself (`toItself`). Does not
+ * add up the rows of a transaction if another page may have more of its rows.
  */
 export function netRows<T extends ListedRecord>(list: ListWindow<T>, reach: number): AddressRow<T>[][] {
   const { before = [], after = [] } = list;

@@ -83,7 +83,7 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
   }
 }
 
-/** Maximum size of a cell, by column, in bytes. The maximum of all other columns is 64. */
+/** Maximum size of a cell in bytes, by column; 64 for all other columns. A file with a longer cell is refused. */
 const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_address: 200, name: 28, spaced_name: 112, symbol: 16 };
 
 /**
