@@ -33,7 +33,7 @@ export function writeParquet(folder: string, { csv, fields, order, more, where =
   const typed = Object.entries(columnsOf(fields))
     .map(([name, type]) => `${csv === undefined ? 'NULL' : `"${name}"`}::${type} AS "${name}"`)
     .join(', ');
-  // DuckDB cannot read an empty file.
+  // DuckDB cannot read an empty file, so a query without rows replaces it.
   const fetched =
     csv === undefined ? `SELECT * FROM (SELECT ${typed}) WHERE false` : `SELECT ${typed} FROM ${readCsv([csv], names, options)}`;
   const temporary = workFile(folder, '.parquet');

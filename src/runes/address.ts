@@ -147,7 +147,7 @@ function witnessScript(address: string, at: number): Uint8Array | undefined {
 }
 
 function hashScript(address: string, { p2pkh }: Network): Uint8Array | undefined {
-  // Rejects text for which base58.decode() would throw, and lengths that cannot have 25 bytes.
+  // Rejects text for which base58.decode() would throw, and lengths that cannot encode 25 bytes.
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,35}$/.test(address)) return undefined;
   const [version, ...bytes] = base58.decode(address);
   const hash = bytes.slice(0, 20);

@@ -10,8 +10,8 @@ export interface Parts {
   readonly starts: Integers;
   readonly ends: Integers;
   /**
-   * Pairs of offsets. In the hashed copy of the array, the 4 bytes at the first offset are replaced by those at the
-   * second.
+   * Pairs of offsets. In the hashed copy of the array, the 4 bytes at the first offset are replaced by the 4 bytes at
+   * the second offset.
    */
   readonly moves?: readonly number[];
 }

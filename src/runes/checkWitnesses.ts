@@ -24,7 +24,8 @@ export function checkWitnesses(block: Block, hash256: Hash256): void {
     if (transactions.every(({ witness }) => witness === 0)) return;
     throw new BlockError(`block ${block.hash} has witnesses, but its coinbase commits to none`);
   }
-  // In this merkle tree, the hash of the coinbase is zeros. Its witness goes into the next hash instead.
+  // In this merkle tree, zeros replace the hash of the coinbase. The commitment is a hash of the tree's root and the
+  // coinbase's witness.
   const starts = transactions.map(({ start }) => start);
   const ids = hashParts(bytes, { starts, ends: [...starts.slice(1), bytes.length] }, hash256).fill(0, 0, HASH_BYTES);
   const both = new Uint8Array(2 * HASH_BYTES);

@@ -9,7 +9,7 @@ import { InputError } from '../../errors.ts';
 import { BadBlockError } from '../blockIdentity.ts';
 import type { AddRecords } from '../writePulled.ts';
 
-/** Maximum average size of a record or an etching in a page, in bytes. Larger pages are refused. Typical is 600. */
+/** Maximum average bytes of a record or an etching in a page. Larger pages are refused. A typical record has 600. */
 const MOST_BYTES = 2048;
 
 /** Returns the maximum size in bytes of a page with this many records, including the JSON around the records. */

@@ -4,7 +4,7 @@
  */
 import { PassingError } from '../httpConnections.ts';
 
-/** Maximum length of a picked value, in bytes: the hex of the longest script that can be spent. Longer is an error. */
+/** Maximum bytes of a picked value: the hex of the longest script that can be spent. A longer value is an error. */
 const LONGEST_VALUE = 20_000;
 
 /** Maximum depth of nesting. Answers of Bitcoin Core have less than 10 levels, so deeper JSON counts as damaged. */

@@ -1,6 +1,6 @@
 /**
- * Reads the answer of `rest/spenttxouts`, which Bitcoin Core has since version 30. It has value and script of every
- * output that a block spends, by transaction and input. Reads the answer in parts, and keeps only the wanted scripts.
+ * Reads the answer of `rest/spenttxouts`, which Bitcoin Core has since version 30. The answer has value and script of
+ * every output that a block spends, by transaction and input. Reads it in parts, and keeps only the wanted scripts.
  */
 import { uint32At } from '../../runes/bytes.ts';
 import type { Commitment } from '../../runes/indexBlock.ts';

@@ -391,8 +391,8 @@ export interface PendingQuery extends Cancellable {
         /** Also reads the unconfirmed transactions of this address. */
         readonly address?: string | undefined;
         /**
-         * Replaces the global `fetch`. The `fetch` of the `Mirror` is not used for this server, because it may send a
-         * key.
+         * Replaces the global `fetch`. The `fetch` of the `Mirror` is not used for this server, because a mirror's
+         * `fetch` may send a key.
          */
         readonly fetch?: typeof globalThis.fetch | undefined;
     } | undefined;

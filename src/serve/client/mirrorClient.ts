@@ -94,7 +94,7 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
   return mirror.activity(query);
 }
 
-/** Maximum number of outputs in a call of `classify`. More outputs are a TypeError. */
+/** Maximum number of outputs in a call of `classify`. More cause a TypeError. */
 const MOST_OUTPUTS = 1000;
 
 export async function classify(
