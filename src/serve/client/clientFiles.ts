@@ -17,7 +17,7 @@ export class UnreadableError extends Error {}
  */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
-/** For range requests. Keeps them out of the browser's cache, because some browsers mix up cached ranges of a file. */
+/** Keeps answers to range requests out of the browser's cache: some browsers mix up cached ranges of a file. */
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
 /**

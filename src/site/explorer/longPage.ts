@@ -19,7 +19,7 @@ const completed = new Set<string>();
 /** Distance in pixels from the visible part of the page at which the other entries are loaded. */
 const NEAR = 300;
 
-/** Fetches the entries of a view. If the mirror reads them from many places, fetches only the first of a long page. */
+/** Fetches the entries of a view, or only the first of a long page if the mirror reads them from many places. */
 export async function fetchFirst(view: SubjectView, fetch: FetchWindow, isScattered = false): Promise<Shown> {
   const { offset, limit } = view;
   const [smallest, ...longer] = settings.pageSizes;
