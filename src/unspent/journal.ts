@@ -25,7 +25,7 @@ export class Journal {
   /** Entries that are not in the file yet. */
   #pending: Buffer[] = [];
   #isClosed = false;
-  /** Bytes of the entries in the file. */
+  /** Size of the entries in the file, in bytes. */
   #written = 0;
 
   private constructor(path: string, file: number) {
@@ -65,7 +65,7 @@ export class Journal {
     return this.#places;
   }
 
-  /** Bytes of all entries, including pending ones. */
+  /** Size of all entries in bytes, including entries that are not in the file yet. */
   get size(): number {
     return this.#places.at(-1)?.to ?? 0;
   }
@@ -80,7 +80,7 @@ export class Journal {
     this.#pending.push(Buffer.concat([head, record]));
   }
 
-  /** Bytes of entries that are not on disk yet. */
+  /** Size of the entries that are not on disk yet, in bytes. */
   get pendingBytes(): number {
     return this.size - this.#written;
   }

@@ -122,7 +122,7 @@ function connectionsOf({ connections }: ClientLimits): number {
 
 /** Returns the system's limit on open files of this process, which include connections. */
 function reportedLimit(): unknown {
-  // Deno and Bun do not report this limit, or need a permission.
+  // Deno and Bun do not report this limit, or need a permission for the report.
   const report = attempt(
     () => process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } },
   );

@@ -56,7 +56,7 @@ export function growingPage(view: SubjectView, first: Shown, table: (shown: Show
       // If the list has another total, it has changed, so reads the complete page again.
       const whole = rest.total === total ? { ...first, after: [], results: [...results, ...rest.results] } : await fetch({ offset, limit });
       const all = await withRecordsAround(view, whole, fetch);
-      // Another page, or the same page with new data, was shown meanwhile.
+      // Stops if another page, or the same page with new data, was shown meanwhile.
       if (!place.isConnected) return;
       const focused = links().findIndex((link) => link.matches(':focus'));
       const next = hadFocus ? links().indexOf(button) : -1;

@@ -193,7 +193,7 @@ function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | und
   return el(
     'section',
     { 'aria-labelledby': 'supply-title' },
-    // A symbol may be any character, even one that reverses the text direction.
+    // A symbol may be any character, even one that reverses the text direction, so `bdi` isolates it.
     el('h2', { id: 'supply-title' }, ...(symbol === '' ? ['Supply'] : ['Supply in ', el('bdi', {}, symbol)])),
     created === undefined ? undefined : el('div', { class: 'supply' }, bar('etching', 'mint', 'left'), bar('burn')),
     el(

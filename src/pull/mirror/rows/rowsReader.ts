@@ -39,7 +39,7 @@ interface Reader {
 }
 
 export class RowsReader {
-  /** Runs at most as many requests in parallel as the memory allows processes. */
+  /** Limits the number of parallel requests, each in a process of its own, to what the memory allows. */
   readonly #atOnce: AtOnce;
   /** Memory limit of DuckDB in each process, such as `350MB`. */
   readonly #memoryLimit: string;
