@@ -140,7 +140,7 @@ export class ActivityVerification {
     let newest: Pointer | undefined;
     const isCounted = readEntries(heads, this.archive, findings, (head) => {
       const { key: upper, height: lower, first, count } = head;
-      // The heads have several consecutive entries for a long list.
+      // A long list has several consecutive entries in the table of heads.
       const continues = last?.key === upper && last.height === lower;
       if (!continues) newest = undefined;
       const isNext = continues ? last?.count === MOST_IN_ENTRY : last === undefined || isAbove([upper, lower], [last.key, last.height]);

@@ -1,8 +1,8 @@
 /**
  * Verifies the files of changes: makes them again from the records of the newest blocks. The records do not say which
- * outputs were spent. So compares the spent outputs in the files with the outputs of the mirror. A spent output must
- * have received runes, and must not be unspent. An output that one of these blocks made must be unspent, or spent by
- * one of these blocks.
+ * outputs were spent. So the spent outputs in the files are compared with the outputs of the mirror. A spent output
+ * must have received runes, and must not be unspent. An output that one of these blocks made must be unspent, or spent
+ * by one of these blocks.
  */
 import { join } from 'node:path';
 import type { z } from 'zod';

@@ -1,6 +1,6 @@
 /**
- * Verifies sorted tables. The entries of a level may not fit into memory. So compares two sums of fingerprints: one of
- * the stored entries, and one of the entries computed from the blocks.
+ * Verifies sorted tables. The entries of a level may not fit into memory, so this module compares two sums of
+ * fingerprints: one of the stored entries, and one of the entries computed from the blocks.
  */
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { entriesOf } from '../engine/archive/tableWriter.ts';
