@@ -97,7 +97,10 @@ function partOfFile(path: string, range: string | undefined): Response {
   }
 }
 
-/** Measures the requests for `targets`. If `isWarm` is true, the manifest and the root are already in memory. */
+/**
+ * Measures the requests for `targets`. If `isWarm` is true, the manifest and the root of the archive are already in
+ * memory.
+ */
 export async function measure(root: string, kind: string, targets: readonly string[], isWarm: boolean): Promise<AnswerCost> {
   let [reads, bytes, delay] = [0, 0, 0];
   const fetchFile = async (path: string, range?: string): Promise<Response> => {
@@ -112,7 +115,8 @@ export async function measure(root: string, kind: string, targets: readonly stri
   const found = { reads: [] as number[], rounds: [] as number[], bytes: [] as number[] };
   const ask = async (target: string): Promise<number> => {
     const mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
-    // Makes the mirror read the manifest and the root. The height is unknown, so it reads nothing else.
+    // Makes the mirror read the manifest and the root. The mirror has no block of this height, so it reads no other
+    // file.
     if (isWarm) await mirror.answer(new Request('http://127.0.0.1/runes/v1/blocks/16777210/activity'));
     [reads, bytes] = [0, 0];
     const [start, begin] = [performance.now(), process.cpuUsage()];
@@ -125,7 +129,7 @@ export async function measure(root: string, kind: string, targets: readonly stri
     found.bytes.push(bytes);
     return performance.now() - start;
   };
-  // The duration of an answer, divided by that of a slow read, is the number of rounds.
+  // The duration of an answer, divided by the delay of a slow read, is the number of rounds.
   delay = SLOW_READ_MS;
   for (const target of targets.slice(0, SLOW_ANSWERS)) found.rounds.push(Math.floor((await ask(target)) / SLOW_READ_MS));
   delay = 0;

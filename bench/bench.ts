@@ -59,7 +59,6 @@ type Step = 'full' | 'new block' | 'reorg of 3 blocks';
 /** File system type of tmpfs on Linux. */
 const TMPFS = 0x01021994;
 
-/** Runs the benchmark and reports the results. */
 export async function bench(flags: Flags, log: Log): Promise<void> {
   const records = flags.integer('records', 100_000, 20_000, 1_000_000_000);
   const runs = flags.integer('runs', 5, 1, 100);

@@ -34,7 +34,7 @@ function sample<Entry>(entries: Iterable<Entry>, size: number): Entry[] {
   return chosen;
 }
 
-/** Counts requests, the largest number of requests at the same time (`most`), bytes, and different files. */
+/** Costs so far: requests, the largest number of requests at the same time (`most`), bytes, and paths of the files. */
 const cost = { requests: 0, most: 0, bytes: 0, files: new Set<string>() };
 let running = 0;
 

@@ -9,7 +9,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 
 const FIRST_HEIGHT = 840_000;
 const RECORDS_PER_BLOCK = 3_500;
-/** Number of the newest blocks that have a file each, as a source that follows the chain writes them. */
+/** Number of the newest blocks that have a file each, as in the folder of a pull that follows the chain. */
 const SINGLE_BLOCKS = 4;
 
 export const FORMS = ['parquet', 'ndjson'] as const;
@@ -106,7 +106,7 @@ const recordsSql = (records: number, perBlock: number, fork: string, shape: Shap
     1713571767 + (height - ${FIRST_HEIGHT}) * 600 AS "timestamp", e AS event_index
   FROM drawn`;
 
-/** SQL of an Activity in the contract dialect, for NDJSON. */
+/** SQL of an Activity in the API's dialect `contract`, for NDJSON. */
 const ACTIVITY = `{rune: {id: rune_id, number: rune_number, name: rune_name, spaced_name: rune_spaced_name}, address: address,
   receiver_address: receiver_address, amount: amount, operation: operation,
   location: {block_hash: '0x' || block_hash, block_height: block_height, tx_id: '0x' || tx_id, tx_index: tx_index, vout: vout,

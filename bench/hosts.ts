@@ -48,7 +48,6 @@ const SERVICE = join(ROOT, 'bench/peers/service.mjs');
 /** PostgreSQL settings: enough memory for all data, and no background work. */
 const SETTINGS = ['shared_buffers=512MB', 'autovacuum=off'];
 
-/** Runs the benchmark and reports the results. */
 export async function benchHosts(flags: Flags, log: Log): Promise<void> {
   const records = flags.integer('records', 200_000, 20_000, 10_000_000);
   const count = flags.integer('targets', 10_000, 100, 1_000_000);
@@ -97,7 +96,7 @@ function requirePrograms(): void {
   throw new CliError('the packages of bench/peers are not installed', EXIT.usage, ['Run npm ci --prefix bench/peers first.']);
 }
 
-/** Processes and servers to stop at the end. */
+/** Processes and servers that the benchmark stops at its end. */
 interface Running {
   readonly started: Started[];
   database: Database | undefined;

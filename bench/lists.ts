@@ -1,7 +1,7 @@
 /**
  * Measures lists by rune and by address: full builds with and without these lists, the bytes that a build writes for a
  * new block, and answers. Usage: `npx tsx bench/lists.ts <folder> [records] [layout] [records of a block]`. The folder
- * is removed at the end. In layout `files`, the oldest block leaves when a new block is added.
+ * is removed at the end. In layout `files`, the input loses its oldest block when it gets a new block.
  */
 
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * The chain of bench/located.ts, as a module for test/support/fakeNodeProcess.ts. It has one block, and returns every
- * output for which a client asks.
+ * The chain of bench/located.ts, as a module for test/support/fakeNodeProcess.ts. It has one block. The node answers a
+ * request for any output, because `outputs` invents it.
  */
 import { createHash } from 'node:crypto';
 import { chainOf } from '../test/support/fakeNode.ts';

@@ -63,7 +63,6 @@ const LONGEST_MS = 300_000;
 
 const CREDENTIALS = { CORE_RPC_USER: 'bench', CORE_RPC_PASSWORD: 'bench' } as const;
 
-/** Runs the benchmark and reports the results. */
 export async function benchNode(flags: Flags, log: Log): Promise<void> {
   const blocks = flags.integer('blocks', 20, 1, 100_000);
   const rows = flags.integer('rows', 1500, 0, 10_000);
@@ -258,7 +257,7 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
     node.tell(line);
     await served();
     const seconds = (performance.now() - begin) / 1000;
-    // The pull writes its report a moment later.
+    // The pull writes its report a moment after the server has the block.
     for (; reports().length === before; await sleep(LOOK_MS)) check();
     const parts = (JSON.parse(reports().at(-1) ?? '') as { readonly seconds: { readonly pull: number; readonly build: number } }).seconds;
     log.info('tip', `${name}: served after ${seconds.toFixed(2)} s; pulled in ${parts.pull} s, built in ${parts.build} s`, {

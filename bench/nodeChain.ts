@@ -16,8 +16,8 @@ import { messageScript } from '../test/support/runeBlocks.ts';
 import { randomNumbers } from './random.ts';
 
 /**
- * Height of the last block before the chain, up to which nodeState.ts makes the state. The transactions of this block
- * have no runes.
+ * Height of the last block before the chain. The state (nodeState.ts) is the ledger after this block. The transactions
+ * of this block have no runes.
  */
 export const BASE = 909_999;
 const BLOCK_BYTES = 1_590_000;

@@ -41,7 +41,6 @@ interface Pulled {
   readonly peak_rss_mb: number;
 }
 
-/** Runs the benchmark and reports the results. */
 export async function benchPull(flags: Flags, log: Log): Promise<void> {
   const records = flags.integer('records', 1_000_000, 20_000, 100_000_000);
   const blocks = flags.integer('blocks', 200, 1, 100_000);

@@ -1,17 +1,17 @@
 /**
- * The chain of bench/start.ts, as a module for test/support/fakeNodeProcess.ts. It has empty blocks, and returns every
- * output for which a client asks.
+ * The chain of bench/start.ts, as a module for test/support/fakeNodeProcess.ts. Its blocks are empty. The node answers
+ * a request for any output, because `outputs` invents it.
  */
 import { createHash } from 'node:crypto';
 import { chainOf } from '../test/support/fakeNode.ts';
 import type { GeneratedChain } from '../test/support/fakeNodeProcess.ts';
 
 /**
- * MADE is the height of the block that created all outputs. TIP is the height of the last block. A level of lists ends
- * between them.
+ * MADE is the height of the block that created all outputs. TIP is the height of the last block. Between them, a level
+ * of lists ends (src/format/levels.ts), because a pull can start only after such an end.
  */
 export const [MADE, TIP] = [287, 440] as const;
-/** Number of addresses. */
+/** Number of addresses that own outputs. */
 export const OWNERS = 2 ** 20;
 
 /** Returns the script of an owner: taproot, with a different key for each owner. */

@@ -8,7 +8,10 @@ const AT_ONCE = 8;
 interface Asked {
   readonly name: string;
   readonly port: number;
-  /** True for the compared service. It returns total 0 past the end of a list, like the former service. */
+  /**
+   * True for the service that the hosts are compared with (bench/peers/service.mjs). It returns total 0 past the end of
+   * a list, as Hiro's server did.
+   */
   readonly isPeer: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Makes the data of the load benchmark: the same invented records as builds of both layouts, and as tables of the
- * indexer.
+ * Makes the data of the load benchmark: the same invented records as builds of both layouts, and as tables of
+ * bitcoin-indexer, whose database Hiro's server queried.
  */
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
@@ -18,11 +18,11 @@ export interface Data {
   readonly facts: DataFacts;
   /** Folder of the build of each layout. */
   readonly builds: Readonly<Record<Layout, string>>;
-  /** Folder with CSV files of the indexer's tables. */
+  /** Folder with CSV files of bitcoin-indexer's tables. */
   readonly tables: string;
 }
 
-/** Makes about `records` records below `folder`, and builds of them in the dialect of the former service. */
+/** Makes about `records` records below `folder`, and builds of them in dialect `hiro`. */
 export async function makeData(records: number, folder: string): Promise<Data> {
   const made = await generate(records, join(folder, 'data'), ['parquet']);
   const inputs = [made.oldest, made.history, ...made.recent].map((name) => join(folder, 'data', 'parquet', `${name}.parquet`));
@@ -45,8 +45,8 @@ export async function makeData(records: number, folder: string): Promise<Data> {
 const DIVISIBILITY = 5;
 
 /**
- * SQL queries that make the indexer's tables from the records. Amounts are integers, and `output` is the index of an
- * output.
+ * SQL queries that make bitcoin-indexer's tables from the records. Amounts are integers, and `output` is the index of
+ * an output.
  */
 const TABLES = {
   runes: `SELECT rune_id, rune_number, any_value(rune_name), any_value(rune_spaced_name), repeat('0', 64), 1, 0, repeat('0', 64), ${DIVISIBILITY}, 0, 'x',
@@ -55,10 +55,10 @@ const TABLES = {
     "timestamp" FROM records ORDER BY block_height, tx_index, event_index`,
 };
 
-/** Columns of the ledger's other indexes in the indexer. SCHEMA creates its first index. */
+/** Columns of each further index of the table `ledger`. SCHEMA creates the first index. */
 const INDEXES = ['(tx_id, output)', '(rune_id)', '(address, rune_id)'];
 
-/** Fills an empty database like the indexer: in the order of the chain, after the indexes were created. */
+/** Fills an empty database as bitcoin-indexer does: in the order of the chain, after the indexes were created. */
 export async function fill({ sql }: Database, { tables }: Data): Promise<void> {
   await sql.query(SCHEMA);
   for (const columns of INDEXES) await sql.query(`CREATE INDEX ON ledger ${columns}`);

@@ -18,7 +18,7 @@ export interface DataFacts {
   readonly longTransactions: readonly Transaction[];
 }
 
-/** Page sizes of the builds, as in the former service. */
+/** Page sizes of the builds: the default and the maximum limit of Hiro's server. */
 export const PAGE_SIZES = [20, 60] as const;
 const [DEFAULT_LIMIT, MAXIMUM_LIMIT] = PAGE_SIZES;
 
@@ -41,8 +41,8 @@ const KINDS = [
 ] as const;
 
 /**
- * Draws the targets of each mix, in the order of the requests. `full` has `count` targets. Another mix has those of
- * them whose kind it allows.
+ * Draws the targets of each mix, in the order of the requests. `full` has `count` targets. The other mixes have the
+ * same targets, without the kinds of requests that they lack.
  */
 export function drawTargets(facts: DataFacts, count: number): Readonly<Record<Mix, readonly string[]>> {
   const random = randomNumbers(840_000);

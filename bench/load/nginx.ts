@@ -1,5 +1,6 @@
 /**
- * Starts nginx over a build of layout `files`, as in hosting/nginx. Requests without a file go to npm start behind it.
+ * Starts nginx over a build of layout `files`, as in hosting/nginx. nginx forwards requests without a file to `npm
+ * start`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

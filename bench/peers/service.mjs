@@ -1,14 +1,14 @@
 /**
- * `node service.mjs <database URL> <port> <port with ETags>`: a fast version of the former service. It uses Fastify
- * with compiled schemas, and a pool of connections with prepared statements. On the second port it also sends ETags
- * like the former service, for which it queries the newest block at each request.
+ * `node service.mjs <database URL> <port> <port with ETags>`: a fast version of Hiro's server. It uses Fastify with
+ * compiled schemas, and a pool of connections with prepared statements. On the second port it also sends ETags like
+ * Hiro's server, for which it queries the newest block at each request.
  */
 import Fastify from 'fastify';
 import postgres from 'postgres';
 
 const sql = postgres(process.argv[2], { max: 10, onnotice: () => {} });
 
-/** Queries the rows of a window. Each row has the total of the list, as in the former service. */
+/** Queries the rows of a window. Each row has the total of the list, as in Hiro's server. */
 const rowsOf = (filter, offset, limit) => sql`
   SELECT l.rune_id, l.block_hash, l.block_height, l.tx_index, l.tx_id, l.output, l.address, l.receiver_address, l.amount, l.operation, l.timestamp,
     r.name, r.number, r.spaced_name, r.divisibility, COUNT(*) OVER() AS total
