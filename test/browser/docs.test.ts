@@ -1,4 +1,7 @@
-/** Tests the page with the API's description in a real browser. `npm start` sends its content security policy. */
+/**
+ * Tests the page with the API's description in a real browser, under the content security policy that `npm start`
+ * sends.
+ */
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -17,7 +20,7 @@ beforeAll(async () => {
   const out = join(temporaryFolder(), 'dist');
   await testBuild(out, { inputs: [SAMPLE_INPUT] });
   host = await startServer(out);
-  // A proxy that serves the mirror below a path.
+  // The proxy serves the mirror below a path, as some operators do.
   proxy = createServer(({ method, url = '', headers }, response) => {
     if (!url.startsWith('/some/path/')) return void response.writeHead(404).end();
     const path = url.slice('/some/path'.length);

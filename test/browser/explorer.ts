@@ -124,7 +124,8 @@ export async function filesBelowFolder(dist: string): Promise<{ readonly url: st
     headers: settings.headers.map(({ source, headers }) => ({ source: source.startsWith('/') ? folder + source : source, headers })),
   };
   const server = createServer((request, response) => {
-    // Adds index.html, because `serve` finds index pages only where its options say so, and never below a folder.
+    // Adds index.html, because the package serve-handler finds index pages only at paths that its options name, and
+    // these options name none below the folder.
     request.url = request.url?.replace(/\/(?=\?|$)/, '/index.html');
     void serveHandler(request, response, config);
   });

@@ -102,7 +102,8 @@ it('the suggested names of runes follow the mirror, also after a reorganisation'
   await page.waitForSelector('.rune:text("NEW•MOON")');
   expect((await found()).map((text) => text.split(' ')[0])).toEqual(['FULL•MOON', 'OLD•MOON', 'NEW•MOON']);
   expect(await suggested()).toEqual(['FULL•MOON', 'OLD•MOON', 'NEW•MOON']);
-  // Replaces the second and the third block. The number of runes stays the same.
+  // Replaces the second and the third block. The number of runes stays the same, so the page cannot notice the change
+  // by their number.
   await buildWith(['FULL•MOON', 'HALF•MOON', 'RED•MOON']);
   await page.clock.runFor(31_000);
   await page.waitForSelector('.rune:text("HALF•MOON")');

@@ -76,7 +76,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     expect(records).toHaveLength(437);
     const rows = await readAll(opened);
     expect(told(rows)).toEqual(told(records.map((one) => rowOf(one, 'block'))));
-    // A pair on two pages has one row, as on a page with the complete list.
+    // If a send and its receive are on two pages, they must still become one row, as on a page with the complete list.
     expect(rows.map(({ operation, amount }) => [operation, amount])).toEqual(joined(records));
     expect(await opened.page.textContent('.range')).toBe('421–437 of 437');
     expect(opened.problems).toEqual([]);
@@ -316,7 +316,8 @@ describe('addresses', () => {
     await page.setViewportSize({ width: 390, height: 844 });
     expect([await points(), await isCut()]).toEqual([[expect.any(Number)], true]);
     const heights = await page.$$eval('.activity tr:not(.transaction)', (all) => all.map((one) => one.clientHeight));
-    // A card has three lines. Only the largest amounts need more.
+    // On a phone, a record is a card of three lines, which take less than 100 pixels. Only the largest amounts need
+    // more.
     expect(heights.sort((a, b) => a - b)[Math.floor(heights.length / 2)]).toBeLessThan(100);
   });
 

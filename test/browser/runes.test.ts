@@ -31,8 +31,8 @@ const folder = temporaryFolder();
 const open: OpenPage[] = [];
 const hosts: LocalHost[] = [];
 /**
- * Builds, in this order: all lists except outputs; etchings without counts; only records of runes, in each layout; all
- * lists; lists of holders that end before the tip.
+ * The builds have, in this order: all lists except outputs; etchings without counts; only records of runes, in each
+ * layout; all lists; lists of holders that end before the tip.
  */
 const BUILDS = ['full', 'sample', 'records', 'archivedRecords', 'outputs', 'behind'] as const;
 const mirrors = new Map<string, LocalHost>();
@@ -761,7 +761,7 @@ it('every page links to the same id at other explorers of its network', async ()
   for (const [network, expected] of [
     ['signet', [`https://mempool.space/signet/tx/${tx}`, `https://signet.ordinals.com/tx/${tx}`]],
     ['regtest', []],
-    // The network of this mirror is unknown.
+    // The network of this mirror is unknown, so the page must not link to another explorer.
     [undefined, []],
   ] as const) {
     await page.route('**/?tx=*', async (route) => {

@@ -46,8 +46,8 @@ export interface OpenPage {
   readonly page: Page;
   readonly context: BrowserContext;
   /**
-   * Problems of the page: errors and warnings of scripts, violations of the policy, failed requests, and answers with
-   * status 400 or higher.
+   * Problems of the page: errors and warnings of scripts, violations of the Content Security Policy, failed requests,
+   * and answers with status 400 or higher.
    */
   readonly problems: string[];
   /** Requested URLs, in order. */
@@ -62,7 +62,7 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   const problems: string[] = [];
   const requested: string[] = [];
   page.on('pageerror', (error) => problems.push(`script: ${error.message}`));
-  // Chromium reports violations of the policy as console errors.
+  // Chromium reports violations of the Content Security Policy as console errors.
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) problems.push(`console: ${message.text()}`);
   });
@@ -80,7 +80,7 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
 
 /** Checks the page with axe-core. Returns a line for each violation, with the elements that cause it. */
 export async function violations(page: Page): Promise<string[]> {
-  // Evaluates the script through the debugger, to which the page's policy does not apply.
+  // Evaluates the script through the debugger, because the page's Content Security Policy would refuse it.
   await page.evaluate(axe.source);
   const { violations: found } = await page.evaluate<axe.AxeResults>(`axe.run(document, ${JSON.stringify({ runOnly: RULES })})`);
   return found.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
