@@ -1,6 +1,6 @@
 /**
  * Tests lists of activity in archives of both layouts: how many rounds of reads an answer takes, and what happens if
- * files are damaged or forged.
+ * files are damaged or forged. Reads that run at the same time are one round.
  */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

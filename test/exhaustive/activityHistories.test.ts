@@ -1,6 +1,7 @@
 /**
- * Makes random histories of activity. After every change, the build's lists equal the lists of the oracle, the build
- * equals a full build, and the build passes verification. The variable SEED repeats a run.
+ * Makes random histories of activity. After every change, the build's lists equal the lists of an independent model
+ * (test/support/activityOracle.ts), the build equals a full build, and the build passes verification. The variable SEED
+ * repeats a run.
  */
 
 import { join } from 'node:path';
@@ -42,8 +43,8 @@ it('lists of activity equal those of the oracle after any change, and an increme
           const out = join(work, 'out');
           await testBuild(out, options);
           const full = join(work, `full-${i}`);
-          // The full build sorts pointers in parts of 20, the other build sorts them at once. The files must be the
-          // same.
+          // The full build sorts pointers in parts of 20, the incremental build sorts them at once. The files must be
+          // the same.
           await testBuild(full, { ...options, limits: limitsWith({ sortedAtOnce: 20 }) });
           expect(tree(out)).toEqual(tree(full));
           await check(out);

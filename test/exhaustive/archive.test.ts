@@ -1,4 +1,4 @@
-/** Layout `archive` with all recorded data: random windows, many reorganisations, and damage of any byte. */
+/** Tests layout `archive` with all recorded data: random windows, many reorganisations, and damage of any byte. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -20,7 +20,7 @@ const PAGE_SIZES = [3, 7, 20];
 /** Builds of the recorded data. */
 const BUILDS = {
   files: { layout: 'files' },
-  /** Blocks have several segments, and tables have several files. */
+  /** Blocks have several segments (files of pages), and tables have several files. */
   small: { layout: 'archive', objectSize: 4096 },
   /** The archive has few files, which are read in ranges. */
   large: { layout: 'archive', objectSize: 8 * 1024 * 1024 },

@@ -1,4 +1,4 @@
-/** Incremental builds of layout `archive`. */
+/** Tests incremental builds of layout `archive`. */
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -31,8 +31,8 @@ const site = (name: string): BuiltSite => siteOf(JSON.parse(readFileSync(join(at
 let large = 0;
 
 /**
- * Builds of one chain. In `small`, a block has several segments and a table has several files. `ranges` has larger
- * files, which are read in ranges.
+ * Builds of one chain. In `small`, a block has several segments (files of pages) and a table has several files.
+ * `ranges` has larger files, which are read in ranges.
  */
 const BUILDS = {
   small: { layout: 'archive', objectSize: 4096 },

@@ -1,6 +1,6 @@
 /**
  * Tests balances and holders in archives: how many rounds of reads an answer takes, and what happens if files are
- * damaged or have wrong content.
+ * damaged or have wrong content. Reads that run at the same time are one round.
  */
 
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';

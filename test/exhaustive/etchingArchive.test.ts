@@ -1,6 +1,6 @@
 /**
- * Tests etchings in layout `archive`. The answers equal those of layout `files`, and take three rounds of reads.
- * Damaged files never cause wrong answers.
+ * Tests etchings in layout `archive`. The answers equal those of layout `files`, and take three rounds of reads: reads
+ * that run at the same time are one round. Damaged files never cause wrong answers.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

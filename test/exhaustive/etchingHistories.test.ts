@@ -1,6 +1,6 @@
 /**
- * Makes random histories of etchings. After every change, the build gives the answers of the oracle, equals a full
- * build, and passes verification. The variable SEED repeats a run.
+ * Makes random histories of etchings. After every change, the build gives the answers of an independent model
+ * (test/support/etchingHistory.ts), equals a full build, and passes verification. The variable SEED repeats a run.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

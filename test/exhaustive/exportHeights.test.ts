@@ -20,8 +20,8 @@ const random = (below: number) => Math.floor(next() * below);
 const AIRDROP = 60;
 const TIP = 110;
 let dropped = extended([], AIRDROP, random, 6);
-// The blocks have random times, so half of them have a hash below the target of regtest. Repeats until the block has
-// one.
+// The blocks have random times, so half of them have a hash below the target of regtest, as a valid block must. Repeats
+// until a block has such a hash.
 while (dropped.length === AIRDROP) {
   const blocks = extendedBy(dropped, [airdrop(30)], random);
   if ((blocks.at(-1)?.hash ?? '') < '7fffff') dropped = blocks;

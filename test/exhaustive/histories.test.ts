@@ -1,6 +1,7 @@
 /**
- * Makes random histories of a chain and of its files. The variable SEED repeats a run, and FC_RUNS sets the number of
- * histories: FC_RUNS=200 npm run test:exhaustive -- histories
+ * Makes random histories of a chain and of its input files. After every change, an incremental build equals a full
+ * build. The variable SEED repeats a run, and FC_RUNS sets the number of histories: FC_RUNS=200 npm run test:exhaustive
+ * -- histories
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -53,8 +54,8 @@ describe('after any change of the input', () => {
           compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
           parquet: fc.boolean(),
           lists: fc.boolean(),
-          // With the small size, most blocks have a segment of their own, and some blocks have several. With the large
-          // size, all blocks share a few segments.
+          // With the small size, most blocks have a segment (a file of pages) of their own, and some blocks have
+          // several. With the large size, all blocks share a few segments.
           objectSize: fc.constantFrom(4096, 8 * 1024 * 1024),
         }),
         async (number, steps, { compress, ...site }) => {

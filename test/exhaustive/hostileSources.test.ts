@@ -1,7 +1,7 @@
 /**
  * Tests sources that send endless data, or that claim more blocks or records than a chain can have. Pulls and
  * comparisons refuse these sources, and use little memory. Each command runs in a process with a small heap, and would
- * crash if a list grew with the claims of a source.
+ * crash if the claims of a source could make a list longer and longer.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** Returns the body of the answer to a request, which has status 200. Undefined means a 404. */
+/** Returns the body of the answer to a request, which gets status 200. Undefined means that the request gets a 404. */
 type Answers = (target: string) => string | Buffer | undefined;
 
 async function listen(answers: Answers): Promise<string> {
@@ -60,7 +60,7 @@ async function limited(command: string, args: readonly string[]): Promise<{ code
   return { code, stderr, rss };
 }
 
-/** Runs a pull. The process must end with this code and message, and its memory must stay low. */
+/** Runs a pull. The process must end with this exit code and message, and its memory must stay low. */
 async function expectRefused(base: string, code: number, message: RegExp, retries = 1, more: readonly string[] = []): Promise<void> {
   const args = ['--from', base, '--to', 'in', '--rate', '0', '--retries', String(retries), ...more];
   const found = await limited('pull', args);

@@ -44,7 +44,7 @@ const range = (from: number, to: number) => Array.from({ length: to - from + 1 }
 const whole: Record<string, Record<string, string>> = {};
 beforeAll(async () => {
   write('before', range(1, 24), () => 'a');
-  // Compared with `before`, replaces the blocks above 12, removes some and adds some.
+  // Compared with the input `before`, replaces the blocks above 12, removes some blocks and adds some.
   write('after', [...range(1, 20), ...range(25, 30)], (height) => (height > 12 ? 'b' : 'a'));
   for (const layout of LAYOUTS) {
     for (const name of ['before', 'after']) {
@@ -116,7 +116,7 @@ async function someMoment(loaded: Promise<void>, usual: Moments): Promise<void> 
   return pause(random() * (usual.ended - usual.loaded));
 }
 
-/** Copies the output of the input `before`, if the build shall be incremental. */
+/** Copies the output of the input `before`, if the build must be incremental. */
 function prepare(out: string, layout: Layout, isIncremental: boolean): string {
   if (isIncremental) {
     cpSync(join(work, `${layout}-before`), out, { recursive: true });

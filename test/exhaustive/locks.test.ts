@@ -1,4 +1,7 @@
-/** Starts builds at the same moment. */
+/**
+ * Starts builds of one output folder at the same moment. The output must be complete and of one build. Each refused
+ * build must end with exit code 3.
+ */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';

@@ -74,7 +74,7 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
         return text;
       },
     };
-    // Loads the root into memory. The height is unknown, so the request reads nothing else.
+    // Loads the root into memory. The mirror has no block of this height, so the request reads no other file.
     await respond('/runes/v1/blocks/16777210/activity', site, files, answerFromLists, cache);
     Object.assign(taken, { reads: 0, inflated: 0 });
     const parse = vi.spyOn(JSON, 'parse');

@@ -52,8 +52,8 @@ it('follows reorganisations of 1 to 100 blocks, one after the other, without a t
     for (const depth of [100, 1, 2, 3, ...Array.from({ length: 6 }, () => 1 + random(100)), 100]) {
       chain = extended(chain.slice(0, chain.length - depth), depth + random(3), random);
       node.replace(chain);
-      // A branch may be as long as the chain that it replaces. The pull follows it too, because the last block has
-      // another hash.
+      // A branch may be as long as the blocks that it replaces. The pull follows such a branch too, because the hash of
+      // the last block has changed.
       expect(await testPull(`core:${node.url}`, to, options)).toMatchObject({ replaced: depth });
       expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     }

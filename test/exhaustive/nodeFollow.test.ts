@@ -117,7 +117,8 @@ it('starts the first build only when the first wanted block exists', async () =>
   try {
     await until('Following');
     late.replace(CHAIN.slice(0, 21));
-    // Waits for more calls. The pull calls the node once a second.
+    // Waits for more calls to the node, which the pull makes once a second. Block 22 does not exist yet, so the pull
+    // must not start a build, which would fail.
     const looks = late.calls.length;
     while (late.calls.length < looks + 6) await sleep(20);
     expect(text).not.toContain('the build failed');

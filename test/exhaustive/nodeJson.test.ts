@@ -1,6 +1,6 @@
 /**
- * Tests answers of a node that are longer than the longest JavaScript string. They contain scripts of 10,000 bytes, in
- * hex and as opcodes.
+ * Tests answers of a node that are longer than the longest JavaScript string. They contain scripts of 10,000 bytes,
+ * both in hex and as names of opcodes.
  */
 import { expect, it } from 'vitest';
 import { BitcoinNode } from '../../src/pull/node/coreNode.ts';

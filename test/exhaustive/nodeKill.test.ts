@@ -42,13 +42,14 @@ it(`a pull from a node is killed ${KILLS} times, then ${KILLS} times in reorgani
     await testPull(from, to, { confirmations: CONFIRMATIONS });
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     for (let killed = 0; killed < KILLS; killed++) {
-      // A branch is at least as long as the blocks that it replaces. So no fork is deeper than the `confirmations` of a
-      // pull.
+      // A branch is at least as long as the blocks that it replaces. So no branch forks deeper than the pull's option
+      // `confirmations` allows.
       const depth = 1 + random(CONFIRMATIONS);
       chain = extended(chain.slice(0, chain.length - depth), depth + random(20), random);
       node.replace(chain);
       await kill();
-      // After the kill, the pull may have blocks of the old branch. They are not deeper than `confirmations` allows.
+      // After the kill, the pull may have blocks of the old branch. They are not deeper than `confirmations` allows, so
+      // the next pull can replace them.
       await testPull(from, to, { confirmations: CONFIRMATIONS });
     }
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));

@@ -74,7 +74,7 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
     try {
       const ask = async (path: string) => JSON.parse((await server.send('GET', `/runes/v1${path}`)).body);
       expect((await ask('')).block_height).toBe(height);
-      // A mint is open if the next block is below height 34.
+      // The rune can be minted if the block after the reported one is below height 34.
       expect((await ask('/etchings/3:1')).supply.mintable).toBe(height + 1 < 34);
       if (layout === 'archive') {
         for (const path of [`/outputs/${'12'.repeat(32)}:0`, '/addresses/bc1qnone/outputs']) {

@@ -1,4 +1,7 @@
-/** Runs builds with a low limit of open files. */
+/**
+ * Runs builds with a low limit of open files. Each build must succeed or name the error, and the next build must
+ * complete the output.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';

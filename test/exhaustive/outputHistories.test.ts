@@ -60,7 +60,7 @@ it.each([
       // Repeats until the chain has crossed every limit, and the archive has every kind of document.
       for (let step = 0; step < steps.length || (missing().length > 0 && step < 40); step += 1) {
         const depth = steps[step] ?? 0;
-        // Some blocks spend so many outputs that entire pages are removed.
+        // In some steps, blocks spend so many outputs that entire pages of lists are removed.
         const thrift = random(3) === 0 ? 2 : 40;
         if (step > 0) chain = extended(chain.slice(0, chain.length - depth), depth + 1 + random(step === 5 ? 30 : 3), random, thrift, busy);
         const memory = memoryOf(chain);
@@ -90,7 +90,8 @@ it('spent outputs that change without a record give the same files as a full bui
     const options = { inputs: [input], layout: 'archive', pageSizes: [3, 6], lists: true, objectSize: 4096 } as const;
     const { rows, ledger } = memoryOf(extended([], 205 + random(20), random, 10));
     const highest = rows.at(-1)?.block_height ?? 0;
-    // The last step also changes the first blocks. The state stores spent outputs only of newer blocks.
+    // The state stores spent outputs only of newer blocks. So a build cannot compare those of the first blocks, which
+    // the last step changes too.
     for (const [step, depth] of [0, 3, 30, 250].entries()) {
       const changed = rows.map((row) => (row.block_height <= highest - depth ? row : changeSpent(row, random)));
       writeRows({ rows: changed, ledger }, input);

@@ -184,7 +184,8 @@ describe('a mirror with wrong files', () => {
     const statuses = { right: 0, 503: 0 };
     for (const { outpoint, height } of outputsMade([...old, ...newer.slice(27)])) {
       const response = await host.answer(new Request(`http://host/runes/v1/outputs/${outpoint}`));
-      // For a spent output, an answer needs the pages of its block, which no longer exist if the block was replaced.
+      // To answer for a spent output, the host needs the pages of the output's block. These pages are gone if the block
+      // was replaced, so the test accepts any answer.
       const isGone = height >= 27 && model.output(outpoint)?.spent === true;
       if (response?.status === 503) statuses[503] += 1;
       else if (!isGone) expect(await response?.json(), outpoint).toMatchObject(answerAbout(outpoint, model));
@@ -218,7 +219,7 @@ describe('several mirrors', () => {
     expect(withoutReasons(classes)).toEqual(expected);
     expect(new Set(classes.map(({ kind }) => kind)).size).toBe(4);
     expect(classes).toContainEqual(expect.objectContaining({ reason: expect.stringContaining(`blocks up to ${older?.tip}`) }));
-    // For the newer mirror these outputs are spent, for the older mirror they are unspent.
+    // The newer mirror reports that some of these outputs are spent. The older mirror reports that they have runes.
     expect(classes).toContainEqual(expect.objectContaining({ reason: 'the mirrors do not agree: spent, runes' }));
   });
 

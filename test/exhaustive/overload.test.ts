@@ -133,7 +133,7 @@ describe('a slow client', () => {
     const socket = openSocket((server.address() as AddressInfo).port, 'GET /large.bin HTTP/1.1\r\nhost: x\r\n\r\n');
     socket.pause();
     const [connection] = (await once(server, 'connection')) as [Socket];
-    // Both timers run in this process. So the earlier timer fires first, no matter how busy the machine is.
+    // Both timers run in this process, so the earlier one fires first, no matter how busy the machine is.
     const first = await Promise.race([once(connection, 'close').then(() => 'cut'), wait(1900, 'not yet')]);
     socket.destroy();
     server.close();

@@ -55,7 +55,7 @@ describe('published rows', () => {
     expect([index.runes.rows, index.runes.digest]).toEqual([runes.length, sha256(cells(runes, columnsOf(RUNES)))]);
     expect(Object.keys(published(out))).toHaveLength(index.files.length + 2);
     await check(out);
-    // Uses a copy of the folder `rows` as the input of a build.
+    // A build must accept a copy of the folder `rows` as its input.
     cpSync(join(out, 'rows'), join(folder, 'copy'), { recursive: true });
     await testBuild(join(folder, 'again'), { inputs: [join(folder, 'copy')], parquet: true });
     const { sources: _, network: __, tip: ___, ...rest } = index;
@@ -101,8 +101,8 @@ describe('published rows', () => {
     await testPull(`core:${node.url}`, to, { confirmations: 100 });
     await node.close();
     await testBuild(out, { inputs: [to], parquet: true });
-    // With 100 confirmations, the pull has settled only the first hundred blocks, so only this file is a copy. The
-    // pull's table of runes is not: it lacks symbols, which builds add.
+    // With 100 confirmations, the pull has settled only the first hundred blocks, so only their file is a copy. The
+    // pull's table of runes is not copied, because it lacks symbols, which builds add.
     const [first, second] = ['0-99', '100-199'].map(
       (range) => Object.keys(published(out)).find((path) => path.startsWith(`rows/${range}-`)) ?? '',
     );

@@ -100,7 +100,8 @@ describe('a pull from PostgreSQL', () => {
     await chain(1251, 1304);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 54 });
     expect(files().slice(0, before.length)).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', ...single(1200, 1250)]);
-    // With this block, the hundred from 1200 to 1299 is settled, and its single files become one file.
+    // With block 1305, the hundred from 1200 to 1299 is settled, so the pull joins the files of its blocks into one
+    // file.
     await chain(1305, 1305);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 101 });
     expect(files()).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', '1000/1200-1299.parquet', ...single(1300, 1305)]);
@@ -195,7 +196,7 @@ describe('a pull from PostgreSQL', () => {
       `WITH gone AS (DELETE FROM ledger WHERE block_height = 1103 RETURNING *) INSERT INTO ledger SELECT * FROM gone ORDER BY tx_index DESC`,
     );
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
-    // Changes the highest settled block. It is in a file of a hundred blocks.
+    // Changes the highest settled block, which is in a file of a hundred blocks. The pull must notice the change.
     await database.sql.query('UPDATE ledger SET amount = amount + 1 WHERE block_height = 1099');
     const error = await failedPull(database.url, to);
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 1099 differs .* 7 blocks deep/)]);
@@ -282,7 +283,7 @@ describe('a pull from PostgreSQL', () => {
     await database.sql.query('DELETE FROM ledger WHERE block_height = 1001');
     await Promise.all([1001, 1005, 1009].map((height) => source.fetch({ first: height, last: height })));
     expect(tree(folder)).toEqual(before);
-    // Each call of look() reads a new snapshot of the database.
+    // Only a call of look() reads a new snapshot of the database.
     expect(await source.look()).toMatchObject({ last: 1020 });
     expect((await source.identities([1001])).get(1001)).toEqual({ hash: '', records: 0 });
     await source.close();

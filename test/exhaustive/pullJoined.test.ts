@@ -44,8 +44,8 @@ describe('settled blocks in files of a hundred', () => {
     const before = tree(to);
     server.requests.length = 0;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0, heights: [{ first: 1098, last: 1210 }] });
-    // The same holds with other numbers of confirmations: if the joined file has the highest settled block, and if no
-    // block is settled.
+    // With other numbers of confirmations, the pull must also fetch nothing: if the joined file has the highest settled
+    // block, and if no block is settled.
     expect(await testPull(base, to, { confirmations: 11 })).toMatchObject({ blocks: 0 });
     expect(await testPull(base, to, { confirmations: unsettled })).toMatchObject({ blocks: 0 });
     expect(fetched()).toEqual([]);

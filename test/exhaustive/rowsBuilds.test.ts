@@ -1,4 +1,4 @@
-/** Incremental builds that publish rows. */
+/** Tests incremental builds that publish rows. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +11,8 @@ describe('an incremental build', () => {
   it('has the files of a full build while blocks are added, settle and are replaced, and lists the changes', async () => {
     const { out, put, build, fresh } = await built({ layout: 'archive' });
     let blocks = chain;
-    // The second hundred blocks become unsettled and settle again. The third hundred blocks settle for the first time.
+    // In the second step, blocks of the second hundred become unsettled, and later settle again. The third hundred
+    // blocks settle for the first time.
     for (const [depth, more] of [
       [3, 4],
       [20, 30],

@@ -181,7 +181,8 @@ describe('a start is verified by a pull that read all blocks', () => {
   it.each([
     ['of fewer blocks', (other: string) => pulls.pull(other, { wanted: { from: undefined, to: START - 1 } })],
     ['of rows from a later block on', (other: string) => pulls.pull(other, { wanted: { from: 100, to: undefined } })],
-    // This mirror claims in its list of blocks that all rows come from a node.
+    // The donor's list of blocks says that all rows come from a node. But `other` was pulled from the donor, so it must
+    // be refused too.
     ['from the mirror', (other: string) => testPull(donor.base, other)],
   ])('but not by a pull %s, or by a pull that started from a mirror itself', async (_, pullOther) => {
     const [to, other] = [temporaryFolder(), temporaryFolder()];
@@ -217,7 +218,10 @@ describe('a start is verified by a pull that read all blocks', () => {
   });
 });
 
-/** Builds a mirror from the rows of the honest mirror. Each row for which `where` holds has another value. */
+/**
+ * Builds a mirror from the rows of the honest mirror, but changes a column in each row for which `where` holds. `value`
+ * is `expression AS column`.
+ */
 async function rewritten(value: string, where: string): Promise<string> {
   const [copy, lying] = [temporaryFolder(), join(temporaryFolder(), 'lying')];
   cpSync(join(input, 'pulled'), join(copy, 'pulled'), { recursive: true });
@@ -253,7 +257,8 @@ describe('a mirror whose rows lie', () => {
   it('about spent outputs are detected, because the rows give another ledger', async () => {
     pulls.node.replace(CHAIN.slice(0, LENGTH));
     const lying = await rewritten(`regexp_replace(spent, '^[^,]*,?', '') AS spent`, `spent LIKE '%,%'`);
-    // Combines the honest ledger with the false rows. No record shows the difference.
+    // Combines the honest ledger with the false rows. The mirror's records do not show the difference, because they do
+    // not say what was spent.
     const liar = join(temporaryFolder(), 'liar');
     cpSync(out, liar, { recursive: true });
     cpSync(join(lying, 'rows'), join(liar, 'rows'), { recursive: true });

@@ -153,8 +153,8 @@ describe('a wrong start', () => {
       2,
       expect.stringContaining('the ledger with which the input begins has the digest'),
     ]);
-    // Builds a mirror from the wrong ledger with a matching digest. Then puts the true digest into its manifest and
-    // root.
+    // Builds a mirror from the wrong ledger, after giving the input the digest of this ledger. Then puts the true
+    // digest into the manifest and the root, as a liar would.
     const [digest = ''] = /[0-9a-f]{64}/.exec(failure.message) ?? [];
     await changeTable(input, 'runes', `UPDATE changed SET start_digest = '${digest}'`);
     const { manifest } = await pulls.build(out, input);

@@ -32,8 +32,8 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   }
 
   /**
-   * Returns the text that is visible on a terminal after the output. Keeps only the text after a line was last cleared.
-   * Removes colours.
+   * Returns the text that is visible on a terminal after a command wrote `written`. Keeps only the text after a line
+   * was last cleared. Removes colours.
    */
   const seen = (written: string) =>
     written
@@ -114,7 +114,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     [400, 100],
   ])('help in a terminal of %i columns has lines of at most %i characters', (columns, most) => {
     const help = seen(onTerminal('build --help', ROOT, { columns }));
-    // An example and the name of a command are never wrapped, so that users can copy them.
+    // Skips examples, which have the name of a command: they are never wrapped, so that users can copy them.
     const lines = help.split('\n').filter((line) => !line.includes('npm run'));
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(most);
     expect(Math.max(...lines.map((line) => line.length))).toBeGreaterThan(most - 20);

@@ -10,7 +10,7 @@ const ALONE = ['overload', 'workers'].map((name) => `test/exhaustive/${name}.tes
 /** Files that also run in `npm test`, but with fewer random cases. */
 const IN_BOTH = ['test/serve/pending.test.ts', 'test/serve/proofs.test.ts'];
 
-/** Suites that run with tiny limits (test/support/limits.ts), and must cross them. */
+/** Suites that run with tiny limits (test/support/limits.ts). They fail if their data does not cross these limits. */
 const TINY_LIMITS = [
   ...['histories', 'outputHistories', 'etchingHistories', 'archiveFaults', 'nodeKill', 'nodeChains'].map(
     (name) => `test/exhaustive/${name}.test.ts`,
@@ -29,8 +29,8 @@ const { test } = tier(FILES, { testTimeout: 600_000 });
 const { reporters, sequence, ...alone } = test ?? {};
 
 /**
- * Setup of all projects but `alone`. Their processes run bundles of the program. The files of `alone` count the open
- * files and the memory of processes, so they run the checkout.
+ * Setup of all projects except `alone`. Their processes run bundles of the program, which start faster. The files of
+ * `alone` count the open files and the memory of processes, so they run the checkout.
  */
 const setupFiles = ['test/support/seed.ts', 'test/support/useBundles.ts'];
 const shared = { ...alone, globalSetup: ['test/support/globalSetup.ts', 'test/support/bundles.ts'], setupFiles };
