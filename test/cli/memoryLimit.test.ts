@@ -48,7 +48,7 @@ await runCommand(command, ['--memory-limit', '${limit}'], async () => {
 describe('a command whose objects need more memory than its limit', () => {
   it.each([
     ['60MB', [], /Node.js needs more memory than --memory-limit 60MB allows: \d+ MB/],
-    // V8 ends the process, because its own limit is lower.
+    // V8's own limit is lower than --memory-limit, so V8 ends the process. The command must give the same advice.
     ['8GB', ['--max-old-space-size=200'], /Node.js needs more memory than --memory-limit 8GB allows: \d+ MB/],
   ])('ends with an error and advice at a limit of %s', (limit, flags, message) => {
     const { status, stderr, stdout } = grow(limit, flags, 400);

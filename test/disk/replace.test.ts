@@ -37,7 +37,7 @@ describe('a file', () => {
     const [path, other] = [join(folder, 'a'), join(folder, 'other')];
     writeFileSync(other, 'other');
     put(path, other);
-    // Makes a temporary file like one that a killed writer left behind.
+    // Makes a temporary file like one that a killed writer left behind. The next writer must not write into it.
     linkSync(other, `${path}.tmp`);
     replaceFile(path, (temporary) => writeFileSync(temporary, 'new'));
     expect([text(path), text(other), filesBelow(folder)]).toEqual(['new', 'other', ['a', 'other']]);

@@ -1,4 +1,6 @@
-/** Tests that sorted rows are the same, in the same order, for any number of parts. */
+/**
+ * Tests that `sortedRows` returns the same rows in the same order, whether it sorts all at once or in several parts.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sortedRows } from '../../src/duckdb/sortedRows.ts';

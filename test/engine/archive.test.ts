@@ -27,7 +27,7 @@ import { startServer } from '../support/server.ts';
 const MB = 1024 * 1024;
 const work = temporaryFolder();
 const at = (name: string) => join(work, name);
-/** Height of the block that has a file larger than `smallFile`. */
+/** Height of the block that has a file larger than the readers' limit `smallFile`. */
 let large = 0;
 const site = (name: string): BuiltSite => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
 
@@ -42,7 +42,7 @@ interface Body {
 const BUILDS = {
   files: { layout: 'files' },
   'files-hiro': { layout: 'files', dialect: 'hiro', pageSizes: [20, 60] },
-  /** Some blocks have several segments, and some tables have several files. */
+  /** Some blocks have several segments (files of pages), and some tables have several files. */
   small: { layout: 'archive', objectSize: 4096 },
   hiro: { layout: 'archive', dialect: 'hiro', pageSizes: [20, 60], objectSize: 20_000 },
   ranges: { layout: 'archive', objectSize: 2 * MB },
@@ -110,7 +110,8 @@ describe('a request', () => {
     const answer = await respond(target, site('small'), diskFiles(at('small')), answerFromLists);
     const gzip = answer.kind === 'window' ? (answer.gzip ?? Buffer.from('')) : Buffer.from('');
     expect(await inflateText(gzip, MB)).toBe(await bodyOf(answer));
-    // The archive has no compressed form of a part of a page.
+    // The archive stores compressed pages only. A part of a page has no compressed form, so the answer must not have
+    // one.
     expect(
       await respond(target.replace('limit=20', 'limit=19'), site('small'), diskFiles(at('small')), answerFromLists),
     ).not.toHaveProperty('gzip');
@@ -255,7 +256,7 @@ describe('an archive', () => {
     chain.set(7, [500]);
     await build('parts');
     for (const [step, sizes] of [[1], [500, 1], [3]].entries()) {
-      // As text, height 10 sorts before height 3.
+      // Heights must sort as numbers. As text, height 10 sorts before height 3.
       if (step === 0) for (const height of [3, 10]) chain.set(height, sizes, { fork: 1 });
       else chain.set(7, sizes, { fork: step });
       await build('parts');

@@ -1,4 +1,7 @@
-/** Tests that records in any order and in batches of any size become complete blocks in served order. */
+/**
+ * Tests that records in any order and in batches of any size become complete blocks in served order
+ * (src/engine/render/servedOrder.ts).
+ */
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

@@ -36,7 +36,8 @@ const expectedOf = (chain: readonly FakeBlock[]) => {
 it('the manifest has the digests that the model computes, after new blocks, reorganisations and full builds', async () => {
   const next = randomFor('ledger digests');
   const random = (below: number) => Math.floor(next() * below);
-  // A transaction with more than ten outputs: as text, output 10 sorts before output 2. Few of these outputs are spent.
+  // A transaction with more than ten outputs, which must sort as numbers: as text, output 10 sorts before output 2. Few
+  // of these outputs are spent.
   const wide = {
     inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }],
     outputs: [messageScript([2, 1, 6, 12, 0, 0, 0, 1, 13]), ...Array.from({ length: 12 }, (_, i) => taproot(i % 4))],
@@ -55,7 +56,7 @@ it('the manifest has the digests that the model computes, after new blocks, reor
         ['archive', 'contract'],
         ['files', 'hiro'],
       ] as const) {
-        // One mirror computes digests in threads, and the other does not.
+        // One mirror computes digests in threads, and the other does not. The digests must be equal.
         const out = join(work, layout);
         manifests.push(
           (

@@ -150,7 +150,7 @@ describe('an output whose build died before its first file', () => {
     writeFiles(out, { [LOCK]: Buffer.alloc(bytes), '.rune-activity-mirror.tmp': '' });
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const whole = tree(out);
-    // A finished output with such a lock file also keeps its state.
+    // A finished output with such a lock file keeps its state too, so the next build is incremental.
     writeFiles(out, { [LOCK]: Buffer.alloc(bytes) });
     const folder = temporaryFolder();
     const more = join(folder, 'more.ndjson');

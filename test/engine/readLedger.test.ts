@@ -13,8 +13,8 @@ const PLACE = JSON.stringify([5, 'ab'.repeat(32), 1, 1_700_000_000, 'bcrt1q']);
 const runeOf = (number: number, units: number) => JSON.stringify([`1:${number}`, number, 'A', 'A', 0, String(units)]);
 
 /**
- * Writes a level of outputs into memory. The map has the number of runes of each output. 0 means that the level spends
- * the output.
+ * Writes a level of outputs (src/format/levels.ts) into memory. `outputs` has the number of runes of each output. 0
+ * means that the level spends the output.
  */
 function levelOf(outputs: ReadonlyMap<string, number>, first: number, last: number, files: Map<string, Buffer>) {
   const put = (content: Uint8Array) => {

@@ -1,6 +1,6 @@
 /**
- * Tests documents that are written from rows of texts. The files equal those that are written from complete documents,
- * for any texts and any number of parts.
+ * Tests that `writeTexts` makes a document from rows, each with one text of the document. The files equal those of a
+ * DocumentWriter that gets complete documents, for any texts, and also if the rows are sorted in several parts.
  */
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
