@@ -1,6 +1,6 @@
 /**
- * Sends the case table and the recorded requests to Netlify's engines. Every host with this project's code must pass
- * them.
+ * Sends the case table (test/support/cases.ts) and the recorded requests to Netlify's engines. Every host with this
+ * project's code must pass them.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

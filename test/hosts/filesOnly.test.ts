@@ -83,8 +83,8 @@ describe('a static file host', () => {
   });
 
   it('answers of the case table only the file of changes, and no other case with a page', async () => {
-    // Skips this case, because it also sends the ETag in other forms, and `serve` recognises only the form that it
-    // sent.
+    // Skips this case, because it also sends the ETag in other forms. `serve` recognises only the ETag that it sent
+    // itself.
     const { 'what a block touched': _, ...others } = await judgeCases(ofSample as LocalHost, problemOfOwnError);
     const verdicts = countVerdicts(Object.values(others));
     console.log('files alone, case table', verdicts);
@@ -94,14 +94,14 @@ describe('a static file host', () => {
   });
 
   it('answers of the recorded requests only the status and invalid paths, and no other request with a page', async () => {
-    // `serve` treats every method as GET. It recognises an ETag only if the header has no other, and in the form that
-    // it sent.
+    // Skips the other methods and conditional requests: `serve` treats every method as GET, and recognises an ETag only
+    // if the header has a single one, in the form that `serve` sent.
     const isPlain = ({ method, headers = {} }: PlainRequest) => ['GET', 'HEAD'].includes(method) && !('If-None-Match' in headers);
     const requests = vectorRequests().filter(isPlain);
     const verdicts = await classifyAll(ofRecorded as LocalHost, exact as LocalHost, requests, problemOfOwnError);
     const isWrong = (_: unknown, i: number) => verdicts[i]?.startsWith('WRONG');
     console.log('files alone, recorded requests', countVerdicts(verdicts));
-    // Two spellings that the API does not know are answered with the status.
+    // `serve` ignores the extra slashes in these two invalid paths, and answers with the status.
     expect(requests.filter(isWrong).map(({ target }) => target)).toEqual(['/runes/v1//', '/runes//']);
     expect(verdicts.filter((verdict) => verdict === 'exact')).toHaveLength(8);
   });

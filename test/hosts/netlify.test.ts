@@ -1,6 +1,6 @@
 /**
  * Runs the Netlify deployment on Netlify's own engines: with the edge function, without it, and with a failing one.
- * Answers must equal those of the page map for the same build.
+ * Answers must equal those of the page map (src/pages) for the same build.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

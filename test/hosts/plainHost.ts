@@ -57,7 +57,7 @@ export const problemOfOwnError: JudgeError = ({ status }) => (status < 400 ? 'is
 /** Compares the answer of a host with the answer of `npm start`. */
 function classify({ method, target }: PlainRequest, answer: Answer, expected: Answer, judge: JudgeError = problemOfApiError): Verdict {
   if (answer.status === expected.status && answer.body === expected.body) return 'exact';
-  // Outside of lists, any correct error is allowed, because the host may lack files that `npm start` has.
+  // Outside of lists, any correctly formed error is allowed, because the host may lack files that `npm start` has.
   const isList = target.includes('/activity');
   const problem = judge(answer, method, isList ? expected : undefined);
   return problem === undefined ? `refused ${answer.status}` : `WRONG ${problem}: ${answer.status} ${answer.body.slice(0, 100)}`;
@@ -90,8 +90,8 @@ export function countVerdicts(verdicts: readonly Verdict[]): Record<Verdict, num
 }
 
 /**
- * Runs the complete case table. Returns the verdict on each case by its name. The verdict is `exact` if `checkCase`
- * accepts the answer, including headers and ETag.
+ * Sends every request of the case table (test/support/cases.ts). Returns the verdict on each case by its name. The
+ * verdict is `exact` if `checkCase` accepts the answer, including headers and ETag.
  */
 export async function judgeCases(host: Host, judge: JudgeError = problemOfApiError): Promise<Record<string, Verdict>> {
   const verdicts: Record<string, Verdict> = {};

@@ -30,15 +30,18 @@ interface Plain {
   readonly name: string;
   start(dist: string, options?: HostOptions): Promise<LocalHost>;
   /**
-   * Targets that the engine refuses, or rewrites before it forwards them. Their answers are not exact, even with `npm
-   * start` behind the engine.
+   * Targets that the web server itself refuses, or rewrites before it forwards them. Their answers are not exact, even
+   * with `npm start` behind the server.
    */
   readonly refusedByEngine: readonly string[];
   /** True if the configuration also sets the body of the error for a URL that is too long. */
   readonly wordsAllErrors: boolean;
 }
 
-/** Number of recorded requests with each verdict. Most of the requests ask for windows that are not pages. */
+/**
+ * Number of recorded requests with each verdict, without `npm start` behind the host. Most of the requests ask for
+ * windows that are not pages, so these hosts refuse them.
+ */
 const VECTORS: Readonly<Record<Verdict, number>> = { exact: 275, 'refused 404': 27, 'refused 501': 418 };
 
 const API_HEADERS = { ...SECURITY_HEADERS.json, 'access-control-expose-headers': 'etag' };

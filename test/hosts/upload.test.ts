@@ -322,7 +322,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     const dist = newDist();
     const others = ['rows/mine.txt', 'rows/below/0-99-0123456789abcdef.parquet'];
     const gone = 'rows/900-900-0123456789abcdef.parquet';
-    // Builds with and without ledger rows. A few blocks have more files than fit on one page of a listing.
+    // Builds with or without files of rows. Only a few blocks, whose files still need more than one page of a listing.
     const blocks = { from: 840_002, to: 840_005 };
     const buildRows = (parquet: boolean) => testBuild(dist, { inputs: CONFORMANCE_INPUTS, blocks, layout, parquet, lists: true });
     for (const env of [{}, { UPLOAD: 'all' }]) {
@@ -334,7 +334,8 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
       s3.objects.set(gone, stray);
       await buildRows(false);
       await upload(dist, env);
-      // A file that no build uploaded is removed only by an upload that compares with the bucket.
+      // A normal upload keeps a file that no build uploaded. An upload that compares with the bucket (`UPLOAD=all`)
+      // removes it.
       expectSame(dist, 'UPLOAD' in env ? others : [...others, gone]);
     }
   });

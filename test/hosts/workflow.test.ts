@@ -223,7 +223,7 @@ function act(step: Step, contexts: Contexts): Contexts {
       const paths = given('path')
         .split('\n')
         .filter((path) => path !== '' && existsSync(join(workspace, path)));
-      // On GitHub, each of these cases causes only a warning.
+      // GitHub's action only warns if no path exists or if the cache already has the key. So the step does not fail.
       if (paths.length === 0 || cache.has(key)) return {};
       pack(key, paths);
       return {};
