@@ -127,7 +127,7 @@ describe.each(BUILDS)('from layout %s in dialect %s', (layout, dialect) => {
       const args = ['holders', WIDEST.id, '--height', String(TIP)];
       const { lines, about } = await exported([...args, ...dir]);
       for (const url of [`http://127.0.0.1:${server.port}`, `${plain.base}/`]) {
-        // Closes the connections of the first requests without an answer.
+        // Closes the connection of the first request without an answer. The export must retry.
         let failures = 0;
         plain.intercept = (_, __, response) => {
           if (failures > 0) return false;
@@ -267,7 +267,7 @@ it('removes its file when it is stopped', { timeout: 60_000 }, async () => {
     const waiting = new Promise<void>((resolve) => {
       asked = resolve;
     });
-    // From the fourth request to the archive on, requests are never answered.
+    // From the fourth request to the archive on, the host never answers.
     plain.intercept = (path) => {
       if (!path.startsWith('archive/') || plain.asked.filter((one) => one.startsWith('archive/')).length < 4) return false;
       asked();

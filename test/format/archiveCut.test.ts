@@ -55,7 +55,8 @@ describe('a division into segments', () => {
           expect(first).toBeGreaterThan(cuts[i - 1]?.last ?? -1);
           expect(last).toBeLessThanOrEqual(tip);
           if (pieces.length > 1) expect(bytesOf(one)).toBeLessThanOrEqual(SIZE);
-          // The range could not be twice as long: it would be too large, or end above the tip.
+          // The range must be as long as possible: a range twice as long would be too large, or would end above the
+          // tip.
           const start = first - (first % (length * 2));
           const end = start + length * 2 - 1;
           const inside = [...chain].filter(([height]) => height >= start && height <= end);
@@ -103,7 +104,7 @@ describe('a division into segments', () => {
           else if (one.kind === 'remove') set(heights[one.at % heights.length] ?? 0, undefined);
           else set((heights[0] ?? 0) + (one.at % 200), one.size);
           const tip = tipOf(chain);
-          // Segments without changes stay as they are. The others are split into single blocks.
+          // Segments without changed blocks stay as they are. The other segments are split into single blocks.
           const pieces = [...changed].flatMap((height) => (chain.has(height) ? [single([height, chain.get(height) ?? 0])] : []));
           for (const old of cuts) {
             const isChanged = [...changed].some((height) => height >= old.first && height <= old.last);
@@ -250,7 +251,7 @@ describe('the plan of levels', () => {
           const joined = firstAnew < 0 ? [] : plans.slice(firstAnew);
           for (const [i, { first, reused, isSame }] of joined.entries()) {
             expect([isSame, i > 0 && reused.length > 0]).toEqual([false, false]);
-            // The joined levels are at the beginning of the new level, without a gap.
+            // The reused levels must cover the beginning of the new level without a gap.
             let next = first;
             for (const range of reused) {
               expect(range.first).toBe(next);

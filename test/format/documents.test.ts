@@ -107,7 +107,7 @@ describe('documents', () => {
       return parseMembers(gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString(), file);
     });
     expect(Math.max(...members.map(({ length }) => length))).toBeGreaterThan(1);
-    // Directories store only short prefixes of keys.
+    // Directories must store only short prefixes of keys, because readers load complete directories.
     for (const { from } of members.flat().slice(1)) expect(from.length).toBeLessThan(9);
   });
 
@@ -128,7 +128,7 @@ describe('documents', () => {
     expect(level.files.map(({ bytes }) => bytes <= READER_LIMITS.smallFile)).toEqual([true]);
     const opened = await archive();
     for (const key of [...keys, ...keys]) expect(await findDocuments(opened, level, [key])).not.toEqual([undefined]);
-    // Only two reads: the root, and the complete file.
+    // A small file takes only two reads: the root, and the complete file.
     expect(reads.places).toHaveLength(2);
   });
 
@@ -218,7 +218,7 @@ describe('documents', () => {
         fc.constantFrom(300, 4096),
         fc.constantFrom(onlyKey, withPages),
         async (keys, asked, size, rangeOf) => {
-          // Every value has at least one character.
+          // With the prefix `k`, no key is empty, so every value has at least one character.
           const documents = documentsOf(keys.map((parts) => `k${parts.join('')}`));
           const { level, files } = await levelOf(documents, size, size, { ...LIMITS, documentMember: 200 });
           const stored = storedIn(files);
@@ -275,7 +275,8 @@ describe('documents', () => {
           if (found instanceof ArchiveError) errors += 1;
           else expect(found).toEqual([values]);
         }
-        // Some bits of a gzip header, such as its time, have no effect.
+        // Changed bits of a gzip header, such as its time, may have no effect. Only a file that was cut must cause
+        // errors.
         if (isCut) expect(errors).toBeGreaterThan(0);
       }),
       { numRuns: 60 },

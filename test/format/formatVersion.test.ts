@@ -115,7 +115,7 @@ it('a build replaces an output of another version in full', async () => {
   const out = join(work, 'built');
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive' });
   changeManifest(out, undefined);
-  // Before format 3, names of files were shorter.
+  // Before format 3, names of archive files were shorter. The build must remove such files too.
   writeFileSync(join(out, ARCHIVE_FOLDER, `${'ab'.repeat(16)}.bin`), 'old');
   await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive' });
   expect(tree(out)).toEqual(tree(whole));

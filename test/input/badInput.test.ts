@@ -85,7 +85,7 @@ describe('a field that breaks its rule', () => {
     ],
   ];
   const HALF = CASES.length / 2;
-  // Uses two files of ten records each. A report shows only 20 findings, and a record may have several.
+  // Builds the cases in two halves, because a report shows only 20 findings, and a record may have several.
   it.each([
     ['the first ten', CASES.slice(0, HALF)],
     ['the others', CASES.slice(HALF)],

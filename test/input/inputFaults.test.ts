@@ -157,7 +157,7 @@ describe('damaged input', () => {
   it('in any byte of a .zst with a checksum is detected', async () => {
     const whole = frame('checked');
     expect(await unpacked(whole)).toBe(text);
-    // Skips the header of the frame, because a larger window size than needed does not change the data.
+    // A larger window size in the frame's header does not change the data, so such a change need not be detected.
     for (let at = 0; at < whole.length; at += 1 + Math.floor(whole.length / 60)) {
       const bytes = Buffer.from(whole);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;

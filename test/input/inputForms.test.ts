@@ -11,8 +11,8 @@ import { describeForms, type Envelope, reference, store } from '../support/input
 import { hex, ndjson, record } from '../support/records.ts';
 
 /**
- * Blocks of 1 to 240 records. Two blocks have only one operation. Four blocks occur twice in the input with several
- * formats.
+ * Heights with 1 to 240 records each. Two of these blocks have only one operation. Four of them occur twice in the
+ * input with several formats.
  */
 const FEW = [840_000, 840_002, 840_008, 840_012, 840_019, 840_020, 840_021, 840_023, 840_024, 840_026];
 describeForms(

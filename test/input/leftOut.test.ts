@@ -148,7 +148,7 @@ describe('after any change of ledgers and runes', () => {
         const work = temporaryFolder();
         const [input, out] = [join(work, 'in'), join(work, 'out')];
         const options = { inputs: [input], threads: 1, pageSizes: [2, 4], operationPages: false };
-        // A block that always exists, so that neither the mirror nor its runes table is ever empty.
+        // A block that is always in the input, so that neither the mirror nor its runes table is ever empty.
         const always: Blocks = new Map([[100, ['100:0']]]);
         writeFiles(input, { 'always.csv': ledger(always) });
         for (const { known, files } of steps) {

@@ -14,13 +14,14 @@ import { limitsWith } from '../support/limits.ts';
 it.each([
   ['block by block', 'block_height', true],
   ['in pairs of blocks that overlap', 'block_height // 2, i', true],
-  // Each block has one row in a second pass at the end, so almost all blocks stay incomplete until the end.
+  // The row `i = 0` of each block comes after all other rows of the table, so almost all blocks stay incomplete until
+  // then.
   ['in two passes', 'i = 0, block_height', false],
   ['in no order', 'hash(i, block_height)', false],
 ])('rows of blocks %s are clustered or not', async (_, order, expected) => {
   const store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
   try {
-    // An etching far below the other blocks must not change how much the blocks seem to overlap.
+    // The block of height 1 is far below the others. This gap must not change how much the blocks seem to overlap.
     await store.run(`CREATE TEMP TABLE rows AS FROM (SELECT 1 AS block_height, 0 AS i UNION ALL
       SELECT 100000 + height, i FROM range(300) AS h(height), range(20) AS r(i)) ORDER BY ${order}`);
     const reading = { store, limits: limitsWith({ unsortedRecords: 1000 }) };

@@ -20,7 +20,10 @@ import { hex } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
-/** Number of recorded answers that each rule overrides. If a number changes, the API has changed. */
+/**
+ * Number of recorded answers that each rule overrides (test/support/balanceVectors.ts). If a number changes, the API
+ * has changed.
+ */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'an address of more than 100 characters is malformed': 2,
   'an empty address is malformed': 2,
@@ -211,7 +214,7 @@ describe('a mirror', () => {
     const [out, inputs] = [join(work, 'out'), [join(work, 'in')]];
     const heights = new Set<number | undefined>();
     crossings.clear();
-    // True if some lists have the state after an older block, and others have the state at the tip.
+    // True if some lists of holders have the state after an older block, and others have the state at the tip.
     const hasBoth = () => heights.size > 1 && heights.has(undefined);
     for (let i = 0; i < tips || (!hasBoth() && i < 30); i += 1) {
       history.append(1);
@@ -248,7 +251,7 @@ describe('a mirror', () => {
       return wasFull;
     };
     history.append(4095 - history.tip);
-    // The newest level of lists now has the blocks 4,096 to 4,099.
+    // Appends blocks 4,096 to 4,099, which become the newest level of lists.
     for (let i = 0; i < 4; i += 1) history.append(1);
     expect(await built('out')).toBe(true);
     for (let i = 0; i < 3; i += 1) history.append(1);

@@ -1,4 +1,7 @@
-/** Sends the recorded requests for etchings to the local server, which has builds of the same data in dialect hiro. */
+/**
+ * Sends the recorded requests for etchings to the local server, which has builds of the same data in dialect `hiro`.
+ * The answers must equal the recorded ones, except where a rule overrides them.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +18,10 @@ import { recordedOutput } from '../support/recorded.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const vectors = readEtchingVectors();
-/** Number of recorded answers that each rule overrides. If a number changes, the API has changed. */
+/**
+ * Number of recorded answers that each rule overrides (test/support/etchingVectors.ts). If a number changes, the API
+ * has changed.
+ */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   '1:0 is turbo, and its transaction id is zeros': 15,
   'Node refuses bytes beyond ASCII in a path': 6,
@@ -34,8 +40,8 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
 };
 
 /**
- * SHA-256 of the list of etchings, by the constant FORMAT of the state. If the hash changes, raise FORMAT, then update
- * this line.
+ * SHA-256 of the stored list of etchings, by the constant FORMAT of the state. If the hash changes, old states are no
+ * longer valid: raise FORMAT, then update this line.
  */
 const ETCHINGS_OF_FORMAT = { 17: '04201d3bd4bc9be2dae6f4a95202245bcc97f1fa5df201e6761d32687652e4f2' };
 
@@ -79,8 +85,8 @@ describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout
       for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) + 1);
       const target = Buffer.from(path).toString('latin1');
       const answer = await hosts.get(vector.data)?.send(method, target, request_headers);
-      // Numbers above 2^53 have all digits in the answer, but the parsed recording has rounded them. So only the parsed
-      // bodies can be equal.
+      // Numbers above 2^53 have all digits in the answer's text, but the parsed recording has rounded them. So the test
+      // compares the parsed bodies.
       const text = answer?.body ?? '';
       const found = /[0-9]{17}[,}]/.test(text) ? JSON.stringify(JSON.parse(text)) : text;
       if (answer?.status !== status) wrong.push(`${line} ${path}: status ${answer?.status}, not ${status}`);

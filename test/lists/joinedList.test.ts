@@ -1,6 +1,6 @@
 /**
- * Tests lists that are stored as a complete list and as changes to it. Windows equal those of the merged list, and need
- * no page that the window does not have.
+ * Tests lists that are stored as a complete list and as changes to it. Each window equals that of the merged list, and
+ * needs only the pages that have its entries.
  */
 import { describe, expect, it } from 'vitest';
 import { isArchiveError } from '../../src/format/archiveError.ts';
@@ -61,7 +61,7 @@ describe('a window of a stored list with changes', () => {
         const found = await findWindow({ limit, offset }, whole, levels, pageSize, byOther);
         expect(found.total).toBe(expected.length);
         expect(found.items.map(({ other, units }) => [other, units])).toEqual(expected.slice(offset, offset + limit));
-        // Bound of the pages that are read: the pages of the window, one more page, and one for each change.
+        // Maximum number of pages to read: the pages of the window, one more page, and one for each change.
         const entries = levels.reduce((sum, level) => sum + level.length, 0);
         expect(read.length).toBeLessThanOrEqual(Math.ceil(limit / pageSize) + 1 + entries);
       }

@@ -54,7 +54,8 @@ it('never mistakes a cut or changed output for another one', () => {
       try {
         expected = expectedOf(changed);
       } catch {
-        // The ledger does not contain the text in the middle of a rune, so the parser does not check it.
+        // A LedgerOutput lacks the middle of a rune (its number and names), so the parser does not check this part of a
+        // line.
         if (at > whole.lastIndexOf('\t') + 11) return;
         expect(() => parseLedgerOutput(OUTPUT, line, () => changed)).toThrow();
         return;

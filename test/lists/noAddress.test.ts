@@ -51,7 +51,7 @@ function recordOf(row: LedgerRow, dialect: Dialect) {
     : { ...named, operation, location: { ...place, ...time, ...output }, ...parties };
 }
 
-/** Returns the records of a block in served order. */
+/** Returns the records of a block in served order (src/engine/render/servedOrder.ts). */
 const served = (height: number, dialect: Dialect, isWanted: (row: LedgerRow) => boolean = () => true) =>
   rows.ledger
     .filter((row) => row.block_height === height && isWanted(row))

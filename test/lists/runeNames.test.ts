@@ -27,7 +27,7 @@ async function namesOf(mirror: Mirror): Promise<RuneName[]> {
   return all;
 }
 
-/** Returns the names in the list of etchings, which must be the same. */
+/** Returns the names from the pages of the list of etchings. They must equal those of `namesOf`. */
 async function listed(mirror: Mirror): Promise<RuneName[]> {
   const all: RuneName[] = [];
   for (let offset = 0; ; offset += 60) {

@@ -31,8 +31,7 @@ const runeOf = (name: string, number: number): NamedRune => ({ id: `840000:${num
 
 describe('the files of a search', () => {
   const many = inventedRunes(20_000);
-  // Names with long common prefixes. There are as many of them as names that begin with the most frequent pair of
-  // letters.
+  // Names that all begin with RUNE or RUNES, to test long common prefixes.
   const deep = many.map((rune, i) => {
     const name = `RUNE${i % 3 === 0 ? 'S' : ''}${rune.name}`.slice(0, 28);
     return { ...rune, name, spaced_name: name };
@@ -144,7 +143,7 @@ describe('a build', () => {
   it('writes only the files of new etchings, and removes those of lost etchings, like a full build', async () => {
     const folder = temporaryFolder();
     const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
-    // So many names that their search file is split.
+    // More names with the prefix MA than one search file may have, so this file is split.
     const many = Array.from(
       { length: 1200 },
       (_, i) => `MA${'ABC'[i % 3]}${[...String(i)].map((digit) => 'QRSTUVWXYZ'[Number(digit)]).join('')}`,

@@ -98,7 +98,8 @@ describe('a large file', () => {
     const dir = temporaryFolder();
     const name = '0123456789abcdef'.repeat(4);
     mkdirSync(join(dir, 'archive'));
-    // The name is not the hash of the content, so the ETag shows from which of them it was made.
+    // Both names are not the hash of the content, so the ETag shows whether it was made from the name or from the
+    // content.
     for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
     const etagOf = async (path: string) => {
       const opened = await (await new BuiltFiles(dir).open(path))?.openLarge();

@@ -94,7 +94,7 @@ describe('a second full build', () => {
     for (const path of filesBelow(out)) utimesSync(join(out, path), old, old);
     const { kept, removed, manifest } = await testBuild(out, { inputs: [SAMPLE_INPUT], full: true });
     expect([kept, removed]).toEqual([manifest.files, 0]);
-    // Skips the marker, because every build rewrites it.
+    // Skips the marker of the output folder, because every build rewrites it.
     for (const path of filesBelow(out).filter((p) => p !== '.rune-activity-mirror')) expect(statSync(join(out, path)).mtime).toEqual(old);
   });
 
@@ -192,7 +192,8 @@ describe('an output folder', () => {
     for (const full of [false, true]) {
       const outside = join(work, `outside-${full}`);
       const changes = `${out}.cache/changes`;
-      // The links lead to folders with files that have the names of files that a build writes or removes.
+      // The links lead to folders outside of the output. Their files have names that a build writes or removes, but no
+      // build may touch them.
       const folders = ['runes/v1/blocks/5', `runes/v1/transactions/${id}`, `runes/v1/blocks/${hash}`, 'runes/v1/blocks/7'];
       for (const [i, folder] of folders.entries()) {
         renameSync(join(out, folder), join(work, `outside-${full}-${i}`));

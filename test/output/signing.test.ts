@@ -165,7 +165,7 @@ describe('verification of a signed mirror', () => {
       });
       expect([path, code, text]).toEqual([path, 4, expect.stringContaining(path)]);
     }
-    // Adds a valid archive file that the root does not name.
+    // Adds a valid archive file that the root does not name. Verification must report it.
     const [code, text] = await found((out) => void putFile(out, contentOf(out, archive.root).subarray(1)));
     expect([code, text]).toEqual([4, expect.stringContaining('is not part of this build')]);
   });

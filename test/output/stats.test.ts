@@ -44,7 +44,7 @@ function recordsOf(out: string): Activity[] {
   }
   const blocks = new Map<string, { total: number; pages: Map<number, Activity[]> }>();
   for (const path of filesBelow(join(out, 'runes/v1/blocks'))) {
-    // Skips lists by operation, and the copies of block lists at the path of the block hash.
+    // Skips lists by operation, and the lists of blocks by hash, which repeat those by height.
     const [, height] = /^([0-9]{1,15})(?:[.]json|[/][0-9]+[/][0-9]+[.]json)$/.exec(path) ?? [];
     if (height === undefined) continue;
     const page = read(out, `blocks/${path}`) as { total: number; limit: number; offset: number; results: Activity[] };
@@ -190,7 +190,7 @@ describe('the documents about all blocks', () => {
         ['0.json']?.runes.map(({ id }) => id)
         .slice(-6),
     ).toEqual(rest);
-    // Verification counts again in JavaScript, and compares every byte.
+    // Verification counts the records again in JavaScript, and compares every byte of the stats.
     await check(out);
   });
 

@@ -1,6 +1,6 @@
 /**
- * Sends the recorded requests to the local server, which has builds of the same data in dialect hiro and in each
- * layout.
+ * Sends the recorded requests to the local server, which has builds of the same data in dialect `hiro` and in each
+ * layout. The answers must equal the recorded ones, except where a rule overrides them.
  */
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +11,8 @@ import { judge, RECORDED_ETAG, RULES, readVectors } from '../support/vectors.ts'
 
 const vectors = readVectors();
 /**
- * Number of recorded requests that each rule of support/vectors.ts overrides. If a number changes, the API has changed.
+ * Number of recorded requests that each rule of test/support/vectors.ts overrides. If a number changes, the API has
+ * changed.
  */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'OPTIONS is always a preflight: 204': 4,

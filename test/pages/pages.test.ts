@@ -1,4 +1,4 @@
-/** Tests the page map alone, with a build in memory. Checks every property that its design promises. */
+/** Tests the page map (src/pages) alone, with a build in memory: the files that an answer reads, and its body. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FORMAT } from '../../src/format/formatVersion.ts';

@@ -1,6 +1,6 @@
 /**
- * Tests that the configurations of nginx and Caddy refuse the same requests as the page map, with the same messages.
- * test/hosts runs both programs.
+ * Tests that the configurations of nginx and Caddy refuse the same requests as the page map (src/pages), with the same
+ * messages. test/hosts runs both programs.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -96,7 +96,7 @@ describe.each(['nginx/nginx.conf', 'caddy/Caddyfile'])('hosting/%s', (recipe) =>
       }
     }
     expect(wrong).toEqual([]);
-    // Each message of the configuration must have occurred.
+    // The requests above must have caused each message of the configuration. Otherwise a rule would be untested.
     expect(new Set(rules.map(([, message]) => message))).toEqual(said);
   });
 });
