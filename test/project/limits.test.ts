@@ -1,4 +1,4 @@
-/** Checks that a test exceeds each limit. Otherwise mainnet might be the first to exceed it. */
+/** Checks that some test exceeds each limit. Otherwise the chain of mainnet might be the first to exceed it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

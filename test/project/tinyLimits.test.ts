@@ -1,6 +1,6 @@
 /**
- * Tests complete pulls and builds with tiny limits. The files equal those with default limits, and every limit is
- * crossed.
+ * Tests complete pulls and builds with tiny limits, which even a short chain exceeds. The files must equal those with
+ * default limits, and every limit must be exceeded.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ function chainOfOldOutputs(): FakeBlock[] {
 
 const CHAIN = chainOfOldOutputs();
 
-/** Limits of pulls from a node that every chain crosses. */
+/** Limits of pulls from a node, so low that every chain exceeds them. */
 const TINY = limitsWith({ journalBytes: 1024, pendingBytes: 1024, sortedPageBytes: 200, blocksPerCommit: 2 });
 
 describe('limits', () => {

@@ -63,7 +63,7 @@ function filesOf(chain: readonly FakeBlock[], end: '/raw' | '.bin'): string {
 
 let node: FakeNode;
 let server: PlainFiles;
-/** Folder of a pull from a node that has all blocks. */
+/** Folder of a pull from a node that has all blocks. The other pulls must give the same files. */
 const whole = temporaryFolder();
 const folders = { esplora: filesOf(CHAIN, '/raw'), core: filesOf(CHAIN, '.bin') };
 const pull = (to: string, options: TestPull = {}) =>

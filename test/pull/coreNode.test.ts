@@ -56,8 +56,8 @@ const [, spending = ''] = txidsOf(LAST.bytes);
 const SPENDER = readBlock(LAST.bytes, hash256);
 
 /**
- * Returns the outputs that the `wanted` inputs of the last block spend. By default, the client treats all of them as
- * old.
+ * Returns the outputs that the `wanted` inputs of the last block spend. By default, `recentHeight` knows none of them,
+ * so the client treats all as outputs of old blocks.
  */
 const spentOutputs = (
   node: BitcoinNode,
@@ -158,8 +158,8 @@ describe.each([
       { transaction: 1, input: 0 },
     ];
     const found = async () => (await spentOutputs(node, wanted)).map(({ script, height }) => [Buffer.from(script), height]);
-    // Over REST, the client does not ask Core 30 and newer for heights. It returns a height that is just old enough for
-    // a commitment.
+    // Over REST from Core 30 and newer, the client does not ask for the heights of spent outputs. It returns the
+    // highest height that is low enough for a commitment.
     const isOld = served.rest !== false;
     expect(await found()).toEqual([
       [Buffer.from(taproot(11)), isOld ? LAST.height - 5 : FIRST + 1],
@@ -192,7 +192,7 @@ describe.each([
     expect((await node.chain()).bestHash).toBe(other.hash);
     expect(await node.hashAt(FIRST + 2)).toBe(other.hash);
     expect(await node.hashAt(FIRST + 3)).toBeUndefined();
-    // Core still returns the blocks of an abandoned branch.
+    // Core still returns the blocks of an abandoned branch, and so must the client.
     expect(Buffer.compare((await node.readBlock(LAST.hash)).bytes, LAST.bytes)).toBe(0);
     fake.setTip(FIRST);
     expect(await node.chain()).toMatchObject({ blocks: FIRST, bestHash: one.hash });
@@ -200,7 +200,7 @@ describe.each([
     expect(notices.filter((notice) => !notice.includes('rest=1'))).toEqual([]);
   });
 
-  // Each fault affects at least one answer for a block of 100 transactions, and then passes.
+  // Each fault affects at least one answer for a block of 100 transactions, and then ends. The client must retry.
   const size = LAST.bytes.length;
   const passing: [string, Fault, RegExp][] = [
     ['cut in mid-block', { cut: 200 }, /was cut off after 200 bytes/],
@@ -244,7 +244,7 @@ describe.each([
     expect(notices[0]).toMatch(/; (?:trying again|sending \d at once from now on)$/);
     if (served.rest !== false) expect(notices[0]).toMatch(notice);
     expect(fake.faults).toEqual([]);
-    // The client closes the connection of an aborted answer.
+    // The client must close the connection of an aborted answer.
     await until(async () => (await fake.connections()) <= 1);
   });
 

@@ -1,4 +1,4 @@
-/** Tests writing of rows of all lengths. Short rows are collected in a buffer. Longer rows do not fit into it. */
+/** Tests writing of rows of all lengths. A buffer collects short rows, and longer rows do not fit into it. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';

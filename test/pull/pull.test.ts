@@ -114,7 +114,8 @@ describe('blocks', () => {
       { first: 1050, last: 1062 },
       { first: 1080, last: 1100 },
     ]);
-    // Without a wanted range, a pull continues from the first pulled block on, and fills gaps.
+    // Without a wanted range, a pull continues from the first pulled block on, and fetches the blocks that are missing
+    // between pulled ones.
     expect(await heights(undefined, undefined)).toEqual([{ first: 1050, last: 1100 }]);
     expect(await heights({ last: 10 }, undefined)).toEqual([{ first: 1091, last: 1100 }]);
     server.blocks.set(1101, block(1101, 3));
@@ -178,7 +179,7 @@ describe('a chain that changes', () => {
       shortChain();
       await testPull(base, to, { wanted: { from: 1001, to: undefined } });
       for (let height = 1007; height <= 1040; height += 1) server.blocks.set(height, block(height, 3, 'fork'));
-      // Block 1008 has the most pages, so that other blocks may be complete before it.
+      // Block 1008 has the most pages, so blocks above it may be complete before it.
       server.blocks.set(1008, block(1008, 300, 'fork'));
       const stopping = new AbortController();
       server.fault = (target) => {

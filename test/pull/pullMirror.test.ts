@@ -92,13 +92,13 @@ describe('a pull from a mirror', () => {
       await testPull(base, join(work, 'input'), { log });
       expect(log.notices).toEqual([]);
       expect(pulledDigest()).toBe(digest);
-      // Only files were requested, because no request has a query.
+      // Requests of the API would have a query, so the pull has requested only files.
       expect(requests.filter((target) => target.includes('?'))).toEqual([]);
     },
   );
 
   it('of the recorded chain gives the same digest', async () => {
-    // Omits the block with 5,000 records.
+    // Omits the block with 5,000 records, which would take most of the time.
     const options = { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 }, pageSizes: [1000], operationPages: false };
     const { manifest } = await testBuild(join(work, 'dist'), options);
     await testPull(base, join(work, 'input'));
@@ -129,7 +129,7 @@ describe('a pull from a mirror', () => {
     expect(kept).toHaveLength(20);
     requests.length = 0;
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
-    // The pull requested the manifest twice, and the digests once.
+    // The pull has fetched no blocks: it requested the manifest twice, and the digests once.
     expect(requests).toHaveLength(3);
   });
 
@@ -209,7 +209,7 @@ describe('a pull from a mirror', () => {
   it('keeps blocks that the mirror removed below its first block, and treats its gaps as empty', async () => {
     await mirror({ ...plain(100, 110), ...plain(5_000_000, 5_000_003) });
     await testPull(base, join(work, 'input'));
-    // The settled blocks share one file, which has a file with its checksum.
+    // The settled blocks share one file, and a second file has its checksum.
     expect(filesBelow(join(work, 'input'))).toHaveLength(7);
     const digest = pulledDigest();
     await mirror({ ...plain(105, 110), ...plain(5_000_000, 5_000_003) });

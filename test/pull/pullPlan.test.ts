@@ -1,6 +1,6 @@
 /**
  * Tests plans of pulls, for any chain, any wanted range and any pulled files. After a plan is executed, all wanted
- * blocks exist, and none was fetched twice.
+ * blocks have been pulled, and none was fetched twice.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -15,8 +15,8 @@ const fileOf = ({ first, last }: Heights, isLedger: boolean): PulledFile =>
     : { path: blockFile(first, 'ab'.repeat(32)), first, last, digest: 'ab'.repeat(8) };
 
 /**
- * Executes a plan, and returns the files afterwards. A unit of the plan becomes a file, and replaces the files within
- * its range.
+ * Executes a plan, and returns the files afterwards. A unit of the plan (a range of blocks to fetch) becomes a file,
+ * and replaces the files within its range.
  */
 function carryOut(files: readonly PulledFile[], { units, outgrown }: ReturnType<typeof plan>, isLedger: boolean): PulledFile[] {
   const kept = files.filter((file) => !outgrown.includes(file) && !units.some((u) => u.first <= file.first && file.last <= u.last));

@@ -25,7 +25,7 @@ it.each([
   const reader = new RowsReader(LIMITS, memory);
   const request = (name: number) => ({ parts: [], hasSpent: false, first: 0, last: 0, to: join(folder, `${name}.parquet`) });
   const reads = [1, 2, 3, 4].map((name) => reader.read(request(name)));
-  // A call starts its process immediately, so all allowed processes exist before any result.
+  // A call starts its process immediately. So all processes that the limit allows exist before the first result.
   expect(readers()).toHaveLength(most);
   expect(await Promise.all(reads)).toEqual(reads.map(() => ({ rows: 0, blocks: [] })));
   expect(readers()).toHaveLength(most);

@@ -41,8 +41,8 @@ const CHAIN = (() => {
   return extended([...blocks, ...chainOf(130, [[{ inputs, outputs: shared }]], blocks.at(-1)!.hash)], 35, random, 30, 6);
 })();
 /**
- * LENGTH is the number of blocks of the mirror. START is the block after which pulls start, because the mirror's lower
- * levels of lists end there.
+ * LENGTH is the number of blocks of the mirror. START is the block after which pulls start, because a level of the
+ * mirror's lists (src/format/levels.ts) ends there.
  */
 const [LENGTH, START] = [146, 139];
 
@@ -87,7 +87,8 @@ describe('a start', () => {
       await testPull(`core:${node.url}`, complete, { limits, confirmations: 100 });
       expect(await pulledRows(to)).toEqual(rowsAbove(chain.length < fork.length ? fork : chain, START));
       const all = pulledTree(complete);
-      // Compares only files of single blocks. The first file of several blocks begins in the middle of a hundred.
+      // Compares only files of single blocks. The first file of several blocks begins in the middle of a hundred,
+      // unlike that of the complete pull.
       const same = Object.entries(pulledTree(to)).filter(([path]) => /^[0-9]+\/([0-9]+)-\1\.parquet$/.test(path) && path in all);
       for (const [path, hash] of same) expect([path, hash]).toEqual([path, all[path]]);
     }
@@ -213,8 +214,8 @@ interface Lies {
 }
 
 /**
- * Serves a copy of the mirror with changed documents. If `isSealed`, the digest in its manifest is that of the changed
- * documents.
+ * Serves a copy of the mirror with changed documents. If `isSealed` is true, the digest in its manifest is that of the
+ * changed documents.
  */
 async function liar({ outputs, etchings }: Lies, isSealed: boolean): Promise<PlainFiles> {
   const copy = join(temporaryFolder(), 'liar');
@@ -284,7 +285,8 @@ const OTHER = addressOf(Buffer.concat([Buffer.from([0x51, 32]), Buffer.alloc(32,
  */
 function allLies(): [name: string, lies: Lies, found: 'sums' | 'located' | 'verified'][] {
   const outputs = unspentOutputs().filter(({ values }) => values.length === 2 && unitsIn(values[1]!) > 1n);
-  // Skips outputs with index 0. An invented output gets a real key with a 9 appended, and an index cannot be `09`.
+  // Skips outputs with index 0. The key of an invented output is a real key with a 9 appended, and the index `09` would
+  // be invalid.
   const pairs = outputs.flatMap((a) => outputs.flatMap((b) => (a.key < b.key && !a.key.endsWith(':0') ? [[a, b] as const] : [])));
   const runeOf = ({ values }: StoredDocument) => JSON.parse(values[1]!)[0] as string;
   const [from, to] = pairs.find(([a, b]) => runeOf(a) === runeOf(b))!;
@@ -357,7 +359,7 @@ describe('a mirror that lies', () => {
         const error = await compared(to, out).catch((caught: unknown) => caught);
         expect([name, error]).toEqual([name, expect.any(VerificationError)]);
         const { message, details } = error as VerificationError;
-        // The lie may also have changed rows above block START.
+        // If the lie also changed rows above block START, the comparison may report these rows instead of the ledger.
         expect(`${message} ${details.join()}`).toMatch(/ledger after block 139: .* ≠ |differ in .* of the/);
       }
     } finally {
