@@ -181,7 +181,7 @@ describe('chains of generated blocks', () => {
         burns += Number(sum('burn') > 0n);
       }
     }
-    // With few mints and burns, the checks above would prove little.
+    // The transactions must contain enough mints and burns. Otherwise the checks above would prove little.
     expect(mints).toBeGreaterThan(20);
     expect(burns).toBeGreaterThan(20);
   });

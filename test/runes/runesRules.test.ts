@@ -266,7 +266,7 @@ describe('rows', () => {
     const { chain, ...from } = started();
     const message = messageScript([0, 1, 1, 70, 1, 0, 0, 40, 2, 0, 0, 15, 0, 0, 0, 1, 3]);
     // Output 0 is the message. Output 1 belongs to Bob, output 2 has no address, and output 3 is another OP_RETURN. Bob
-    // gets the rest.
+    // gets the units that no edict moves.
     const inputs = [{ outpoint: from.nobody }, { outpoint: from.alice }];
     const { rows } = chain.add(blockBytes(2, [{ inputs, outputs: [message, bob, nobody, Uint8Array.of(0x6a)] }]), 2);
     expect(rows.map(told)).toEqual([
@@ -407,8 +407,8 @@ describe('a damaged block', () => {
     const from = Buffer.from(good).indexOf(Uint8Array.of(2, 1, 2, 1, 3));
     const to = from + 5;
     for (let at = 36; at < good.length; at++) {
-      // Skips the time, target and nonce, which only change the hash. Skips witnesses, which the merkle root does not
-      // cover.
+      // Skips the time, target and nonce, which only change the hash. Skips the bytes of witnesses, because the merkle
+      // root does not cover them.
       if ((at >= 68 && at < 80) || (at >= from && at < to)) continue;
       const bytes = Uint8Array.from(good);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));

@@ -19,7 +19,7 @@ const transactions = [1, 2, 3, 4].map((i) => ({
   inputs: [{ outpoint: outpointOf('11'.repeat(32), i), witness: i === 2 ? [] : witness }],
   outputs: [messageScript([2, 1, 6, i]), taproot(i)],
 }));
-// `plain` has no witness. `mixed` has several inputs, some of them without a witness.
+// The transaction `plain` has no witness. `mixed` has several inputs, some of them without a witness.
 const plain = { inputs: [{ outpoint: outpointOf('22'.repeat(32), 1) }], outputs: [taproot(9)] };
 const mixed = { inputs: [...(transactions[0]?.inputs ?? []), ...plain.inputs], outputs: [taproot(8)] };
 const [block] = committed(chainOf(0, [[...transactions.filter((_, i) => i !== 1), plain, mixed]]));

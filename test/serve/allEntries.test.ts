@@ -83,7 +83,7 @@ it('reads only the necessary windows, and stops when it is aborted', async () =>
 });
 
 it.each(LAYOUTS)('rejects when the mirror in layout %s changes while a list is read', async (layout) => {
-  // Each block has 100 records. The newer build has one block more.
+  // Each block has 100 records, which two windows return. The newer build has one block more.
   const blockOf = (height: number) => Array.from({ length: 100 }, (_, i) => record(height, i));
   const folders = [1, 2].map((heights) => {
     const folder = join(work, `${layout}-${heights}`);

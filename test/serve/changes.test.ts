@@ -307,7 +307,8 @@ describe('verify', () => {
     const { two } = await twoBuilds();
     const files = readFiles(two);
     const lies: [path: string, change: (text: string) => string, finding: RegExp][] = [
-      // If the line of an empty block is removed from the list, an older block must have a file.
+      // If the removed line is that of an empty block, an older block must have a file. Verification then reports that
+      // this file is missing.
       [INDEX, (text) => text.replace(/.*\n\]/, ']').replace(',\n]', '\n]'), /is not the file that a build makes|json is missing/],
       [INDEX, () => '{', /changes\/index.json cannot be read/],
       [MANIFEST, (text) => text.replace(/("changes": \{\s*"sha256": ")./, '$1x'), /manifest.json cannot be read/],

@@ -16,7 +16,7 @@ const work = temporaryFolder();
 const folderOf = (data: string, layout: string, dialect: string) => join(work, `${data}-${layout}-${dialect}`);
 let bundled: typeof source;
 
-// Only some combinations of host, layout and dialect. test/exhaustive/client.test.ts tests all of them.
+// Runs only some combinations of host, layout and dialect. test/exhaustive/client.test.ts runs all of them.
 describeRecorded([
   ['npm start', 'archive', 'hiro'],
   ['a host of files alone', 'files', 'hiro'],

@@ -1,6 +1,6 @@
 /**
- * Tests that long requests do not block other requests. Also tests that the server reads nothing for clients that have
- * disconnected.
+ * Tests that long requests do not block other requests. Also tests that the server stops reading files for clients that
+ * have disconnected.
  */
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -61,8 +61,8 @@ it('a long answer is right, and a short answer does not wait for it', async () =
   expect((await host.send('GET', SHORT)).status).toBe(200);
   expect(done).toBeLessThan(5);
   for (const { status, body } of await Promise.all(answers)) expect([status, JSON.parse(body)]).toMatchObject([200, { total: 0 }]);
-  // The first pages of each answer come from memory. The answer must read all further pages, so it must wait for its
-  // turns.
+  // The first pages of each answer come from memory. The other pages must be read, so the answer must wait in turn with
+  // other answers.
   expect(inflated).toBeGreaterThan(10 * (PAGES - READER_LIMITS.keptPages));
   expect(inflated).toBeLessThan(10 * PAGES);
   expect(crossings.get('freeParts')).toBeGreaterThan(before);

@@ -45,8 +45,8 @@ const expected = (offsets: readonly number[], length: number) => offsets.map((at
 it('near parts of a file are joined into one read, up to a size, and few reads run in parallel', async () => {
   const offsets = Array.from({ length: 50 }, (_, i) => i * 20);
   expect(await partsAt(offsets, 12)).toEqual(expected(offsets, 12));
-  // Five parts, with the gaps between them, have 92 bytes. Six parts would have 112 bytes, which is more than a joined
-  // read may have.
+  // One joined read gets five parts with the gaps between them, 92 bytes. Six parts would have 112 bytes, which is more
+  // than a joined read may have.
   expect(reads).toEqual(Array.from({ length: 10 }, (_, i) => [i * 100, 92]));
   expect(most).toBe(3);
   expect([crossings.has('groupBytes'), crossings.has('concurrentReads')]).toEqual([true, true]);

@@ -245,8 +245,8 @@ describe('mints and etchings are possible', () => {
     expect(await resultsOf([20, block, 20, tx, 22, 2])).toEqual([`runes ${id}`, 'none', `runes ${id}`]);
     expect(await resultsOf([20, block, 20, tx, 0, block, tx, 1, 2])).toEqual(Array(3).fill(`runes ${id}`));
     expect(await resultsOf([20, block, 20, tx, 126, 0])).toEqual([`runes ${id}`, 'none', 'none']);
-    // Etchings: without edicts, with an edict of the etched rune, and with an edict of a rune of a later block. The
-    // rune of the later block may be the etched rune.
+    // The etchings have no edicts, an edict of the etched rune, or an edict of a rune of a later block. This later rune
+    // may be the etched rune.
     expect(await resultsOf([2, 1, 6, 100])).toEqual(['runes own', 'runes own', 'none']);
     expect(await resultsOf([2, 1, 6, 100, 0, 0, 0, 1, 2])).toEqual(Array(3).fill('runes own'));
     expect(await resultsOf([2, 1, 6, 100, 0, later + 3, 1, 1, 2])).toEqual(Array(3).fill('runes own'));
@@ -260,7 +260,7 @@ describe('mints and etchings are possible', () => {
     const never = [
       [20, partsOf(closed)[0], 20, partsOf(closed)[1]],
       [20, partsOf(full)[0], 20, partsOf(full)[1]],
-      // Names a rune of a later block, so no confirmed etching has it.
+      // Mints the id 5:900000. Block 5 is confirmed and etches no such rune, so no rune can ever get this id.
       [20, 5, 20, 900_000],
       [2, 1, 4, name, 6, 100],
       [2, 1, 4, FIRST_RESERVED, 6, 100],
@@ -387,8 +387,8 @@ describe('with an Esplora server', () => {
 
   it('the transactions of an address, and their parents, have the same results as if a wallet passes all of them', async () => {
     let [compared, parents] = [0, 0];
-    // Draws more than 12 mempools if no address had several transactions, or if no transaction had an unconfirmed
-    // parent.
+    // Draws more than 12 mempools if otherwise no address would have several transactions, or no transaction would have
+    // an unconfirmed parent.
     for (let i = 0; i < 12 || ((compared === i || parents === 0) && i < 200); i++) {
       const pool = chain.mempool(random(2 ** 31), random);
       const { url, scripts } = await esplora(pool);
@@ -403,8 +403,8 @@ describe('with an Esplora server', () => {
       expect(own.length).toBe([...scripts.values()].filter((each) => each.includes(address)).length);
       for (const transaction of own) {
         const expected = all.get(transaction.tx_id);
-        // Compares only results without `possible`, which depends on the other transactions: the list from Esplora has
-        // fewer of them.
+        // Compares only results without `possible`. This field depends on the other transactions, and the list from
+        // Esplora has fewer of them.
         if (expected?.possible.length === 0) expect(transaction).toEqual(expected);
         expect(transaction.unknown).toEqual([]);
         compared += 1;
@@ -506,7 +506,7 @@ describe('with an Esplora server', () => {
     const left = pendingRunes({ esplora: { url: endless, address }, network, signal: leaving }, reads);
     await expect(left).rejects.toMatchObject({ name: 'TimeoutError' });
     await expect(ask({ esploraMs: 50 })).rejects.toThrow(/cannot be read \(.*timeout/);
-    // A chain of nine more unconfirmed transactions, each of which spends an output of the one before.
+    // A chain of ten unconfirmed transactions, each of which spends an output of the one before.
     const parents = [paying([outpoint], taproot(1))];
     for (let i = 0; i < 9; i++) parents.push(paying([`${parents[i]?.txid}:0`], taproot(1)));
     const list = JSON.stringify([{ txid: parents.at(-1)?.txid }]);

@@ -105,7 +105,8 @@ describe('a host that lies', () => {
           () => older.get(pick(old)),
           () => undefined,
           () => forged(newer.get(path) ?? content, draw),
-          // Other content with the right tail for this content, so the file itself is valid.
+          // This lie is a file with other content. Its tail has the digests of this content, so the file itself is
+          // valid.
           () => sealFile(content.subarray(0, Math.max(at, 1))).file,
           () => content,
         ];
@@ -140,7 +141,7 @@ describe('a host that lies', () => {
 const manifestIn = (files: Files) => JSON.parse(String(files.get(MANIFEST))) as Record<string, unknown>;
 const rootOf = (files: Files) => (manifestIn(files)['archive'] as { root: string }).root;
 
-/** Returns a manifest that a host may send instead of the newer one. */
+/** Returns a manifest that a lying host may send instead of the newer one. */
 function wrongManifest(draw: (below: number) => number, older: Files, newer: Files): Buffer {
   const [before, now] = [manifestIn(older), manifestIn(newer)];
   const bytes = (manifest: object) => Buffer.from(JSON.stringify(manifest));
@@ -152,7 +153,7 @@ function wrongManifest(draw: (below: number) => number, older: Files, newer: Fil
     () => bytes({ ...now, note: before['note'] }),
     () => bytes({ ...before, note }),
     () => bytes({ ...now, archive: before['archive'] }),
-    // The note of the older state with a later time. The signatures are those of the newer note.
+    // This lie is the note of the older state with a later time, under the signatures of the newer note.
     () =>
       bytes({
         ...before,
@@ -210,8 +211,8 @@ describe('a manifest', () => {
     expect(await refusal(recent, { maxAge: 30_000 })).toMatch(
       /^refused: the mirror was signed at 2.*longer ago than maxAge allows \(30000 ms\)$/,
     );
-    // A note that is signed in the future, because the operator's clock is wrong, must not block a client forever or
-    // spoil the states that it remembers.
+    // If the operator's clock is wrong, a note has a signing time in the future. Such a note must not block a client
+    // forever, and must not replace the states that the client remembers.
     const remember = new Map();
     const early = signedFiles(newer, new Date(Date.now() + 600_000).toISOString());
     expect(await refusal(early, { maxAge: 120_000, remember })).toMatch(/^refused: the mirror was signed at 2.*further in the future/);
@@ -241,7 +242,7 @@ describe('a manifest', () => {
     expect(await answerOf(keyed(over(older), { remember }), '/runes/v1/etchings')).toMatch(before);
     // A client that remembers no state accepts the older state, because the operator has signed it.
     expect(await answerOf(keyed(over(older)), '/runes/v1/etchings')).toMatch(/^200 /);
-    // A state with a later time may have a lower height.
+    // A state with a later time may have a lower height, for example after a reorganisation.
     files = signedFiles(older, '2026-11-24T02:00:00Z');
     expect(await ask()).toMatch(/^200 /);
     files = newer;

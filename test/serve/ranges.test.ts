@@ -126,7 +126,7 @@ describe('docs/bulk.md', () => {
   it('has an example that reads only a few columns of one block over HTTP', async () => {
     expect(examples.length).toBe(1);
     const ranges: string[] = [];
-    // Writes the example into the project's folder, so that it finds the packages.
+    // Writes the example of docs/bulk.md below the project's node_modules, so that its imports find the packages.
     const file = join(ROOT, `node_modules/.bulk-example-${process.pid}.mjs`);
     // Records the requests of the reader, and forwards them to the server.
     const watcher = createServer((incoming, response) => {

@@ -146,7 +146,7 @@ describe('a path out of the folder', () => {
           }
         }
       }
-      // Valid ids must read files. Otherwise this test could not fail.
+      // Valid ids must lead to reads of files. Otherwise this test could never find a read outside of the folder.
       for (const id of ['blocks/840000', `blocks/${'9'.repeat(64)}`, `transactions/${'9'.repeat(64)}`]) {
         const before = asked.length;
         await respond(`/runes/v1/${id}/activity?operation_type=mint&limit=60`, site, source, answerFromLists);

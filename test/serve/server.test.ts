@@ -1,4 +1,4 @@
-/** Tests the local server with the case table, and faults that only a server can have. */
+/** Tests the local server with the case table (test/support/cases.ts), and with faults that only a server can have. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -246,7 +246,7 @@ describe('a folder with a pipe for a manifest', () => {
     const manifest = join(out, 'runes/v1/manifest.json');
     rmSync(manifest);
     execFileSync('mkfifo', [manifest]);
-    // Runs in a separate process, because only killing the process could end a blocked read.
+    // Runs in a separate process: if a read blocked forever, only killing its process could end it.
     const script = `import('./src/serve/local/server.ts').then(({ createMirrorServer }) => createMirrorServer(process.argv[1])).catch((error) => console.log(error.message))`;
     const said = execFileSync(process.execPath, ['--import', 'tsx', '-e', script, out], { cwd: ROOT, encoding: 'utf8', timeout: 20_000 });
     expect(said).toContain(`${manifest} is not a file`);

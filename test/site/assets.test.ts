@@ -28,6 +28,6 @@ it('reads bundles from the cache unless a source has changed or the cache is dam
     expect(bundles(cache)).toEqual(made);
     expect(readFileSync(cache, 'utf8')).toBe(text);
   }
-  // The cache cannot be written at this path.
+  // The cache cannot be written at this path. The scripts must be bundled all the same.
   expect(bundles(join(cache, 'bundles.json'))).toEqual(made);
 });

@@ -235,8 +235,8 @@ describe('rows of activity', () => {
     ]);
     expect(shown(records.slice(4, 6)).map(([kind]) => kind)).toEqual(['send', 'receive']);
     expect(shown(records.slice(5)).map(([kind]) => kind)).toEqual(['receive', 'mint']);
-    // The page begins within the transaction. The send of this receive is on the previous page, and so is the receive
-    // of the mint.
+    // The page begins within the transaction. The send that belongs to the receive is on the previous page, and so is
+    // the receive that belongs to the mint.
     const cut = [at('receive', '2.5', 3, 'bob'), at('mint', '2.5', 9)];
     expect([shown(cut, 20), shown(cut)].map((rows) => rows.map(([kind]) => kind))).toEqual([['receive', 'mint'], ['mint']]);
   });
@@ -260,7 +260,7 @@ describe('rows of activity', () => {
         return [...sends, one('receive', amount * sends.length + (kind === 4 ? random(4) : 0))];
       }).flat(),
     ).flat();
-  /** Rows that can be compared: each by its records, and the numbers of requests of all pages. */
+  /** Returns the rows of all pages in a comparable form, and the offsets of the requests that the pages needed. */
   const pagesOf = async (records: readonly Activity[], size: number, reach: number) => {
     const rows: unknown[] = [];
     const requests: number[] = [];
@@ -329,7 +329,7 @@ describe('rows of an address', () => {
     inTransaction(tx, '1:1', 'receive', amount, vout, 'alice'),
   ];
   const records = [
-    // Alice pays two others, receives an amount, burns, and keeps two amounts.
+    // In this transaction, Alice pays two others, receives an amount, burns units, and keeps two amounts.
     inTransaction('c', '1:1', 'burn', '0.25', 0, 'alice'),
     inTransaction('c', '1:1', 'send', '3', 1, 'alice', 'bob'),
     inTransaction('c', '1:2', 'send', '9', 1, 'alice', 'bob'),
@@ -337,10 +337,10 @@ describe('rows of an address', () => {
     inTransaction('c', '1:1', 'send', '10.5', 3, 'alice', 'carol'),
     ...change('c', '1.5', 4),
     inTransaction('c', '1:1', 'receive', '1', 5, 'alice'),
-    // Alice pays one amount and keeps the rest.
+    // In this transaction, Alice pays one amount and keeps the rest.
     inTransaction('b', '1:1', 'send', '30', 1, 'alice', 'bob'),
     ...change('b', '4', 2),
-    // Alice only moves her own units.
+    // In this transaction, Alice only moves her own units.
     ...change('a', '20', 1),
     ...change('a', '14', 2),
   ];

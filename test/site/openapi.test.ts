@@ -1,6 +1,6 @@
 /**
- * Tests the API's description. It passes a linter, agrees with recorded exchanges, pages of builds and the request map,
- * and works at any base path.
+ * Tests the API's description. It passes a linter, works at any base path, and agrees with recorded exchanges, with
+ * pages of builds, and with the function that parses requests (src/pages).
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -333,9 +333,9 @@ describe('the recorded exchanges', () => {
 
 describe('the parameters', () => {
   /**
-   * Numbers that JSON Schema and the request map judge differently: one of them reads the text as another number, and
-   * the other refuses it. A client that writes numbers as JSON never sends a text that the schema refuses. Of the texts
-   * that the map refuses, it can only send the number -0.
+   * Numbers that JSON Schema and the program's parser of requests judge differently: one of them reads the text as
+   * another number, and the other refuses it. A client that writes numbers as JSON never sends a text that the schema
+   * refuses. Of the texts that the parser refuses, such a client can only send the number -0.
    */
   const DIFFERENCES: readonly {
     name: string;

@@ -30,7 +30,7 @@ it('finds each created and spent output, and no other, after it has grown', () =
   });
   expect(found).toEqual(outpoints.map((key) => values.get(outpointText(key, 0))));
   expect(outpoints.filter((_, i) => table.find(keyOf('other', i), 0) !== undefined)).toEqual([]);
-  // Omits outputs that were both created and spent.
+  // Omits outputs that were both created and spent: the table must not return them.
   const kept = outpoints.filter((_, i) => i % 5 !== 3).map((key) => Buffer.from(key));
   const sorted = Array.from(table.sorted(), ({ bytes, at }) => Buffer.from(copyOf(bytes, at, at + 36)));
   expect(sorted.map((key) => key.toString('hex'))).toEqual(kept.sort(Buffer.compare).map((key) => key.toString('hex')));

@@ -63,7 +63,7 @@ function makeBlock(seed: number, height: number, before: Model): { changes: Chan
 function compare(ledger: DiskLedger, { outputs }: Model, all: Iterable<string>): void {
   for (const outpoint of all) {
     const [txid = '', index] = outpoint.split(':');
-    // The outpoint is in the middle of a buffer, as it is in the bytes of a block.
+    // Like the bytes of a block, this buffer has the outpoint in its middle.
     const bytes = Buffer.concat([Buffer.alloc(7), outpointOf(txid, Number(index))]);
     const found = ledger.output(bytes, 7);
     const expected = outputs.get(outpoint);

@@ -342,7 +342,8 @@ it('a table of ids with another order of entries is found, though its checksums 
   const level = root.ids.find(({ first }) => first === 0);
   const old = level?.files[0] ?? '';
   const table = Buffer.from(read(old));
-  // Both keys have the same first bits, so the counts of the table stay right.
+  // Both keys have the same first bits, so the counts of the table stay right. Only the order of the entries shows the
+  // damage.
   const [first, second] = [Buffer.from(table.subarray(0, ENTRY_BYTES)), Buffer.from(table.subarray(ENTRY_BYTES, 2 * ENTRY_BYTES))];
   second.copy(table, 0);
   first.copy(table, ENTRY_BYTES);
