@@ -16,8 +16,8 @@ import { addressScript, edictsOf, messageScript, type Rune, SPAM, scriptWithoutA
 export const MAINNET = { blocks: 137_000, rowsPerBlock: 1500 } as const;
 
 /**
- * Mean number of rows of a block at the rates below. FIXED_ROWS of them come from etchings and events, whatever the
- * rates.
+ * Mean number of rows of a block at the rates below (RATES). FIXED_ROWS of them come from etchings and events, which do
+ * not depend on these rates.
  */
 export const ROWS_PER_BLOCK = 12;
 const FIXED_ROWS = 6;
@@ -71,7 +71,7 @@ const EVENTS = {
  */
 const ROWS_SUMMED = { edicts: 101, outputs: 100, times: 3 } as const;
 
-/** Largest number of blocks that can be undone for a branch. */
+/** Largest number of blocks that `rewind` can remove before it makes another branch. */
 const MOST_UNDONE = 130;
 
 /** Largest number of outputs that the maker remembers as spendable, and of runes that it remembers as mintable. */
@@ -137,7 +137,10 @@ export interface MadeBlock {
   readonly commitments: readonly CommittedOutput[];
 }
 
-/** State that blocks change, except the coins. Copied before each block, so that the block can be undone. */
+/**
+ * State that blocks change, except the coins (outputs that may have runes). Copied before each block, so that the block
+ * can be undone.
+ */
 interface State {
   height: number;
   previous: Uint8Array;
@@ -315,7 +318,7 @@ export class ChainMaker {
     });
   }
 
-  /** Takes a coin and removes it from the coins: a young one, or a coin of any age if `old` is true. */
+  /** Takes a coin and removes it from the coins. It is one of the youngest, or a coin of any age if `old` is true. */
   #take(old = this.#chance(OLD_SHARE)): Coin | undefined {
     const coins = this.#coins;
     const age = old ? this.#below(coins.length) : Math.floor(-Math.log(1 - this.#random()) * MEAN_AGE * Math.max(1, this.#load));
@@ -454,7 +457,8 @@ export class ChainMaker {
   #mint(rune: Rune): void {
     const pointer = this.#chance(0.05) ? [22, 0] : [];
     const txid = this.#writer.add([this.#otherInput()], [messageScript([...mintOf(rune), ...pointer], this.#below(4)), this.#script()]);
-    // If the pointer selects the message's output, the runes burn.
+    // If `pointer` is set, the runes go to the output of the message, which burns them. So the transaction has no coin
+    // to keep.
     if (pointer.length === 0) this.#keep(txid, 1, [rune]);
   }
 

@@ -15,7 +15,7 @@ import { ROOT } from '../support/cli.ts';
 interface Fault {
   readonly name: string;
   readonly file: string;
-  /** Text that occurs exactly once in the file. */
+  /** Text that the fault replaces by `to`. It occurs exactly once in the file. */
   readonly from: string;
   readonly to: string;
   /** Number of builds in the rehearsal, 1 by default. Only a second build joins levels of lists. */

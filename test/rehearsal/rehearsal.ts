@@ -112,13 +112,16 @@ export async function runRehearsal(flags: Flags, log: Log): Promise<void> {
 /** Largest depth of a reorganisation in blocks. */
 const DEEPEST = 60;
 
-/** One in this many followed blocks arrives in a reorganisation. */
+/** A reorganisation comes with every REORGANISED-th new block that the pull follows. */
 const REORGANISED = 3;
 
 /** Share of followed blocks during which the pull is killed. */
 const KILLED = 1 / 2;
 
-/** A kill comes at most this many milliseconds after a new block. The pull takes about 3,000 ms to follow a block. */
+/**
+ * A kill comes at most this many milliseconds after a new block, so it may come before, during or after the pull's
+ * work: the pull takes about 3,000 ms to follow a block.
+ */
 const KILLED_WITHIN_MS = 4000;
 
 /** Longest wait until a followed block is built, in milliseconds. */
@@ -397,7 +400,7 @@ class Rehearsal {
     return { model: this.#model, rows: this.#rows, mirror: this.answers.of(mirror), differences: this.differences };
   }
 
-  /** Sends random requests to the local server. */
+  /** Compares the answers of the local server to random requests with the model. */
   async #serve(requests: number, seed: number): Promise<void> {
     const child = this.#start('serve', ['--dir', this.#paths.out, '--port', '0', '--log', 'json']);
     try {

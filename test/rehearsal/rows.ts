@@ -15,7 +15,7 @@ interface PlacedRow {
   readonly transaction: TransactionRows;
 }
 
-/** Rows of a part of a list in served order, or undefined if the order of some rows is not defined. */
+/** Rows of a part of a list, the last row of the chain first, or undefined if the order of some rows is not defined. */
 export interface RowWindow {
   readonly total: number;
   readonly rows: readonly PlacedRow[] | undefined;
@@ -146,8 +146,8 @@ export class RowStore {
   }
 
   /**
-   * Returns a window of a list, with the last transaction and its last row first. If `isExact`, the list names a
-   * transaction exactly once for each row that `fits`. Then transactions outside of the window need not be read.
+   * Returns a window of a list, with the last transaction and its last row first. If `isExact` is true, the list names
+   * a transaction exactly once for each row that `fits`. Then transactions outside of the window need not be read.
    */
   #window(list: List, { offset, limit, fits, isExact }: Wanted): RowWindow {
     const rows: PlacedRow[] = [];

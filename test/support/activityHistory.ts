@@ -88,7 +88,6 @@ export class ActivityHistory {
     this.#fill(this.#pick(this.#heights), this.#upTo(1000));
   }
 
-  /** Removes the newest block. */
   shorten(): void {
     const last = this.#heights.at(-1);
     if (this.#blocks.size < 3 || last === undefined) return;

@@ -24,7 +24,7 @@ export interface RuneRow {
   readonly divisibility: number;
 }
 
-/** Parses a CSV file. The columns that the oracle uses have no quotes. */
+/** Parses a CSV file. Does not support quotes, because the columns that are used have none. */
 function tableOf(csv: string): Record<string, string>[] {
   const [head = '', ...lines] = csv.trimEnd().split('\n');
   const names = head.split(',');
@@ -62,7 +62,7 @@ export class ActivityOracle {
     );
   }
 
-  /** Returns the body in dialect hiro. */
+  /** Returns the body of the API's answer in dialect `hiro`. */
   answer({ rune, address, limit, offset }: Asked): string {
     const known = [...this.runes.values()].find(({ id, number, name }) => id === rune || String(number) === rune || name === rune);
     const all = this.rows.filter(

@@ -1,5 +1,5 @@
 /**
- * The 250 recorded exchanges with the real server about activity by rune and by address, and the rules that say where a
+ * The 250 recorded exchanges with Hiro's server about activity by rune and by address, and the rules that say where a
  * mirror answers differently. If no rule applies, a mirror must answer exactly as recorded. docs/api.md and
  * docs/migrating.md state the rules.
  */
@@ -72,7 +72,7 @@ export function expectedActivity(vector: ActivityVector, oracle: ActivityOracle 
   if (status === 400 || (plain !== undefined && !/^(?:[0-9:]+|[A-Z•]+)$/.test(decodeURIComponent(rune ?? ''))))
     return by('names are compared without case and spacers', 200, right);
   if (written !== (address ?? '')) return by('bech32 in upper case is the same address', 200, right);
-  // From here on, only the total may differ, so the expected body has the recorded records.
+  // No rule below changes the records. Only the total may differ from the recorded one.
   const withTotal = JSON.stringify({ ...window, total, results: recorded.results });
   if (window.offset >= total && recorded.total === 0) return by('the total is true past the end', 200, withTotal);
   if (only !== undefined) return by('the total of an address is its number of records', 200, withTotal);

@@ -16,7 +16,7 @@ export type Fault =
   | { readonly kind: 'body'; readonly body: string };
 
 export class ApiServer {
-  /** Blocks by height, records in served order. */
+  /** Blocks by height. The records of a block are in served order (src/engine/render/servedOrder.ts). */
   readonly blocks = new Map<number, Activity[]>();
   limit = 60;
   /** Height of the tip in the status. By default the highest block. */
@@ -84,7 +84,7 @@ export class ApiServer {
     }
     const records = this.blocks.get(Number(height)) ?? [];
     const results = records.slice(offset, offset + limit);
-    // As recorded, the total is 0 past the end.
+    // As on the recorded server, the total is 0 if the window is past the end.
     return { status: 200, body: JSON.stringify({ limit, offset, total: results.length === 0 ? 0 : records.length, results }) };
   }
 }

@@ -1,4 +1,4 @@
-/** Reads files of archives for the page map, and has an independent reader that follows docs/archive.md. */
+/** Reads files of archives for the page map (src/pages), and has an independent reader that follows docs/archive.md. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -19,7 +19,7 @@ export const NO_ARCHIVE: Pick<Files<OpenFile>, 'read' | 'inflate'> = {
   inflate: () => Promise.reject(new Error('a page of an archive is inflated')),
 };
 
-/** Rejects, for requests that must not read a transaction. */
+/** Stands for the function that reads a transaction, in tests of requests that must not read one. Always rejects. */
 export const noTransactions = (): Promise<never> => Promise.reject(new Error('a transaction is read'));
 
 export const MANIFEST = 'runes/v1/manifest.json';
@@ -90,7 +90,7 @@ interface StoredBlock {
   readonly height: number;
   readonly hash: string;
   readonly records: number;
-  /** Number of the first page in this segment. */
+  /** Number of the block's first page in this segment. */
   readonly page: number;
   readonly operations: Readonly<Record<string, readonly number[]>>;
   /** Response bodies. */

@@ -1,6 +1,6 @@
 /**
- * Generates a chain of invented receipts, sends and burns, as one ledger file per block and a runes table. An oracle
- * computes the API's answers about balances and holders, and shares no code with the program.
+ * Generates a chain of invented receipts, sends and burns, as one ledger file per block and a runes table. Also
+ * computes the API's answers about balances and holders, without code of the program.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -79,7 +79,7 @@ export class BalanceHistory {
 
   #fill(height: number): Event[] {
     const events: Event[] = [];
-    // Balances after the blocks below this one and after this block's events so far.
+    // Units that each address has after the lower blocks and after the events of this block so far.
     const has = this.#sums(height - 1);
     for (let tx = 1; tx <= 2 + this.#upTo(9); tx += 1) {
       // The first block contains an etching, so that it has the rune with number 0.
@@ -112,7 +112,7 @@ export class BalanceHistory {
     this.blocks.set(this.#tip, { fork: 0, events: this.#fill(this.#tip) });
   }
 
-  /** Skips a month of blocks, so that the lowest level ends at another height. */
+  /** Skips about a month of blocks, so that the lowest level ends at another height. */
   leap(): void {
     this.append(2000 + this.#upTo(2200));
   }
@@ -243,10 +243,11 @@ export class BalanceHistory {
   }
 
   /**
-   * Returns the list of holders of a rune. `page` is the number of entries in a document. If the list before one of the
-   * newest two levels is longer than a page, and more entries than a page change in this level, an archive has no newer
-   * list. The expected answer is then this older list and its height. In layout `files`, a short range of blocks has
-   * more such levels, which begin at a multiple of a step above the lowest block.
+   * Returns the list of holders of a rune, in which a document has at most `page` entries. In an archive, the list may
+   * be that after an older block, with this block's height. The newest two levels cause this: if the list before one of
+   * them is longer than a page, and more entries than a page change in this level, the archive has no newer list. In
+   * layout `files`, a short range of blocks has more such levels, which begin at a multiple of a step above the lowest
+   * block.
    */
   holders(
     rune: Rune,

@@ -1,5 +1,5 @@
 /**
- * The 218 recorded exchanges with the real server about balances and holders, and the rules that say where a mirror
+ * The 218 recorded exchanges with Hiro's server about balances and holders, and the rules that say where a mirror
  * answers differently. A plain model of the data computes both answers: those of the recorded server, including its
  * faults, and those that docs/api.md specifies.
  */
@@ -38,7 +38,7 @@ interface Rune {
 interface Holding {
   readonly rune: Rune;
   readonly address: string;
-  /** Units received minus units sent. */
+  /** Units that the address received minus units that it sent. */
   kept: bigint;
   burned: bigint;
   /** Blocks with receipts or sends. The recorded totals count these blocks. */

@@ -1,4 +1,4 @@
-/** Chains of raw blocks in files. A block's file is read only when a caller uses the block's bytes. */
+/** Reads chains of raw blocks from files. A block's file is read only when a caller uses the block's bytes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hashText } from '../../src/runes/bytes.ts';

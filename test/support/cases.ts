@@ -1,6 +1,6 @@
 /**
- * The case table: requests for a build of fixtures/cases (dialect contract, page sizes 20 and 60), and the answers that
- * every host with the program's code must give. The tests of each host run the table.
+ * The case table: requests for a build of fixtures/cases (dialect `contract`, page sizes 20 and 60), and the answers
+ * that every host with the program's code must give. The tests of each host run the table.
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -113,7 +113,7 @@ export const CASES: readonly Case[] = [
     status: 200,
     body: '{"height":2000010,"hash":"0x00000000f00dedbe69bbd54b446c5202d7c55e79c74d0c9aaf38523be9a49427","previous":{"height":2000009,"hash":"0x00000000f00d53b4a7b52b9a5fcdef1c420700225d8a2465c263963ca80c97cf"},"runes":["2000001:6"],"addresses":["bcrt1qtcrtjpk3rkdwhjpaquhm3r0gfxm8upgatg6qud"],"made":["fc9492b1baaf474b147e59a546ffeb21afae0ee3e60ad7492cb6fc818f13e61e:1"]}\n',
   },
-  // Has no expected body: a host whose file server has its own error pages sends one of these.
+  // This case expects no particular body, because some hosts answer it with their own error page.
   { name: 'a file that does not exist', target: '/runes/v1/blocks/1.json', status: 404 },
   {
     name: 'another method',
@@ -184,8 +184,8 @@ export async function checkCase(
     errorResponse.parse(JSON.parse(answer.body));
     return;
   }
-  // The sample's highest block is 2000010, and these blocks are six below it. HEAD is skipped, because its answer has
-  // no body to check.
+  // The sample's highest block is 2000010, so blocks up to 2000004 are settled. Skips HEAD, because its answer has no
+  // body to check.
   if (method === 'GET') {
     const heights = [...answer.body.matchAll(/"block_height":([0-9]+),"tx_id"/g)].map(([, height]) => Number(height));
     const isList = /\/(?:etchings|addresses|outputs)\//.test(target);

@@ -1,4 +1,4 @@
-/** Tests the client with the files of every kind of host. */
+/** Tests the client module with the files of every kind of host. */
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

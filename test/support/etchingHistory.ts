@@ -1,6 +1,6 @@
 /**
- * Generates a chain of invented etchings, mints and burns, as one ledger file per block and a runes table. An oracle
- * computes the API's answers about the chain, and shares no code with the program.
+ * Generates a chain of invented etchings, mints and burns, as one ledger file per block and a runes table. Also
+ * computes the API's answers about the chain, without code of the program.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

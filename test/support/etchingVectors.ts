@@ -1,5 +1,5 @@
 /**
- * The 234 recorded exchanges with the real server about etchings, and the rules that say where a mirror answers
+ * The 234 recorded exchanges with Hiro's server about etchings, and the rules that say where a mirror answers
  * differently. If no rule applies, a mirror must answer exactly as recorded. docs/api.md states each rule.
  */
 import { readFileSync } from 'node:fs';

@@ -39,7 +39,7 @@ export interface Fault {
   readonly length?: number;
   /** Flips a bit of the byte at this offset of the body. */
   readonly flip?: number;
-  /** Sends the body without content-length. */
+  /** Sends the body in chunks, without a content-length. */
   readonly chunked?: boolean;
   /** Milliseconds to wait before the answer. */
   readonly delay?: number;
@@ -55,7 +55,7 @@ export interface FakeNodeOptions {
   /** Core's name of the network: main, test, testnet4, signet or regtest. */
   network?: string;
   rest?: boolean;
-  /** `user:password`, as in a cookie file. If undefined, all RPC credentials are wrong. */
+  /** `user:password`, as in a cookie file. If undefined, the node refuses all RPC credentials. */
   credentials?: string | undefined;
   /** Core's version as an integer, such as 270100 for 27.1. */
   version?: number;
@@ -250,7 +250,7 @@ export class FakeNode {
     await send(response, fault?.status === undefined ? reply : bareWith(fault), fault ?? {});
   }
 
-  /** Occupies one of the threads for some milliseconds. */
+  /** Occupies one of the node's `threads` for `ms` milliseconds. Waits until a thread is free. */
   async #work(ms: number, threads: number): Promise<void> {
     while (this.#working >= threads) await new Promise<void>((resolve) => this.#idle.push(resolve));
     this.#working += 1;
@@ -512,7 +512,7 @@ export class FakeNode {
             generated: false,
             height: previous.height,
             value: 0.00000546,
-            // Core shows the bytes of a push in both fields.
+            // In both fields, Core shows the bytes of a script that pushes data.
             scriptPubKey: { asm: hex(previous.script), hex: hex(previous.script), type: 'witness_v1_taproot' },
           },
         }),

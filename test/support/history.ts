@@ -14,7 +14,7 @@ interface Tx {
 interface Block {
   /** Increases when another block at this height replaces the block. */
   fork: number;
-  /** Edition of the block. It is part of the amounts, so that a block can change without a change of its hash. */
+  /** Edition of the block. It is part of the amounts, so a new edition changes the records but not the block's hash. */
   edition: number;
   /** Transactions in the order of the chain. */
   txs: Tx[];
@@ -151,7 +151,7 @@ export class History {
     for (const height of this.blocks.keys()) if (!held.has(height)) this.blocks.delete(height);
   }
 
-  /** Returns a block's records in served order. */
+  /** Returns a block's records in served order (src/engine/render/servedOrder.ts). */
   #records(height: number): Activity[] {
     const block = this.blocks.get(height);
     if (block === undefined) return [];
@@ -168,7 +168,7 @@ export class History {
   }
 
   /**
-   * Writes the files whose content differs from `written`, the content by path, and removes files that no longer exist.
+   * Writes the files whose content differs from `written` (content by path), and removes files that no longer exist.
    * With `isWanted`, writes only blocks for which it returns true, and only files with such a block.
    */
   write(folder: string, written: Map<string, string>, isWanted: (height: number) => boolean = () => true): void {

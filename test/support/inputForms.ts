@@ -26,7 +26,7 @@ export interface Envelope {
   results: Activity[];
 }
 
-/** Response bodies read from a build, and their records in served order. */
+/** Response bodies read from a build, and their records in served order (src/engine/render/servedOrder.ts). */
 interface Saved {
   readonly responses: readonly string[];
   readonly records: readonly Activity[];
@@ -61,7 +61,7 @@ function readSaved(dialect: Dialect): Saved {
 /** Loads the wanted recorded blocks before the tests of the calling file. */
 function useRecorded(isWanted: (height: number) => boolean): void {
   beforeAll(async () => {
-    // Another file of tests may have loaded other blocks in this process.
+    // Another test file in this process may have loaded other blocks.
     known.clear();
     const rows = readFileSync(CONFORMANCE_INPUTS[0] ?? '', 'utf8').split('\n');
     writeFileSync(INPUTS[0] ?? '', rows.filter((row, i) => i === 0 || isWanted(Number(row.split(',')[2]))).join('\n'));

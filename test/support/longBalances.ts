@@ -1,5 +1,5 @@
 /**
- * Long lists of balances: one rune and one address with many entries, and recently etched runes. Levels of lists
+ * Makes long lists of balances: one rune and one address with many entries, and recently etched runes. Levels of lists
  * (src/format/levels.ts) end below heights 4,032, 4,464 and 4,480, and at the tip.
  */
 import { mkdirSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { rowsOf } from './build.ts';
 export const TIP = 4500;
 /** Number of entries of a list that change in each level, if the list is long enough. A page has 600 entries. */
 const CHANGED = 550;
-/** Number of changes of the rune `LATE` after its etching: more than a page. */
+/** Number of changes of the rune `LATE` after its etching: more than fit on a page of 600 entries. */
 const MANY = 700;
 
 export const WIDE = 'bc1qwide';

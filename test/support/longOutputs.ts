@@ -5,7 +5,10 @@ import { DuckDBInstance } from '@duckdb/node-api';
 
 export const LONG_ADDRESS = 'bc1qlong';
 
-/** Most outputs are created in these 500 blocks, all below height 4,032, where a level of lists ends. */
+/**
+ * Most outputs are created in these 500 blocks. They are below height 4,032, where a level of lists ends
+ * (src/format/levels.ts).
+ */
 const [MADE_FROM, MADE_BLOCKS] = [3500, 500];
 /** From this height on, each block spends some outputs and creates as many. */
 const SPENT_FROM = 4030;

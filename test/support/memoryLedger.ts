@@ -12,8 +12,8 @@ import type { Changes, Ledger, NewRune, RuneOutput } from '../../src/runes/unspe
 export const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
 
 /**
- * Returns a copy of a block. Its header names the previous block, has the right merkle root, and has the work that
- * regtest requires. The headers of the fixtures are invented.
+ * Returns a copy of a block whose header names the previous block, has the right merkle root, and has the work that
+ * regtest requires. The fixtures need this, because their headers are invented.
  */
 export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(32)): Uint8Array {
   const copy = Uint8Array.from(bytes);
@@ -26,7 +26,7 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
   try {
     readBlock(copy, recording);
   } catch (error) {
-    // The last computed hash is the right merkle root. Then readBlock rejects the header's root.
+    // When readBlock rejects the header's merkle root, the last hash that it computed is the right one.
     if (!(error instanceof BlockError)) throw error;
   }
   copy.set(last, 36);

@@ -59,7 +59,8 @@ function transactionsOf(bytes: Buffer): RawPending[] {
   };
   return Array.from({ length: size() }, (_, index) => {
     const from = at;
-    // Skips the version and the witness marker, because all transactions of invented chains have a witness.
+    // Skips the version, and the marker and flag of a transaction with witnesses: all transactions of invented chains
+    // have witnesses.
     skip(6);
     const inputs = Array.from({ length: size() }, () => {
       const outpoint = outpointText(bytes, at);
@@ -379,7 +380,7 @@ async function checkCertain(
   const ancestors = new Map<string, Set<string>>();
   for (const { tx_id } of answer.transactions) {
     const parents = (byId.get(tx_id)?.inputs ?? []).map((outpoint) => outpoint.slice(0, 64)).filter((txid) => byId.has(txid));
-    // Checks that parents come before children.
+    // Parents must come before their children.
     for (const parent of parents) expect(ancestors.has(parent)).toBe(true);
     ancestors.set(tx_id, new Set([tx_id, ...parents.flatMap((parent) => [...(ancestors.get(parent) ?? [])])]));
   }

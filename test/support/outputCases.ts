@@ -1,4 +1,7 @@
-/** The case table of outputs: requests for a small chain that was pulled from a node. The sample has no outputs. */
+/**
+ * The case table of outputs: requests for a small chain that was pulled from a node. The table of cases.ts has no
+ * outputs, because its input has none.
+ */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';

@@ -1,6 +1,6 @@
 /**
- * Expected answers of the API about the unspent outputs of a chain. They come from a ledger by ord's rules, and no
- * archive is needed.
+ * Computes the API's expected answers about the unspent outputs of a chain, from a ledger by ord's rules. Reads no
+ * archive.
  */
 import { expect } from 'vitest';
 import { documentsOf } from '../../src/engine/archive/documentWriter.ts';
@@ -82,7 +82,8 @@ export async function checkOutputs(out: string, memory: MemoryChain, random: (be
     if (random(unspent.has(output) ? 2 : 8) > 0) continue;
     const expected = unspent.get(output);
     const isMade = made.has(output);
-    // Does not check the runes of spent outputs: exhaustive/outputStates.test.ts compares them with the model.
+    // Checks of a spent output only that the answer has its runes, because exhaustive/outputStates.test.ts compares
+    // them with the model.
     const spent = { output, runes: [], spent: isMade ? true : null, ...(isMade ? { held: expect.any(Array) } : {}) };
     expect(await ask(`outputs/${output}`)).toEqual({ ...asOf, ...(expected === undefined ? spent : { ...expected, spent: false }) });
   }

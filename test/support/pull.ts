@@ -53,13 +53,17 @@ export async function failedPull(from: string, to: string, options: TestPull = {
 }
 
 /**
- * Builds an input folder to as few files as possible. The digest is the same as with more files. Returns the manifest.
+ * Builds an input folder to as few files as possible, because many tests need only the digest, which does not depend on
+ * them. Returns the manifest.
  */
 export const leanBuild = async (inputs: readonly string[], out = join(temporaryFolder(), 'out')): Promise<Manifest> =>
   (await testBuild(out, { inputs, pageSizes: [100_000], operationPages: false, dialect: 'hiro' })).manifest;
 
 interface Recorded {
-  /** Blocks by height, with records in served order, in the dialect of the recorded server. */
+  /**
+   * Blocks by height, in the dialect of the recorded server. The records of a block are in served order
+   * (src/engine/render/servedOrder.ts).
+   */
   readonly blocks: ReadonlyMap<number, Activity[]>;
   readonly manifest: Manifest;
 }

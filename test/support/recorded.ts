@@ -8,7 +8,7 @@ import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './build.ts';
 
 /**
  * Returns the folder of a build with the command's defaults, but with the limits of the calling project of tests. Tests
- * may only read it. The first caller builds it. Other callers, also in other processes, wait.
+ * may only read the folder. The first caller makes the build. Other callers, also in other processes, wait for it.
  */
 export async function recordedOutput(layout: Layout, dialect: Dialect): Promise<string> {
   const out = join(dirname(temporaryFolder()), `recorded-${layout}-${dialect}${env['LIMITS'] === undefined ? '' : '-tiny'}`);

@@ -1,8 +1,6 @@
-/** Cases of the case table that hosts without this program's code cannot answer. */
-
 /**
- * Cases that a host cannot answer without code, and its answer: a 404 instead of an empty list, or a 501 for windows
- * and spellings that need code.
+ * Cases of the case table (cases.ts) that a host cannot answer without code of this program. Each has the host's answer
+ * instead: a 404 for an empty list, or a 501 for windows and spellings that need code.
  */
 export const REFUSED_CASES: Readonly<Record<string, string>> = {
   'an unaligned window within a page': 'refused 501',

@@ -55,7 +55,7 @@ async function count(target: string, built: BuiltSite, out: string, isVerified: 
       return text;
     },
   };
-  // Loads the root into memory. The height is unknown, so the request reads nothing else.
+  // Loads the root into memory. The mirror has no block of this height, so the request reads no other file.
   await respond('/runes/v1/blocks/16777210/activity', built, counted, answerFromLists, cache);
   [rounds, reads, bytes, inflated] = [0, 0, 0, 0];
   await respond(target, built, counted, answerFromLists, cache);

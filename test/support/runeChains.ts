@@ -1,4 +1,4 @@
-/** Chains of raw blocks with runes, from the fixtures or generated. */
+/** Makes chains of raw blocks with runes, from the fixtures or with random transactions. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hashText } from '../../src/runes/bytes.ts';
@@ -50,8 +50,8 @@ export function memoryOf(blocks: readonly FakeBlock[]): MemoryChain {
 
 /**
  * Returns these blocks and `count` more blocks with random transactions. `random` returns an integer below its
- * argument. Each block may spend one in `thrift` of the unspent outputs, and has fewer than `busy` transactions besides
- * its coinbase.
+ * argument. Each block may spend one of `thrift` unspent outputs, and has fewer than `busy` transactions besides its
+ * coinbase.
  */
 export function extended(
   blocks: readonly FakeBlock[],

@@ -11,7 +11,7 @@ export interface Answer {
   readonly body: string;
 }
 
-/** A host under test, with everything that the case table needs. */
+/** A host under test, with everything that the case table (cases.ts) needs. */
 export interface Host {
   /** Sends the target unchanged, without normalisation. */
   send(method: string, target: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;

@@ -45,7 +45,6 @@ npm() {
 
 interface BlockRun {
   readonly code: number | null;
-  /** Standard output and standard error. */
   readonly output: string;
 }
 
@@ -56,8 +55,8 @@ interface BlockRun {
 let place: string | undefined;
 
 /**
- * A copy of the project, in which the blocks of one document run one after another. `close` frees the path for the next
- * copy.
+ * A copy of the project, in which the shell blocks of one document run one after another. `close` frees the path for
+ * the next copy.
  */
 export class ProjectCopy {
   readonly #folder: string;
@@ -83,7 +82,7 @@ export class ProjectCopy {
     return new ProjectCopy(folder, await freePort());
   }
 
-  /** Runs a block. A server that the block starts with `npm start` keeps running. */
+  /** Runs a shell block. A server that the block starts with `npm start` keeps running. */
   async run(block: string): Promise<BlockRun> {
     const script = `${PRELUDE}${block.replaceAll(ADDRESS, `127.0.0.1:${this.#port}`)}`;
     const child = spawn('bash', ['-eu', '-c', script], {

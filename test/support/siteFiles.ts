@@ -65,8 +65,8 @@ export async function checkSiteFiles({ port, hasOwnTypes = false }: SiteHost, di
     expect(await response.text()).toBe(readFileSync(join(dist, path), 'utf8'));
     expectHeaders(path, response);
   }
-  // Some hosts redirect to the folder. Others show the folder's page directly. The page's relative paths work in both
-  // cases.
+  // Some hosts redirect to the folder. Others show the folder's page directly. Either way, the page's relative links
+  // must work.
   const docs = await fetch(`${origin}/docs`);
   if (!hasOwnTypes) expect(new URL(docs.url).pathname).toBe('/docs/');
   expect([docs.status, await docs.text()]).toEqual([200, readFileSync(join(dist, 'docs/index.html'), 'utf8')]);

@@ -1,6 +1,6 @@
 /**
- * The 720 recorded exchanges with the real server, and the rules that say where a mirror answers differently.
- * docs/api.md states each rule. If no rule applies, a mirror must answer exactly as recorded.
+ * The 720 recorded exchanges with Hiro's server, and the rules that say where a mirror answers differently. docs/api.md
+ * states each rule. If no rule applies, a mirror must answer exactly as recorded.
  */
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';

@@ -6,7 +6,7 @@ import { hash256, sealed } from './memoryLedger.ts';
 
 const RESERVED = new Uint8Array(32).fill(7);
 
-/** Returns copies of the blocks whose coinbases commit to the witnesses. All block hashes change. */
+/** Returns copies of the blocks, with a commitment to the witnesses in each coinbase. This changes all block hashes. */
 export function committed(blocks: readonly FakeBlock[]): FakeBlock[] {
   let previous: Uint8Array = new Uint8Array(32);
   return blocks.map(({ bytes, height }) => {

@@ -23,7 +23,7 @@ function lines<T>(name: string): T[] {
 interface Chain {
   test: string;
   chain: 'mainnet' | 'regtest';
-  /** False for one chain, whose expected state comes from ord without an index of runes. */
+  /** False for one chain: its expected state comes from an ord that does not index runes. */
   index_runes: boolean;
   blocks: string[];
   asserts: { height: number; runes: Record<string, unknown>[]; balances: [string, [string, string][]][] }[];

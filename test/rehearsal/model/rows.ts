@@ -40,7 +40,7 @@ const MOST_ROWS = 10_000;
 export class TransactionLedger {
   readonly #queues = new Map<Rune, { entries: Entry[]; next: number }>();
   #rows: Row[] = [];
-  /** Summed rows by key. Null unless the transaction has more than MOST_ROWS rows. */
+  /** Sums of rows, by key. Null unless the transaction has more than MOST_ROWS rows. */
   #sums: { receives: Map<string, Row>; others: Map<string, Row> } | null = null;
 
   get folded(): boolean {
