@@ -1,4 +1,4 @@
-/** Tests builds with a damaged cache. */
+/** Tests builds with a damaged cache: the output must equal that of a full build. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

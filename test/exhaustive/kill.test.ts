@@ -149,7 +149,7 @@ describe.each([
       await testBuild(out, { inputs: [input('after')], layout, lists: true });
       expect(contents(out)).toEqual(after);
       await verify(out, new Progress(new RecordingLog(), false));
-      // The lists of changes name all files that the killed build or the next build changed.
+      // The lists of changes must name all files that the killed build or the next build changed.
       const list = (name: string) => new Set(readFileSync(join(`${out}.cache/changes`, name), 'utf8').split('\n'));
       const [added, removed] = [list('added.txt'), list('removed.txt')];
       expect(Object.keys(after).filter((path) => before[path] !== after[path] && !added.has(path))).toEqual([]);

@@ -16,7 +16,7 @@ import { readsOf } from '../support/rounds.ts';
 
 const BY_HAND = process.env['OUTPUTS'];
 
-/** Height of the last block. 71 blocks in three levels of lists spend outputs. */
+/** Height of the last block. 71 blocks in three levels of lists (src/format/levels.ts) spend outputs. */
 const TIP = 4100;
 
 interface Answer {

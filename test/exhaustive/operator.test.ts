@@ -59,7 +59,7 @@ it.each(Object.entries(SOURCES))('README.md: a mirror from %s', async (address, 
   try {
     for (const [script = '', ...args] of [pull, ...builds, ['verify']]) {
       const given = args.map((arg) => arg.replace(address, source.url));
-      // Verification reports that the invented records of the database do not add up.
+      // The records of the database are invented and do not add up, so verification must print a note.
       const isNoted = script === 'verify' && address.startsWith('postgres:');
       const stderr = isNoted ? expect.stringMatching(/^Note: the records of \d+ runes do not add up: .*\n$/) : '';
       expect(await runProcess(script, given, work)).toMatchObject({ code: 0, stderr });

@@ -1,6 +1,6 @@
 /**
- * Tests pulls over HTTP, which join settled blocks into files of a hundred blocks. Includes reorganisations, kills and
- * damage.
+ * Tests pulls over HTTP, which join settled blocks (at least `confirmations` below the last block) into files of a
+ * hundred blocks. Includes reorganisations, kills and damage.
  */
 import { appendFileSync, copyFileSync, cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -75,7 +75,7 @@ describe('a pull of rows', () => {
   it('leaves the same folder as a pull from a node, from which a build makes the same mirror, and follows its source', async () => {
     let chain = extended([], 212, random, 3);
     await mirror(chain);
-    // In later steps, the third hundred blocks settle, and a reorganisation replaces blocks of this hundred.
+    // In later steps, blocks 200 to 299 settle, and a reorganisation replaces some of them.
     for (const [depth, more, replaced] of [
       [0, 0, 0],
       // A reorganisation of a few blocks may replace only blocks without rows, so `replaced` may be 0.

@@ -44,7 +44,7 @@ const JOB = (
 ).jobs.mirror;
 
 const API_KEY = 'key-of-the-source';
-/** Number of the newest blocks that the mirror has. */
+/** The mirror has this many of the newest blocks. */
 const WINDOW = 8;
 const MANIFEST = 'runes/v1/manifest.json';
 

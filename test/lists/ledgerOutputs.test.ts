@@ -1,6 +1,6 @@
 /**
  * Tests the parser of lines of outputs, which searches for separators. Its result equals that of JSON.parse(), even for
- * lines that have another form.
+ * lines whose JSON is written in another way, for example with spaces.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

@@ -242,7 +242,8 @@ describe('pages of two builds', () => {
       expect(await ask('', files)).toMatchObject({ kind: 'page', isSettled });
       expect(await ask('?limit=3', files)).toMatchObject({ kind: 'window', isSettled });
       expect(await ask('?limit=60&offset=30', files)).toMatchObject({ kind: 'window', isSettled: false });
-      // The answer has no records, so the page map cannot know whether the block is settled.
+      // The answer has no records, which would show the block's height. So the page map cannot know whether the block
+      // is settled.
       expect(await ask('?offset=500', files)).toMatchObject({ kind: 'window', isSettled: false });
     }
   });

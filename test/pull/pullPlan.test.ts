@@ -69,7 +69,7 @@ describe('a plan', () => {
             // A unit has blocks below the wanted range only if it replaces a file that has these blocks.
             expect(heightsOf({ first: a, last: made.range.first - 1 }).filter((height) => !before.has(height))).toEqual([]);
             expect(b).toBeLessThanOrEqual(Math.max(made.range.last, last));
-            // Only settled blocks share a file.
+            // Only settled blocks (at least `confirmations` below the last block) share a file.
             if (a !== b) expect(b).toBeLessThanOrEqual(last - confirmations);
           }
           if (perFile === 1) for (const height of fetched) expect(before.has(height)).toBe(false);

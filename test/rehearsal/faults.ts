@@ -18,7 +18,9 @@ interface Fault {
   /** Text that the fault replaces by `to`. It occurs exactly once in the file. */
   readonly from: string;
   readonly to: string;
-  /** Number of builds in the rehearsal, 1 by default. Only a second build joins levels of lists. */
+  /**
+   * Number of builds in the rehearsal, 1 by default. Only a second build joins levels of lists (src/format/levels.ts).
+   */
   readonly heights?: number;
 }
 

@@ -12,7 +12,7 @@ import { siteAssets } from '../../src/site/assets.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 export default async function setup(): Promise<(() => void) | undefined> {
-  // Each project of a run calls this.
+  // Each project of a run calls this function, but only the first call makes the bundles.
   if (process.env['MIRROR_TEST_BUNDLES'] !== undefined) return undefined;
   const folder = mkdtempSync(join(process.env['MIRROR_TEST_FOLDER'] ?? tmpdir(), 'program-'));
   await bundleProgram(folder, join(ROOT, 'test/support/bundledProgram.ts'));
