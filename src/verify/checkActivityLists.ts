@@ -14,7 +14,7 @@ import type { TableEntry } from '../format/sortedTable.ts';
 import { LISTED, type ListKey, MOST_IN_ENTRY, POINTERS_PER_BLOCK, type Pointer } from '../lists/activity.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import type { Activity } from './checkBlock.ts';
-import { addNames, checkFiles, checkTable, type ExpectedEntries, Fingerprints, isAbove, readEntries } from './checkTables.ts';
+import { addNames, checkFiles, checkTable, type ExpectedEntries, Fingerprints, isAbove, levelAt, readEntries } from './checkTables.ts';
 import { orFinding } from './findings.ts';
 import type { Verification } from './verification.ts';
 
@@ -85,7 +85,7 @@ export class ActivityVerification {
 
   /** Adds a block. Heights must ascend. `pages` has the length of each of the block's pages, in bytes. */
   add(height: number, records: readonly Activity[], pages: readonly number[]): void {
-    const level = this.#levels.find(({ first, last }) => height >= first && height <= last);
+    const level = levelAt(this.#levels, height);
     if (level === undefined) return;
     if (level.starts.length === 0) level.begin = this.#bytes;
     level.starts.push(this.#bytes - level.begin);

@@ -17,7 +17,7 @@ import { keyOf } from '../format/sortedTable.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import { maximumLimit } from '../pages/mirrorOptions.ts';
-import { checkTable, type ExpectedEntries, Fingerprints } from './checkTables.ts';
+import { checkTable, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
 import type { Verification } from './verification.ts';
 
 interface StoredPage {
@@ -97,7 +97,7 @@ export class ArchiveVerification {
   }
 
   #addIds(batch: Batch, block: BatchBlock): void {
-    const { entries } = this.#ids.find(({ first, last }) => block.height >= first && block.height <= last) ?? {};
+    const { entries } = levelAt(this.#ids, block.height) ?? {};
     const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
     let first = 0;
     entries?.add([keyOf(block.hash), block.height, 0, 0]);

@@ -1,56 +1,50 @@
 /**
- * Verifies etchings: counts mints and burns again from the records, and renders every etching of every level
- * (format/levels.ts) again. A level has the etchings that changed in its blocks, as they are after its last block. So a
- * level is checked at the moment when all its blocks, but no later blocks, were counted. Other values of an etching
- * cannot be checked, because a build does not contain the runes table of its input.
+ * Verifies etchings: counts mints and burns again from the records, and makes the documents of every level
+ * (format/levels.ts) again. A level has the etchings that changed in its blocks, as they are after its last block. So
+ * the mints and burns of each level are counted separately. Other values of an etching cannot be checked, because a
+ * build does not contain the runes table of its input. They are taken from the newest document of the etching.
  */
-import type { Manifest } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
-import { documentsOf, mergeDocuments } from '../engine/archive/documentWriter.ts';
+import { documentsOf, lineOf, mergeDocuments } from '../engine/archive/documentWriter.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { messageOf } from '../errors.ts';
-import { type LevelRange, levelRanges } from '../format/levels.ts';
-import type { ListTables } from '../format/listTables.ts';
+import { ArchiveError } from '../format/archiveError.ts';
+import { levelRanges } from '../format/levels.ts';
+import type { EtchingTables, ListTables } from '../format/listTables.ts';
 import { runeNameText } from '../lists/allRuneNames.ts';
-import { type Counts, type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
+import { type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
 import { mintedUnits, parseCounts, parseEtching } from '../lists/parseEtching.ts';
 import type { NamedRune } from '../lists/searchFiles.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import type { Activity } from './checkBlock.ts';
-import { addNames, checkTable, Fingerprints } from './checkTables.ts';
-import { SupplyRecount } from './countSupply.ts';
-import { orFinding } from './findings.ts';
+import { addNames, checkTable, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
+import { comparedLevels } from './compareLevels.ts';
+import { addSupplies, countsOf, NO_SUPPLY, type Supply, sumOf } from './countSupply.ts';
 import type { Verification } from './verification.ts';
-
-type Facts = NonNullable<NonNullable<Manifest['lists']>['etchings']>;
 
 /** An etching as read from its JSON, without counts. */
 type ReadEtching = Omit<Etching, 'counts'>;
 
-/** A level after its etchings were compared with the records. */
-interface CheckedLevel extends LevelRange {
-  /** Keys of the etchings in the level. */
-  readonly keys: readonly string[];
-  /** Runes with mints or burns in its blocks. */
-  readonly touched: ReadonlySet<string>;
+/** Expected content of a level. `entries` has the level's entries in the table of names (lists/nameTable.ts). */
+interface ExpectedLevel extends ExpectedEntries {
+  /** Mints and burns in the blocks of the level, by rune. */
+  readonly supplies: Map<string, Supply>;
 }
 
-/** Stored name of a rune, and the level that has this name. */
-type StoredName = LevelRange & { readonly key: string; readonly text: string | undefined };
-
 export class EtchingsVerification {
-  readonly #recount = new SupplyRecount();
-  /** Levels that are not checked yet, because some of their blocks were not counted. The lowest comes first. */
-  readonly #left: LevelRange[];
-  readonly #levels: CheckedLevel[] = [];
+  readonly #levels: readonly ExpectedLevel[];
+  /** Ids of runes with records. */
+  readonly #runes = new Set<string>();
 
   private constructor(
     private readonly verification: Verification,
     private readonly archive: StoredArchive,
     private readonly lists: ListTables,
-    private readonly facts: Facts,
+    private readonly etchings: EtchingTables,
   ) {
-    this.#left = levelRanges(verification.site.tip, lists, undefined, lists.start?.height);
+    const ranges = levelRanges(verification.site.tip, lists, undefined, lists.start?.height);
+    this.#levels = ranges.map((range) => ({ ...range, entries: new Fingerprints(), supplies: new Map() }));
+    this.#begin();
   }
 
   /** Returns undefined for a build without etchings. */
@@ -60,18 +54,37 @@ export class EtchingsVerification {
     if ((facts === undefined) !== (lists?.etchings === undefined))
       verification.findings.add('the manifest and the root of the archive differ in whether there are etchings');
     if (facts === undefined || archive === undefined || lists?.etchings === undefined) return undefined;
-    return new EtchingsVerification(verification, archive, lists, facts);
+    return new EtchingsVerification(verification, archive, lists, lists.etchings);
+  }
+
+  /**
+   * Counts the mints and burns that the etchings of the start (startOutputs.ts) have. The digest of the start proves
+   * these counts (checkLedgerDigest.ts).
+   */
+  #begin(): void {
+    const level = this.etchings.levels.find(({ last }) => last === this.lists.start?.height);
+    try {
+      for (const { values } of level === undefined ? [] : documentsOf(this.archive, level)) {
+        const [json = ''] = values;
+        const { id, ...etching } = parseEtching(json, this.verification.site.dialect);
+        const counts = parseCounts(json);
+        this.#levels[0]?.supplies.set(id, { ...counts, minted: mintedUnits(etching, counts.mints), decimals: undefined });
+      }
+    } catch {
+      // Ignores a damaged etching, because `finish` reports it.
+    }
   }
 
   /**
    * Yields the newest version of each etching, oldest etching first. Each call reads the files again, because the
-   * etchings of a mirror may not fit into memory.
+   * etchings of a mirror may not fit into memory. Throws an ArchiveError or a ChangedArchiveError for damage.
    */
   async *all(): AsyncGenerator<ReadEtching> {
-    const levels = (this.lists.etchings?.levels ?? []).map((level) => documentsOf(this.archive, level));
-    for await (const { values } of mergeDocuments(levels, (same) => same.at(-1) ?? [])) {
-      const [json = ''] = values;
-      yield parseEtching(json, this.verification.site.dialect);
+    const levels = this.etchings.levels.map((level) => documentsOf(this.archive, level));
+    for await (const { key, values } of mergeDocuments(levels, (same) => same.at(-1) ?? [])) {
+      const [json = '', ...others] = values;
+      if (others.length > 0) throw new ArchiveError(`the etching ${key} has ${values.length} values instead of one`);
+      yield ofEtching(key, () => parseEtching(json, this.verification.site.dialect));
     }
   }
 
@@ -81,7 +94,7 @@ export class EtchingsVerification {
     try {
       for await (const { id, premine } of this.all()) premines.set(id, BigInt(premine));
     } catch {
-      // Ignores a damaged etching, because the check of its level reports it.
+      // Ignores a damaged etching, because `finish` reports it.
     }
     return premines;
   }
@@ -97,116 +110,70 @@ export class EtchingsVerification {
     return runes;
   }
 
-  *#storedNames(): Generator<StoredName, undefined> {
-    for (const level of this.lists.etchings?.runes ?? [])
-      for (const { key, values } of documentsOf(this.archive, level))
-        yield { ...level, key, text: values.length === 1 ? values[0] : undefined };
-    return undefined;
+  /** Counts the records of a block. */
+  add(height: number, records: readonly Activity[]): void {
+    for (const { rune } of records) this.#runes.add(rune.id);
+    const level = levelAt(this.#levels, height);
+    if (level !== undefined) addSupplies(records, level.supplies);
   }
 
   /**
-   * Counts the records of a block. First checks the levels that end below the block: they must match the counts without
-   * this block. Heights must ascend.
+   * Makes the documents of all levels again, and compares them. Also compares the order of etchings, and their names.
+   * Call it after `add` of every block. Rejects with an ArchiveError or a ChangedArchiveError for damage.
    */
-  add(height: number, records: readonly Activity[]): void {
-    this.#checkBelow(height);
-    this.#recount.add(records);
-  }
-
-  /** Checks the remaining levels, the order of etchings, and their names. Call it after `add` of every block. */
   async finish(): Promise<void> {
-    const { findings } = this.verification;
-    this.#checkBelow(Number.POSITIVE_INFINITY);
-    if (findings.count > 0) return;
-    const levels = this.#levels.map((level) => ({ ...level, entries: new Fingerprints(), found: 0, isRight: true }));
-    const stored = this.#storedNames();
-    const nextName = (): IteratorResult<StoredName, undefined> | undefined => orFinding(findings, () => stored.next());
-    let areNamesRight = true;
+    const { findings, manifest, site } = this.verification;
+    const facts = manifest.lists?.etchings;
+    const hasCounts = facts?.counts === true;
+    const writer = comparedLevels(WHAT, this.etchings, this.archive, findings);
+    const levels = this.#levels.map((level) => ({ ...level, etchings: writer('levels', level), runes: writer('runes', level) }));
     const list = new EtchingList(this.verification, this.lists.start?.height);
     for await (const etching of this.all()) {
-      const { block_height: height } = etching;
       const key = runeKey(list.count);
+      const own = levelAt(levels, etching.block_height);
+      if (own !== undefined) addNames(etching, list.count, own.entries);
+      own?.runes.addLine(lineOf({ key, values: [runeNameText(etching)] }));
+      let supply = NO_SUPPLY;
       for (const level of levels) {
-        if (height >= level.first && height <= level.last) addNames(etching, list.count, level.entries);
-        if (!this.#hasChanged(etching, level)) continue;
-        level.isRight &&= level.keys[level.found] === key;
-        level.found += 1;
+        const added = level.supplies.get(etching.id);
+        supply = sumOf(supply, added);
+        const isOlder = etching.block_height < level.first;
+        const hasChanged = isOlder && hasCounts && (added !== undefined || hasMoved(etching, level.first + 1, level.last + 1));
+        if (level !== own && !hasChanged) continue;
+        const counts = hasCounts ? countsOf(supply, etching) : undefined;
+        const json = ofEtching(key, () => renderEtching({ ...etching, counts }, site.dialect, level.last));
+        level.etchings.addLine(lineOf({ key, values: [json] }));
       }
-      const named: StoredName | undefined = areNamesRight ? nextName()?.value : undefined;
-      const isAt: boolean = named?.key === key && height >= named.first && height <= named.last;
-      areNamesRight &&= isAt && named?.text === runeNameText(etching);
       list.add(etching);
     }
     const name = archivePath(this.archive.name.root);
-    const { etchings, names } = this.lists;
-    if (etchings?.total !== this.facts.total || list.count !== this.facts.total)
+    if (this.etchings.total !== facts?.total || list.count !== facts.total)
       findings.add(`${name} has another number of etchings than the manifest`);
-    for (const { first, last, keys, found, isRight } of levels)
-      if (!isRight || keys.length !== found) findings.add(`${name} has other etchings for the blocks ${first} to ${last}`);
-    if (etchings?.levels.length !== levels.filter(({ keys }) => keys.length > 0).length)
+    const made = {
+      levels: levels.flatMap((level) => level.etchings.finish(level) ?? []),
+      runes: levels.flatMap((level) => level.runes.finish(level) ?? []),
+    };
+    if (JSON.stringify(made) !== JSON.stringify({ levels: this.etchings.levels, runes: this.etchings.runes }))
       findings.add(`${name} has etchings of other blocks`);
-    const ranges = (all: readonly LevelRange[]) => all.map(({ first, last }) => `${first}-${last}`).join();
-    const withRunes = levels.filter(({ entries }) => entries.count > 0);
-    if (!areNamesRight || nextName()?.done !== true || ranges(this.lists.etchings?.runes ?? []) !== ranges(withRunes))
-      findings.add(`${name} has other names of runes than its etchings`);
-    checkTable('table of names', names, levels, this.archive, findings);
-    for (const id of this.#recount.ids) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
-    const hasCounts = this.facts.counts === true;
+    checkTable('table of names', this.lists.names, levels, this.archive, findings);
+    for (const id of this.#runes) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
     if (list.isComplete() !== hasCounts)
       findings.add(
         `the etchings ${hasCounts ? 'have counts of mints and burns, which the data does not allow' : 'lack counts of mints and burns, which the data allows'}`,
       );
-    this.#recount.clear();
+    for (const { supplies } of levels) supplies.clear();
+    this.#runes.clear();
   }
+}
 
-  /** Checks the levels that end below a height, because all their blocks were counted. */
-  #checkBelow(height: number): void {
-    for (let range = this.#left[0]; range !== undefined && range.last < height; range = this.#left[0]) {
-      this.#left.shift();
-      this.#checkLevel(range);
-    }
-  }
+const WHAT = { levels: 'data of the etching with the ordinal', runes: 'names of the rune with the ordinal' } as const;
 
-  #checkLevel({ first, last }: LevelRange): void {
-    const { findings } = this.verification;
-    const keys: string[] = [];
-    const level = this.lists.etchings?.levels.find((one) => one.first === first && one.last === last);
-    orFinding(findings, () => {
-      for (const { key, values } of level === undefined ? [] : documentsOf(this.archive, level)) {
-        keys.push(key);
-        try {
-          if (values.length !== 1) throw new Error(`has ${values.length} values instead of one`);
-          this.#checkEtching(values[0] ?? '', last);
-        } catch (error) {
-          findings.add(`in the blocks ${first} to ${last}, the etching ${key}: ${messageOf(error)}`);
-        }
-      }
-    });
-    this.#levels.push({ first, last, keys, touched: this.#recount.takeTouched() });
-  }
-
-  /** Throws when the JSON of an etching does not match the records up to block `tip`. */
-  #checkEtching(json: string, tip: number): void {
-    const { dialect } = this.verification.site;
-    const etching = parseEtching(json, dialect);
-    if (tip === this.lists.start?.height) this.#begin(etching, parseCounts(json));
-    const counts = this.facts.counts === true ? this.#recount.countsOf(etching) : undefined;
-    if (renderEtching({ ...etching, counts }, dialect, tip) !== json) throw new Error(`${etching.id} does not match its records`);
-  }
-
-  /**
-   * Sets the rune's counts to those that its etching has in the start (startOutputs.ts). The digest of the start proves
-   * these counts (checkLedgerDigest.ts).
-   */
-  #begin(etching: ReadEtching, counts: Counts): void {
-    this.#recount.begin(etching.id, { ...counts, minted: mintedUnits(etching, counts.mints) });
-  }
-
-  /** True if an etching changed in the blocks of a level, so that the level must have this etching. */
-  #hasChanged(etching: ReadEtching, { first, last, touched }: CheckedLevel): boolean {
-    if (etching.block_height > last) return false;
-    if (etching.block_height >= first) return true;
-    return this.facts.counts === true && (touched.has(etching.id) || hasMoved(etching, first + 1, last + 1));
+/** Throws an ArchiveError that names the etching if `read` throws. */
+function ofEtching<Result>(key: string, read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    throw new ArchiveError(`the etching ${key}: ${messageOf(error)}`);
   }
 }
 

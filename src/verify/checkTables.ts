@@ -56,6 +56,9 @@ export interface ExpectedEntries extends LevelRange {
   readonly entries: Fingerprints;
 }
 
+export const levelAt = <Range extends LevelRange>(levels: readonly Range[], height: number): Range | undefined =>
+  levels.find(({ first, last }) => height >= first && height <= last);
+
 const NAME = /^(?:[0-9]+(?::[0-9]+)?|[A-Z]+)$/;
 const RUNE_ID = /^(0|[1-9][0-9]{0,7}):(0|[1-9][0-9]{0,9})$/;
 

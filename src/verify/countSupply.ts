@@ -1,62 +1,39 @@
-/** Computes the numbers and amounts of mints and burns of each rune again, from records. */
+/** Counts the numbers and amounts of mints and burns of each rune again, from records. */
 import type { Counts, Etching } from '../lists/etchings.ts';
 import type { Activity } from './checkBlock.ts';
 
 /**
- * Mints and burns of a rune so far. `decimals` is the number of decimals of its amounts; -1 if amounts have different
- * numbers of decimals.
+ * Mints and burns of a rune. `decimals` is the number of decimals of its amounts: -1 if amounts have different numbers
+ * of decimals, and undefined without amounts.
  */
-interface Sums {
-  mints: number;
-  burns: number;
-  minted: bigint;
-  burned: bigint;
-  decimals: number | undefined;
+export interface Supply extends Counts {
+  readonly decimals: number | undefined;
 }
 
-const noSums = (): Sums => ({ mints: 0, burns: 0, minted: 0n, burned: 0n, decimals: undefined });
+export const NO_SUPPLY: Supply = { mints: 0, burns: 0, minted: 0n, burned: 0n, decimals: undefined };
 
-export class SupplyRecount {
-  readonly #runes = new Map<string, Sums>();
-  /** Runes with mints or burns since `takeTouched` was called last. */
-  #touched = new Set<string>();
-
-  add(records: readonly Activity[]): void {
-    for (const { rune, operation, amount } of records) {
-      const sums = this.#runes.get(rune.id) ?? noSums();
-      this.#runes.set(rune.id, sums);
-      if (operation !== 'mint' && operation !== 'burn') continue;
-      this.#touched.add(rune.id);
-      sums[`${operation}s`] += 1;
-      if (amount === undefined) continue;
-      const decimals = amount.includes('.') ? amount.length - amount.indexOf('.') - 1 : 0;
-      sums.decimals = sums.decimals === undefined || sums.decimals === decimals ? decimals : -1;
-      sums[operation === 'mint' ? 'minted' : 'burned'] += BigInt(amount.replace('.', ''));
-    }
-  }
-
-  /** Sets the counts of a rune at the start (startOutputs.ts), instead of adding the records of older blocks. */
-  begin(rune: string, counts: Counts): void {
-    this.#runes.set(rune, { ...counts, decimals: undefined });
-  }
-
-  takeTouched(): ReadonlySet<string> {
-    const touched = this.#touched;
-    this.#touched = new Set();
-    return touched;
-  }
-
-  clear(): void {
-    this.#runes.clear();
-  }
-
-  get ids(): Iterable<string> {
-    return this.#runes.keys();
-  }
-
-  /** Returns the counts of a rune; undefined when its amounts have another number of decimals than the rune. */
-  countsOf({ id, divisibility }: Pick<Etching, 'id' | 'divisibility'>): Counts | undefined {
-    const { decimals, ...counts } = this.#runes.get(id) ?? noSums();
-    return decimals === undefined || decimals === divisibility ? counts : undefined;
+/** Adds the mints and burns of records to the supplies of their runes. */
+export function addSupplies(records: readonly Activity[], supplies: Map<string, Supply>): void {
+  for (const { rune, operation, amount } of records) {
+    if (operation !== 'mint' && operation !== 'burn') continue;
+    const units = BigInt(amount?.replace('.', '') ?? 0);
+    const decimals = amount === undefined ? undefined : amount.includes('.') ? amount.length - amount.indexOf('.') - 1 : 0;
+    const one = operation === 'mint' ? { mints: 1, minted: units } : { burns: 1, burned: units };
+    supplies.set(rune.id, sumOf({ ...NO_SUPPLY, ...one, decimals }, supplies.get(rune.id)));
   }
 }
+
+export function sumOf(a: Supply, b: Supply | undefined): Supply {
+  if (b === undefined) return a;
+  return {
+    mints: a.mints + b.mints,
+    burns: a.burns + b.burns,
+    minted: a.minted + b.minted,
+    burned: a.burned + b.burned,
+    decimals: a.decimals === undefined || a.decimals === b.decimals ? b.decimals : b.decimals === undefined ? a.decimals : -1,
+  };
+}
+
+/** Returns the counts of a rune; undefined when its amounts have another number of decimals than the rune. */
+export const countsOf = ({ decimals, ...counts }: Supply, { divisibility }: Pick<Etching, 'divisibility'>): Counts | undefined =>
+  decimals === undefined || decimals === divisibility ? counts : undefined;

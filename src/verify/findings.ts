@@ -49,6 +49,13 @@ export class VerificationError extends CliError {
   }
 }
 
+/** Like `orFinding`, for a check that returns a promise. */
+export const orLaterFinding = <Result>(findings: Findings, check: () => Promise<Result>): Promise<Result | undefined> =>
+  check().catch((error: unknown) => {
+    findings.addDamage(error);
+    return undefined;
+  });
+
 /** Runs a check. If a file is damaged, adds a finding and returns undefined. */
 export function orFinding<Result>(findings: Findings, check: () => Result): Result | undefined {
   try {

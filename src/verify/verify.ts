@@ -36,7 +36,7 @@ import { checkNote } from './checkNote.ts';
 import { verifyRows } from './checkRows.ts';
 import { Recount } from './checkStats.ts';
 import { ComparingSink } from './comparingSink.ts';
-import { Findings, orFinding } from './findings.ts';
+import { Findings, orFinding, orLaterFinding } from './findings.ts';
 import { RecordTables } from './recordTables.ts';
 import { startOutputs } from './startOutputs.ts';
 import { reportStrangers } from './unexpectedFiles.ts';
@@ -102,15 +102,13 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   const etchings = EtchingsVerification.of(verification, archive);
   const tables = hasSums ? await RecordTables.begin(verification, lists?.outputs !== undefined) : undefined;
   const transactions = isFromNode(manifest) ? await TransactionsVerification.begin(verification, etchings) : undefined;
-  try {
+  await orLaterFinding(findings, async () => {
     for (const { height, records } of startOutputs(archive)) {
       await yieldNow();
       await tables?.add(height, records);
       transactions?.begin(records);
     }
-  } catch (error) {
-    findings.addDamage(error);
-  }
+  });
   const pages = archive === undefined ? undefined : new ArchiveVerification(verification, archive);
   const activity = ActivityVerification.of(verification, archive);
   const hasPages = site.layout === 'archive' || lists?.activity !== undefined;
@@ -159,7 +157,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     recount.finish(manifest.site_url);
     changes.finish();
     const before = findings.count;
-    await etchings?.finish();
+    await orLaterFinding(findings, async () => etchings?.finish());
     await tables?.load();
     if (findings.count === before && tables !== undefined) {
       unbalanced = await verifySums(verification, tables.records);

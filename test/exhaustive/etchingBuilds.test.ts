@@ -233,8 +233,12 @@ const replaced =
 
 describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
   it.each<[string, Forgery, string]>([
-    ['a wrong supply', { lines: replaced('"current":"7.3"', '"current":"7.4"') }, '100:1 does not match its records'],
-    ['a wrong flag', { lines: replaced('"mintable":true', '"mintable":false') }, '100:1 does not match its records'],
+    [
+      'a wrong supply',
+      { lines: replaced('"current":"7.3"', '"current":"7.4"') },
+      'has wrong data of the etching with the ordinal 00000000',
+    ],
+    ['a wrong flag', { lines: replaced('"mintable":true', '"mintable":false') }, 'has wrong data of the etching with the ordinal 00000000'],
     ['text that is not an etching', { lines: replaced('{', '') }, 'the etching 00000000'],
     ['two values', { lines: (all) => all.map(({ key, values }) => ({ key, values: [...values, '1'] })) }, 'has 2 values instead of one'],
     ['a missing etching', { lines: (all) => all.slice(1) }, 'has another number of etchings than the manifest'],
@@ -254,7 +258,7 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     ).map(([what, change]): [string, Forgery, string] => [
       `${what} among the names of runes`,
       { runes: change },
-      'has other names of runes than its etchings',
+      'has wrong names of the rune with the ordinal 00000',
     ]),
     ['another id of a name', { names: (content) => content.writeUInt8(content.readUInt8(12) ^ 1, 12) }, 'the table of names of the blocks'],
     [
