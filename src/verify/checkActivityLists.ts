@@ -4,19 +4,17 @@
  * a level (format/levels.ts) may not fit into memory.
  */
 import { createHash } from 'node:crypto';
-import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { pointersOf } from '../engine/archive/tableWriter.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { countBefore } from '../format/binarySearch.ts';
 import { type LevelRange, levelRanges } from '../format/levels.ts';
-import type { ActivityLevel, ListTables } from '../format/listTables.ts';
+import type { ActivityLevel } from '../format/listTables.ts';
 import type { TableEntry } from '../format/sortedTable.ts';
 import { LISTED, type ListKey, MOST_IN_ENTRY, POINTERS_PER_BLOCK, type Pointer } from '../lists/activity.ts';
-import { archivePath } from '../pages/filePaths.ts';
 import type { Activity } from './checkBlock.ts';
 import { addNames, checkFiles, checkTable, type ExpectedEntries, Fingerprints, isAbove, levelAt, readEntries } from './checkTables.ts';
 import { orFinding } from './findings.ts';
-import type { Verification } from './verification.ts';
+import type { ListsCheck } from './verification.ts';
 
 const addPointer = (sum: Fingerprints, { upper, lower }: ListKey, { position, length, record }: Pointer): void =>
   sum.add([upper, lower, position, length, record]);
@@ -51,15 +49,10 @@ export class ActivityVerification {
   /** Size of the pages of all blocks so far, in bytes. */
   #bytes = 0;
 
-  private constructor(
-    private readonly verification: Verification,
-    private readonly archive: StoredArchive,
-    private readonly lists: ListTables,
-  ) {
-    const { site, blocks, findings } = verification;
+  private constructor(private readonly check: ListsCheck) {
+    const { site, blocks, findings, lists, rootPath } = check;
     const lowest = site.layout === 'files' ? (blocks[0]?.height ?? 0) : undefined;
-    if (lists.tip !== site.tip || lists.lowest !== lowest)
-      findings.add(`${archivePath(archive.name.root)} has lists of other blocks than the manifest`);
+    if (lists.tip !== site.tip || lists.lowest !== lowest) findings.add(`${rootPath} has lists of other blocks than the manifest`);
     this.#levels = levelRanges(site.tip, lists, lowest, lists.start?.height).map((range) => ({
       ...range,
       begin: 0,
@@ -71,16 +64,15 @@ export class ActivityVerification {
   }
 
   /** Returns undefined for an archive without lists of activity. */
-  static of(verification: Verification, archive: StoredArchive | undefined): ActivityVerification | undefined {
-    if (archive === undefined) return undefined;
-    const { manifest, findings } = verification;
-    const { lists } = archive.root;
+  static of(check: ListsCheck | undefined): ActivityVerification | undefined {
+    if (check === undefined) return undefined;
+    const { manifest, findings, lists, rootPath } = check;
     for (const part of ['rune_activity', 'address_activity'] as const) {
-      if ((manifest.lists?.[part] === undefined) === (lists?.activity === undefined)) continue;
-      findings.add(`${archivePath(archive.name.root)} and the manifest disagree whether there are lists by rune and by address`);
+      if ((manifest.lists?.[part] === undefined) === (lists.activity === undefined)) continue;
+      findings.add(`${rootPath} and the manifest disagree whether there are lists by rune and by address`);
       return undefined;
     }
-    return lists?.activity === undefined ? undefined : new ActivityVerification(verification, archive, lists);
+    return lists.activity === undefined ? undefined : new ActivityVerification(check);
   }
 
   /** Adds a block. Heights must ascend. `pages` has the length of each of the block's pages, in bytes. */
@@ -89,7 +81,7 @@ export class ActivityVerification {
     if (level === undefined) return;
     if (level.starts.length === 0) level.begin = this.#bytes;
     level.starts.push(this.#bytes - level.begin);
-    const { pageSize } = this.archive.root;
+    const { pageSize } = this.check.archive.root;
     let position = this.#bytes - level.begin;
     for (const [page, length] of pages.entries()) {
       for (const [record, { rune, address }] of records.slice(page * pageSize, (page + 1) * pageSize).entries()) {
@@ -105,7 +97,7 @@ export class ActivityVerification {
   }
 
   #runeKey(rune: Activity['rune'], { entries, names }: ExpectedLevel): ListKey {
-    if (this.lists.etchings === undefined) addNames(rune, 0, entries, names);
+    if (this.check.lists.etchings === undefined) addNames(rune, 0, entries, names);
     const known = this.#keys.get(rune.id);
     if (known !== undefined) return known;
     if (this.#keys.size >= MOST_KEYS) this.#keys.clear();
@@ -116,14 +108,14 @@ export class ActivityVerification {
 
   /** Compares the lists with the blocks. Call it after `add` of every block. */
   finish(): void {
-    const { findings } = this.verification;
-    const { activity = [], etchings, names } = this.lists;
+    const { findings, lists, rootPath } = this.check;
+    const { activity = [], etchings, names } = lists;
     const expected = this.#levels.filter(({ pointers }) => pointers.count > 0);
     const rangeOf = ({ first, last }: LevelRange, begin: number) => `${first}-${last} from byte ${begin}`;
     const ranges = activity.map(({ heads, begin }) => rangeOf(heads, begin));
     if (ranges.join() !== expected.map((level) => rangeOf(level, level.begin)).join())
-      return void findings.add(`${archivePath(this.archive.name.root)} has other levels of lists than a build makes`);
-    if (etchings === undefined) checkTable('table of names', names, this.#levels, this.archive, findings);
+      return void findings.add(`${rootPath} has other levels of lists than a build makes`);
+    if (etchings === undefined) checkTable('table of names', names, this.#levels, this.check);
     for (const [i, level] of activity.entries()) {
       const blocks = expected[i];
       if (blocks !== undefined) orFinding(findings, () => this.#checkLevel(level, blocks));
@@ -131,14 +123,13 @@ export class ActivityVerification {
   }
 
   #checkLevel({ heads, pointers }: ActivityLevel, blocks: ExpectedLevel): void {
-    const { findings } = this.verification;
-    checkFiles(pointers, this.archive, findings, POINTERS_PER_BLOCK);
+    checkFiles(pointers, this.check, POINTERS_PER_BLOCK);
     const found = new Fingerprints();
-    const reader = pointersOf(this.archive, pointers);
+    const reader = pointersOf(this.check.archive, pointers);
     let isRight = true;
     let last: TableEntry | undefined;
     let newest: Pointer | undefined;
-    const isCounted = readEntries(heads, this.archive, findings, (head) => {
+    const isCounted = readEntries(heads, this.check, (head) => {
       const { key: upper, height: lower, first, count } = head;
       // A long list has several consecutive entries in the table of heads.
       const continues = last?.key === upper && last.height === lower;
@@ -155,7 +146,7 @@ export class ActivityVerification {
       }
     });
     if (!isRight || !isCounted || !found.equals(blocks.pointers) || pointers.counts.join() !== String(found.count))
-      findings.add(`the lists of the blocks ${heads.first} to ${heads.last} differ from the lists that a build makes`);
+      this.check.findings.add(`the lists of the blocks ${heads.first} to ${heads.last} differ from the lists that a build makes`);
   }
 }
 

@@ -3,7 +3,6 @@
  * tables must match the records. Compressed bytes are not compared, because they depend on the version of zlib.
  */
 import type { BlockDigest } from '../contract/schemas.ts';
-import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { countOperations } from '../engine/render/blockSpool.ts';
 import { inflate } from '../engine/render/compress.ts';
 import { sliceRecords } from '../engine/render/recordBytes.ts';
@@ -18,7 +17,7 @@ import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import { maximumLimit } from '../pages/mirrorOptions.ts';
 import { checkTable, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
-import type { Verification } from './verification.ts';
+import type { ArchiveCheck } from './verification.ts';
 
 interface StoredPage {
   /** Path of the segment. */
@@ -43,11 +42,8 @@ export class ArchiveVerification {
   readonly #ids: readonly ExpectedEntries[];
   readonly #sizes: (LevelRange & { readonly bytes: number })[] = [];
 
-  constructor(
-    private readonly verification: Verification,
-    private readonly archive: StoredArchive,
-  ) {
-    const { site } = verification;
+  constructor(private readonly check: ArchiveCheck) {
+    const { site, archive } = check;
     this.#limit = maximumLimit(site);
     // Layout `files` has no table of ids, so there are no levels of this table to check.
     const ranges = site.layout === 'files' ? [] : levelRanges(site.tip, archive.root);
@@ -66,7 +62,7 @@ export class ArchiveVerification {
    * of the stored pages, in bytes.
    */
   add(batch: Batch, block: BatchBlock): number[] {
-    const { findings } = this.verification;
+    const { findings } = this.check;
     const limit = this.#limit;
     const total = Math.ceil(block.records / limit);
     const lengths: number[] = [];
@@ -110,22 +106,23 @@ export class ArchiveVerification {
 
   /** Checks segments, table of ids and root, which depend on all blocks. Call it after `add` of every block. */
   finish(): void {
-    const { findings, site } = this.verification;
-    const { root, name } = this.archive;
+    const { findings, site, archive, rootPath } = this.check;
+    const { root, name } = archive;
     const cuts = cut(this.#sizes, site.tip, root).map(({ first, last }) => `${first}-${last}`);
     const ranges = new Set(root.segments.map(({ first, last }) => `${first}-${last}`));
-    if (cuts.join() !== [...ranges].join()) findings.add(`${archivePath(name.root)} cuts the blocks into wrong segments`);
-    if (root.pageSize !== this.#limit) findings.add(`${archivePath(name.root)} has a wrong page size`);
-    const text = inflate(this.archive.read(name.root));
-    if (text !== renderRoot(root)) findings.add(`${archivePath(name.root)} is not a root that a build makes`);
-    checkTable('table of ids', root.ids, this.#ids, this.archive, findings);
+    if (cuts.join() !== [...ranges].join()) findings.add(`${rootPath} cuts the blocks into wrong segments`);
+    if (root.pageSize !== this.#limit) findings.add(`${rootPath} has a wrong page size`);
+    const text = inflate(archive.read(name.root));
+    if (text !== renderRoot(root)) findings.add(`${rootPath} is not a root that a build makes`);
+    checkTable('table of ids', root.ids, this.#ids, this.check);
   }
 
   /** Yields the parts of a block. Throws an error when a segment is damaged. */
   *#partsOf(height: number): Generator<BlockPart> {
-    for (const segment of this.archive.root.segments) {
+    const { archive } = this.check;
+    for (const segment of archive.root.segments) {
       if (height < segment.first || height > segment.last) continue;
-      const { pages, blocks } = this.archive.segment(segment);
+      const { pages, blocks } = archive.segment(segment);
       const placed = blocks.get(height);
       if (placed === undefined) throw new ArchiveError(`the directory does not have block ${height}`);
       yield { path: archivePath(segment.file), segment, placed, texts: textsOf(pages, placed) };

@@ -3,48 +3,39 @@
  * build does, and compares them with the documents of the archive.
  */
 import { columns, type Table } from '../duckdb/table.ts';
-import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { orderEtchings } from '../engine/state/knownEtchings.ts';
 import { levelRanges } from '../format/levels.ts';
-import type { BalanceTables, ListTables } from '../format/listTables.ts';
+import type { BalanceTables } from '../format/listTables.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
-import { archivePath } from '../pages/filePaths.ts';
 import type { EtchingsVerification } from './checkEtchings.ts';
 import { verifyOutputs } from './checkUnspentOutputs.ts';
 import { comparedLevels } from './compareLevels.ts';
 import type { RecordTables } from './recordTables.ts';
-import type { Verification } from './verification.ts';
+import type { ListsCheck, Verification } from './verification.ts';
 
 /**
  * Compares all documents of balances, holders and outputs. `etchings` has the etchings of the build. `records` and
  * `received` are tables of the build's records (recordTables.ts). Adds a finding for each difference.
  */
 export async function verifyBalances(
-  verification: Verification,
-  archive: StoredArchive,
-  lists: ListTables,
+  check: ListsCheck,
   balances: BalanceTables,
   etchings: EtchingsVerification,
   { records, received }: RecordTables,
 ): Promise<void> {
-  const { site, findings, scratch, store } = verification;
-  const name = archivePath(archive.name.root);
-  if (lists.tip !== site.tip) return findings.add(`${name} has lists up to block ${lists.tip}, expected ${site.tip}`);
-  const runes = await readRunes(verification, etchings);
+  const { site, findings, scratch, store, lists, rootPath } = check;
+  if (lists.tip !== site.tip) return findings.add(`${rootPath} has lists up to block ${lists.tip}, expected ${site.tip}`);
+  const runes = await readRunes(check, etchings);
   const from = { records, runes, etchings: await orderEtchings(runes, site.tip, store) };
-  const limits = { ...verification.limits, listPage: lists.page, listLevels: lists };
+  const limits = { ...check.limits, listPage: lists.page, listLevels: lists };
   const plans = levelRanges(lists.tip, lists, lists.lowest, lists.start?.height).map((range) => ({ ...range, reused: [], isSame: false }));
   const before = findings.count;
-  try {
-    const writer = comparedLevels(WHAT, balances, archive, findings);
-    const expected = await writeBalances(plans, { tip: lists.tip, limits, old: undefined, scratch, writer, ...from }, store);
-    if (findings.count === before && JSON.stringify(expected) !== JSON.stringify(balances))
-      findings.add(`${name} has other levels of balances, or other unbalanced runes, than a build makes`);
-    if (findings.count === before && lists.outputs !== undefined && received !== undefined)
-      await verifyOutputs(verification, archive, { ...lists, outputs: lists.outputs }, limits, from, received);
-  } catch (error) {
-    findings.addDamage(error);
-  }
+  const writer = comparedLevels(WHAT, balances, check);
+  const expected = await writeBalances(plans, { tip: lists.tip, limits, old: undefined, scratch, writer, ...from }, store);
+  if (findings.count === before && JSON.stringify(expected) !== JSON.stringify(balances))
+    findings.add(`${rootPath} has other levels of balances, or other unbalanced runes, than a build makes`);
+  if (findings.count === before && lists.outputs !== undefined && received !== undefined)
+    await verifyOutputs(check, lists.outputs, limits, from, received);
 }
 
 const WHAT = { addresses: 'balances of the address', holders: 'holders of the rune with the ordinal' } as const;

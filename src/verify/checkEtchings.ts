@@ -6,21 +6,19 @@
  */
 import { joinRuns } from '../contract/sources.ts';
 import { documentsOf, lineOf, mergeDocuments } from '../engine/archive/documentWriter.ts';
-import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { levelRanges } from '../format/levels.ts';
-import type { EtchingTables, ListTables } from '../format/listTables.ts';
+import type { EtchingTables } from '../format/listTables.ts';
 import { runeNameText } from '../lists/allRuneNames.ts';
 import { type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
 import { mintedUnits, parseCounts, parseEtching } from '../lists/parseEtching.ts';
 import type { NamedRune } from '../lists/searchFiles.ts';
-import { archivePath } from '../pages/filePaths.ts';
 import type { Activity } from './checkBlock.ts';
 import { addNames, checkTable, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
 import { comparedLevels } from './compareLevels.ts';
 import { addSupplies, countsOf, NO_SUPPLY, type Supply, sumOf } from './countSupply.ts';
-import type { Verification } from './verification.ts';
+import type { ListsCheck, Verification } from './verification.ts';
 
 /** An etching as read from its JSON, without counts. */
 type ReadEtching = Omit<Etching, 'counts'>;
@@ -37,24 +35,21 @@ export class EtchingsVerification {
   readonly #runes = new Set<string>();
 
   private constructor(
-    private readonly verification: Verification,
-    private readonly archive: StoredArchive,
-    private readonly lists: ListTables,
+    private readonly check: ListsCheck,
     private readonly etchings: EtchingTables,
   ) {
-    const ranges = levelRanges(verification.site.tip, lists, undefined, lists.start?.height);
+    const ranges = levelRanges(check.site.tip, check.lists, undefined, check.lists.start?.height);
     this.#levels = ranges.map((range) => ({ ...range, entries: new Fingerprints(), supplies: new Map() }));
     this.#begin();
   }
 
   /** Returns undefined for a build without etchings. */
-  static of(verification: Verification, archive: StoredArchive | undefined): EtchingsVerification | undefined {
-    const facts = verification.manifest.lists?.etchings;
-    const lists = archive?.root.lists;
-    if ((facts === undefined) !== (lists?.etchings === undefined))
+  static of(verification: Verification, check: ListsCheck | undefined): EtchingsVerification | undefined {
+    const hasEtchings = verification.manifest.lists?.etchings !== undefined;
+    const etchings = check?.lists.etchings;
+    if (hasEtchings !== (etchings !== undefined))
       verification.findings.add('the manifest and the root of the archive differ in whether there are etchings');
-    if (facts === undefined || archive === undefined || lists?.etchings === undefined) return undefined;
-    return new EtchingsVerification(verification, archive, lists, lists.etchings);
+    return hasEtchings && check !== undefined && etchings !== undefined ? new EtchingsVerification(check, etchings) : undefined;
   }
 
   /**
@@ -62,11 +57,12 @@ export class EtchingsVerification {
    * these counts (checkLedgerDigest.ts).
    */
   #begin(): void {
-    const level = this.etchings.levels.find(({ last }) => last === this.lists.start?.height);
+    const { archive, lists, site } = this.check;
+    const level = this.etchings.levels.find(({ last }) => last === lists.start?.height);
     try {
-      for (const { values } of level === undefined ? [] : documentsOf(this.archive, level)) {
+      for (const { values } of level === undefined ? [] : documentsOf(archive, level)) {
         const [json = ''] = values;
-        const { id, ...etching } = parseEtching(json, this.verification.site.dialect);
+        const { id, ...etching } = parseEtching(json, site.dialect);
         const counts = parseCounts(json);
         this.#levels[0]?.supplies.set(id, { ...counts, minted: mintedUnits(etching, counts.mints), decimals: undefined });
       }
@@ -80,11 +76,11 @@ export class EtchingsVerification {
    * etchings of a mirror may not fit into memory. Throws an ArchiveError or a ChangedArchiveError for damage.
    */
   async *all(): AsyncGenerator<ReadEtching> {
-    const levels = this.etchings.levels.map((level) => documentsOf(this.archive, level));
+    const levels = this.etchings.levels.map((level) => documentsOf(this.check.archive, level));
     for await (const { key, values } of mergeDocuments(levels, (same) => same.at(-1) ?? [])) {
       const [json = '', ...others] = values;
       if (others.length > 0) throw new ArchiveError(`the etching ${key} has ${values.length} values instead of one`);
-      yield ofEtching(key, () => parseEtching(json, this.verification.site.dialect));
+      yield ofEtching(key, () => parseEtching(json, this.check.site.dialect));
     }
   }
 
@@ -122,12 +118,12 @@ export class EtchingsVerification {
    * Call it after `add` of every block. Rejects with an ArchiveError or a ChangedArchiveError for damage.
    */
   async finish(): Promise<void> {
-    const { findings, manifest, site } = this.verification;
+    const { findings, manifest, site, lists, rootPath } = this.check;
     const facts = manifest.lists?.etchings;
     const hasCounts = facts?.counts === true;
-    const writer = comparedLevels(WHAT, this.etchings, this.archive, findings);
+    const writer = comparedLevels(WHAT, this.etchings, this.check);
     const levels = this.#levels.map((level) => ({ ...level, etchings: writer('levels', level), runes: writer('runes', level) }));
-    const list = new EtchingList(this.verification, this.lists.start?.height);
+    const list = new EtchingList(this.check, lists.start?.height);
     for await (const etching of this.all()) {
       const key = runeKey(list.count);
       const own = levelAt(levels, etching.block_height);
@@ -146,21 +142,17 @@ export class EtchingsVerification {
       }
       list.add(etching);
     }
-    const name = archivePath(this.archive.name.root);
     if (this.etchings.total !== facts?.total || list.count !== facts.total)
-      findings.add(`${name} has another number of etchings than the manifest`);
+      findings.add(`${rootPath} has another number of etchings than the manifest`);
     const made = {
       levels: levels.flatMap((level) => level.etchings.finish(level) ?? []),
       runes: levels.flatMap((level) => level.runes.finish(level) ?? []),
     };
     if (JSON.stringify(made) !== JSON.stringify({ levels: this.etchings.levels, runes: this.etchings.runes }))
-      findings.add(`${name} has etchings of other blocks`);
-    checkTable('table of names', this.lists.names, levels, this.archive, findings);
+      findings.add(`${rootPath} has etchings of other blocks`);
+    checkTable('table of names', lists.names, levels, this.check);
     for (const id of this.#runes) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
-    if (list.isComplete() !== hasCounts)
-      findings.add(
-        `the etchings ${hasCounts ? 'have counts of mints and burns, which the data does not allow' : 'lack counts of mints and burns, which the data allows'}`,
-      );
+    findings.compare(rootPath, 'counts of mints and burns', hasCounts, list.isComplete());
     for (const { supplies } of levels) supplies.clear();
     this.#runes.clear();
   }

@@ -2,7 +2,6 @@
  * Verifies sorted tables. The entries of a level may not fit into memory, so this module compares two sums of
  * fingerprints: one of the stored entries, and one of the entries computed from the blocks.
  */
-import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { entriesOf } from '../engine/archive/tableWriter.ts';
 import type { LevelRange } from '../format/levels.ts';
 import {
@@ -18,7 +17,8 @@ import {
 import { nameKeyOf } from '../lists/nameTable.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import type { RuneNames } from '../runes/name.ts';
-import { type Findings, orFinding } from './findings.ts';
+import { orFinding } from './findings.ts';
+import type { ArchiveCheck } from './verification.ts';
 
 /** Fingerprints have 48 bits, so that a JavaScript number represents the sum of two exactly. */
 const MODULUS = 2 ** 48;
@@ -81,44 +81,39 @@ export function addNames({ id, number, name }: RuneNames, ordinal: number, entri
  * Compares the levels of a table (format/levels.ts) with `ranges`: the heights that each level must cover, and the
  * fingerprints of the entries that it must have. `what` names the table in findings.
  */
-export function checkTable(
-  what: string,
-  levels: readonly Level[],
-  ranges: readonly ExpectedEntries[],
-  archive: StoredArchive,
-  findings: Findings,
-): void {
-  const name = archivePath(archive.name.root);
+export function checkTable(what: string, levels: readonly Level[], ranges: readonly ExpectedEntries[], check: ArchiveCheck): void {
+  const { findings, rootPath } = check;
   const expected = ranges.filter(({ entries }) => entries.count > 0);
-  if (expected.length !== levels.length) findings.add(`${name} has ${levels.length} levels of the ${what}, expected ${expected.length}`);
+  if (expected.length !== levels.length)
+    findings.add(`${rootPath} has ${levels.length} levels of the ${what}, expected ${expected.length}`);
   for (const { first, last, entries } of expected) {
     const level = levels.find((one) => one.first === first && one.last === last);
-    if (level === undefined) findings.add(`${name} has no level of the ${what} for the blocks ${first} to ${last}`);
-    else orFinding(findings, () => checkLevel(what, level, entries, archive, findings));
+    if (level === undefined) findings.add(`${rootPath} has no level of the ${what} for the blocks ${first} to ${last}`);
+    else orFinding(findings, () => checkLevel(what, level, entries, check));
   }
 }
 
-function checkLevel(what: string, level: Level, expected: Fingerprints, archive: StoredArchive, findings: Findings): void {
+function checkLevel(what: string, level: Level, expected: Fingerprints, check: ArchiveCheck): void {
   const found = new Fingerprints();
   let [isSorted, last] = [true, [-1]];
-  const isCounted = readEntries(level, archive, findings, ({ key, height, first, count }) => {
+  const isCounted = readEntries(level, check, ({ key, height, first, count }) => {
     const next = [key, height, first, count];
     isSorted &&= isAbove(next, last);
     last = next;
     found.add(next);
   });
   if (!isSorted || !isCounted || !found.equals(expected))
-    findings.add(`the ${what} of the blocks ${level.first} to ${level.last} differs from the table that a build makes`);
+    check.findings.add(`the ${what} of the blocks ${level.first} to ${level.last} differs from the table that a build makes`);
 }
 
 /**
  * Checks the files of a level, and passes its entries to `add`. Returns false if the counts of the level do not match
  * its entries. Throws an error for a damaged file.
  */
-export function readEntries(level: Level, archive: StoredArchive, findings: Findings, add: (entry: TableEntry) => void): boolean {
-  checkFiles(level, archive, findings);
+export function readEntries(level: Level, check: ArchiveCheck, add: (entry: TableEntry) => void): boolean {
+  checkFiles(level, check);
   const byKey = new Float64Array(2 ** FINEST_BITS);
-  for (const entry of entriesOf(archive, level)) {
+  for (const entry of entriesOf(check.archive, level)) {
     const at = Math.floor(entry.key / 2 ** (48 - FINEST_BITS));
     byKey[at] = (byKey[at] ?? 0) + 1;
     add(entry);
@@ -127,7 +122,7 @@ export function readEntries(level: Level, archive: StoredArchive, findings: Find
 }
 
 /** Checks the number, sizes and names of a level's files. `perBlock` is the number of entries in a table's block. */
-export function checkFiles(level: Level, archive: StoredArchive, findings: Findings, perBlock = ENTRIES_PER_BLOCK): void {
+export function checkFiles(level: Level, { archive, findings }: ArchiveCheck, perBlock = ENTRIES_PER_BLOCK): void {
   const { objectSize } = archive.root;
   for (const [i, file] of level.files.entries())
     if (archive.read(file).length !== fileBytes(level, i, objectSize, perBlock)) findings.add(`${archivePath(file)} has a wrong size`);

@@ -10,18 +10,16 @@ import { readLines } from '../duckdb/readFilesSql.ts';
 import { type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import { documentsOf } from '../engine/archive/documentWriter.ts';
-import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { keyOfAddress } from '../format/documentKeys.ts';
 import { type DocumentLevel, levelRanges } from '../format/levels.ts';
-import type { ListTables, OutputTables } from '../format/listTables.ts';
+import type { OutputTables } from '../format/listTables.ts';
 import type { Limits } from '../limits.ts';
 import { type Changes, changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../lists/balanceChanges.sql.ts';
 import { AddressOutputs, sortKeySql } from '../lists/outputsOfAddress.sql.ts';
 import { parseOutput } from '../lists/unspentOutputs.ts';
-import { archivePath } from '../pages/filePaths.ts';
 import { comparedLevels } from './compareLevels.ts';
 import { PULL_ANEW } from './findings.ts';
-import type { Verification } from './verification.ts';
+import type { ArchiveCheck, ListsCheck, Verification } from './verification.ts';
 
 /** Columns of a table that has a row for each rune of an output. */
 export const OUTPUT_COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
@@ -42,24 +40,20 @@ export const loadReceived = (records: string, received: Received, store: Store):
   store.run(`INSERT INTO ${received}
     SELECT * EXCLUDE (operation) REPLACE (coalesce(units, '0') AS units) FROM ${records} WHERE "output" IS NOT NULL`);
 
-/** The lists of an archive with outputs. */
-type OutputLists = ListTables & { readonly outputs: OutputTables };
-
 /**
  * Compares the outputs of an archive with the records up to the archive's tip. `limits` are the limits with which the
  * build made the lists. Throws a ChangedArchiveError if a file is damaged.
  */
 export async function verifyOutputs(
-  verification: Verification,
-  archive: StoredArchive,
-  lists: OutputLists,
+  check: ListsCheck,
+  outputs: OutputTables,
   limits: Limits,
   changes: Changes,
   received: Received,
 ): Promise<void> {
-  const { findings } = verification;
+  const { findings, lists } = check;
   const before = findings.count;
-  if (!(await readOutputs(verification, archive, lists.outputs)))
+  if (!(await readOutputs(check, outputs)))
     return findings.add('the archive has outputs that are spent but were never made, or that cannot be read');
   const sums = (select: string, group: string) =>
     `SELECT ${group}, ${joinedParts('upper', 'lower')} FROM (SELECT ${group}, ${sumsOf('units', '1')} FROM (${select}) GROUP BY ${group})`;
@@ -73,7 +67,7 @@ export async function verifyOutputs(
     `SELECT "output" AS name FROM (SELECT ${place}, units FROM read_outputs EXCEPT ALL SELECT ${place}, ${digits} FROM (${expected}))`,
     'the output',
     ' does not match its records',
-    verification,
+    check,
   );
   const held = sums('SELECT address, rune AS id, units FROM read_outputs WHERE address IS NOT NULL', 'id, address');
   await addFirst(
@@ -82,10 +76,10 @@ export async function verifyOutputs(
      WHERE held.units IS DISTINCT FROM balance.units`,
     'the outputs of the address',
     ' do not add up to its balance',
-    verification,
+    check,
     `Build again with the same flags and --full. If that does not help: ${PULL_ANEW}`,
   );
-  if (findings.count === before) await verifyAddresses(verification, archive, lists, limits);
+  if (findings.count === before) await verifyAddresses(check, outputs, limits);
 }
 
 /**
@@ -116,7 +110,7 @@ async function addFirst(sql: string, before: string, after: string, { findings, 
  * rune of an unspent output), `read_values` (outputs that the blocks of a level make) and `read_spent` (outputs that
  * they spend). Returns false if a document is not one that a build makes.
  */
-async function readOutputs({ scratch, store }: Verification, archive: StoredArchive, { outputs }: OutputTables): Promise<boolean> {
+async function readOutputs({ scratch, store, archive }: ArchiveCheck, { outputs }: OutputTables): Promise<boolean> {
   const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));
   if (runes === undefined || values === undefined || spent === undefined) return false;
   try {
@@ -154,16 +148,12 @@ async function readOutputs({ scratch, store }: Verification, archive: StoredArch
 }
 
 /** Makes the lists of addresses again from the tables of `readOutputs`, and compares them with the archive's. */
-async function verifyAddresses(
-  { findings, scratch, store }: Verification,
-  archive: StoredArchive,
-  lists: OutputLists,
-  limits: Limits,
-): Promise<void> {
+async function verifyAddresses(check: ListsCheck, outputs: OutputTables, limits: Limits): Promise<void> {
+  const { findings, scratch, store, lists, rootPath } = check;
   const before = findings.count;
   const ranges = levelRanges(lists.tip, lists, lists.lowest, lists.start?.height);
-  const { addresses: found, starts } = lists.outputs;
-  const writer = comparedLevels(WHAT, lists.outputs, archive, findings);
+  const { addresses: found, starts } = outputs;
+  const writer = comparedLevels(WHAT, outputs, check);
   const heights = 'SELECT "output", height AS block_height FROM read_values';
   const addresses = await AddressOutputs.begin({ old: undefined, known: [], writer, limits, heights, ranges, scratch }, store);
   const expected: Record<'addresses' | 'starts', DocumentLevel[]> = { addresses: [], starts: [] };
@@ -178,7 +168,7 @@ async function verifyAddresses(
     for (const kind of ['addresses', 'starts'] as const) if (made[kind] !== undefined) expected[kind].push(made[kind]);
   }
   if (findings.count === before && JSON.stringify(expected) !== JSON.stringify({ addresses: found, starts }))
-    findings.add(`${archivePath(archive.name.root)} has other levels of outputs than a build makes`);
+    findings.add(`${rootPath} has other levels of outputs than a build makes`);
 }
 
 const WHAT = { addresses: 'outputs of the address', starts: 'starts of pages of the address' } as const;

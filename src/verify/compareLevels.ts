@@ -3,7 +3,7 @@ import { documentIn, documentsOf, type StoredDocument } from '../engine/archive/
 import type { LevelWriter } from '../engine/archive/makeLevels.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
-import type { Findings } from './findings.ts';
+import type { ArchiveCheck } from './verification.ts';
 
 /**
  * Returns a function for the code that writes lists, which calls it to begin a level. The returned writer compares its
@@ -14,8 +14,7 @@ export const comparedLevels =
   <Kind extends string>(
     what: Readonly<Record<Kind, string>>,
     tables: Readonly<Record<NoInfer<Kind>, readonly DocumentLevel[]>>,
-    archive: StoredArchive,
-    findings: Findings,
+    { archive, findings }: ArchiveCheck,
   ) =>
   (kind: Kind, range: LevelRange): LevelWriter => {
     const level = tables[kind].find(({ first, last }) => first === range.first && last === range.last);

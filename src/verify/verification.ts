@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import type { BlockDigest, envelope, Manifest } from '../contract/schemas.ts';
 import { Store } from '../duckdb/store.ts';
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import type { ListTables } from '../format/listTables.ts';
 import type { Limits } from '../limits.ts';
 import type { BuiltSite } from '../pages/mirrorOptions.ts';
 import type { ComparingSink } from './comparingSink.ts';
@@ -28,6 +30,18 @@ export interface Verification {
   /** Folder for temporary files, including temporary files of the store. */
   readonly scratch: string;
   readonly progress: Progress;
+}
+
+/** The verification of an output with an archive. */
+export interface ArchiveCheck extends Verification {
+  readonly archive: StoredArchive;
+  /** Path of the root of the archive. */
+  readonly rootPath: string;
+}
+
+/** The verification of an output whose archive has lists. */
+export interface ListsCheck extends ArchiveCheck {
+  readonly lists: ListTables;
 }
 
 /** Fraction of its usual memory that the store gets. The verification needs the rest for the counts of all runes. */

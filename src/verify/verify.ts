@@ -87,19 +87,18 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   const { root, manifest, site, blocks, findings, own, progress } = verification;
   const sink = new ComparingSink(root, findings);
   const lists = archive?.root.lists;
+  const archiveCheck = archive && { ...verification, archive, rootPath: archivePath(archive.name.root) };
+  const listsCheck = archiveCheck && lists && { ...archiveCheck, lists };
   const isComplete = manifest.lists?.etchings?.counts === true;
   // With a start (startOutputs.ts) but without outputs, the balances at the start are unknown. So sums cannot be
   // checked.
   const hasSums = isComplete && (lists?.start === undefined || lists.outputs !== undefined);
   const hasBalances = isComplete && lists?.activity !== undefined;
-  if (archive !== undefined && lists !== undefined && (lists.balances !== undefined) !== hasBalances)
-    findings.add(
-      `${archivePath(archive.name.root)} ${hasBalances ? 'lacks balances, which its data allows' : 'has balances, which its data does not allow'}`,
-    );
+  if (listsCheck !== undefined) findings.compare(listsCheck.rootPath, 'balances', lists?.balances !== undefined, hasBalances);
 
   const recount = new Recount(own);
   const changes = new ChangesVerification(verification);
-  const etchings = EtchingsVerification.of(verification, archive);
+  const etchings = EtchingsVerification.of(verification, listsCheck);
   const tables = hasSums ? await RecordTables.begin(verification, lists?.outputs !== undefined) : undefined;
   const transactions = isFromNode(manifest) ? await TransactionsVerification.begin(verification, etchings) : undefined;
   await orLaterFinding(findings, async () => {
@@ -109,8 +108,8 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
       transactions?.begin(records);
     }
   });
-  const pages = archive === undefined ? undefined : new ArchiveVerification(verification, archive);
-  const activity = ActivityVerification.of(verification, archive);
+  const pages = archiveCheck && new ArchiveVerification(archiveCheck);
+  const activity = ActivityVerification.of(listsCheck);
   const hasPages = site.layout === 'archive' || lists?.activity !== undefined;
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   for (const [i, block] of blocks.entries()) {
@@ -164,13 +163,13 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
       if (hasSums) transactions?.finish();
     }
     // Skips the lists if records are wrong, because lists that follow from wrong records are wrong, too.
-    const hasTables = tables !== undefined && etchings !== undefined;
-    if (findings.count === before && archive !== undefined && lists?.balances !== undefined && hasTables)
-      await verifyBalances(verification, archive, lists, lists.balances, etchings, tables);
+    const { balances } = lists ?? {};
+    if (findings.count === before && listsCheck !== undefined && balances !== undefined && tables !== undefined && etchings !== undefined)
+      await orLaterFinding(findings, () => verifyBalances(listsCheck, balances, etchings, tables));
     if (findings.count === before && tables?.received !== undefined) await changes.checkSpent(tables.received);
     // Without findings, the documents of the archive are right. So the digests of the ledger are right if they match
     // these documents.
-    if (findings.count === before && archive !== undefined) await verifyLedger(verification, archive);
+    if (findings.count === before && listsCheck !== undefined) await verifyLedger(listsCheck);
     const runes = etchings === undefined ? recount.runes : await etchings.named();
     for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
     // Without the names of runes, the expected search files are unknown, so files that do not belong to the build
