@@ -15,7 +15,8 @@ import { type ChangesBounds, changesFile, changesIndex, type ListedChanges, type
 import { digestOf } from '../lists/changesOfBlocks.sql.ts';
 import { CHANGES_INDEX_PATH, changesPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import type { Activity } from './checkBlock.ts';
-import { type Received, verifySpent } from './checkUnspentOutputs.ts';
+import { verifySpent } from './checkUnspentOutputs.ts';
+import type { Received } from './recordTables.ts';
 import type { Verification } from './verification.ts';
 
 export class ChangesVerification {

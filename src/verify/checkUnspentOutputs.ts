@@ -5,44 +5,23 @@
  * is listed as spent.
  */
 import { join } from 'node:path';
-import { LineFile } from '../disk/lineFile.ts';
+import { writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import { type Store, text } from '../duckdb/store.ts';
-import { columns, type Table } from '../duckdb/table.ts';
-import { documentsOf } from '../engine/archive/documentWriter.ts';
-import { keyOfAddress } from '../format/documentKeys.ts';
+import { text } from '../duckdb/store.ts';
 import { type DocumentLevel, levelRanges } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
 import type { Limits } from '../limits.ts';
 import { type Changes, changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../lists/balanceChanges.sql.ts';
 import { AddressOutputs, sortKeySql } from '../lists/outputsOfAddress.sql.ts';
-import { parseOutput } from '../lists/unspentOutputs.ts';
 import { comparedLevels } from './compareLevels.ts';
 import { PULL_ANEW } from './findings.ts';
+import type { Received } from './recordTables.ts';
+import { outputsIn } from './startOutputs.ts';
 import type { ArchiveCheck, ListsCheck, Verification } from './verification.ts';
-
-/** Columns of a table that has a row for each rune of an output. */
-export const OUTPUT_COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
-
-/** The same columns as OUTPUT_COLUMNS, in the form for creating a table. */
-export const RECEIVED = {
-  ...columns('output VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT'),
-  ...columns('timestamp BIGINT, address VARCHAR, rune VARCHAR, units VARCHAR'),
-} as const;
-/** Runes that outputs received. `units` is a decimal string in units of the rune. */
-export type Received = Table<typeof RECEIVED>;
-
-/**
- * Inserts the runes that outputs received into the table `received`. `records` is SQL of a table with OUTPUT_COLUMNS
- * and the column `operation`. Skips records without an output.
- */
-export const loadReceived = (records: string, received: Received, store: Store): Promise<void> =>
-  store.run(`INSERT INTO ${received}
-    SELECT * EXCLUDE (operation) REPLACE (coalesce(units, '0') AS units) FROM ${records} WHERE "output" IS NOT NULL`);
 
 /**
  * Compares the outputs of an archive with the records up to the archive's tip. `limits` are the limits with which the
- * build made the lists. Throws a ChangedArchiveError if a file is damaged.
+ * build made the lists. Rejects with an ArchiveError or a ChangedArchiveError for damage.
  */
 export async function verifyOutputs(
   check: ListsCheck,
@@ -53,8 +32,7 @@ export async function verifyOutputs(
 ): Promise<void> {
   const { findings, lists } = check;
   const before = findings.count;
-  if (!(await readOutputs(check, outputs)))
-    return findings.add('the archive has outputs that are spent but were never made, or that cannot be read');
+  if (!(await readOutputs(check, outputs))) return findings.add('the archive has outputs that are spent but were never made');
   const sums = (select: string, group: string) =>
     `SELECT ${group}, ${joinedParts('upper', 'lower')} FROM (SELECT ${group}, ${sumsOf('units', '1')} FROM (${select}) GROUP BY ${group})`;
   const digits = digitsOf('upper', 'lower');
@@ -108,39 +86,25 @@ async function addFirst(sql: string, before: string, after: string, { findings, 
 /**
  * Makes three tables from the archive's documents of outputs (lists/unspentOutputs.ts): `read_outputs` (a row for each
  * rune of an unspent output), `read_values` (outputs that the blocks of a level make) and `read_spent` (outputs that
- * they spend). Returns false if a document is not one that a build makes.
+ * they spend). Returns false if an output is spent but was never made.
  */
 async function readOutputs({ scratch, store, archive }: ArchiveCheck, { outputs }: OutputTables): Promise<boolean> {
-  const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));
-  if (runes === undefined || values === undefined || spent === undefined) return false;
-  try {
-    for (const level of outputs) {
-      const { first } = level;
-      for (const document of documentsOf(archive, level)) {
-        const output = document.key;
-        const one = parseOutput(output, document.values);
-        if (one === undefined) {
-          spent.add(JSON.stringify({ first, output }));
-          continue;
-        }
-        if (one.runes.length === 0) return false;
-        const [height, hash, tx_index, timestamp] = one.place;
-        const place = { output, height, hash, tx_index, timestamp, address: one.address ?? null };
-        for (const [rune, , , , , units] of one.runes) runes.add(JSON.stringify({ ...place, rune, units }));
-        const text = { place: `${height},${JSON.stringify(hash)},${tx_index},${timestamp}`, runes: document.values.slice(1).join() };
-        values.add(JSON.stringify({ first, output, height, key: one.address === undefined ? null : keyOfAddress(one.address), ...text }));
+  const lines = await writeLines(join(scratch, 'outputs.ndjson'), (to) => {
+    for (const level of outputs)
+      for (const { key: output, values, made } of outputsIn(archive, level)) {
+        const [height, hash, tx_index, timestamp] = made?.place ?? [];
+        const rest = { height, hash, tx_index, timestamp, address: made?.address, runes: values.slice(1).join() };
+        to.add(JSON.stringify({ first: level.first, output, is_spent: made === undefined, ...rest }));
       }
-    }
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
-  } finally {
-    for (const lines of [runes, values, spent]) lines.end();
-  }
-  await store.run(`CREATE OR REPLACE TEMP TABLE read_spent AS FROM ${readLines(spent, `first: 'BIGINT', "output": 'VARCHAR'`)};
-    CREATE OR REPLACE TEMP TABLE read_values AS
-      FROM ${readLines(values, `first: 'BIGINT', "output": 'VARCHAR', height: 'BIGINT', key: 'VARCHAR', place: 'VARCHAR', runes: 'VARCHAR'`)};
-    CREATE OR REPLACE TEMP TABLE read_outputs AS FROM ${readLines(runes, OUTPUT_COLUMNS)} ANTI JOIN read_spent USING ("output")`);
+  });
+  const columns = `first: 'BIGINT', "output": 'VARCHAR', is_spent: 'BOOLEAN', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', runes: 'VARCHAR'`;
+  await store.run(`CREATE OR REPLACE TEMP TABLE read_documents AS FROM ${readLines(lines, columns)};
+    CREATE OR REPLACE TEMP TABLE read_spent AS SELECT first, "output" FROM read_documents WHERE is_spent;
+    CREATE OR REPLACE TEMP VIEW read_values AS SELECT first, "output", height, url_encode(address) AS key,
+      height || ',"' || hash || '",' || tx_index || ',' || "timestamp" AS place, runes FROM read_documents WHERE NOT is_spent;
+    CREATE OR REPLACE TEMP TABLE read_outputs AS SELECT * EXCLUDE (one), one[1] AS rune, one[6] AS units FROM (
+      SELECT "output", height, hash, tx_index, "timestamp", address, unnest(from_json('[' || runes || ']', '[["VARCHAR"]]')) AS one
+      FROM read_documents WHERE NOT is_spent) ANTI JOIN read_spent USING ("output")`);
   const wrong = await store.number(
     `SELECT count(*) AS number FROM read_spent AS s LEFT JOIN read_values AS v ON v."output" = s."output" AND v.first < s.first WHERE v.first IS NULL`,
   );

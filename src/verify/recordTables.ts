@@ -2,12 +2,19 @@
 import { join } from 'node:path';
 import { LineFile } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import type { Table } from '../duckdb/table.ts';
+import { columns, type Table } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
 import { CHANGING } from '../lists/balanceChanges.sql.ts';
 import type { Activity } from './checkBlock.ts';
-import { loadReceived, OUTPUT_COLUMNS, RECEIVED, type Received } from './checkUnspentOutputs.ts';
 import type { Verification } from './verification.ts';
+
+const RECEIVED = {
+  ...columns('output VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT'),
+  ...columns('timestamp BIGINT, address VARCHAR, rune VARCHAR, units VARCHAR'),
+} as const;
+
+/** Runes that outputs received. `units` is a decimal string in units of the rune. */
+export type Received = Table<typeof RECEIVED>;
 
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 
@@ -50,11 +57,14 @@ export class RecordTables {
   async load(): Promise<void> {
     if (this.#lines === undefined) return;
     this.#lines.end();
-    const lines = readLines(this.#lines, `${OUTPUT_COLUMNS}, operation: 'VARCHAR'`);
+    const types = Object.entries({ ...RECEIVED, operation: 'VARCHAR' }).map(([name, type]) => `"${name}": '${type}'`);
+    const lines = readLines(this.#lines, types.join(', '));
     const { store } = this.verification;
     await store.run(`INSERT INTO ${this.records}
       SELECT height, rune, address, operation, units FROM ${lines} WHERE address IS NOT NULL`);
-    if (this.received !== undefined) await loadReceived(lines, this.received, store);
+    if (this.received !== undefined)
+      await store.run(`INSERT INTO ${this.received}
+        SELECT * EXCLUDE (operation) REPLACE (coalesce(units, '0') AS units) FROM ${lines} WHERE "output" IS NOT NULL`);
     this.#lines = undefined;
   }
 }
