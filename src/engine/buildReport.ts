@@ -88,7 +88,7 @@ function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): Summa
 }
 
 /** Shown if a build with `--parquet` publishes no rows. */
-const NO_ROWS = 'not published: some of the input has no ledger rows. Only ledgers have what rows need';
+const NO_ROWS = 'not published: some input files are not ledgers, and only ledgers have all values of rows';
 
 function leftOutRows({ left_out: leftOut }: Manifest): SummaryRow[] {
   if (leftOut === undefined) return [];

@@ -58,7 +58,7 @@ export async function checkFits(
   );
   if (wrong === undefined) return;
   throw new InputError(
-    `the rune id ${JSON.stringify(wrong.rune_id.slice(0, 64))} is not height:index, as in 840000:3, which lists by rune need`,
+    `the rune id ${JSON.stringify(wrong.rune_id.slice(0, 64))} is not height:index, such as 840000:3; lists by rune need this form`,
     [`Correct the input, or build ${layout === 'archive' ? 'with --no-lists' : 'without --lists'}.`],
   );
 }

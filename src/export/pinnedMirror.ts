@@ -65,7 +65,7 @@ export class OpenedMirror {
         ]);
       return new OpenedMirror(undefined, fetchIn(dir));
     }
-    if (flags.has('dir')) throw new UsageError('--dir and --mirror name two mirrors; give one of them');
+    if (flags.has('dir')) throw new UsageError('--dir and --mirror cannot be used together; give one of them');
     // The message does not show the URL, which may contain a password.
     if (!URL.canParse(url) || !isPlainHttp(new URL(url)))
       throw new UsageError('--mirror must be an http(s) URL without user, password, query and fragment');

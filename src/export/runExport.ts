@@ -49,7 +49,7 @@ function requestOf(flags: Flags): Request {
     throw new UsageError(`unknown list ${JSON.stringify(name)}; lists are ${LISTS.join(', ')}${didYouMean(name, LISTS)}`);
   if (more.length > 0) throw new UsageError('only one rune or address can be given');
   const height = flags.has('height') ? flags.integer('height', 0, 0, Number.MAX_SAFE_INTEGER) : undefined;
-  if (height !== undefined && list !== 'holders') throw new UsageError('--height is for the list holders');
+  if (height !== undefined && list !== 'holders') throw new UsageError('--height can only be used with the list "holders"');
   if (list === 'holders' && parseRune(subject) === undefined)
     throw new UsageError(`${JSON.stringify(subject)} is not a rune: give its id, number or name`);
   const format = flags.choice('format', ['csv', 'parquet']);

@@ -79,7 +79,7 @@ export function parseNote(note: string): SignedNote {
     });
     if (signatures.length === lines.length) return { text: note.slice(0, end), signatures };
   }
-  throw new NoteError('the note is not a signed note');
+  throw new NoteError('the note has an unrecognised format: it is not a text with signatures');
 }
 
 /**

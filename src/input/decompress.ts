@@ -39,7 +39,7 @@ async function gunzip(path: string, from: Readable, to: Writable): Promise<void>
   const unpack = createGunzip();
   await pipeline(from, unpack, to);
   for await (const chunk of createReadStream(path, { start: unpack.bytesWritten }) as AsyncIterable<Buffer>) {
-    if (chunk.some((byte) => byte !== 0)) throw new Error(`it has other data after its member that ends at byte ${unpack.bytesWritten}`);
+    if (chunk.some((byte) => byte !== 0)) throw new Error(`it has data that is not gzip from byte ${unpack.bytesWritten} on`);
   }
 }
 

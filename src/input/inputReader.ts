@@ -206,7 +206,7 @@ export class InputReader {
       await this.#readAll(files);
       joined = await load([]);
     }
-    if (joined === undefined) throw new Error('runes tables that were all read are joined');
+    if (joined === undefined) throw new Error('all runes tables were read, but not joined');
     this.joined = joined;
     this.runes = joined.all;
     const again = await ledgersToReadAgain(joined, known, store);

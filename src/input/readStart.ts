@@ -37,7 +37,7 @@ export async function readStart(files: readonly StartFile[], isNew: boolean, sto
   const [[outputs, ...others], [runes, ...more]] = [of('start-outputs'), of('start-runes')];
   const scan = (file: InputFile) => `SELECT * FROM ${readFiles('parquet', [file.path])}`;
   if (outputs === undefined || runes === undefined || others.length + more.length > 0)
-    throw new InputError(`the input has ${files.length} files of pulls with --start-from, which are not one start`, [
+    throw new InputError(`the input has ${files.length} files of pulls with --start-from, but one start has two: outputs and runes`, [
       `Read: ${files.map(({ file }) => file.name).join(', ')}.`,
       'Give only one folder of a pull with --start-from as input.',
     ]);
@@ -48,6 +48,6 @@ export async function readStart(files: readonly StartFile[], isNew: boolean, sto
   );
   const [point] = points;
   if (point === undefined || points.length > 1)
-    throw new InputError(`${runes.name} is not of a single block`, ['Remove it and pull again.']);
+    throw new InputError(`${runes.name} is empty, or its rows name different start blocks`, ['Remove it and pull again.']);
   return { ...point, outputs: await store.view('start_outputs', OUTPUTS, scan(outputs)), runes: counts, isNew };
 }

@@ -54,7 +54,9 @@ export async function publishRows(target: RowsTarget, loaded: Loaded, state: Sta
   }
   const { hasSpent } = loaded.rows;
   if (before !== undefined && before.head.spent !== hasSpent)
-    throw new ChangedRowsError(`the files in ${join(target.out, ROWS_FOLDER)} ${hasSpent ? 'lack' : 'have'} spent outputs`);
+    throw new ChangedRowsError(
+      `unlike the input, the files in ${join(target.out, ROWS_FOLDER)} ${hasSpent ? 'lack' : 'have'} spent outputs`,
+    );
   const outdated = await writeFiles(target, loaded, loaded.rows, state, store);
   const runes = loaded.runes === undefined && before !== undefined ? before.head.runes : await writeRunes(target, state, store);
   const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });

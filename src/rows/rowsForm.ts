@@ -111,12 +111,12 @@ export async function formFault(path: string, { fields, order }: TableForm, stor
   const found = await store.rows(`DESCRIBE SELECT * FROM ${scan}`, { column_name: text, column_type: text });
   const columns = found.map((row) => `${row.column_name} ${row.column_type}`).join(', ');
   const expected = Object.entries(columnsOf(fields)).map((column) => column.join(' '));
-  if (columns !== expected.join(', ')) return `its columns are ${columns.slice(0, 500)}`;
+  if (columns !== expected.join(', ')) return `it has unexpected columns: ${columns.slice(0, 500)}`;
   const place = `(${order.join(', ')})`;
   // OVER () without ORDER BY goes through the rows in the order of the file.
   const odd = await store.number(`SELECT count(*) FILTER (WHERE NOT coalesce(before IS NULL OR before < place, false)) AS number
      FROM (SELECT ${place} AS place, lag(${place}) OVER () AS before FROM ${scan})`);
-  return odd > 0 ? 'its rows are not in order' : undefined;
+  return odd > 0 ? 'its rows are not sorted' : undefined;
 }
 
 /** Counts the rows of a file, which must have the form, and computes their digest. */

@@ -181,7 +181,7 @@ function add(sums: Map<number, bigint>, key: number, amount: bigint): void {
 function frontOf(queue: Queue): Entry {
   for (; ; queue.front++) {
     const entry = queue.entries[queue.front];
-    if (!entry) throw new Error(`rune ${queue.rune} has ${queue.left} left, but no entry`);
+    if (!entry) throw new Error(`no entry has the ${queue.left} units that are left of rune ${queue.rune}`);
     if (entry.left > 0n) return entry;
   }
 }

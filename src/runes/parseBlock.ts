@@ -126,10 +126,10 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   const { hash } = header;
   const count = reader.count('the number of transactions');
   // Checks the count before memory is allocated for it. A transaction has 10 bytes or more.
-  if (count === 0 || count * 10 > bytes.length)
-    throw new BlockError(`the block of ${bytes.length} bytes says that it has ${count} transactions`);
+  if (count === 0 || count * 10 > bytes.length) throw new BlockError(`a block of ${bytes.length} bytes cannot have ${count} transactions`);
   const read = readTransactions(reader, count, hash256);
-  if (reader.at !== bytes.length) throw new BlockError(`block ${hash} has ${bytes.length - reader.at} bytes behind its last transaction`);
+  if (reader.at !== bytes.length)
+    throw new BlockError(`block ${hash} has ${bytes.length - reader.at} unexpected bytes after its last transaction`);
   if (!sameBytes(merkleRoot(read.txids, hash256), 0, bytes, 36, 32))
     throw new BlockError(`block ${hash} has other transactions than its header names (merkle root)`);
   return { ...header, bytes, ...read };
@@ -142,7 +142,7 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
 export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash256): Block {
   const reader = new Reader(bytes, 'transaction');
   const read = readTransactions(reader, count, hash256);
-  if (reader.at !== bytes.length) throw new BlockError(`there are ${bytes.length - reader.at} bytes behind the transaction`);
+  if (reader.at !== bytes.length) throw new BlockError(`the transaction is followed by ${bytes.length - reader.at} unexpected bytes`);
   return { hash: '', previous: '', time: 0, bits: 0, bytes, ...read };
 }
 

@@ -34,7 +34,7 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   const file = settingsFileOf(flags);
   if (file === undefined) throw new UsageError(`there is no settings file; make one with ${plainCall('init')}`);
   const { source, upload } = (await settingsReader()).readSettings(file);
-  if (source === undefined) throw new UsageError(`${file} has no source; add one, as in "source": "core:http://127.0.0.1:8332"`);
+  if (source === undefined) throw new UsageError(`${file} has no value of "source"; add one, as in "source": "core:http://127.0.0.1:8332"`);
   const command = (name: string, ...args: string[]) => [execPath, program.runner, name, '--config', file, ...args];
   const updates: Step[] = [
     { name: 'pull', line: command('pull', '--log', format), environment: env },
@@ -68,7 +68,7 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   const stages = Object.entries(seconds).map(([name, one]) => `${name} ${one}`);
   const rows: SummaryRow[] = [
     ['has', `${count(Number(records), 'record')} of ${count(Number(blocks), 'block')}`],
-    ['uploaded', upload ?? `nothing: ${file} has no upload`],
+    ['uploaded', upload ?? `nothing: ${file} has no value of "upload"`],
     ['seconds', stages.join(', ')],
   ];
   log.info('updated', `The mirror has all blocks up to ${height.toLocaleString('en-US')} (${total} s).`, {
@@ -108,7 +108,7 @@ async function runStep(
     })) as [number | null];
     if (code !== EXIT.done)
       throw new CliError(
-        `${name} ended with exit code ${code ?? 'of a signal'}`,
+        `${name} ended with exit code ${code ?? '(none): a signal ended it'}`,
         code ?? EXIT.interrupted,
         later.length === 0 ? [] : [`These steps did not run: ${later.map((step) => step.name).join(', ')}.`],
       );

@@ -236,7 +236,7 @@ export class DiskLedger implements Ledger {
 
   /** Removes all blocks above a height. Throws an Error for a height below `base`. */
   rewind(height: number): void {
-    if (height < this.base) throw new Error(`block ${height} is below the ledger's base ${this.base}`);
+    if (height < this.base) throw new Error(`cannot remove blocks above ${height}: the journal begins after block ${this.base}`);
     this.#journal.cut(height);
     this.#journal.sync();
     this.#journal.close();

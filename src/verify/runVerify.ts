@@ -28,7 +28,7 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const others = flags.all('against').map(parseAgainst);
   const keys = flags.all('key').map(parseFlag);
   const hasOwn = flags.has('dir') || others.length < 2;
-  if (!hasOwn && keys.length > 0) throw new UsageError('--key is for the folder that is verified; name it with --dir');
+  if (!hasOwn && keys.length > 0) throw new UsageError('--key needs --dir: it checks the signature of the folder that is verified');
   const own = hasOwn ? [await verifyFolder(flags.one('dir') ?? 'dist', keys, flags, log)] : [];
   if (others.length === 0) return;
   await compareMirrors([...own, ...(await Promise.all(others.map((other) => readOther(other, log))))], log);

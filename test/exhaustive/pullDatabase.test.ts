@@ -519,10 +519,22 @@ describe('a pull from PostgreSQL', () => {
 
   it.each([
     ['heights that are text', 'ALTER TABLE ledger ALTER block_height TYPE text', /operator does not exist: text >= integer$/],
-    ['heights that are no numbers', `UPDATE ledger SET block_height = 'NaN' WHERE tx_index = 1`, /ledger of .* has block_height NaN$/],
-    ['heights that are no integers', 'UPDATE ledger SET block_height = 1000.5 WHERE block_height = 1000', /has block_height 1000\.5$/],
-    ['a negative height', 'UPDATE ledger SET block_height = -1 WHERE block_height = 1000', /has block_height -1$/],
-    ['heights above all chains', 'UPDATE ledger SET block_height = 1e9 WHERE block_height = 1003', /has block_height 1000000000$/],
+    [
+      'heights that are no numbers',
+      `UPDATE ledger SET block_height = 'NaN' WHERE tx_index = 1`,
+      /ledger of .* has the invalid block_height NaN$/,
+    ],
+    [
+      'heights that are no integers',
+      'UPDATE ledger SET block_height = 1000.5 WHERE block_height = 1000',
+      /has the invalid block_height 1000\.5$/,
+    ],
+    ['a negative height', 'UPDATE ledger SET block_height = -1 WHERE block_height = 1000', /has the invalid block_height -1$/],
+    [
+      'heights above all chains',
+      'UPDATE ledger SET block_height = 1e9 WHERE block_height = 1003',
+      /has the invalid block_height 1000000000$/,
+    ],
     [
       'text in a column of integers',
       `ALTER TABLE ledger ALTER output TYPE text; UPDATE ledger SET output = 'x' WHERE tx_index = 1`,

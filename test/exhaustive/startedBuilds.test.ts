@@ -117,7 +117,7 @@ it('refuses two starts', async () => {
   const other = temporaryFolder();
   cpSync(join(to, 'pulled/start'), other, { recursive: true });
   const error = await failedBuild(join(temporaryFolder(), 'dist'), { inputs: [join(to, 'pulled'), other], layout: 'archive' });
-  expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('which are not one start')]);
+  expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('but one start has two: outputs and runes')]);
 });
 
 describe('a wrong start', () => {
@@ -151,7 +151,7 @@ describe('a wrong start', () => {
     const failure = await failedBuild(out, options);
     expect([failure.exitCode, failure.message]).toEqual([
       2,
-      expect.stringContaining('the ledger with which the input begins has the digest'),
+      expect.stringContaining('the ledger in the start folder of the input has the digest'),
     ]);
     // Builds a mirror from the wrong ledger, after giving the input the digest of this ledger. Then puts the true
     // digest into the manifest and the root, as a liar would.

@@ -188,7 +188,7 @@ describe('refuses', () => {
     ['two subjects', ['holders', WIDEST.id, WIDEST.id, ...archive], 1, 'only one rune or address can be given'],
     ['no subject', ['holders'], 1, 'LIST RUNE|ADDRESS must be given'],
     ['holders of an address', ['holders', 'bc1q0', ...archive], 1, '"bc1q0" is not a rune'],
-    ['a height of another list', ['balances', 'bc1q0', '--height', '1'], 1, '--height is for the list holders'],
+    ['a height of another list', ['balances', 'bc1q0', '--height', '1'], 1, '--height can only be used with the list "holders"'],
     [
       'an address that is too long',
       ['balances', `b1${'c'.repeat(200)}`, ...archive],
@@ -196,7 +196,7 @@ describe('refuses', () => {
       'params/address must NOT have more than 100 characters',
     ],
     ['another format', ['holders', WIDEST.id, '--format', 'json'], 1, '--format "json" must be one of csv, parquet'],
-    ['two mirrors', ['holders', WIDEST.id, '--mirror', 'http://host', ...archive], 1, '--dir and --mirror name two mirrors'],
+    ['two mirrors', ['holders', WIDEST.id, '--mirror', 'http://host', ...archive], 1, '--dir and --mirror cannot be used together'],
     ['a URL with a password', ['holders', WIDEST.id, '--mirror', 'http://a:b@host'], 1, '--mirror must be an http(s) URL'],
     [
       'a height above the tip',

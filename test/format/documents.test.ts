@@ -246,7 +246,7 @@ describe('documents', () => {
     const [first, ...others] = level.files;
     if (first === undefined) throw new Error('the level has a file');
     await refused((content) => Buffer.concat([content, Buffer.alloc(1)]), /has another size than the root says$/);
-    await refused((content) => content.fill(0, content.length - 9), /is not a file of documents$/);
+    await refused((content) => content.fill(0, content.length - 9), /has a damaged directory of documents$/);
     await refused((content) => content.fill(0, 0, 99), /is damaged$/);
     await refused(same, /has the document key [0-9]+ in a wrong place$/, {
       ...level,
@@ -311,7 +311,7 @@ describe('documents', () => {
   it('must be in ascending order', () => {
     const writer = new DocumentWriter(4096, LIMITS, () => '');
     writer.addLine(lineOf({ key: 'b', values: [] }));
-    expect(() => writer.addLine(lineOf({ key: 'a', values: [] }))).toThrow('the document a comes after b');
+    expect(() => writer.addLine(lineOf({ key: 'a', values: [] }))).toThrow('documents are not sorted: a was added after b');
   });
 
   it('of several sequences are merged in order', async () => {

@@ -84,7 +84,7 @@ describe.each(LAYOUTS)('activity by rune and by address, layout %s', (layout) =>
     const options = { inputs: [join(work, 'in')], layout };
     const error = await failedBuild(join(work, 'out'), { ...options, lists: true });
     expect([error.message, error.details]).toEqual([
-      `the rune id "${id}" is not height:index, as in 840000:3, which lists by rune need`,
+      `the rune id "${id}" is not height:index, such as 840000:3; lists by rune need this form`,
       [`Correct the input, or build ${layout === 'archive' ? 'with --no-lists' : 'without --lists'}.`],
     ]);
     expect(existsSync(join(work, 'out'))).toBe(false);

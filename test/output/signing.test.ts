@@ -94,7 +94,12 @@ describe('a build with keys', () => {
   });
 
   it.each([
-    ['layout files', ['--layout', 'files', '--key-file', '0.key'], 1, '--key-file and RUNE_MIRROR_KEY are for layout archive'],
+    [
+      'layout files',
+      ['--layout', 'files', '--key-file', '0.key'],
+      1,
+      '--key-file and RUNE_MIRROR_KEY can only be used with layout archive',
+    ],
     ['a key in the output', ['--out', 'x', '--key-file', 'x/0.key'], 1, '--key-file x/0.key is in the output folder x'],
     ['a missing file', ['--key-file', 'none.key'], 2, 'the key file none.key cannot be read: ENOENT'],
     ['a file without a key', ['--key-file', 'input/a.ndjson'], 2, 'the key file input/a.ndjson has no private key'],
@@ -142,7 +147,7 @@ describe('verification of a signed mirror', () => {
   it('finds a damaged note, a wrong signature, and a missing note', async () => {
     const changed = (change: (note: string) => string, ...keys: readonly string[]) =>
       found((_, { note, ...manifest }) => ({ ...manifest, note: change(String(note)) }), ...keys);
-    expect(await changed((note) => note.slice(0, -1))).toEqual([4, expect.stringContaining('the note is not a signed note')]);
+    expect(await changed((note) => note.slice(0, -1))).toEqual([4, expect.stringContaining('the note has an unrecognised format')]);
     const forge = (note: string) => note.replace('network -', 'network x');
     expect(await changed(forge, FIRST)).toEqual([
       4,
@@ -174,6 +179,6 @@ describe('verification of a signed mirror', () => {
     const { code, stderr } = await verify('sound', 'nothing');
     expect([code, stderr]).toEqual([1, expect.stringContaining('Error: --key "nothing" is not a public key')]);
     const unused = await run('verify', ['--against', 'a', '--against', 'b', '--key', FIRST], work);
-    expect([unused.code, unused.stderr]).toEqual([1, expect.stringContaining('Error: --key is for the folder that is verified')]);
+    expect([unused.code, unused.stderr]).toEqual([1, expect.stringContaining('Error: --key needs --dir')]);
   });
 });

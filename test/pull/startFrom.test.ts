@@ -188,7 +188,9 @@ describe('a start', () => {
     await testBuild(files, { inputs: [complete], lists: true, limits });
     const host = await startPlainFiles(files);
     try {
-      expect((await failed(temporaryFolder(), [host.base])).message).toContain('only a mirror of a node in layout archive');
+      expect((await failed(temporaryFolder(), [host.base])).message).toContain(
+        'it has no digest of its ledger; mirrors have one in layout archive',
+      );
     } finally {
       await host.close();
     }
@@ -345,7 +347,7 @@ describe('a mirror that lies', () => {
       expect((await failed(to, [host.base, donor.base])).message).toContain('have different ledgers');
       if (found !== 'verified') {
         const error = await failed(to, [host.base], { check: 'all', limits: i % 2 === 0 ? limits : threaded });
-        const text = found === 'sums' ? /lack -?[0-9]+ units of its premine, mints and burns/ : /has other outputs than its ledger/;
+        const text = found === 'sums' ? /lack -?[0-9]+ units of its premine, mints and burns/ : /outputs of its ledger after block [0-9]+ differ/;
         expect([name, error.exitCode, error.message]).toEqual([name, 2, expect.stringMatching(text)]);
         if (found === 'located') expect(error.details[0]).toMatch(/^[0-9a-f]{64}:[0-9]+: the mirror has height .*; the node has /);
         // The folder has nothing from the lying mirror, so a pull can start from another mirror.
@@ -516,7 +518,10 @@ describe('the check of a start by the node', () => {
     donor.asked.length = 0;
     try {
       const error = await failed(temporaryFolder(), [donor.base]);
-      expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('does not answer REST, but a start asks for outputs')]);
+      expect([error.exitCode, error.message]).toEqual([
+        2,
+        expect.stringContaining('does not answer REST, which is needed: --start-from checks outputs over REST'),
+      ]);
       expect(donor.asked).toEqual([]);
     } finally {
       Object.assign(node.options, { rest: true, credentials: undefined });

@@ -417,8 +417,8 @@ describe('a damaged block', () => {
   });
 
   it.each([
-    ['has bytes behind its end', Buffer.concat([good, Uint8Array.of(0)]), /1 bytes behind its last transaction/],
-    ['has no transactions', Buffer.concat([good.subarray(0, 80), Uint8Array.of(0)]), /says that it has 0 transactions/],
+    ['has bytes behind its end', Buffer.concat([good, Uint8Array.of(0)]), /1 unexpected bytes after its last transaction/],
+    ['has no transactions', Buffer.concat([good.subarray(0, 80), Uint8Array.of(0)]), /cannot have 0 transactions/],
     ['claims billions of transactions', Buffer.concat([good.subarray(0, 80), hex('ffffffffffffffff7f')]), /transactions/],
     ['has a count in a long form', Buffer.concat([good.subarray(0, 80), hex('fd0300'), good.subarray(81)]), /not in its shortest form/],
   ])('is refused if it %s', (_, bytes, message) => expect(() => read(bytes)).toThrow(message));

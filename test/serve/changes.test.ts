@@ -265,7 +265,7 @@ describe('a client that follows a mirror', () => {
     const newer = new Mirror(BASE, { fetch: fetchOf(two) });
     await expect(changesOf(newer, { since: chain[11] })).rejects.toMatchObject({
       statusCode: 404,
-      message: `the mirror has none of the blocks in since among its newest 8 blocks, 6 to 13. Read again whatever you follow, and begin without since`,
+      message: `no block of since is among the newest 8 blocks of the mirror, 6 to 13. Read all that you follow again, and begin without since`,
     });
     await expect(changesOf(newer, { since: chain[5] })).rejects.toMatchObject({ statusCode: 404 });
     expect(await changesOf(new Mirror(BASE, { fetch: fetchOf(one) }), { since: longer[13] })).toEqual([]);

@@ -282,7 +282,7 @@ describe('a query', () => {
     ],
     [
       { transactions: [{ hex: `${hexOf(paying([`${'ab'.repeat(32)}:0`], taproot(1)))}00` }] },
-      'transactions[0].hex is not a transaction: there are 1 bytes behind the transaction',
+      'transactions[0].hex is not a transaction: the transaction is followed by 1 unexpected bytes',
     ],
     [{ esplora: { url: 'esplora' } }, 'esplora is not the URL of an Esplora server, such as https://mempool.space/api'],
   ] as [PendingQuery, string][])('that is malformed is a TypeError: %j', async (query, message) => {
@@ -462,7 +462,7 @@ describe('with an Esplora server', () => {
   const child = paying([`${parent.txid}:0`], taproot(2));
 
   it.each([
-    ['of another branch', `/block-height/${chain.tip}`, 'ab'.repeat(32), 'has another block'],
+    ['of another branch', `/block-height/${chain.tip}`, 'ab'.repeat(32), 'different blocks at height'],
     ['that is behind', `/block-height/${chain.tip}`, 404, 'has status 404'],
     ['that fails', LIST, 500, 'has status 500'],
     ['that sends the client elsewhere', LIST, 302, 'cannot be read'],
@@ -470,7 +470,7 @@ describe('with an Esplora server', () => {
     ['without a list', LIST, '{}', 'is not a list'],
     ['with a list of something else', LIST, '[1]', 'has an entry without a transaction id'],
     ['with a path in place of an id', LIST, '[{"txid":"../../x"}]', 'has an entry without a transaction id'],
-    ['with another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the bytes of transaction ${other.txid}`],
+    ['with another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `is another transaction: its id is ${other.txid}`],
     ['with bytes that are none', `/tx/${parent.txid}/hex`, 'abc', 'is not hex'],
     ['with too many bytes', LIST, 'x'.repeat(5000), 'is too large: all answers together may have 4000 bytes'],
   ])('a server %s rejects with an error that says why', async (_, path, lie, message) => {
@@ -486,7 +486,7 @@ describe('with an Esplora server', () => {
     ['fails', `/tx/${parent.txid}/status`, 500, 'has status 500'],
     ['is malformed', `/tx/${parent.txid}/status`, '[]', 'is malformed'],
     ['is no height', `/tx/${parent.txid}/status`, '{"confirmed":true,"block_height":"1"}', 'is malformed'],
-    ['is of another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the bytes of transaction ${other.txid}`],
+    ['is of another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `is another transaction: its id is ${other.txid}`],
   ])('a transaction is unknown if the answer about its parent %s', async (_, path, lie, message) => {
     const { url } = await esplora([parent], (asked) => (asked === path ? lie : undefined));
     const { transactions } = await pendingRunes({ transactions: [{ hex: hexOf(child) }], esplora: { url }, network }, reads);

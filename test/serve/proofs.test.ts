@@ -236,7 +236,7 @@ describe('a manifest', () => {
     expect(await ask()).toMatch(/^200 /);
     expect([...memory]).toEqual([[KEY.publicText, { time: TIMES[1], root: rootOf(newer) }]]);
     files = older;
-    expect(await ask()).toBe(`${before} ${TIMES[0]}, but before it has shown another one of ${TIMES[1]}`);
+    expect(await ask()).toBe(`${before} ${TIMES[0]}, but it has already shown another state, signed at ${TIMES[1]}`);
     files = signedFiles(older, TIMES[1]);
     expect(await ask()).toMatch(before);
     expect(await answerOf(keyed(over(older), { remember }), '/runes/v1/etchings')).toMatch(before);
@@ -319,7 +319,7 @@ describe('the memory of a client', () => {
     expect(await ask(byNew)).toMatch(/^200 /);
     // The store has the state of TIMES[0] for the old key. The client has never seen a note that both keys signed.
     const refused = (time: string) =>
-      `refused: the mirror shows a state that was signed at ${time}, but before it has shown another one of ${LATER}`;
+      `refused: the mirror shows a state that was signed at ${time}, but it has already shown another state, signed at ${LATER}`;
     expect(await ask(signedFiles(older, TIMES[1], {}, KEY))).toBe(refused(TIMES[1]));
     expect(await ask(byOld)).toBe(refused(TIMES[0]));
     expect(await ask(byBoth)).toBe(refused(TIMES[1]));

@@ -41,7 +41,7 @@ export class DocumentWriter {
   addLine(line: Uint8Array): void {
     const key = line.subarray(0, line.indexOf(TAB));
     if (this.#last !== undefined && Buffer.compare(key, this.#last) <= 0)
-      throw new Error(`the document ${textOf(key)} comes after ${textOf(this.#last)}`);
+      throw new Error(`documents are not sorted: ${textOf(key)} was added after ${textOf(this.#last)}`);
     const characters = countCharacters(line);
     const size = this.#size + characters;
     if (this.#lines.length > 0 && (exceeds(this.limits, 'documentMember', size) || size > this.objectSize)) this.#endMember();
@@ -127,7 +127,7 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
   const file = files[at];
   if (file === undefined) return [];
   const members = orUndefined(() => parseMembers(inflate(read(file.bytes - file.directory, file.directory)), file));
-  if (members === undefined) throw wrong(file, 'is not a file of documents');
+  if (members === undefined) throw wrong(file, 'has a damaged directory of documents');
   return members.map(({ from, offset, length }, i) => {
     const next = members[i + 1]?.from ?? files[at + 1]?.from;
     const lines = () => {

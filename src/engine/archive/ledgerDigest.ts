@@ -80,8 +80,8 @@ export async function computeDigests(
   if (start !== undefined) {
     const digest = await digestAt(start);
     if (digest !== start.digest)
-      throw new InputError(`the ledger with which the input begins has the digest ${digest} instead of ${start.digest}`, [
-        'A file in its folder start is wrong. Remove the pulled files and start again.',
+      throw new InputError(`the ledger in the start folder of the input has the digest ${digest} instead of ${start.digest}`, [
+        'A file in this folder is wrong. Remove the pulled files and start again.',
       ]);
   }
   const digests: LedgerPoint[] = [];

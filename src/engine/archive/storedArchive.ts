@@ -58,7 +58,7 @@ export class StoredArchive {
    */
   static in(out: string, limits: TableLimits = LIMITS): StoredArchive {
     const archive = StoredArchive.find(out, limits);
-    if (archive === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
+    if (archive === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} names no archive`);
     return archive;
   }
 

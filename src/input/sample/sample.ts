@@ -207,7 +207,7 @@ function move(outputs: number, senders = 1, from = MAIN): Transaction {
     const receivers = [...moved.keys()].filter((i) => moved[i] === rune);
     for (let sender = 0; sender < senders; sender += 1) {
       const input = take((output) => output.rune === rune && isLarge(output));
-      if (input === undefined) throw new Error('no output is large enough');
+      if (input === undefined) throw new Error('no unspent output of the rune has enough units for the transfer');
       spent.push(input);
       const shares = parts(input.amount, receivers.length);
       for (const [i, output] of receivers.entries()) amounts[output]?.push({ address: input.address, amount: shares[i] ?? 0n });

@@ -56,7 +56,9 @@ export async function findManifest(base: string, client: Client): Promise<Manife
   if (!found.success) return undefined;
   const wrong = impossible(found.data);
   if (wrong === undefined) return found.data;
-  throw new InputError(`the manifest of ${base} ${wrong}`, ['No mirror of this program has that. Check --from, or tell who runs it.']);
+  throw new InputError(`the manifest of ${base} ${wrong}`, [
+    'No mirror of this program has such a manifest. Check --from, or tell the operator of the mirror.',
+  ]);
 }
 
 /**
@@ -67,8 +69,8 @@ export function impossible({ heights, blocks, tip, sources = [] }: Manifest): st
   const read = sources.flatMap((source) => source.blocks);
   const wrong = wrongRun(heights) ?? sources.map((source) => wrongRun(source.blocks)).find((run) => run !== undefined);
   if (wrong !== undefined)
-    return `has the range of heights ${wrong.join('..')}, which is not above the one before, or not up to ${HIGHEST}`;
-  if ((tip?.height ?? 0) > HIGHEST) return `names block ${tip?.height} as its last, above ${HIGHEST}`;
+    return `has the range of heights ${wrong.join('..')}, which is not ascending, not above the range before it, or ends above ${HIGHEST}`;
+  if ((tip?.height ?? 0) > HIGHEST) return `has the last block ${tip?.height}, above the highest possible height ${HIGHEST}`;
   if (blocks > MOST_BLOCKS) return `lists ${blocks} blocks, more than ${MOST_BLOCKS}`;
   return read.length > MOST_RUNS ? `has ${read.length} ranges of blocks that were read, more than ${MOST_RUNS}` : undefined;
 }

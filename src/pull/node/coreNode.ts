@@ -248,14 +248,16 @@ export class BitcoinNode {
   /** Throws an InputError if the node does not answer REST. `why` is the reason for needing REST, as a sentence. */
   checkRest(why: string): void {
     if (this.#hasRest) return;
-    throw new InputError(`${this.name} does not answer REST, but ${why}`, ['Set rest=1 in bitcoin.conf and restart the node.']);
+    throw new InputError(`${this.name} does not answer REST, which is needed: ${why}`, [
+      'Set rest=1 in bitcoin.conf and restart the node.',
+    ]);
   }
 
   /**
    * Returns unspent outputs, without regard to the mempool. `outpoints` are at most `COINS_AT_ONCE` texts `txid:vout`.
    */
   coins(outpoints: readonly string[]): Promise<Coins> {
-    this.checkRest('only REST tells unspent outputs');
+    this.checkRest('only REST returns unspent outputs');
     const path = outpoints.map((outpoint) => outpoint.replace(':', '-')).join('/');
     return this.#calls.persist('unspent outputs', async () =>
       readCoins(await this.#calls.restBody(`/getutxos/${path}.bin`, LARGEST_COINS), outpoints.length),
@@ -319,13 +321,14 @@ export class BitcoinNode {
   async #restHeaders(first: number, last: number): Promise<Header[]> {
     const count = Math.min(last - first + 1, HEADERS_AT_ONCE);
     const bytes = await this.#calls.restBody(`/headers/${count}/${(await this.hashAt(first)) ?? ''}.bin`);
-    if (bytes.length !== count * HEADER_BYTES) throw new PassingError(`have ${bytes.length} bytes, expected ${count} headers`);
+    if (bytes.length !== count * HEADER_BYTES)
+      throw new PassingError(`have ${bytes.length} bytes instead of ${count * HEADER_BYTES} (${count} headers)`);
     return Array.from({ length: count }, (_, i) => readHeader(bytes.subarray(i * HEADER_BYTES, (i + 1) * HEADER_BYTES), hash256));
   }
 
   async #rpcHeader(height: number): Promise<Header> {
     const bytes = bytesOf(await this.#calls.rpc('getblockheader', [(await this.hashAt(height)) ?? '', false], z.string()));
-    if (bytes.length !== HEADER_BYTES) throw new PassingError(`is damaged: it has ${bytes.length} bytes`);
+    if (bytes.length !== HEADER_BYTES) throw new PassingError(`is damaged: it has ${bytes.length} bytes instead of ${HEADER_BYTES}`);
     return readHeader(bytes, hash256);
   }
 

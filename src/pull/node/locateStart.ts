@@ -168,9 +168,9 @@ function differenceOf({ name, height, address }: ClaimedOutput, coin: Coin | und
 /** Thrown if the node does not have the outputs of a start. */
 export class WrongStartError extends InputError {
   constructor(different: readonly string[], node: BitcoinNode, { start }: DiskLedger) {
-    super(`${start?.donors[0]} cannot be a start: ${node.name} has other outputs than its ledger after block ${start?.height}`, [
+    super(`${start?.donors[0]} cannot be a start: outputs of its ledger after block ${start?.height} differ from those of ${node.name}`, [
       ...different.slice(0, SHOWN),
-      'The pulled files were removed. Give another mirror with --start-from, or tell who runs this one.',
+      'The pulled files were removed. Give another mirror with --start-from, or tell the operator of this mirror.',
     ]);
   }
 }

@@ -42,7 +42,7 @@ export const rowsFolder = (folder: string, from: number, base: string): string =
   join(folder, START_FOLDER, `rows-${from}-${createHash('sha256').update(base).digest('hex').slice(0, 16)}`);
 
 export const wrong = ({ base }: Donor, why: string): InputError =>
-  new InputError(`${base} cannot be a start: ${why}`, ['Give another mirror with --start-from, or tell who runs it.']);
+  new InputError(`${base} cannot be a start: ${why}`, ['Give another mirror with --start-from, or tell the operator of this mirror.']);
 
 interface RowsOptions extends Pick<PullOptions, 'concurrency' | 'signal'> {
   /** First wanted block. */

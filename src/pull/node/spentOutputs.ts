@@ -60,14 +60,14 @@ export class SpentOutputs {
       const count = compactSize(bytes, at);
       if (count === undefined) return undefined;
       const expected = this.#counts[this.#read];
-      if (count.value !== expected) throw new FormatError(`has ${count.value} instead of ${expected}`);
+      if (count.value !== expected) throw new FormatError(`has the count ${count.value} instead of ${expected}`);
       this.#left = this.#read === 0 ? 0 : count.value;
       this.#read += 1;
       return count.end;
     }
     const length = compactSize(bytes, at + VALUE_BYTES);
     if (length === undefined) return undefined;
-    if (length.value > LONGEST_SCRIPT) throw new FormatError(`a script has ${length.value} bytes`);
+    if (length.value > LONGEST_SCRIPT) throw new FormatError(`a script has ${length.value} bytes, more than ${LONGEST_SCRIPT}`);
     const end = length.end + length.value;
     if (end > bytes.length) return undefined;
     const wanted = this.#wanted.get(this.#place);

@@ -78,7 +78,7 @@ export async function startFrom(
   const { folder, chain, wanted, limits } = options;
   const [first] = donors;
   if (first === undefined) return;
-  node.checkRest('a start asks for outputs');
+  node.checkRest('--start-from checks outputs over REST');
   for (let attempt = 1; ; attempt++) {
     const manifests: Manifest[] = [];
     for (const donor of donors) manifests.push(await manifestOf(donor, chain));
@@ -165,7 +165,7 @@ async function manifestOf(donor: Donor, chain: ChainInfo): Promise<Manifest> {
   const found = await findManifest(donor.base, donor.client);
   if (found === undefined) throw wrong(donor, 'it has no manifest of a mirror');
   if (found.archive === undefined || found.ledger === undefined)
-    throw wrong(donor, 'only a mirror of a node in layout archive has a digest of its ledger');
+    throw wrong(donor, 'it has no digest of its ledger; mirrors have one in layout archive, if their data is from a node');
   if (found.ledger.network !== chain.network) throw wrong(donor, `it is of the network ${found.ledger.network}, not ${chain.network}`);
   return found;
 }
@@ -175,7 +175,7 @@ function commonPoint(donors: readonly Donor[], manifests: readonly Manifest[]): 
   const points = manifests.map(({ ledger }) => (ledger === undefined ? [] : [ledger, ledger.lower ?? ledger]));
   const common = points[0]?.find(({ height }) => points.every((others) => others.some((other) => other.height === height)));
   if (common === undefined)
-    throw new InputError('the mirrors of --start-from have no digest of the ledger after the same block', [
+    throw new InputError('the mirrors of --start-from have no block in common after which each has a digest of its ledger', [
       'One of them is behind. Try again later, or leave it out.',
     ]);
   const { height, hash, digest } = common;

@@ -84,7 +84,7 @@ export class DatabaseSource implements Source {
       const [first = 0, last = 0] = ['first', 'last'].map((end) => {
         const height = Number(row[end]);
         if (Number.isInteger(height) && height >= 0 && height <= HIGHEST) return height;
-        throw new InputError(`the table ledger of ${this.name} has block_height ${row[end]}`, [
+        throw new InputError(`the table ledger of ${this.name} has the invalid block_height ${row[end]}`, [
           `Heights must be integers from 0 to ${HIGHEST}. Check that --from is the right database.`,
         ]);
       });

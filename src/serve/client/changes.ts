@@ -115,7 +115,7 @@ function forkOf(known: readonly Point[], blocks: readonly Listed[], mirror: Foll
   throw mirror.failure(
     404,
     'Not Found',
-    `the mirror has none of the blocks in since among its newest ${blocks.length} blocks, ${blocks[0]?.height} to ${newest.height}. Read again whatever you follow, and begin without since`,
+    `no block of since is among the newest ${blocks.length} blocks of the mirror, ${blocks[0]?.height} to ${newest.height}. Read all that you follow again, and begin without since`,
   );
 }
 

@@ -119,7 +119,7 @@ class Pool {
     } catch (error) {
       throw new TypeError(`${name} is not a transaction: ${reasonOf(error)}`);
     }
-    if (txid !== undefined && txid !== read.txid) throw new TypeError(`${name} has the bytes of transaction ${read.txid}`);
+    if (txid !== undefined && txid !== read.txid) throw new TypeError(`${name} is another transaction: its id is ${read.txid}`);
     const given = { ...read, spends: read.inputs.map((_, i) => spends[i] ?? {}) };
     this.transactions.set(given.txid, given);
     if (exceeds(limits, 'transactions', this.transactions.size))
@@ -146,7 +146,9 @@ async function complete(
   const add = async (txid: string) => all.add(await esplora.hex(txid), `transaction ${txid} of the Esplora server`, [], txid);
   // The server's heights are usable only if its chain has the mirror's highest block.
   if ((await esplora.hashAt(tip.height)) !== parseHexId(tip.hash))
-    throw new EsploraError(`the Esplora server has another block ${tip.height} than the mirror. Try again after the next block`);
+    throw new EsploraError(
+      `the Esplora server and the mirror have different blocks at height ${tip.height}. Try again after the next block`,
+    );
   const listed = options.address === undefined ? { txids: [], more: false } : await esplora.mempool(options.address);
   const missing = listed.txids.filter((txid) => !transactions.has(txid));
   await inParallel(missing, limits.requestsAtOnce, async (txid) => {
@@ -317,7 +319,7 @@ class MirrorState implements Ledger {
     const etching = await this.mirror.etching(runeIdText(id), this.signal);
     if (etching === undefined) return;
     const { number, name, spaced_name, divisibility, mint_terms, supply } = etching;
-    if (supply.total_mints === undefined) throw new Error(`the mirror does not count the mints of ${runeIdText(id)}`);
+    if (supply.total_mints === undefined) throw new Error(`the mirror's etching of ${runeIdText(id)} lacks supply.total_mints`);
     const term = (value: string | number | null) => (value === null ? undefined : unitsOf(BigInt(value).toString()));
     const amount = (value: string | null) => (value === null ? undefined : unitsOf(value));
     const terms = {
@@ -380,7 +382,7 @@ class MirrorState implements Ledger {
 
 /** Converts a decimal string in units of a rune to smallest units. Throws for any other text. */
 function unitsOf(amount: string): bigint {
-  if (!/^[0-9]+(?:\.[0-9]+)?$/.test(amount)) throw new Error(`the mirror has the amount ${amount}`);
+  if (!/^[0-9]+(?:\.[0-9]+)?$/.test(amount)) throw new Error(`the mirror has the amount ${amount}, which is not a number`);
   return BigInt(amount.replace('.', ''));
 }
 

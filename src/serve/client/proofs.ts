@@ -116,7 +116,7 @@ export class Proofs {
     );
     if (newer !== undefined)
       throw new OldStateError(
-        `the mirror shows a state that was signed at ${state.time}, but before it has shown another one of ${newer.time}`,
+        `the mirror shows a state that was signed at ${state.time}, but it has already shown another state, signed at ${newer.time}`,
       );
     this.#newest = state;
     for (const { text } of signers) await this.#memory.set(text, state);

@@ -118,7 +118,8 @@ async function check(
   if (facts.long > 0) throw new Refusal('it has a cell that is too long');
   if (facts.missing > 0) throw new Refusal(isLedger ? 'it lacks cells that every row has' : 'it lacks cells, or has a rune twice');
   if (isLedger && ((facts.low ?? first) < first || (facts.high ?? last) > last)) throw new Refusal('it has rows of other blocks');
-  if (facts.spent > heights * limits.spentBytes) throw new Refusal(`it has ${facts.spent} bytes of spent outputs`);
+  if (facts.spent > heights * limits.spentBytes)
+    throw new Refusal(`it has ${facts.spent} bytes of spent outputs, more than ${heights * limits.spentBytes}`);
 }
 
 type SizeLimits = Pick<WorkLimits, 'rowBytes' | 'spentBytes'>;

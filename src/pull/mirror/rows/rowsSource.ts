@@ -201,14 +201,14 @@ const jsonOf = (body: Uint8Array): unknown => attempt(() => JSON.parse(new TextD
 function impossible({ files, runes }: RowsIndex, tip: number, limits: RowsLimits): string | undefined {
   if (files.length > MOST_BLOCKS) return `has ${files.length} files, more than ${MOST_BLOCKS}`;
   if (runes.rows > MOST_RUNES || runes.bytes > mostBytes(runes.rows, 1, limits))
-    return `has runes of ${runes.bytes} bytes for ${runes.rows} rows`;
+    return `has a file of runes with ${runes.rows} rows and ${runes.bytes} bytes, which is too large`;
   let before = -1;
   for (const { first, last, rows, bytes } of files) {
     const what = `has a file of blocks ${first}..${last}`;
     if (first <= before || last < first || last - first >= HEIGHTS_PER_FILE || last > Math.min(tip, HIGHEST))
-      return `${what}, after block ${before}, up to block ${tip}`;
+      return `${what}, which is not a range of at most ${HEIGHTS_PER_FILE} blocks above ${before} and up to ${tip}`;
     if (rows > MOST_RECORDS) return `${what} with ${rows} rows, more than ${MOST_RECORDS}`;
-    if (bytes > mostBytes(rows, last - first + 1, limits)) return `${what} with ${bytes} bytes for ${rows} rows`;
+    if (bytes > mostBytes(rows, last - first + 1, limits)) return `${what} with ${bytes} bytes, too many for ${rows} rows`;
     before = last;
   }
   return undefined;
