@@ -86,6 +86,16 @@ export function joinSources(lists: readonly Sources[], within: readonly Run[]): 
   });
 }
 
+/**
+ * Removes the blocks of a node above the last block `tip`, if there is one. The flag `--blocks` may end the range of a
+ * build at a block without records. The last block of the build is below it then, because the input does not have the
+ * hash of the block without records.
+ */
+export const sourcesUpTo = (tip: number | undefined, list: Sources): Sources => [
+  ...joinSources([list.filter(({ rules }) => rules === 'ord')], [[0, tip ?? Number.MAX_SAFE_INTEGER]]),
+  ...list.filter(({ rules }) => rules !== 'ord'),
+];
+
 const intersection = ([a, b]: Run, [c, d]: Run): [number, number][] =>
   Math.max(a, c) <= Math.min(b, d) ? [[Math.max(a, c), Math.min(b, d)]] : [];
 

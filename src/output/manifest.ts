@@ -3,6 +3,7 @@
  * signing adds a time, in `note`.
  */
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
+import { sourcesUpTo } from '../contract/sources.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import type { Etchings } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -39,6 +40,7 @@ export async function manifestOf(
 ): Promise<Manifest> {
   const { digest, heights } = await digestOfState(state, store);
   const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
+  const read = sourcesUpTo(tip?.height, sources);
   const sums = ['transactions', 'records', 'files', 'bytes'].map((name) => `coalesce(sum(${name}), 0)::BIGINT AS ${name}`);
   const { blocks, invented, transactions, records, files, bytes } = await store.row(
     `SELECT count(*) AS blocks, count(*) FILTER (${IS_INVENTED}) AS invented, ${sums.join(', ')} FROM ${state.blocks}`,
@@ -66,7 +68,7 @@ export async function manifestOf(
     transactions,
     records,
     ...(await leftOut(state, store)),
-    ...(sources.length > 0 ? { sources } : {}),
+    ...(read.length > 0 ? { sources: read } : {}),
     ...(archive?.lists?.ledger === undefined ? {} : { ledger: archive.lists.ledger }),
     ...(start === undefined ? {} : { start }),
     ...listsOf(etchings, archive?.lists),

@@ -7,6 +7,7 @@
 import { constants, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RowFile, RowsIndex, RunesFile } from '../contract/rowsSchemas.ts';
+import { sourcesUpTo } from '../contract/sources.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
@@ -61,7 +62,14 @@ export async function publishRows(target: RowsTarget, loaded: Loaded, state: Sta
   const runes = loaded.runes === undefined && before !== undefined ? before.head.runes : await writeRunes(target, state, store);
   const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
   const { sources, network, ends = [] } = loaded;
-  const head: Head = { sources, tip, network, ...(ends.length === 0 ? {} : { ends: [...ends] }), spent: hasSpent, runes };
+  const head: Head = {
+    sources: sourcesUpTo(tip?.height, sources),
+    tip,
+    network,
+    ...(ends.length === 0 ? {} : { ends: [...ends] }),
+    spent: hasSpent,
+    runes,
+  };
   const files = await store.rows(`FROM ${state.rowFiles} ORDER BY first`, FILE);
   const index = rowsIndexFile({ ...head, files });
   target.sink.file(index.path, index.content);

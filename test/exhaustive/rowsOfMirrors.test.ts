@@ -305,7 +305,11 @@ describe('a mirror that lies', () => {
     ['heights twice', (index) => ({ ...index, files: [...index.files, ...index.files] }), /blocks above 10[0-9]/],
     ['a file of too many heights', (index) => ({ ...index, files: [{ ...index.files[0], last: 105 }] }), /blocks 0..105/],
     ['a file that ends before it begins', (index) => ({ ...index, files: [{ ...index.files[0], first: 50, last: 40 }] }), /blocks 50..40/],
-    ['more bytes than rows have', (index) => ({ ...index, files: [{ ...index.files[0], bytes: 2e9 }] }), /with 2000000000 bytes, too many for/],
+    [
+      'more bytes than rows have',
+      (index) => ({ ...index, files: [{ ...index.files[0], bytes: 2e9 }] }),
+      /with 2000000000 bytes, too many for/,
+    ],
     ['more rows than blocks have', (index) => ({ ...index, files: [{ ...index.files[0], rows: 1e9 }] }), /1000000000 rows, more than/],
     ['more runes than there are', (index) => ({ ...index, runes: { ...index.runes, rows: 1e9 } }), /with 1000000000 rows and/],
     ['a path', (index) => ({ ...index, files: [{ ...index.files[0], file: '../../x' }] }), /is not a list of rows/],

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { manifest as manifestSchema } from '../../src/contract/schemas.ts';
 import { joinSources, type Sources } from '../../src/contract/sources.ts';
 import { CONFORMANCE_INPUTS, failedBuild, RecordingLog, temporaryFolder, testBuild } from '../support/build.ts';
 import { FakeNode } from '../support/fakeNode.ts';
@@ -57,18 +58,23 @@ describe('a build', () => {
 
   it('reports in manifest and summary which blocks were read, even if only that changes', async () => {
     const out = join(temporaryFolder(), 'dist');
-    const folder = inputWith('{"sources":[{"rules":"ord","blocks":[[840000,850000]]}]}\n');
+    const read = (last: number) =>
+      `${JSON.stringify({ sources: [{ rules: 'ord', blocks: [[840000, last]] }], tip: { height: last, hash: 'a'.repeat(64) } })}\n`;
+    const folder = inputWith(read(850000));
     const inputs = [...CONFORMANCE_INPUTS, folder];
     const log = new RecordingLog();
     const { manifest } = await testBuild(out, { inputs, log });
     expect(manifest.sources).toEqual([{ rules: 'ord', blocks: [[840000, 850000]] }]);
     expect(log.summaryRows.get('source')).toBe("Bitcoin Core by ord's rules (blocks 840000..850000)");
     expect((await testBuild(out, { inputs })).wasFull).toBe(false);
-    writeFileSync(join(folder, 'blocks.json'), '{"sources":[{"rules":"ord","blocks":[[840000,850001]]}]}\n');
+    writeFileSync(join(folder, 'blocks.json'), read(850001));
     await testBuild(out, { inputs });
     expect(JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')).sources[0].blocks).toEqual([[840000, 850001]]);
-    const one = await testBuild(out, { inputs, blocks: { from: 840000, to: 840000 } });
-    expect(one.manifest.sources).toEqual([{ rules: 'ord', blocks: [[840000, 840000]] }]);
+    // The range ends with blocks without records, whose hashes no file has.
+    const some = await testBuild(out, { inputs, blocks: { from: 840000, to: 849999 } });
+    expect(some.manifest.sources).toEqual([{ rules: 'ord', blocks: [[840000, some.manifest.tip?.height]] }]);
+    expect(some.manifest.tip?.height).toBeLessThan(849999);
+    expect(() => manifestSchema.parse(some.manifest)).not.toThrow();
     expect((await testBuild(out, { inputs: CONFORMANCE_INPUTS })).manifest.sources).toBeUndefined();
   });
 

@@ -347,7 +347,8 @@ describe('a mirror that lies', () => {
       expect((await failed(to, [host.base, donor.base])).message).toContain('have different ledgers');
       if (found !== 'verified') {
         const error = await failed(to, [host.base], { check: 'all', limits: i % 2 === 0 ? limits : threaded });
-        const text = found === 'sums' ? /lack -?[0-9]+ units of its premine, mints and burns/ : /outputs of its ledger after block [0-9]+ differ/;
+        const text =
+          found === 'sums' ? /lack -?[0-9]+ units of its premine, mints and burns/ : /outputs of its ledger after block [0-9]+ differ/;
         expect([name, error.exitCode, error.message]).toEqual([name, 2, expect.stringMatching(text)]);
         if (found === 'located') expect(error.details[0]).toMatch(/^[0-9a-f]{64}:[0-9]+: the mirror has height .*; the node has /);
         // The folder has nothing from the lying mirror, so a pull can start from another mirror.
