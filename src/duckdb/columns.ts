@@ -11,7 +11,7 @@ import duckdb from '@duckdb/node-bindings';
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/** Bytes after which a run (`Run` below) ends, even if more strings follow. Keeps runs far below 2^32 bytes. */
+/** Size of a run (`Run` below) in bytes. A run that has this size ends, so that runs stay far below 2^32 bytes. */
 const LONGEST_RUN = 1 << 28;
 
 /**

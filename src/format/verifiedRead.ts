@@ -18,7 +18,7 @@ export type Digest = (bytes: Uint8Array) => Promise<Uint8Array>;
  * bytes.
  */
 export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: PartCache): ArchiveFiles['read'] {
-  /** Pending reads of tails, by file. Concurrent reads of an answer share a read of the tail. */
+  /** Pending reads of tails (tails.ts), by file name. Concurrent reads for the same answer share the read of a tail. */
   const loading = new Map<string, Promise<Uint8Array>>();
   return async (file, offset, length, size) => {
     const bytes = contentIn(size);

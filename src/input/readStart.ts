@@ -29,7 +29,9 @@ export interface StartFile {
 }
 
 /**
- * Opens the files of the input's start. Undefined without files. Throws an InputError unless they belong to one start.
+ * Opens the two files of a pull with --start-from. `isNew` is false if the last build had the same files. Returns
+ * undefined if `files` is empty. Throws an InputError unless there is exactly one file of outputs and one of runes, with
+ * the same start block.
  */
 export async function readStart(files: readonly StartFile[], isNew: boolean, store: Store): Promise<StartRows | undefined> {
   if (files.length === 0) return undefined;

@@ -7,13 +7,13 @@
  * replaces in the list of a lower level.
  *
  * **Balances**: a level has a document for each address with records in its blocks, with an entry for each rune of
- * these records. If this were more than a page of entries, the level has a document for each of the runes instead, and
- * the complete list of the address.
+ * these records. If the document would have more than a page of entries, the level has the complete list of the address
+ * instead, and a document for each of these runes.
  *
  * **Holders**: a level has a document for each rune whose balances changed in its blocks, with an entry for each
- * address. If this were more than a page of entries, the level has the complete list of the rune instead. But in the
- * newest two levels, builds would write a long list again every few blocks. So if the list was already long, the
- * document in these levels has only a mark. Answers then give the list as it was after an older block.
+ * address. If the document would have more than a page of entries, the level has the complete list of the rune instead.
+ * But builds write the newest two levels again every few blocks. So if the list was already long below such a level, its
+ * document there has only `null`. Answers then give the list as it was after an older block (docs/archive.md).
  *
  * **A complete list** has all balances above zero after the last block of the level, in the order of the API. Its own
  * document has the length of the list and the first entry of each page. Its pages are documents of their own. A reader

@@ -107,7 +107,10 @@ export const FOLDERS: readonly string[] = [
 
 const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
 
-/** True for a path at which hosts send a file of the build. A host that also stores other files does not send those. */
+/**
+ * True for a path at which hosts send a file of the build. Only the local server also sends files that the owner of the
+ * folder has added.
+ */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /**

@@ -26,8 +26,8 @@ export class MirrorReader<File extends OpenFile> {
 
   /**
    * `freshMs` is the time in milliseconds for which the manifest is used from memory. Give Infinity if the files of a
-   * deployment never change. With `confirmsAbsence`, the reader requests the manifest again before it reports an id of
-   * layout `files` as unknown, because a new build in another dialect or layout may have the id at another path.
+   * deployment never change. With `confirmsAbsence`, the reader requests the manifest again before it reports an id as
+   * unknown in layout `files`. A new build in another dialect or layout may have this id at another path.
    */
   constructor(files: Files<File>, lists: AnswerFromLists, freshMs: number, confirmsAbsence = false) {
     this.#files = files;

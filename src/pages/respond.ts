@@ -157,9 +157,8 @@ async function transactionInArchive(txId: string, site: BuiltSite, archive: Arch
 }
 
 /**
- * Reads a transaction's records from pages. Rejects with a MissingFileError if a page belongs to another build than
- * `archive`, which has the mirror's lists. To find that out, compares the block hash in the page with the hash of this
- * block in the archive.
+ * Reads a transaction's records from pages. `archive` has the mirror's lists. Rejects with a MissingFileError if the
+ * block hash in a page differs from the hash of this block in `archive`: then page and archive are of different builds.
  */
 async function transactionInFiles<File extends OpenFile>(
   txId: string,

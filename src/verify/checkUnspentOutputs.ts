@@ -111,7 +111,7 @@ async function readOutputs({ scratch, store, archive }: ArchiveCheck, { outputs 
   return wrong === 0;
 }
 
-/** Makes the lists of addresses again from the tables of `readOutputs`, and compares them with the archive's. */
+/** Makes each address's list of outputs again from the tables of `readOutputs`, and compares it with the archive's. */
 async function verifyAddresses(check: ListsCheck, outputs: OutputTables, limits: Limits): Promise<void> {
   const { findings, scratch, store, lists, rootPath } = check;
   const before = findings.count;

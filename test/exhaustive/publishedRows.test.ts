@@ -113,7 +113,7 @@ describe('published rows', () => {
     cpSync(join(to, 'pulled/blocks.json'), join(input, 'blocks.json'));
     await testBuild(other, { inputs: [input], parquet: true });
     expect(published(out)).toEqual(published(other));
-    // The range of blocks ends within files, so the build writes new files instead of copies.
+    // The range starts and ends in the middle of input files, so the build writes new files instead of copying them.
     await testBuild(out, { inputs: [to], parquet: true, blocks: { from: 50, to: 120 } });
     await check(out);
     const { low, high } = await store.row(`SELECT min(block_height) AS low, max(block_height) AS high FROM '${out}/rows/*-*-*.parquet'`, {

@@ -98,7 +98,7 @@ describe('a large file', () => {
     const dir = temporaryFolder();
     const name = '0123456789abcdef'.repeat(4);
     mkdirSync(join(dir, 'archive'));
-    // Both names are not the hash of the content, so the ETag shows whether it was made from the name or from the
+    // Neither name is the hash of the content, so the ETag shows whether it was made from the name or from the
     // content.
     for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
     const etagOf = async (path: string) => {

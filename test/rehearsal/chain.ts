@@ -350,7 +350,7 @@ export class ChainMaker {
     return outputs;
   }
 
-  /** Plans the named etchings of a later block. Writes the outputs that commit to names now due. */
+  /** Plans the named etchings of a later block. Writes the commitments to those names whose commitment belongs here. */
   #commit(height: number): void {
     const planned = new Map(this.#state.planned);
     const target = height + COMMITTED.early;

@@ -18,8 +18,8 @@ const PAGES = BLOCKS * TRANSACTIONS;
 const END = '0123456789ab';
 const idOf = (text: string) => hex(text).slice(0, -END.length) + END;
 /**
- * Returns a request for an unknown id. All ids of the mirror have the same ending, so the answer must read the page of
- * each. A page has one record.
+ * Returns a request for an unknown id. All ids of the mirror have the same ending, so the server must read the page of
+ * each id. A page has one record.
  */
 const long = (n: number | string) => `/runes/v1/transactions/${idOf(`unknown ${n}`)}/activity`;
 const SHORT = '/runes/v1/blocks/3/activity';

@@ -82,8 +82,8 @@ export async function checkOutputs(out: string, memory: MemoryChain, random: (be
     if (random(unspent.has(output) ? 2 : 8) > 0) continue;
     const expected = unspent.get(output);
     const isMade = made.has(output);
-    // Checks of a spent output only that the answer has its runes, because exhaustive/outputStates.test.ts compares
-    // them with the model.
+    // For a spent output, checks only that the answer has runes. exhaustive/outputStates.test.ts compares them with the
+    // model.
     const spent = { output, runes: [], spent: isMade ? true : null, ...(isMade ? { held: expect.any(Array) } : {}) };
     expect(await ask(`outputs/${output}`)).toEqual({ ...asOf, ...(expected === undefined ? spent : { ...expected, spent: false }) });
   }

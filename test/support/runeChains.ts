@@ -50,8 +50,8 @@ export function memoryOf(blocks: readonly FakeBlock[]): MemoryChain {
 
 /**
  * Returns these blocks and `count` more blocks with random transactions. `random` returns an integer below its
- * argument. Each block may spend one of `thrift` unspent outputs, and has fewer than `busy` transactions besides its
- * coinbase.
+ * argument. Each block may spend about one in `thrift` unspent outputs (1: all), and has fewer than `busy` transactions
+ * besides its coinbase.
  */
 export function extended(
   blocks: readonly FakeBlock[],

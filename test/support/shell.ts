@@ -100,7 +100,7 @@ export class ProjectCopy {
     return { code, output };
   }
 
-  /** Ends the servers that blocks started, waits for their end, and moves the copy away. */
+  /** Ends the servers that shell blocks started, waits for their end, and moves the copy of the project away. */
   async close(): Promise<void> {
     const list = join(this.#folder, 'servers');
     const groups = existsSync(list) ? readFileSync(list, 'utf8').trim().split('\n').map(Number) : [];

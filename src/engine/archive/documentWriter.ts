@@ -194,7 +194,7 @@ export interface KeyRange {
 }
 
 /**
- * Returns the range of a single key. It has no other key, because no key has a character that sorts before the space.
+ * Returns a range that has only `key`: `end` is not in the range, and no character of a key sorts before the space.
  */
 export const onlyKey = (key: string): KeyRange => ({ from: key, end: `${key} ` });
 

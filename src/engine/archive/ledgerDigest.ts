@@ -108,7 +108,7 @@ async function digestBeside(task: Omit<DigestTask, 'dialect' | 'out'>, { dialect
   const whole = { ...task, dialect, out };
   if (!exceeds(limits, 'threadBytes', bytesUpTo(task.block.height, task.lists))) return digestIn(whole);
   for await (const digest of itemsOfThread<string>(program.threads.digest, whole, [ChangedArchiveError], signal)) return digest;
-  throw new Error('the thread made no digest');
+  throw new Error('the digest thread ended without a digest');
 }
 
 /** Returns the names of the files that a digest depends on. */

@@ -57,8 +57,8 @@ export const RUNE_COUNTS = {
 const SUMMED = Object.entries(RUNE_COUNTS).slice(GROUPED.length);
 
 /**
- * Returns SQL that sums rows of RUNE_COUNTS. Rows may be negative, to subtract them (`asCounts`). Omits runes that no
- * block has afterwards.
+ * Returns SQL that sums rows of RUNE_COUNTS. Rows may be negative, to subtract them (`asCounts`). Omits runes whose
+ * sum of blocks is 0.
  */
 export const summedCounts = (rows: string, groups: readonly string[] = GROUPED): string =>
   `SELECT ${groups.join(', ')}, ${SUMMED.map(([name, type]) => `sum(${name})::${type} AS ${name}`).join(', ')}

@@ -220,7 +220,7 @@ async function isSameBelow(source: EtchingList, listed: number, height: number, 
   return runes === listed;
 }
 
-/** Returns the rows of the table for these runes, as JSON by rune id. */
+/** Returns the rows that `pulled_runes` has for these runes, as JSON by rune id. */
 async function knownRows(runes: readonly Row[], store: Store): Promise<Map<string, string>> {
   if (runes.length === 0) return new Map();
   const ids = runes.map(({ id }) => literal(String(id)));

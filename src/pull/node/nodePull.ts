@@ -62,7 +62,10 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
 
 export class NodePull {
   readonly #folder: NodeFolder;
-  /** State of the node at the last announcement. `isBehind`: the node has no new block, and lacks pulled blocks. */
+  /**
+   * State of the node at the last call of `#announce`. `isBehind`: the node has no new block, and lacks blocks that were
+   * already pulled.
+   */
   #announced: { readonly isBehind: boolean; readonly isSyncing: boolean } | undefined;
   readonly #blocks: CheckedBlocks;
   /** Height of the node's last block when the node was last asked; -1 before that. */

@@ -25,7 +25,7 @@ const COLUMNS = RUNES.fields.map(({ column }) => column as keyof RuneRow);
 /** Number of runes that have these properties. `isNewest`: they are in NEWEST_RUNES_FILE. */
 interface RuneCount {
   readonly isNewest: boolean;
-  /** True for runes that stay, because their blocks are not above the ledger's height. */
+  /** True for runes of blocks up to the ledger's height. Other runes are removed from the files. */
   readonly isValid: boolean;
   readonly isSettled: boolean;
   readonly runes: number;
