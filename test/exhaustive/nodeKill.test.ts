@@ -2,12 +2,12 @@
  * Kills pulls from a node at random moments, even in reorganisations. Afterwards, the files equal those of an
  * uninterrupted pull.
  */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { env } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '../support/build.ts';
-import { start } from '../support/cli.ts';
 import { FakeNode } from '../support/fakeNode.ts';
 import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
 import { testPull } from '../support/pull.ts';
@@ -17,6 +17,7 @@ import { randomFor } from '../support/seed.ts';
 /** Number of killed pulls on each chain. */
 const KILLS = Number(env['KILLS'] ?? 6);
 const CONFIRMATIONS = 12;
+const PULL = new URL('../support/pullProcess.ts', import.meta.url).pathname;
 
 it(`a pull from a node is killed ${KILLS} times, then ${KILLS} times in reorganisations`, async () => {
   const next = randomFor('kills of pulls from a node');
@@ -28,12 +29,12 @@ it(`a pull from a node is killed ${KILLS} times, then ${KILLS} times in reorgani
     let chain = extended([], 220, random);
     node.replace(chain);
     const kill = async () => {
-      const child = start('pull', ['--from', from, '--to', to, '--confirmations', String(CONFIRMATIONS)], '/');
+      const child = spawn(process.execPath, ['--import', 'tsx', PULL, from, to, String(CONFIRMATIONS)], { stdio: 'ignore' });
       const ended = once(child, 'exit');
       const called = new Promise<void>((resolve) => {
         node.onCall = resolve;
       });
-      await Promise.race([ended, called]);
+      expect(await Promise.race([ended.then(() => 'ended'), called.then(() => 'called')])).toBe('called');
       await Promise.race([ended, sleep(random(900))]);
       child.kill('SIGKILL');
       await ended;
