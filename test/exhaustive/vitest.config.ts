@@ -7,9 +7,6 @@ import { LONG, MORE, tier } from '../support/tier.ts';
  */
 const ALONE = ['overload', 'workers'].map((name) => `test/exhaustive/${name}.test.ts`);
 
-/** Files that also run in `npm test`, but with fewer random cases. */
-const IN_BOTH = ['test/serve/pending.test.ts', 'test/serve/proofs.test.ts'];
-
 /** Suites that run with tiny limits (test/support/limits.ts). They fail if their data does not cross these limits. */
 const TINY_LIMITS = [
   ...['histories', 'outputHistories', 'etchingHistories', 'archiveFaults', 'nodeKill', 'nodeChains'].map(
@@ -56,7 +53,7 @@ export default {
         test: {
           ...shared,
           name: 'more',
-          include: [...MORE, ...IN_BOTH],
+          include: [...MORE],
           env: {
             FC_RUNS: env['FC_RUNS'] ?? '3',
             IO_FAULTS: env['IO_FAULTS'] ?? '8',

@@ -58,6 +58,7 @@ export const LONG: readonly string[] = [
   'pull/blockServer',
   'engine/spent',
   'pull/coreNode',
+  'input/sample',
   'engine/ledgerDigest',
   'input/badInput',
   'lists/activityLists',
@@ -75,11 +76,13 @@ export const LONG: readonly string[] = [
 ].map((name) => `test/${name}.test.ts`);
 
 /** Files with random cases that are too slow for `npm test`. The exhaustive tier runs them in its project `more`. */
-export const MORE: readonly string[] = ['engine/ioErrors', 'input/leftOut'].map((name) => `test/${name}.test.ts`);
+export const MORE: readonly string[] = ['engine/ioErrors', 'input/leftOut', 'serve/pending', 'serve/proofs'].map(
+  (name) => `test/${name}.test.ts`,
+);
 
 /** Slow files of all tiers. The files of one tier are in descending order of their times. */
 const SLOW: readonly string[] = [
-  ...['cli/cli', 'input/sample', 'serve/client', 'verify/verify', 'project/npm', 'site/openapi'],
+  ...['cli/cli', 'serve/client', 'verify/verify', 'project/npm', 'site/openapi'],
   ...LONG.map((path) => path.slice('test/'.length, -'.test.ts'.length)),
   ...[
     'outputHistories',
