@@ -284,4 +284,14 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     expect(error).toBeInstanceOf(VerificationError);
     expect((error as VerificationError).details).toContainEqual(expect.stringContaining(finding));
   });
+
+  it('finds another symbol in an older version of an etching', async () => {
+    // The block of the last mint is in a higher level, which has the newest version.
+    const rows = [...ROWS, row('100:1', 9000, 1, 'mint', '5')];
+    const { out } = await mirrorOf({ 'ledger.csv': ledger(rows), 'runes.csv': runes(...BOTH) }, { layout });
+    forge(out, { lines: (all) => all.map((one, i) => (i === 0 ? (replaced('"symbol":"$"', '"symbol":"!"')([one])[0] ?? one) : one)) });
+    const error = await check(out).catch((caught: unknown) => caught);
+    const finding = 'the archive has wrong data of the etching with the ordinal 00000000';
+    expect((error as VerificationError).details).toContainEqual(expect.stringContaining(finding));
+  });
 });
