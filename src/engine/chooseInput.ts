@@ -36,7 +36,9 @@ export function withInput<Options extends BuildOptions>(options: Options, log: L
   }
   const mayUseSample = blocks === undefined && !existsSync(PULLED) && !hasDataFiles(INPUT);
   if (!mayUseSample || !hasDataFiles(SAMPLE)) return { ...options, inputs: [INPUT] };
-  log.notice(`${INPUT} has no data files, so this build uses the sample in ${SAMPLE}: invented runes, to try the program, with all lists`);
+  log.notice(
+    `${INPUT} has no data files, so this build uses the sample in ${SAMPLE} (invented runes, for trying the program) and builds all lists`,
+  );
   return { ...options, inputs: [SAMPLE], lists: true };
 }
 

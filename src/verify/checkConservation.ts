@@ -53,7 +53,7 @@ export class TransactionsVerification {
     return new TransactionsVerification(verification, await etchings?.premines());
   }
 
-  /** Adds the unspent outputs of the start (startOutputs.ts). `add` adds all other outputs. */
+  /** Adds the unspent outputs of the start (storedOutputs.ts). `add` adds all other outputs. */
   begin(received: readonly Activity[]): void {
     for (const { rune, address, amount = '0' } of received)
       if (address === undefined) this.#unaddressed.set(rune.id, (this.#unaddressed.get(rune.id) ?? 0n) + BigInt(amount.replace('.', '')));

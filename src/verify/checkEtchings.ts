@@ -53,7 +53,7 @@ export class EtchingsVerification {
   }
 
   /**
-   * Counts the mints and burns that the etchings of the start (startOutputs.ts) have. The digest of the start proves
+   * Counts the mints and burns that the etchings of the start (storedOutputs.ts) have. The digest of the start proves
    * these counts (checkLedgerDigest.ts).
    */
   #begin(): void {
@@ -194,7 +194,7 @@ class EtchingList {
 
   constructor(
     private readonly verification: Verification,
-    /** Height of the start (startOutputs.ts); -1 without a start. */
+    /** Height of the start (storedOutputs.ts); -1 without a start. */
     private readonly start: number = -1,
   ) {
     this.#heights = new Set(verification.blocks.map(({ height }) => height));

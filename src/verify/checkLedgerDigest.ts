@@ -22,7 +22,7 @@ export async function verifyLedger({ manifest, blocks, findings, site, archive, 
   const heights = lowerEnds(lists.tip, lists).filter((height) => height >= (lists.start?.height ?? firstHeight));
   if (points.map(({ height }) => height).join() !== heights.join()) findings.add(`${rootPath} has digests of the ledger at wrong blocks`);
   const hashes = new Map(blocks.map(({ height, hash }) => [height, hash]));
-  // No record proves the ledger of the start (startOutputs.ts). But its documents must have the digest in `start`,
+  // No record proves the ledger of the start (storedOutputs.ts). But its documents must have the digest in `start`,
   // which other mirrors have for the same block.
   const start = lists.start === undefined || points.some(({ height }) => height === lists.start?.height) ? [] : [lists.start];
   for (const { height, hash, digest } of [...start, ...points]) {

@@ -16,7 +16,7 @@ import { AddressOutputs, sortKeySql } from '../lists/outputsOfAddress.sql.ts';
 import { comparedLevels } from './compareLevels.ts';
 import { PULL_ANEW } from './findings.ts';
 import type { Received } from './recordTables.ts';
-import { outputsIn } from './startOutputs.ts';
+import { outputsIn } from './storedOutputs.ts';
 import type { ArchiveCheck, ListsCheck, Verification } from './verification.ts';
 
 /**

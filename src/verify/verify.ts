@@ -38,7 +38,7 @@ import { Recount } from './checkStats.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings, orFinding, orLaterFinding } from './findings.ts';
 import { RecordTables } from './recordTables.ts';
-import { startOutputs } from './startOutputs.ts';
+import { startOutputs } from './storedOutputs.ts';
 import { reportStrangers } from './unexpectedFiles.ts';
 import { type Verification, withScratchStore } from './verification.ts';
 
@@ -90,7 +90,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   const archiveCheck = archive && { ...verification, archive, rootPath: archivePath(archive.name.root) };
   const listsCheck = archiveCheck && lists && { ...archiveCheck, lists };
   const isComplete = manifest.lists?.etchings?.counts === true;
-  // With a start (startOutputs.ts) but without outputs, the balances at the start are unknown. So sums cannot be
+  // With a start (storedOutputs.ts) but without outputs, the balances at the start are unknown. So sums cannot be
   // checked.
   const hasSums = isComplete && (lists?.start === undefined || lists.outputs !== undefined);
   const hasBalances = isComplete && lists?.activity !== undefined;

@@ -25,7 +25,7 @@ describe('a build without --input', () => {
   it('uses the sample while the input folder is empty, and says so in its output, manifest and explorer', async () => {
     const work = checkout();
     const built = await run('build', [], work);
-    expect([built.code, built.stderr]).toEqual([0, expect.stringContaining('this build uses the sample in sample: invented runes')]);
+    expect([built.code, built.stderr]).toEqual([0, expect.stringContaining('this build uses the sample in sample (invented runes')]);
     expect(manifestOf(work)).toMatchObject({ sample: true, lists: { etchings: { total: 34 } } });
     expect(explorerOf(work)).toContain('This is sample data.');
     const before = tree(join(work, 'dist'));

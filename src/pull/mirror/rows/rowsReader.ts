@@ -77,7 +77,8 @@ export class RowsReader {
       const more = { memoryLimit: this.#memoryLimit, limits: { rowBytes, spentBytes } };
       reader.child.stdin?.write(`${JSON.stringify({ ...absolute, ...runes, ...more })}\n`);
       const line = await Promise.race([reply, reader.end]);
-      if (line === undefined) throw new BadBlockError('ended the process that read them: they are damaged, or too large');
+      if (line === undefined)
+        throw new BadBlockError('crashed the process that read them, or took too long: they are damaged, or too large');
       const parsed = rowsReply.parse(JSON.parse(line[0]));
       this.#idle.push(reader);
       if ('fault' in parsed) throw new BadBlockError(`are refused: ${parsed.fault}`);
