@@ -62,10 +62,13 @@ export function memoryBeside(limit: string): string {
   return `${Math.floor(Math.max(all / 2, all - Math.max(0, held)) / 1e6)}MB`;
 }
 
-/** Memory that Node.js uses, in bytes: JavaScript objects, garbage and buffers. */
+/**
+ * Memory that Node.js uses, in bytes: JavaScript objects, garbage and buffers. Asks V8, because process.memoryUsage()
+ * opens a file and so throws when too many are open.
+ */
 const bytesInUse = (): number => {
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
+  const { used_heap_size: heap, external_memory: buffers } = getHeapStatistics();
+  return heap + buffers;
 };
 
 /**

@@ -4,8 +4,8 @@ import { BuildError, CliError, codeOf, messageOf } from '../errors.ts';
 const ADVICE: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk is full or out of inodes. Free some space, or choose another disk with --out and --cache. Then build again.',
   EDQUOT: 'The disk quota is used up. Free some space, or choose another disk with --out and --cache. Then build again.',
-  EACCES: 'This user may not write there. Change the permissions, or choose another folder with --out.',
-  EPERM: 'This user may not write there. Change the permissions, or choose another folder with --out.',
+  EACCES: 'This user may not read or write there. Change the permissions, or choose another folder with --out.',
+  EPERM: 'This user may not read or write there. Change the permissions, or choose another folder with --out.',
   EROFS: 'The file system is read-only. Choose another folder with --out.',
   EMFILE: 'Too many files are open. Raise the limit (ulimit -n) and build again.',
   ENFILE: 'Too many files are open on this machine. Build again when it is less busy.',
@@ -15,6 +15,13 @@ const ADVICE: Readonly<Record<string, string>> = {
 export function writeFailure(error: { readonly message: string; readonly code?: string | undefined }): BuildError {
   const advice = ADVICE[error.code ?? ''];
   return new BuildError(`writing the output failed: ${error.message}`, advice === undefined ? [] : [advice]);
+}
+
+/** Returns the BuildError for an output that cannot be read, with advice. */
+export function readFailure(error: unknown): BuildError {
+  return new BuildError(`the output cannot be read: ${messageOf(error)}`, [
+    ADVICE[codeOf(error) ?? ''] ?? 'Change its permissions, or choose another folder with --out.',
+  ]);
 }
 
 /** Runs file operations. Rejects with a BuildError instead of a system error. */

@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { attempt } from '../attempt.ts';
-import { explainFiles } from '../disk/fileErrors.ts';
+import { explainFiles, readFailure } from '../disk/fileErrors.ts';
 import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
 import { type DatabaseFile, lockFile, unlockFile } from '../duckdb/lockDatabase.ts';
 import type { Store } from '../duckdb/store.ts';
-import { BuildError, InputError, isAbsence, messageOf } from '../errors.ts';
+import { BuildError, InputError, isAbsence } from '../errors.ts';
 import { FOLDERS } from '../pages/fileKinds.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../pages/filePaths.ts';
 
@@ -33,7 +33,7 @@ export function inspectOutput(root: string): OutputState {
   if (!existsSync(root)) return { kind: 'absent', manifest: undefined, hasData: false };
   if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Choose a folder with --out.']);
   // A build that was killed before it wrote its marker leaves only these two files, so the folder counts as empty.
-  const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
+  const entries = namesIn(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined, hasData: false };
   for (const folder of FOLDERS)
     if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true)
@@ -58,15 +58,22 @@ export function inspectOutput(root: string): OutputState {
 
 export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
 
+/** Lists a folder. Throws a BuildError if it cannot be read. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    throw readFailure(error);
+  }
+}
+
 /** Reads a file. Returns undefined if it does not exist or is not a file. Throws a BuildError if it cannot be read. */
 function readIfThere(path: string): Buffer | undefined {
   try {
     return readRegularFile(path);
   } catch (error) {
     if (error instanceof NotAFileError || isAbsence(error)) return undefined;
-    throw new BuildError(`the output cannot be read: ${messageOf(error)}`, [
-      'Change its permissions, or choose another folder with --out.',
-    ]);
+    throw readFailure(error);
   }
 }
 

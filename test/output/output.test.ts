@@ -274,8 +274,13 @@ describe('an output folder', () => {
     const error = await failedBuild(join(work, 'locked/out'), { inputs: [SAMPLE_INPUT], cache: join(work, 'cache') });
     expect([error.exitCode, error.details]).toEqual([
       3,
-      ['This user may not write there: change the rights, or build into another folder with --out.'],
+      ['This user may not read or write there. Change the permissions, or choose another folder with --out.'],
     ]);
+    mkdirSync(join(work, 'unreadable'), { mode: 0o300 });
+    await expect(failedBuild(join(work, 'unreadable'), { inputs: [SAMPLE_INPUT], cache: join(work, 'cache') })).resolves.toMatchObject({
+      exitCode: 3,
+      message: expect.stringContaining('the output cannot be read: EACCES'),
+    });
   });
 });
 
