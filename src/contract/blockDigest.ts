@@ -3,7 +3,7 @@
  * digests.
  */
 import { createHash } from 'node:crypto';
-import { type ActivityRecord, contractJson } from './contractJson.ts';
+import { type ActivityRecord, contractJson } from './recordJson.ts';
 
 /**
  * Computes a block's digest: the SHA-256 of its records in served order (engine/render/servedOrder.ts: the last record

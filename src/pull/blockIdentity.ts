@@ -2,7 +2,7 @@
  * Identities of blocks: hash, number of records and digests. Two copies of a block are compared by their identities.
  */
 import { digestOfRecords, RecordsDigest } from '../contract/blockDigest.ts';
-import type { ActivityRecord } from '../contract/contractJson.ts';
+import type { ActivityRecord } from '../contract/recordJson.ts';
 import { parseHexId } from '../pages/parseIds.ts';
 import { PassingError } from './httpConnections.ts';
 

@@ -1,7 +1,7 @@
 /** Options of a pull, and their defaults. Imports only types, so that --help is fast. */
 import type { ClientOptions } from './httpClient.ts';
+import type { Check } from './node/chosenOutputs.ts';
 import type { RunBuild } from './node/followNode.ts';
-import type { Check } from './node/locateStart.ts';
 import type { NodePullOptions } from './node/nodePull.ts';
 import type { PullOptions } from './pullBlocks.ts';
 

@@ -20,7 +20,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { z } from 'zod';
-import type { ActivityRecord } from '../contract/contractJson.ts';
+import type { ActivityRecord } from '../contract/recordJson.ts';
 import { activityInput } from '../contract/schemas.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { nullable, type Store, text } from '../duckdb/store.ts';

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { ActivityRecord } from '../contract/contractJson.ts';
+import type { ActivityRecord } from '../contract/recordJson.ts';
 import { isDiskFull } from '../duckdb/duckdbErrors.ts';
 import { BuildError, emptyIfMissing, messageOf } from '../errors.ts';
 import { checksumText, sha256Of } from '../input/checksums.ts';

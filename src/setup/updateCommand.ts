@@ -44,7 +44,7 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
     upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, OUT], environment: withoutSecrets(env) }];
   if (flags.has('follow')) {
     if (!source.startsWith('core:')) throw new UsageError('--follow needs a node as source, such as core:http://127.0.0.1:8332');
-    await followNode(
+    await uploadAfterBuilds(
       { name: 'pull', line: command('pull', '--log', 'json', '--follow'), environment: env },
       uploads,
       format === 'json',
@@ -118,7 +118,7 @@ async function runStep(
 }
 
 /** Runs a pull that follows a node. Uploads the output after each build of the pull, one upload at a time. */
-async function followNode(pull: Step, [upload]: readonly Step[], isJson: boolean, log: Log): Promise<void> {
+async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], isJson: boolean, log: Log): Promise<void> {
   let uploading: Promise<void> | undefined;
   let isNewer = false;
   const run = async (step: Step): Promise<void> => {

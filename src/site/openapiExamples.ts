@@ -3,7 +3,7 @@
  * says so), and errors from the parser of requests.
  */
 
-import type { ActivityRecord } from '../contract/contractJson.ts';
+import type { ActivityRecord } from '../contract/recordJson.ts';
 import type { BuiltSite, Dialect, Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import { parseTarget } from '../pages/parseRequest.ts';

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { digestOfRecords } from '../../src/contract/blockDigest.ts';
-import type { ActivityRecord } from '../../src/contract/contractJson.ts';
+import type { ActivityRecord } from '../../src/contract/recordJson.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { blocksOfRows, runesOfRows } from '../../src/rows/blocksOfRows.ts';
 import { copyTable, NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import handler from 'serve-handler';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ActivityRecord } from '../../src/contract/contractJson.ts';
+import type { ActivityRecord } from '../../src/contract/recordJson.ts';
 import { activityInput } from '../../src/contract/schemas.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { checksumText, sha256Of } from '../../src/input/checksums.ts';

@@ -10,7 +10,7 @@ import { gzipMember } from '../../src/engine/render/compress.ts';
 import type { DocumentLevel } from '../../src/format/levels.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import { renderRoot } from '../../src/format/root.ts';
-import { ChosenOutputs } from '../../src/pull/node/locateStart.ts';
+import { ChosenOutputs } from '../../src/pull/node/chosenOutputs.ts';
 import { readCoins } from '../../src/pull/node/nodeAnswers.ts';
 import { addressOf, scriptOfAddress } from '../../src/runes/address.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { crossings, READER_LIMITS } from '../../src/limits.ts';
-import { BuiltFiles } from '../../src/serve/local/cachedFiles.ts';
+import { BuiltFiles } from '../../src/serve/local/builtFiles.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { openSocket } from '../support/raw.ts';
 import { hex, ndjson, record } from '../support/records.ts';

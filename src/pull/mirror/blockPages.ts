@@ -3,7 +3,7 @@
  * limit before use, so that a broken or hostile source cannot fill the memory.
  */
 import { z } from 'zod';
-import type { ActivityRecord } from '../../contract/contractJson.ts';
+import type { ActivityRecord } from '../../contract/recordJson.ts';
 import { activityInput, misfitOf } from '../../contract/schemas.ts';
 import { InputError } from '../../errors.ts';
 import { BadBlockError } from '../blockIdentity.ts';

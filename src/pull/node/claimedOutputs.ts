@@ -17,8 +17,8 @@ import { NETWORKS } from '../../runes/networks.ts';
 import { type RuneId, runeId } from '../../runes/runeId.ts';
 import { itemsOfThread } from '../../threads.ts';
 import { ByteWriter, packOutput } from '../../unspent/outputBytes.ts';
+import { type Check, ChosenOutputs } from './chosenOutputs.ts';
 import { hash256 } from './hash256.ts';
-import { type Check, ChosenOutputs } from './locateStart.ts';
 
 export interface ClaimedLedger {
   /** Folder of the downloaded files. */

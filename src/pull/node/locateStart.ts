@@ -3,79 +3,24 @@
  * mirror's ledger. Each must be an unspent output of the node, with the same height and the same address. The check
  * finds outputs that the mirror invented or gave to another owner. The check does not find wrong amounts or missing
  * outputs, because a node knows nothing about runes.
- *
- * The pull chooses the outputs at random after it has downloaded the ledger, so the mirror cannot predict them.
  */
-import { randomInt } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { Progress } from '../../cli/progress.ts';
-import { LineFile } from '../../disk/lineFile.ts';
 import { BuildError, InputError } from '../../errors.ts';
-import { exceeds, type WorkLimits } from '../../limits.ts';
 import { addressOf } from '../../runes/address.ts';
 import { outpointBytes } from '../../runes/bytes.ts';
 import type { Network } from '../../runes/networks.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
+import type { ClaimedOutput } from './chosenOutputs.ts';
 import type { BitcoinNode } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { COINS_AT_ONCE, type Coin } from './nodeAnswers.ts';
-
-/** Outputs of a start to check: a random sample, or all. */
-export type Check = 'sample' | 'all';
-
-/** An output as the mirror describes it. */
-export interface ClaimedOutput {
-  /** Outpoint as text, `txid:vout`. */
-  readonly name: string;
-  readonly height: number;
-  /** `-` for a script without an address. */
-  readonly address: string;
-}
 
 /** Maximum number of differences that a message lists. */
 const SHOWN = 5;
 
 /** Maximum number of attempts to ask for the same outputs. An attempt fails if the node gets a new block meanwhile. */
 const MOST_ATTEMPTS = 5;
-
-/** Chooses outputs to check from all outputs, and writes them to a file, one per line. */
-export class ChosenOutputs {
-  readonly #lines: LineFile;
-  readonly #chosen: string[] = [];
-  #seen = 0;
-
-  constructor(
-    path: string,
-    private readonly check: Check,
-    private readonly limits: Pick<WorkLimits, 'locatedOutputs'>,
-  ) {
-    this.#lines = new LineFile(path);
-  }
-
-  add(output: ClaimedOutput): void {
-    this.#seen += 1;
-    if (this.check === 'all') this.#lines.add(lineOf(output));
-    else if (!exceeds(this.limits, 'locatedOutputs', this.#seen)) this.#chosen.push(lineOf(output));
-    else {
-      // Reservoir sampling: the nth output replaces a chosen one with probability limit / n. So all outputs have the
-      // same probability to be chosen in the end.
-      const at = randomInt(this.#seen);
-      if (at < this.#chosen.length) this.#chosen[at] = lineOf(output);
-    }
-  }
-
-  /** Writes the chosen outputs. The caller has added all outputs. */
-  end(): void {
-    for (const line of this.#chosen) this.#lines.add(line);
-  }
-
-  close(): void {
-    this.#lines.end();
-  }
-}
-
-/** Returns a line as a new string. Otherwise the line would keep in memory the larger text that contains `name`. */
-const lineOf = ({ name, height, address }: ClaimedOutput): string => Buffer.from(`${name} ${height} ${address}`).toString();
 
 interface Locating {
   /** File with the outputs to check, which `ChosenOutputs` wrote. */

@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { exceeds, type ServerLimits } from '../../limits.ts';
 import type { Files } from '../../pages/fileAccess.ts';
-import type { BuiltFile } from './cachedFiles.ts';
+import type { BuiltFile } from './builtFiles.ts';
 
 /** Thrown if the client of a request has disconnected. format/archiveReader.ts knows aborted reads by this name. */
 export class ClientLeftError extends Error {

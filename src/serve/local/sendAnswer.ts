@@ -7,7 +7,7 @@ import { errorBody } from '../http/errorBodies.ts';
 import { API_HEADERS, cachingHeaders, compressedEtag, ERROR_HEADERS, errorPageHeaders, matchesEtag } from '../http/headers.ts';
 import { contentRange, satisfy, wantedRange } from '../http/ranges.ts';
 import { takesGzip } from './acceptEncoding.ts';
-import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type LargeFile } from './cachedFiles.ts';
+import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type LargeFile } from './builtFiles.ts';
 
 /**
  * HTTP headers, as alternating names and values. Node writes such a list 15 µs faster than an object, which is a third

@@ -16,7 +16,7 @@ import { FILE_HEADERS, PREFLIGHT_HEADERS } from '../http/headers.ts';
 import { reply, wantsPage } from '../http/methods.ts';
 import { isReadByRanges } from '../http/ranges.ts';
 import { logRequests } from './accessLog.ts';
-import { type BuiltFile, BuiltFiles, ForeignFileError } from './cachedFiles.ts';
+import { type BuiltFile, BuiltFiles, ForeignFileError } from './builtFiles.ts';
 import { CLIENT_LIMITS, type ClientLimits, inTurn, limitServer, serverOptions } from './clientLimits.ts';
 import { ClientLeftError, FairFiles, Turns } from './fairTurns.ts';
 import { headersOf, plainPathOf } from './requestedFiles.ts';

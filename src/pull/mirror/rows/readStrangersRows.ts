@@ -1,6 +1,6 @@
 /**
  * Reads a Parquet file of another mirror, checks it, and writes its rows to a new file. Runs in a separate process
- * (rowsReader.ts). There, DuckDB can open only the files of the request, and no network connections.
+ * (readerProcesses.ts). There, DuckDB can open only the files of the request, and no network connections.
  *
  * So a wrong file cannot crash the pull, keep it busy forever or fill its memory. The process is not a sandbox: code
  * that runs through a vulnerability of DuckDB has the rights of the process.

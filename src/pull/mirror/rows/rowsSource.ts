@@ -1,6 +1,6 @@
 /**
  * Pulls the published rows of another mirror, file by file. The manifest has the hash of the list of files, and the
- * list has the hash of each file. A separate process reads the files (rowsReader.ts). Their rows must conserve every
+ * list has the hash of each file. A separate process reads the files (readerProcesses.ts). Their rows must conserve every
  * rune in every transaction, and their blocks must have the digests that the mirror lists.
  *
  * No text of a list becomes a path: paths are computed from checked heights and digests.
@@ -24,8 +24,8 @@ import { type Fetched, putInPlace, putRunes, workFile } from '../../writePulled.
 import { MOST_RECORDS } from '../blockPages.ts';
 import { findManifest, MirrorSource } from '../mirrorSource.ts';
 import { MOST_RUNES } from '../pullEtchings.ts';
+import { type RowsLimits, RowsReader } from './readerProcesses.ts';
 import { mostBytes, type RowsReply } from './readStrangersRows.ts';
-import { type RowsLimits, RowsReader } from './rowsReader.ts';
 
 /**
  * Maximum size of the list of files, in bytes. A file takes some 240 bytes in the list, so the list of a testnet with

@@ -7,7 +7,7 @@ import { closeSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { BuiltFiles, ForeignFileError } from '../../src/serve/local/cachedFiles.ts';
+import { BuiltFiles, ForeignFileError } from '../../src/serve/local/builtFiles.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';

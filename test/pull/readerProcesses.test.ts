@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
 import { LIMITS } from '../../src/limits.ts';
-import { RowsReader } from '../../src/pull/mirror/rows/rowsReader.ts';
+import { RowsReader } from '../../src/pull/mirror/rows/readerProcesses.ts';
 import { copyTable, ledgerForm, RUNES } from '../../src/rows/rowsForm.ts';
 import { temporaryFolder } from '../support/build.ts';
 
