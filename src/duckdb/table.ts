@@ -23,7 +23,7 @@ export class Table<Names extends ColumnTypes = ColumnTypes> {
 
 export type TableWith<Names extends string> = Table<Readonly<Record<Names, ColumnType>>>;
 
-/** Type of `columns(sql)`. `Sql` is the literal type of columns that are written as in CREATE TABLE. */
+/** Type of the result of `columns(sql)`. `Sql` is the type of that text, which lists columns as CREATE TABLE does. */
 export type Columns<Sql extends string> = Sql extends `${infer One}, ${infer Others}`
   ? Columns<One> & Columns<Others>
   : Sql extends `${infer Name} ${infer Type extends ColumnType}`

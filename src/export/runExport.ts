@@ -138,9 +138,9 @@ async function describe(mirror: OpenedMirror, { list, subject, height: asked }: 
   const { block_height: listed = tip } = await mirror.window<HolderPage>(`${path}/holders`, {});
   const height = asked ?? listed;
   const start = startOf(manifest);
-  if (height > tip) throw new InputError(`the mirror has blocks up to ${tip}, so it does not know holders after block ${height}`);
+  if (height > tip) throw new InputError(`the mirror has blocks up to ${tip}, so the holders as of block ${height} are unknown`);
   if (height < start)
-    throw new InputError(`the mirror began with the ledger after block ${start}, so it does not know holders after block ${height}`, [
+    throw new InputError(`the mirror began with the ledger as of block ${start}, so the holders as of block ${height} are unknown`, [
       'Use a mirror of all blocks since the first rune.',
     ]);
   const moment = { path, height, tip, isStarted: start >= 0 };

@@ -102,8 +102,8 @@ export async function* textOf(archive: Archive, { files }: DocumentLevel): Async
 }
 
 /**
- * Maximum number of directories to read ahead. Even the pages of a list with a million entries are in no more than this
- * number of files.
+ * Maximum number of directories to read ahead. Each file has one directory, and even the pages of a list with a million
+ * entries are in at most this number of files.
  */
 const MOST_AHEAD = 2;
 

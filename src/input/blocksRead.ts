@@ -25,7 +25,10 @@ export interface BlocksRead {
   readonly network?: string | undefined;
   /** Hashes of the newest blocks and of blocks for which builds make digests. These blocks may have no records. */
   readonly ends?: readonly LastRead[] | undefined;
-  /** Block whose ledger a pull took from other mirrors (contract/sources.ts), if a list has such a block. */
+  /**
+   * Block whose ledger a pull took from other mirrors (contract/sources.ts). Undefined if no list of blocks names such a
+   * block.
+   */
   readonly start?: Start | undefined;
 }
 

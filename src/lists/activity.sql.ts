@@ -216,9 +216,9 @@ class ActivityRows {
 const SORTED_BYTES = 128;
 
 /**
- * Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. Many rows
- * are first written to a table, and then sorted in a second query. DuckDB can sort more numbers than fit into memory,
- * but not in the same query that joins the records with the hashes of their texts.
+ * Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. If a level
+ * has many rows, one query writes them to a table and a second query sorts them. DuckDB can sort more numbers than fit
+ * into memory, but not in the query that joins the records with the hashes of their texts.
  */
 async function* chunksOf(
   { first, last }: LevelRange,

@@ -30,10 +30,10 @@ interface ChangesForm {
 }
 
 /**
- * Writes the files of the newest blocks that the last build did not write, and the list of all files. `state` must
- * already have the new blocks. Returns the paths of files that are no longer needed. Rejects with a ChangedArchiveError
- * if the tip is so much lower than before that the cache no longer has the lists of a block, or if the file of such
- * lists is damaged.
+ * Writes the files of changes of the newest blocks, except files that the last build wrote, and the list of all these
+ * files. `state` must already have the new blocks. Returns the paths of files that are no longer needed. Rejects with a
+ * ChangedArchiveError if the cache does not have what a block changed, because a reorganisation lowered the tip too far,
+ * or if such a file of the cache is damaged.
  */
 export async function writeChanges(
   { out, cache, sink, dialect, limits }: ChangesForm,

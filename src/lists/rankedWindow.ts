@@ -55,7 +55,7 @@ export async function findWindow<Item extends Entry>(
 ): Promise<FoundWindow<Item>> {
   const { firsts } = whole;
   if (firsts.length !== Math.ceil(whole.total / pageSize))
-    throw new ArchiveError('the number of pages of a list of the archive does not match its length');
+    throw new ArchiveError(`a list of ${whole.total} entries in the archive has ${firsts.length} pages`);
   const order = (a: Item, b: Item): number => (a.units === b.units ? compare(a, b) : a.units > b.units ? -1 : 1);
   const pages: ChangedPage<Item>[] = firsts.map((_, i) => ({
     size: Math.min(pageSize, whole.total - i * pageSize),

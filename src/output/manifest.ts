@@ -20,7 +20,7 @@ import type { OwnFile } from '../site/assets.ts';
 import { VERSION } from '../version.ts';
 import { digestOfState } from './digests.ts';
 
-/** Archive of a build: name of its root (format/root.ts), number of its files with the root, and their total bytes. */
+/** Archive of a build: name of its root (format/root.ts), and number and total bytes of its files, including the root. */
 export interface ArchiveFacts {
   readonly name: RootName;
   readonly files: number;

@@ -1,7 +1,7 @@
-/** Parses the ids of transactions, blocks and runes in requests and input. Spells ids for responses and paths. */
+/** Parses the ids of transactions, blocks and runes in requests and input. Formats ids for responses and paths. */
 import type { Dialect } from './mirrorOptions.ts';
 
-/** Spells a hash or tx id as the dialect does in responses and paths. */
+/** Formats a hash or tx id as the dialect does in responses and paths: with or without `0x`. */
 export const spellHex = (hex: string, dialect: Dialect): string => (dialect === 'contract' ? `0x${hex}` : hex);
 
 const HEX_ID = /^(?:0x)?([0-9a-f]{64})$/;

@@ -156,8 +156,7 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
     ? ['header', ...(flags.has('block-source') ? [] : ['rate'])]
     : ['cookie', 'block-source', 'start-from', 'check', 'verify-start', 'follow'];
   const given = unused.find((name) => flags.has(name));
-  if (given !== undefined)
-    throw new UsageError(`--${given} has no use with ${isNode ? 'a' : 'anything but a'} Bitcoin Core node as --from`);
+  if (given !== undefined) throw new UsageError(`--${given} has an effect only if --from is ${isNode ? 'not ' : ''}a Bitcoin Core node`);
   if (flags.has('check') && !flags.has('start-from')) throw new UsageError('--check has no use without --start-from');
   if (!flags.has('follow') && flags.positionals.length > 0)
     throw new UsageError('arguments after -- are for the builds of --follow, which is not given');

@@ -44,8 +44,8 @@ const [FEW_RUNES, FEW_PER_ROW] = [50_000, 0.25];
 
 /**
  * Returns the blocks that have records in a file of ledger rows, in ascending order. `isSorted` must be true only if
- * the rows are in the order of their form (rowsForm.ts) and the store has one thread. Then a file with few runes is not
- * sorted again.
+ * the rows are in the order that rowsForm.ts defines and the store has one thread. It saves sorting the rows again if
+ * the file has few runes.
  */
 export async function blocksOfRows(path: string, runes: RunesOfRows, isSorted: boolean, store: Store): Promise<BlockDigest[]> {
   await store.run(SHIFT_DECIMALS);

@@ -139,7 +139,7 @@ export class ActivityVerification {
       last = head;
       for (let i = 0; i < count; i += 1) {
         const { value, done } = reader.next();
-        if (done === true) throw new ArchiveError('a list of the archive is too long');
+        if (done === true) throw new ArchiveError('the lists by rune and address name more entries than the archive has');
         isRight &&= newest === undefined || isBefore(newest, value, blocks.starts);
         newest = value;
         addPointer(found, { upper, lower }, value);

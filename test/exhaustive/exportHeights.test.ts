@@ -69,7 +69,7 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i))('equal those of a mirror up
         const { code, text: found, stderr } = await exported(rune.id, '--height', String(height), '--dir', dir);
         if (dir === started && height < start) {
           refused += 1;
-          const message = `began with the ledger after block ${start}, so it does not know holders after block ${height}`;
+          const message = `began with the ledger as of block ${start}, so the holders as of block ${height} are unknown`;
           expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
         } else expect([dir, rune.id, height, stderr, found]).toEqual([dir, rune.id, height, '', text]);
       }

@@ -568,8 +568,8 @@ describe('the check of a start by the node', () => {
       for (const line of lines) counts[Math.floor(Number(line.split(' ')[0]) / 100)]! += 1;
     }
     expect(samples.size).toBe(20);
-    // All samples together have 2,000 outputs, about 200 of each hundred numbers. A random difference of 70 is almost
-    // impossible.
+    // All samples together have 2,000 outputs, whose numbers are below 1,000. So about 200 of them have numbers from 0 to
+    // 99, and so on. A random difference of 70 is almost impossible.
     for (const count of counts) expect(Math.abs(count - 200)).toBeLessThan(70);
   });
 });

@@ -162,8 +162,7 @@ describe('openapi.json', () => {
   it.each(VARIANTS)('passes a linter: %j', async (changes) => {
     const config = await createConfig({
       extends: ['recommended'],
-      // Since the first server of this API, the path of the status ends with a slash. Static file hosts know no other
-      // path.
+      // The path of the status ends with a slash, as in the original API. Static hosts can answer it only with the slash.
       rules: { 'no-path-trailing-slash': 'off' },
     });
     const problems = await lintFromString({ source: openapiText(manifestOf(changes)), config });

@@ -20,7 +20,10 @@ import { ChangedArchiveError } from './storedArchive.ts';
 
 interface WantedDigests {
   readonly network: string;
-  /** The start of the input (`start` of ListTables), if its digest must be computed to check the input. */
+  /**
+   * The start of the input (`start` of ListTables). Undefined unless the digest of the ledger at the start must be
+   * computed to check the input.
+   */
   readonly start: LedgerPoint | undefined;
   /** Blocks after which the ledger gets a digest, the highest first. `digest` is undefined if it must be computed. */
   readonly points: readonly (Omit<LedgerPoint, 'digest'> & { readonly digest: string | undefined })[];

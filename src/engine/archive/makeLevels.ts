@@ -66,7 +66,7 @@ export async function writeTexts(
   let open: Uint8Array[] = [];
   const endLine = (end: Uint8Array) => {
     const line = Buffer.concat([...open, end]);
-    // A line feed begins each document and ends the document before. The first line feed ends no document.
+    // Each document begins with a line feed, which also ends the document before it. Nothing is before the first one.
     if (line.length > 1) to.addLine(line);
     open = [];
   };

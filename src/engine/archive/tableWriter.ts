@@ -189,7 +189,9 @@ export class PointerWriter {
     const at = this.#blocks.next();
     writePointer(this.#blocks.view, at, position, length, record);
     if (this.total > MOST_POINTERS) {
-      throw new BuildError('the lists by rune and address are too long', ['Build without them: with --no-lists, or without --lists.']);
+      throw new BuildError(`the lists by rune and address have more than ${MOST_POINTERS} entries`, [
+        'Build without them: with --no-lists, or without --lists.',
+      ]);
     }
   }
 

@@ -20,7 +20,7 @@ export interface FileSink {
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): void;
   /** Receives a file that is not a page. */
   file(path: string, bytes: Uint8Array): void;
-  /** Receives a second path for the page at `target` and for its compressed files. */
+  /** Makes the page at `target` and its compressed files available at a second path, too. */
   link(path: string, target: string, encodings: readonly Encoding[]): void;
 }
 

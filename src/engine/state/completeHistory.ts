@@ -4,8 +4,8 @@ import type { StartRows } from '../../input/readStart.ts';
 import type { StateTables } from './state.ts';
 
 /**
- * True if the first block that was read directly follows the block of the start (input/readStart.ts), and no lower
- * block has records.
+ * True if the blocks of the input begin directly above the block of the start (input/readStart.ts). So the block above
+ * the start was read, and no block up to the start was read or has records.
  */
 export async function beginsAbove({ height }: StartRows, { blocks, readBlocks }: StateTables, store: Store): Promise<boolean> {
   const { first, lowest } = await store.row(

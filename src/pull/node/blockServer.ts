@@ -36,7 +36,7 @@ export class BlockServer {
   block(hash: string): Promise<Block> {
     return this.#read(`/block/${hash}`, (bytes) => {
       const block = readBlock(bytes, hash256);
-      if (block.hash !== hash) throw new BlockError(`it is block ${block.hash}`);
+      if (block.hash !== hash) throw new BlockError(`it is another block, ${block.hash}`);
       checkWitnesses(block, hash256);
       return block;
     });
@@ -47,7 +47,7 @@ export class BlockServer {
     return this.#read(`/tx/${txid}`, (bytes) => {
       const read = readUnconfirmed(bytes, 1, hash256);
       const found = hashText(read.txids, 0);
-      if (found !== txid) throw new BlockError(`it is transaction ${found}`);
+      if (found !== txid) throw new BlockError(`it is another transaction, ${found}`);
       return read;
     });
   }

@@ -65,15 +65,15 @@ export function claimedOutputs(
   return isLong ? itemsOfThread(program.threads.start, task, DAMAGES) : readOutputs(task);
 }
 
-/** Classes of the errors that `readOutputs` throws for an output that no build writes. */
+/** Classes of the errors that `readOutputs` throws for an invalid output. */
 export const DAMAGES = [ChangedArchiveError, SyntaxError, TypeError, RangeError] as const;
 
 const HASH = /^[0-9a-f]{64}$/;
 const OUTPOINT = /^[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})$/;
 
 /**
- * Yields the outputs in batches. Writes the file of chosen outputs. Throws one of `DAMAGES` for an output that no build
- * writes.
+ * Yields the outputs in batches. Writes the outputs that the node will be asked for to a file (chosenOutputs.ts). Throws
+ * one of `DAMAGES` for an invalid output.
  */
 export async function* readOutputs(claimed: ClaimedLedger): AsyncGenerator<ClaimedOutputs> {
   const { folder, lists, point, needsRows, limits } = claimed;

@@ -232,7 +232,7 @@ async function download(
   const { etchings, outputs } = levelsUpTo(height, archive.root.lists);
   const files = [...etchings, ...outputs].flatMap((level) => level.files.map(({ file }) => file));
   // The names become paths on this machine, so a wrong name could lead outside of the folder.
-  if (!files.every(isFileName)) throw new ChangedArchiveError('the root names a file that no archive has');
+  if (!files.every(isFileName)) throw new ChangedArchiveError('the root names a file whose name is invalid');
   for await (const isThere of ahead(0, files.length - 1, concurrency, (i) => fetchFile(files[i] ?? ''))) if (!isThere) return undefined;
   return archive;
 }

@@ -81,7 +81,11 @@ async function serveByRanges(request: Request, path: string, fetchFile: FetchFil
   if (file.status !== 416) return refused(request, path, file, fetchFile);
   await file.body?.cancel();
   const place = file.headers.get('content-range');
-  return errorResponse(request, errorBody(416, 'the file has no such bytes'), place === null ? {} : { 'content-range': place });
+  return errorResponse(
+    request,
+    errorBody(416, 'the range begins after the end of the file'),
+    place === null ? {} : { 'content-range': place },
+  );
 }
 
 export default {

@@ -8,7 +8,7 @@ import { exceeds, type ServerLimits } from '../../limits.ts';
 import type { Files } from '../../pages/fileAccess.ts';
 import type { BuiltFile } from './builtFiles.ts';
 
-/** Thrown if the client of a request has disconnected. format/archiveReader.ts knows aborted reads by this name. */
+/** Thrown if the client of a request has disconnected. format/archiveReader.ts recognises aborted reads by `name`. */
 export class ClientLeftError extends Error {
   override readonly name = 'AbortError';
 }

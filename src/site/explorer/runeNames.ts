@@ -9,7 +9,7 @@ const FREE_NAMES = 3000;
 interface Known {
   /** Oldest first. */
   readonly names: readonly RuneName[];
-  /** The newest rune. If the mirror still has its block, it has all earlier blocks, too. */
+  /** The newest rune. As long as the mirror has the block of this rune, no known name can have become wrong. */
   readonly newest: Etching | undefined;
   readonly state: string;
 }
