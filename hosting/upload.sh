@@ -104,7 +104,8 @@ fi
 take_number() {
   od -An -N16 -tx8 /dev/urandom | tr -d ' \n' >"$work/number"
   { cat "$work/number" && echo; } >>"$record.numbers"
-  must copyto "$work/number" "$root$number"
+  rclone copyto "$work/number" "$root$number" ||
+    die "$remote cannot be written, see above. Create the bucket if it does not exist, check that rclone may write to it, and run this again."
 }
 
 if [ -f "$record" ] && cmp -s "$record" "$work/now"; then

@@ -483,6 +483,12 @@ describe('an upload that fails', () => {
     expect(await failure([REMOTE, dist], { RCLONE_CONFIG_TEST_SECRET_ACCESS_KEY: 'wrong' })).toContain(`${REMOTE} cannot be read`);
   });
 
+  it('advises to create a bucket that does not exist', async () => {
+    const said = await failure(['test:other-bucket', dist]);
+    expect(said).toContain('NoSuchBucket');
+    expect(said).toContain('test:other-bucket cannot be written, see above. Create the bucket if it does not exist');
+  });
+
   it('names a missing program or setting', async () => {
     expect(await failure([])).toContain('usage: hosting/upload.sh REMOTE');
     expect(await failure(['bucket', dist])).toContain('r2:my-bucket');
