@@ -10,7 +10,6 @@ export interface DatabaseFile {
   readonly name: string;
   /** Folder as named in messages, such as `the cache folder .cache`. */
   readonly what: string;
-  readonly flag: string;
   /** Word for the other process that may be using the folder, for messages. Default: `build`. */
   readonly worker?: string;
 }
@@ -25,7 +24,7 @@ const NEVER = '1000TB';
  * MB. Throws a LockedError when another process has the lock, and another BuildError when the file cannot be written.
  */
 export async function attachDatabase(store: Store, file: DatabaseFile): Promise<void> {
-  const { path, name, what, flag, worker = 'build' } = file;
+  const { path, name, what, worker = 'build' } = file;
   try {
     // Passes an absolute path, because DuckDB expands `~/x`, and takes `x:y` for a database of type `x`.
     await store.run(
@@ -37,13 +36,11 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
     if (isLocked(message)) {
       const pid = lockOwner(message);
       throw new LockedError(`another ${worker} is using ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
-        `Wait until it ends, or use another folder with ${flag}.`,
+        'Wait until it ends, or use another folder.',
       ]);
     }
     if (isUnwritable(message))
-      throw new BuildError(`${what} cannot be written: ${message}`, [
-        `Free some space, change its permissions, or use another folder with ${flag}.`,
-      ]);
+      throw new BuildError(`${what} cannot be written: ${message}`, ['Free some space, change its permissions, or use another folder.']);
     throw error;
   }
 }

@@ -115,7 +115,6 @@ const lockOf = (root: string): DatabaseFile => ({
   path: join(root, LOCK),
   name: 'output_lock',
   what: `the output folder ${root}`,
-  flag: '--out',
 });
 
 /**

@@ -38,7 +38,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   const isOfBlocks = readsBlocks(request);
   const threads = isOfBlocks ? 1 : availableParallelism();
   const store = await Store.open({ memoryLimit: request.memoryLimit, threads, scratch: work });
-  const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, flag: '--to', worker: 'pull' };
+  const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, worker: 'pull' };
   let source: Source | undefined;
   try {
     if (!isOfBlocks) await store.returnFreed();

@@ -5,7 +5,7 @@ import { attachDatabase } from '../../src/duckdb/lockDatabase.ts';
 import { int, Store } from '../../src/duckdb/store.ts';
 import { temporaryFolder } from '../support/build.ts';
 
-const FILE = { name: 'data', what: 'the file', flag: '--file' };
+const FILE = { name: 'data', what: 'the file' };
 
 /** Runs `work` in a store with the database file of a folder, then closes the store. */
 async function withDatabase<T>(folder: string, work: (store: Store) => Promise<T>): Promise<T> {

@@ -45,7 +45,7 @@ describe('two simultaneous builds', () => {
       3,
       expect.stringMatching(/^another build is using the output folder .* \(process \d+\)$/),
     ]);
-    expect(error.details).toEqual(['Wait until it ends, or use another folder with --out.']);
+    expect(error.details).toEqual(['Wait until it ends, or use another folder.']);
     expect(tree(out)).toEqual(before);
     // The operating system releases the lock when its process ends, no matter why.
     await other.release();
@@ -125,12 +125,16 @@ describe('a lock', () => {
 
   it('names the process that has it, and is released at the end, also after a failure', async () => {
     const path = join(temporaryFolder(), 'x.lock');
-    const lock = { path, name: 'x', what: 'the folder x', flag: '--x', worker: 'pull' };
+    const lock = { path, name: 'x', what: 'the folder x', worker: 'pull' };
     const other = await holder(path);
     await withStore(async (store) => {
       const error = await withLock(store, lock, async () => undefined).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(LockedError);
-      expect(error).toMatchObject({ message: expect.stringMatching(/^another pull is using the folder x \(process \d+\)$/) });
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/^another pull is using the folder x \(process \d+\)$/),
+        // Names no flag: the command `update`, which runs pulls, has no flags for folders.
+        details: ['Wait until it ends, or use another folder.'],
+      });
       expect(existsSync(path)).toBe(true);
       await other.release();
       const failing = withLock(store, lock, async () => {

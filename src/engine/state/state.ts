@@ -220,7 +220,7 @@ async function attachFile(store: Store, cache: string): Promise<void> {
       'Use another folder with --cache.',
     ]);
   }
-  await attachDatabase(store, { path, name: 'state', what: `the cache folder ${cache}`, flag: '--cache' });
+  await attachDatabase(store, { path, name: 'state', what: `the cache folder ${cache}` });
   await store.run(`CREATE TABLE IF NOT EXISTS ${TABLES.basis} (${definitionOf(TABLES.basis.columns)})`);
 }
 
