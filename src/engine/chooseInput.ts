@@ -7,12 +7,11 @@ import { Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
-import { hasDataFiles } from '../input/discover.ts';
+import { hasDataFiles, noData } from '../input/discover.ts';
 import { ReadProgress } from '../input/inputProgress.ts';
 import { checkInput, readInput } from '../input/loadInput.ts';
 import { IS_INVENTED } from '../input/sample/sampleMarks.ts';
 import { DIALECTS, type Dialect, dialectName } from '../pages/mirrorOptions.ts';
-import { plainCall } from '../program.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import { State } from './state/state.ts';
 
@@ -29,13 +28,9 @@ const SAMPLE = 'sample';
 export function withInput<Options extends BuildOptions>(options: Options, log: Log): Options {
   const { inputs, blocks } = options;
   if (inputs.length > 0) return options;
-  if (!existsSync(INPUT) && !existsSync(SAMPLE)) {
-    throw new InputError(`input not found: ${INPUT}`, [
-      `Name your data with --input, fetch blocks with ${plainCall('pull')}, or write sample data with ${plainCall('sample')}.`,
-    ]);
-  }
-  const mayUseSample = blocks === undefined && !existsSync(PULLED) && !hasDataFiles(INPUT);
-  if (!mayUseSample || !hasDataFiles(SAMPLE)) return { ...options, inputs: [INPUT] };
+  const usesSample = blocks === undefined && !existsSync(PULLED) && !hasDataFiles(INPUT) && hasDataFiles(SAMPLE);
+  if (!usesSample && !existsSync(INPUT)) throw noData(`input not found: ${INPUT}`);
+  if (!usesSample) return { ...options, inputs: [INPUT] };
   log.notice(
     `${INPUT} has no data files, so this build uses the sample in ${SAMPLE} (invented runes, for trying the program) and builds all lists`,
   );

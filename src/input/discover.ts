@@ -50,9 +50,7 @@ async function expand(input: string, cwd: string): Promise<string[]> {
     if (!statSync(path).isDirectory()) return [path];
     const files = walk(path);
     if (files.length > 0) return files;
-    throw new InputError(`the input folder ${input} has no data files`, [
-      `Fetch blocks with ${plainCall('pull')}, or put NDJSON, JSON, CSV or Parquet files there; docs/input.md of the project lists the formats.`,
-    ]);
+    throw noData(`the input folder ${input} has no data files`);
   }
   if (fg.isDynamicPattern(input)) {
     const files = await match(input.split(sep).join('/'), cwd);
@@ -61,6 +59,13 @@ async function expand(input: string, cwd: string): Promise<string[]> {
   }
   throw new InputError(`input not found: ${input}`, [`The full path is ${path}. Relative paths start at the working directory.`]);
 }
+
+/** Returns the error for missing input, with the ways to get some. */
+export const noData = (message: string): InputError =>
+  new InputError(message, [
+    `Fetch blocks with ${plainCall('pull')}, or name your data with --input: NDJSON, JSON, CSV or Parquet files; docs/input.md of the project lists the formats.`,
+    `To try the program, write sample data with ${plainCall('sample')}, and build with --input sample.`,
+  ]);
 
 /** True for files that are not data: hidden files, Markdown and checksums. */
 const isIgnored = (name: string): boolean => name.startsWith('.') || name.endsWith('.md') || name.endsWith(CHECKSUM_ENDING);

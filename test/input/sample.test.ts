@@ -1,5 +1,5 @@
 /** Tests that builds never use the sample in place of missing data. The sample is only for trials. */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { manifest } from '../../src/contract/schemas.ts';
@@ -45,13 +45,21 @@ describe('a build without --input', () => {
   it.each([
     ['after a pull that failed', 'input/pulled', []],
     ['with --blocks', 'input', ['--blocks', '840000..']],
-  ])('does not use the sample %s', async (_, folder, flags) => {
+    ['with --blocks and without an input folder', undefined, ['--blocks', '840000..']],
+  ])('does not use the sample %s, but says how to get data or the sample', async (_, folder, flags) => {
     const work = checkout();
-    mkdirSync(join(work, folder), { recursive: true });
+    if (folder === undefined) rmSync(join(work, 'input'), { recursive: true });
+    else mkdirSync(join(work, folder), { recursive: true });
     const { code, stderr } = await run('build', flags, work);
-    expect([code, stderr]).toEqual([
+    const what = folder === undefined ? 'input not found: input' : 'the input folder input has no data files';
+    expect([code, stderr.split('\n')]).toEqual([
       2,
-      expect.stringContaining('Error: the input folder input has no data files\n  Fetch blocks with npm run pull, or put'),
+      [
+        `Error: ${what}`,
+        expect.stringContaining('Fetch blocks with npm run pull, or name your data with --input'),
+        '  To try the program, write sample data with npm run sample, and build with --input sample.',
+        '',
+      ],
     ]);
     expect(filesBelow(work)).not.toContain('dist/runes/v1/manifest.json');
   });
