@@ -22,25 +22,31 @@ const NO_PASSWORD = 'must not have a password: use the variables and files that 
  * a remote before the colon, because they may contain secrets and commands.
  */
 const REMOTE = /^[\w.+@][\w.+@ -]*:/;
-const url = (about: string) => z.string().min(1).refine(hasNoPassword, NO_PASSWORD).describe(about);
+const text = () => z.string('must be a string').min(1, 'must not be empty');
+const url = (about: string) => text().refine(hasNoPassword, NO_PASSWORD).describe(about);
 const oneOf = <const Names extends readonly string[]>(names: Names) => z.enum(names, `must be one of ${names.join(', ')}`);
 
+const FIELDS = {
+  $schema: z.string('must be a string').describe('The JSON schema of this file, for editors.'),
+  source: url('Where blocks come from, as in pull --from: core:http://127.0.0.1:8332, postgres://user@host/db or https://host.'),
+  blocks: text().describe('Heights to pull, as in pull --blocks, such as 840000.. or -1008.. for about a week.'),
+  cookie: text().describe("Path of the node's cookie file, as in pull --cookie. Only with a node."),
+  startFrom: z
+    .array(url('The URL of a mirror.'), 'must be a list of URLs')
+    .min(1, 'must not be empty')
+    .describe('Mirrors to start at, as in pull --start-from. Only with a node.'),
+  layout: oneOf(LAYOUTS).describe('Layout of the output, as in build --layout.'),
+  dialect: oneOf(['0x', 'contract', 'hiro']).describe('Spelling of hashes, as in build --dialect: hiro for clients of its API.'),
+  lists: z.boolean('must be true or false').describe('Whether the build has lists by rune and by address, balances, holders and outputs.'),
+  siteUrl: url('The public URL of the mirror, as in build --site-url.'),
+  upload: z
+    .string('must be a string')
+    .regex(REMOTE, 'must name a remote of the configuration of rclone and a bucket, such as r2:my-bucket')
+    .describe('Where update uploads the output: an rclone remote and a bucket, such as r2:my-bucket.'),
+};
+
 const SETTINGS = z
-  .strictObject({
-    $schema: z.string().describe('The JSON schema of this file, for editors.'),
-    source: url('Where blocks come from, as in pull --from: core:http://127.0.0.1:8332, postgres://user@host/db or https://host.'),
-    blocks: z.string().min(1).describe('Heights to pull, as in pull --blocks, such as 840000.. or -1008.. for about a week.'),
-    cookie: z.string().min(1).describe("Path of the node's cookie file, as in pull --cookie. Only with a node."),
-    startFrom: z.array(url('The URL of a mirror.')).min(1).describe('Mirrors to start at, as in pull --start-from. Only with a node.'),
-    layout: oneOf(LAYOUTS).describe('Layout of the output, as in build --layout.'),
-    dialect: oneOf(['0x', 'contract', 'hiro']).describe('Spelling of hashes, as in build --dialect: hiro for clients of its API.'),
-    lists: z.boolean().describe('Whether the build has lists by rune and by address, balances, holders and outputs.'),
-    siteUrl: url('The public URL of the mirror, as in build --site-url.'),
-    upload: z
-      .string()
-      .regex(REMOTE, 'must name a remote of the configuration of rclone and a bucket, such as r2:my-bucket')
-      .describe('Where update uploads the output: an rclone remote and a bucket, such as r2:my-bucket.'),
-  })
+  .strictObject(FIELDS, 'must be a JSON object with settings, such as {"source": "https://host"}; docs/commands.md lists them')
   .partial()
   .superRefine((settings, { addIssue }) => {
     if (settings.source?.startsWith('core:') === true) return;
@@ -74,7 +80,7 @@ export function parseSettings(text: string, nameOf: (field: string) => string): 
   const [issue] = error.issues;
   if (issue?.code === 'unrecognized_keys') {
     const [name = ''] = issue.keys;
-    throw new UsageError(`${nameOf('')}: unknown setting ${JSON.stringify(name)}${didYouMean(name, Object.keys(SETTINGS.shape))}`);
+    throw new UsageError(`${nameOf('')}: unknown setting ${JSON.stringify(name)}${didYouMean(name, Object.keys(FIELDS))}`);
   }
   throw new UsageError(`${nameOf(issue?.path.join('.') ?? '')}: ${issue?.message}`);
 }

@@ -67,7 +67,7 @@ describe('settings', () => {
   it.each([
     [{ sorce: 'https://host' }, 'unknown setting "sorce"; did you mean source?'],
     [{ colour: 'red' }, 'unknown setting "colour"'],
-    [{ source: '' }, 'source: Too small'],
+    [{ source: '' }, 'source: must not be empty'],
     [{ source: 'postgres://user:secret@host/db' }, 'source: must not have a password'],
     [{ source: 'core:http://user:secret@127.0.0.1:8332' }, 'source: must not have a password'],
     [{ source: 'postgres://host/db?password=secret' }, 'source: must not have a password'],
@@ -78,8 +78,14 @@ describe('settings', () => {
     [{ upload: 'r2,ssh="sh secret":bucket' }, 'upload: must name a remote'],
     [{ upload: '-v:bucket' }, 'upload: must name a remote'],
     [{ dialect: 'Hiro' }, 'dialect: must be one of 0x, contract, hiro'],
-    [{ lists: 'yes' }, 'lists: Invalid input'],
-    [[], 'Invalid input'],
+    [{ lists: 'yes' }, 'lists: must be true or false'],
+    [{ source: 3 }, 'source: must be a string'],
+    [{ startFrom: 'https://host' }, 'startFrom: must be a list of URLs'],
+    [{ upload: null }, 'upload: must be a string'],
+    [[], 'must be a JSON object with settings'],
+    [3, 'must be a JSON object with settings'],
+    [null, 'must be a JSON object with settings'],
+    ['x', 'must be a JSON object with settings'],
   ])('refuse %j without showing a secret', (settings, message) => {
     const parse = () => parseSettings(JSON.stringify(settings), (field) => (field === '' ? 'a.json' : `a.json: ${field}`));
     expect(parse).toThrow(UsageError);
