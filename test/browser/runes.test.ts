@@ -490,6 +490,18 @@ describe('the page of all runes', () => {
     expect(problems).toEqual([]);
   });
 
+  it.each([
+    [360, 2],
+    [600, 4],
+    [800, 4],
+    [1000, 4],
+  ])('shows the counts of all active runes in the same columns: in a window of %i pixels %i', async (width, columns) => {
+    const { page } = await openAt('?runes&list=active', mirrorOf('outputs'), { viewport: { width, height: 900 } });
+    await page.waitForSelector('.runes-list');
+    const lefts = await page.$$eval('.runes-list td.amount', (all) => all.map((cell) => cell.getBoundingClientRect().left));
+    expect([new Set(lefts).size, lefts.length]).toEqual([columns, 80]);
+  });
+
   it('has pages', async () => {
     const { page } = await openAt('?runes&limit=2&offset=2');
     expect(await page.textContent('.range')).toBe('3–4 of 6');

@@ -47,7 +47,8 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
         const { runes } = await stats();
         return { limit: runes.length, offset: 0, total: runes.length, results: runes };
       },
-      table: ({ results }) => tableOf('records runes-list', 'Runes, the most records first', ACTIVE, [results as readonly RuneStats[]]),
+      table: ({ results }) =>
+        tableOf('records runes-list active-list', 'Runes, the most records first', ACTIVE, [results as readonly RuneStats[]]),
       empty: 'This mirror has no activity.',
       missing: '',
       isUncounted: true,
