@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
 import { messageOf, UsageError } from '../errors.ts';
 import { LAYOUTS } from '../pages/mirrorOptions.ts';
 import { didYouMean } from './nearestWord.ts';
@@ -38,7 +39,9 @@ const FIELDS = {
   layout: oneOf(LAYOUTS).describe('Layout of the output, as in build --layout.'),
   dialect: oneOf(['0x', 'contract', 'hiro']).describe('Spelling of hashes, as in build --dialect: hiro for clients of its API.'),
   lists: z.boolean('must be true or false').describe('Whether the build has lists by rune and by address, balances, holders and outputs.'),
-  siteUrl: url('The public URL of the mirror, as in build --site-url.'),
+  siteUrl: text()
+    .refine((url) => parseSiteUrl(url) !== undefined, SITE_URL_RULE)
+    .describe('The public URL of the mirror, as in build --site-url.'),
   upload: z
     .string('must be a string')
     .regex(REMOTE, 'must name a remote of the configuration of rclone and a bucket, such as r2:my-bucket')

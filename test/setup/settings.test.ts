@@ -77,6 +77,8 @@ describe('settings', () => {
     [{ upload: ':s3,secret_access_key=secret:bucket' }, 'upload: must name a remote'],
     [{ upload: 'r2,ssh="sh secret":bucket' }, 'upload: must name a remote'],
     [{ upload: '-v:bucket' }, 'upload: must name a remote'],
+    [{ siteUrl: 'mirror.example' }, 'siteUrl: must be an http or https URL'],
+    [{ siteUrl: 'https://user:secret@mirror.example/' }, 'siteUrl: must be an http or https URL'],
     [{ dialect: 'Hiro' }, 'dialect: must be one of 0x, contract, hiro'],
     [{ lists: 'yes' }, 'lists: must be true or false'],
     [{ source: 3 }, 'source: must be a string'],
