@@ -53,7 +53,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
       if (from instanceof NodeUrl) return pullFromNode(request, { url: from.url, folder, done }, store, log, progress);
       if (existsSync(join(folder, STATE_FOLDER)))
         throw new InputError(`${folder} has blocks from a Bitcoin Core node, so only a node can continue it`, [
-          'Give another folder with --to.',
+          `Give another folder with --to, or remove ${folder}.`,
         ]);
       source = await openSource({ ...request, from }, folder, store, log);
       const result = await pull(request, source, store, log, progress);

@@ -1,7 +1,7 @@
 /** Tests the pull command: flags, keys, output, signals, locks and full disks. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Flags } from '../../src/cli/flags.ts';
@@ -86,6 +86,16 @@ describe('npm run pull', () => {
     expect([code, said]).toEqual([1, expect.stringMatching(message)]);
     expect(said).not.toMatch(/SECRET/);
     expect(existsSync(to)).toBe(false);
+  });
+
+  it('refuses a folder with blocks from a node, with advice that also fits update, which has no --to', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'pulled/.state'), { recursive: true });
+    const { code, said } = await runHere(['--from', base, '--to', folder]);
+    expect([code, said]).toEqual([
+      2,
+      `${folder}/pulled has blocks from a Bitcoin Core node, so only a node can continue it\nGive another folder with --to, or remove ${folder}/pulled.`,
+    ]);
   });
 
   it('reports its result in lines, or in JSON', async () => {
