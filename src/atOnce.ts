@@ -8,7 +8,7 @@ export class AtOnce {
   constructor(
     /** Maximum number of tasks at the same time. A lower value does not stop running tasks. */
     public most: number,
-    /** Limit in limits.ts that sets `most`. Each task that must wait counts as a crossing of this limit. */
+    /** Name of the limit whose value is `most`. Each task that must wait counts as a crossing of it (limits.ts). */
     private readonly limit?: LimitName,
   ) {}
 

@@ -54,8 +54,8 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   blocksPerCommit: 1000,
   /**
-   * Maximum number of runes in a text. A pull reads the known runes from DuckDB as texts with one line per rune,
-   * because reading one row per rune takes 1.7 times as long. More runes take several texts.
+   * A pull reads the known runes from DuckDB as texts of many runes, with one line per rune, because reading one row
+   * per rune takes 1.7 times as long. This limit is the maximum number of runes per text.
    */
   runesPerText: 10_000,
   /**
@@ -103,9 +103,9 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   spentBlocks: 200,
   /**
-   * Number of entries of a table of ids (format/sortedTable.ts) that a build reads in the time of one look-up. If the
-   * table has more entries than this per new transaction, the build looks up each transaction. Otherwise it reads the
-   * complete table.
+   * A build compares the ids of new transactions with the table of ids (format/sortedTable.ts). If the table has more
+   * than this number of entries per new transaction, the build looks up each transaction. Otherwise it reads the
+   * complete table, because one look-up takes as long as reading this number of entries.
    */
   entriesPerLookUp: 200,
   /**
@@ -126,8 +126,8 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   removedAtOnce: 10_000,
   /**
-   * Maximum number of lines about records that a verification collects in a file. Above it, DuckDB loads the lines, and
-   * a new file begins.
+   * Maximum number of records in the temporary file of a verification. Above it, DuckDB loads the file into its tables,
+   * and a new file begins.
    */
   linesPerLoad: 200_000,
   /** Maximum number of blocks (4,096 bytes) per read of a table of the last build. Longer tables take more reads. */
@@ -140,7 +140,7 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   segmentBlocks: 1024,
   /**
    * Maximum number of entries in a page of a list. Readers need milliseconds per page. A list of holders that fits into
-   * one page is always up to date with the tip.
+   * one page always shows the balances at the tip. Longer lists may be about a day behind (`lastRanked` in levels.ts).
    */
   listPage: 600,
   /**
@@ -154,9 +154,10 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   runesMember: 256 * KB,
   /**
-   * Maximum average number of entries of a sorted table (format/sortedTable.ts) per count in the root. A count is the
-   * number of entries whose keys have the same first bits. Above this limit, the root has twice as many counts. From
-   * the counts, readers compute the position of a key, so that one read of 16 KB finds the key.
+   * The root of an archive has counts of each sorted table (format/sortedTable.ts). Each count is the number of entries
+   * whose keys begin with the same bits. From the counts, readers compute the position of a key, so that one read of
+   * 16 KB finds the key. This limit is the maximum average number of entries per count. Above it, the number of counts
+   * doubles.
    */
   entriesPerCount: 25_000,
   /**
@@ -169,7 +170,10 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    * make a block that touches ten times as many runes, addresses or outputs.
    */
   changesEntries: 10_000,
-  /** Levels of the table of ids, in blocks. Finer steps write less per block, but give readers more levels. */
+  /**
+   * Levels of the table of ids (format/levels.ts), in blocks. With smaller steps, a build writes less per new block,
+   * but readers search more levels.
+   */
   tableLevels: { steps: [4096, 64], unsettled: 8 } as LevelSteps,
   /** Levels of lists, in blocks. Lists have more entries per block than tables, so their newest level is finer. */
   listLevels: { steps: [4032, 144, 16], unsettled: 8 } as LevelSteps,
@@ -208,12 +212,12 @@ export const READER_LIMITS = {
    */
   keptPages: 150,
   /**
-   * Maximum file size of an archive, in bytes, for which readers fetch and keep complete files instead of requesting
-   * ranges.
+   * Readers fetch and keep complete files of an archive, instead of requesting ranges, if the maximum size of its files
+   * (`objectSize` of the root) is at most this number of bytes.
    */
   readWhole: MB,
   /**
-   * Maximum file size, in bytes, for which readers that need the directory of a file fetch and keep the complete file.
+   * When a reader needs the directory of a file of at most this size, in bytes, it fetches and keeps the complete file.
    * After the directory, the caller reads other parts of the file. Fetching a small file completely saves the requests
    * for these parts, each with half a kilobyte of headers.
    */
@@ -230,13 +234,13 @@ export const READER_LIMITS = {
    */
   transactionPages: 25,
   /**
-   * Maximum number of bytes that one request reads for many outputs. A file of an archive may have 8 MB, so reading all
-   * of it takes several requests.
+   * Maximum number of bytes per range request of the client's `classifyOutputs`. A file of an archive may have 8 MB, so
+   * reading all of it takes several requests.
    */
   groupBytes: MB,
   /**
-   * Maximum number of concurrent requests for many outputs. Hosts answer further requests one after another, or refuse
-   * them.
+   * Maximum number of concurrent requests of a call of the client's `classifyOutputs`. Hosts answer further requests
+   * one after another, or refuse them.
    */
   concurrentReads: 16,
 };
@@ -260,7 +264,7 @@ export const PENDING_LIMITS = /* @__PURE__ */ (() => ({
    */
   lookUps: 1000,
   /**
-   * Maximum number of times that the transactions of a call move runes. A stranger's transaction may move many runes to
+   * Maximum number of ledger rows that the transactions of a call make. A stranger's transaction may move many runes to
    * many outputs.
    */
   movedRows: 100_000,
