@@ -1,4 +1,4 @@
-/** Makes and checks complete files of an archive: content and tail (format/tails.ts). */
+/** Makes and checks files of an archive. A file is its content, followed by a tail of digests (format/tails.ts). */
 import { createHash } from 'node:crypto';
 import { contentIn, DIGEST_BYTES, PIECE_BYTES } from '../format/tails.ts';
 

@@ -110,9 +110,10 @@ export const LEDGER_FIELDS: readonly Field[] = [
 export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
 /**
- * Columns of the unspent outputs after the block of a start (`start` in sources.ts). A pull from a node may begin with
- * these outputs, instead of reading the blocks up to the block of the start. An output has a row for each of its runes.
- * `block_height`, `block_hash`, `tx_index` and `timestamp` belong to the transaction that made the output.
+ * Columns of the file of outputs of a pull with --start-from. Such a pull from a node takes the unspent outputs after a
+ * start block from another mirror (`start` in sources.ts), instead of reading the blocks up to the start block. An
+ * output has a row for each of its runes. `block_height`, `block_hash`, `tx_index` and `timestamp` belong to the
+ * transaction that made the output.
  */
 export const START_OUTPUT_FIELDS = [
   field('outpoint', 'outpoint', 'text'),
@@ -126,9 +127,9 @@ export const START_OUTPUT_FIELDS = [
 ] as const;
 
 /**
- * Columns of the mints and burns of each rune after the block of a start (sources.ts), with a row for each rune: their
- * numbers and amounts. Amounts are in smallest units. Each row also has the block of the start, and the digest of the
- * ledger after this block.
+ * Columns of the file of runes of a pull with --start-from. For each rune, a row has the numbers of mints and burns up
+ * to the start block, and their total amounts in smallest units. Each row also has the start block, and the digest of
+ * the ledger after this block.
  */
 export const START_RUNE_FIELDS = [
   field('rune_id', 'rune_id', 'text'),

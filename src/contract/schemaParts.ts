@@ -31,7 +31,7 @@ export const locationIn = (dialect: Dialect, txId: string) =>
     timestamp: count.describe('Block time, in seconds since 1970 (UTC).'),
   });
 
-/** Returns the fields of a window of a list. `total` and `results` describe the fields of these names. */
+/** Returns the fields of a window of a list. `total` and `results` are the descriptions of these two fields. */
 export const windowOf = <Entry extends z.ZodType>(entry: Entry, total: string, results: string) => ({
   limit: count.min(1).describe('The limit that was applied.'),
   offset: count.describe('The offset that was applied.'),

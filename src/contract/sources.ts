@@ -1,4 +1,4 @@
-/** Sources of records: the blocks that were read, and the rules that made the rows of these blocks. */
+/** Sources of records: ranges of blocks that were read, and the rules by which the rows of these blocks were made. */
 import { z } from 'zod';
 
 /**
@@ -48,11 +48,12 @@ export const start = z.strictObject({
 export type Start = z.infer<typeof start>;
 
 /**
- * The file `blocks.json`, which pulls write beside their files. Only pulls from a node, or from a mirror of a node's
- * data, know the last block (`tip`). Only pulls from a node have `network` and `ends`. `network` is the network's name
- * in Bitcoin Core. `ends` has the hashes of the newest blocks, and of the blocks after which a build computes digests
- * of the ledger. If these blocks have no records, no other file has the hashes. A pull from a mirror copies the `start`
- * of that mirror.
+ * The file `blocks.json`, which pulls write beside their files. The optional fields depend on the source of the pull:
+ * - `tip`: the last block. Only if the data comes from a node, directly or through a mirror.
+ * - `network`: the network's name in Bitcoin Core. Only after a pull from a node.
+ * - `ends`: hashes of the newest blocks, and of the blocks after which a build computes digests of the ledger. Only
+ *   after a pull from a node. If such a block has no records, no other file has its hash.
+ * - `start`: only after a pull with --start-from, or from a mirror with a start.
  */
 export const blocksFile = z.strictObject({
   sources,
@@ -67,8 +68,8 @@ export type BlocksFile = z.infer<typeof blocksFile>;
 type Run = readonly [first: number, last: number];
 
 /**
- * Joins lists of sources (ranges of heights by rules). If several lists have a height, takes the rules of the first
- * such list. Drops heights outside the ranges `within`.
+ * Joins lists of sources, which are ranges of heights with the rules of their rows. A height in several lists gets the
+ * rules of the first of them. Drops heights outside the ranges `within`.
  */
 export function joinSources(lists: readonly Sources[], within: readonly Run[]): Sources {
   const joined = new Map<Rules, [number, number][]>();
@@ -87,9 +88,9 @@ export function joinSources(lists: readonly Sources[], within: readonly Run[]): 
 }
 
 /**
- * Removes the blocks of a node above the last block `tip`, if there is one. The flag `--blocks` may end the range of a
- * build at a block without records. The last block of the build is below it then, because the input does not have the
- * hash of the block without records.
+ * Removes blocks of a node above `tip`, the last block of a build. Such blocks exist if the range of `--blocks` ends at
+ * a block without records: the input lacks the hash of this block, so the last block of the build is a lower one.
+ * Removes no block if `tip` is undefined.
  */
 export const sourcesUpTo = (tip: number | undefined, list: Sources): Sources => [
   ...joinSources([list.filter(({ rules }) => rules === 'ord')], [[0, tip ?? Number.MAX_SAFE_INTEGER]]),
