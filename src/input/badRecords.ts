@@ -44,8 +44,8 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
     const result = row.item === undefined ? '' : ` results[${row.item - 1}]`;
     for (const fault of recordFaults(source, `${member.file.name} ${source.unit} ${number}${result}`, row)) faults.push(fault);
   }
-  // The count is the number of faults found, plus the invalid records that were not read. A record may have several
-  // faults.
+  // The total is the number of faults of the records that were read here, plus one fault for each further invalid
+  // record.
   report.add(faults, Math.max(bad - rows.length, 0) + faults.length);
 }
 

@@ -17,6 +17,6 @@ export const isInRange = (height: string, range: BlockRange | undefined): string
 export const mayBeInRange = (height: string, range: BlockRange | undefined): string =>
   range === undefined ? 'true' : `${isInRange(height, range)} OR ${height} IS NULL OR ${height} NOT BETWEEN 0 AND ${MAX_INTEGER}`;
 
-/** Returns words that describe a range after "records" in a message. Returns an empty string for all blocks. */
+/** Describes a range in a message, after the word "records": " of the blocks from 1 to 5". Empty for all blocks. */
 export const describeRange = (range: BlockRange | undefined): string =>
   range === undefined ? '' : ` of the blocks from ${range.from}${range.to === MAX_INTEGER ? ' on' : ` to ${range.to}`}`;

@@ -23,7 +23,10 @@ export interface BlocksRead {
    * name different networks.
    */
   readonly network?: string | undefined;
-  /** Hashes of the newest blocks and of blocks for which builds make digests. These blocks may have no records. */
+  /**
+   * Hashes of the newest blocks, and of the blocks after which builds compute digests of the ledger. If such a block
+   * has no records, no other file of the input has its hash.
+   */
   readonly ends?: readonly LastRead[] | undefined;
   /**
    * Block whose ledger a pull took from other mirrors (contract/sources.ts). Undefined if no list of blocks names such a
@@ -55,7 +58,7 @@ export function readBlocksFiles(files: readonly InputFile[], range: BlockRange |
   };
 }
 
-/** Reads a list of blocks. Returns empty `sources` if a file of this name has other content. */
+/** Reads a list of blocks. Returns empty `sources` if a file with the name `blocks.json` is not such a list. */
 function readBlocksFile({ path, name }: InputFile): BlocksRead {
   let text: string;
   try {

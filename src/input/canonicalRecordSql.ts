@@ -8,7 +8,7 @@ import type { RawSource } from './rawSource.ts';
 
 /**
  * Columns of canonical records, which are the same for every form of input. contract/fields.ts defines the fields.
- * Within a transaction, answers of the API have records by descending `ord`.
+ * Within a transaction, the API lists the record with the highest `ord` first.
  */
 export const RECORDS = { source: 'INTEGER', ...columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]), ord: 'BIGINT' } as const;
 export type Records = Table<typeof RECORDS>;

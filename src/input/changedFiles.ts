@@ -1,8 +1,8 @@
 /**
  * Finds the input files that are new or changed since the last build.
  *
- * A file with the same size, times and inode counts as unchanged and is not opened. Any other file is compared by the
- * SHA-256 of its content, because a fresh checkout or a restored copy gives every file new times.
+ * If a file's size, times and inode are the same, it is treated as unchanged and not opened. Any other file is compared
+ * by the SHA-256 of its content, because a fresh checkout or a restored copy gives every file new times.
  */
 import { type BigIntStats, statSync } from 'node:fs';
 import { attempt } from '../attempt.ts';
@@ -44,7 +44,7 @@ export interface Selection {
   readonly unchanged: readonly UnchangedFile[];
   /** Numbers of the files that were removed, and the old numbers of changed files. */
   readonly gone: readonly number[];
-  /** True if the state's list of files must be updated, even if only names or times have changed. */
+  /** True if the state's list of files is outdated: a file is new or gone, or has a new name, time or content. */
   readonly isListStale: boolean;
   /** Rows of all files, for the table `files` of the state. Resolves when the digests of new files are computed. */
   readonly rows: Promise<readonly FileRow[]>;

@@ -24,7 +24,7 @@ export interface KeptBlocks {
   readonly transactions: Table<typeof TRANSACTIONS>;
   readonly allHolds: Table<typeof HELD>;
   readonly counts: Readonly<Record<'records' | 'blocks' | 'transactions', number>>;
-  /** Number of blocks that several files have with the same records. One copy of each is used. */
+  /** Number of blocks that are in several files, with the same records. One copy of each block is used. */
   readonly copiedBlocks: number;
 }
 
@@ -114,8 +114,8 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
 }
 
 /**
- * Begins a report. `nameOf` returns the name of a file. `holdersOf` returns the names of all files that have any of the
- * given blocks.
+ * Returns an empty report of contradictions, and functions that name files in it. `nameOf` returns the name of a file.
+ * `holdersOf` returns the names of all files that have any of the given blocks.
  */
 function reportOf({ names, reading: { store } }: InputReader, allHolds: KeptBlocks['allHolds']) {
   const nameOf = (source: number): string => names.get(source) ?? 'the input';
@@ -287,7 +287,7 @@ async function reportPartlyNumbered({ transactions }: Kept, { report, holdersOf,
 
 /**
  * Reports repeated event indexes. `arePlacesUnique` is true if no two transactions have the same height and tx_index.
- * Then these two numbers identify a transaction, which is faster than comparing tx ids.
+ * Then the query identifies a transaction by these two numbers, because comparing tx ids is slower.
  */
 async function reportRepeatedIndexes(arePlacesUnique: boolean, { kept, transactions }: Kept, reporting: Reporting): Promise<void> {
   const { report, holdersOf, store } = reporting;

@@ -6,8 +6,8 @@ import { exceeds } from '../limits.ts';
 import type { Reading } from './rawSource.ts';
 
 /**
- * Maximum average number of blocks that are incomplete while a source is read, because only some of their rows were
- * read. With more such blocks, a large source is sorted.
+ * Maximum average number of incomplete blocks while a source is read. A block is incomplete while only some of its rows
+ * were read. With more incomplete blocks, a large source is sorted.
  */
 const MOST_OVERLAP = 3;
 

@@ -93,8 +93,8 @@ function walk(root: string): string[] {
     }
   };
   visit(root);
-  // Visiting a folder may append to `links` during this loop. Links to anything but a folder are added without a check,
-  // because realPath rejects broken links later, and stampOf rejects pipes.
+  // Visiting a folder may append to `links` during this loop. A link to anything but a folder is listed as a file
+  // without a check, because realPath rejects broken links later, and stampOf rejects pipes.
   for (const path of links) {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) visit(path);
     else files.push(path);

@@ -44,8 +44,8 @@ export class InputReader {
   /** Runes of all runes tables of the input. Undefined unless a ledger or a runes table was read. */
   runes: Runes | undefined;
   /**
-   * Result of joining all runes tables (joinRunes.ts). Undefined if no runes table was read or removed, because then
-   * the state has these runes already.
+   * Result of joining all runes tables (joinRunes.ts). Undefined if this build read no runes table and none was
+   * removed: then the build uses the runes in the state.
    */
   joined: JoinedRunes | undefined;
 
@@ -183,8 +183,8 @@ export class InputReader {
   }
 
   /**
-   * Joins all runes files. Takes the runes of unchanged files from the state if possible. Reads unchanged ledgers again
-   * if their records change with the runes.
+   * Joins all runes files. Takes the runes of unchanged files from the state if possible. Then reads unchanged ledgers
+   * again if a change of the runes changes their records.
    */
   async #updateRunes(): Promise<void> {
     const { known, store } = this.reading;

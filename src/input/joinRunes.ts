@@ -36,9 +36,9 @@ const NO_TRANSACTION = '0'.repeat(64);
  * `ledger` is the name of a ledger that needs the runes, if the input has one. Throws an InputError when two rows of a
  * rune contradict each other, or when there is a ledger but no runes table.
  *
- * If a row lacks a value, another row of the same rune gives it. So if a rune is in an unchanged and in another table,
- * the rows of all tables are needed. Then the function returns undefined, and the caller reads all tables and calls it
- * again without `kept`.
+ * If a row lacks a value, the function takes the value from another row of the same rune. For a rune that is both in an
+ * unchanged and in another table, it therefore needs the rows of all tables. Then it returns undefined, so that the
+ * caller reads all tables and calls the function again without `kept`.
  */
 export async function loadRunes(
   runes: readonly RawSource[],
@@ -136,9 +136,9 @@ async function reportDifferingRunes(names: Names, report: Report, store: Store):
 }
 
 /**
- * Returns the unchanged ledgers whose records change with the runes. Returns `all` if a rune was removed, or if the
- * number, names or divisibility of a rune changed. Records contain no other column of a rune. Otherwise returns the
- * file numbers of ledgers that had rows with an unknown rune that is now in the runes table.
+ * Returns the unchanged ledgers that must be read again, because a change of the runes changes their records. Returns
+ * `all` if a rune was removed, or if its number, names or divisibility changed. Records contain no other column of a
+ * rune. Otherwise returns the file numbers of ledgers with an unknown rune that is now in the runes table.
  */
 export async function ledgersToReadAgain(
   { read, isKept }: JoinedRunes,

@@ -36,7 +36,7 @@ export interface Loaded
   readonly files: number;
   readonly filesRead: number;
   readonly hasChanges: boolean;
-  /** True if the state's list of files must be updated, even if only names or times have changed. */
+  /** True if the state's list of files is outdated: a file is new or gone, or has a new name, time or content. */
   readonly isListStale: boolean;
   /** Numbers of files with outdated rows in the state: files that were removed, changed, or read by this build. */
   readonly outdated: readonly number[];
@@ -44,7 +44,7 @@ export interface Loaded
   readonly leftOut: InputReader['leftOut'];
   /** The runes. Undefined if the runes in the state have not changed. */
   readonly runes: InputReader['joined'];
-  /** Ledger with which a pull from a node began, if the input has one. */
+  /** Ledger of another mirror from which the pull of the input started (readStart.ts). Undefined without a start. */
   readonly startRows: StartRows | undefined;
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** Files that were read, by file number. */

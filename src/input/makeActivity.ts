@@ -108,8 +108,8 @@ function listSpent(sources: readonly RawSource[], isAffected: string, store: Sto
 }
 
 /**
- * Returns a relation with the source's canonical records in the range. The relation is a view of Parquet files if their
- * blocks are not scattered. Otherwise it is a table, sorted if blocks are scattered.
+ * Returns a relation with the source's canonical records in the range. For Parquet files whose blocks are not
+ * scattered, the relation is a view. For all other files it is a table, which is sorted if the blocks are scattered.
  */
 async function canonicalRecords(source: RawSource, runes: Runes | undefined, reading: Reading): Promise<Records> {
   const { range, store } = reading;

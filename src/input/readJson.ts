@@ -24,7 +24,10 @@ const ACTIVITY_TYPES = [...groupBy(ACTIVITY_FIELDS, ({ path }) => path.replace(/
   return [key, inside.length === 0 ? 'JSON' : `STRUCT(${inside.join(', ')})`] as const;
 });
 
-/** Bounds of the value that a build sets for `maximum_object_size`. DuckDB rejects a longer record or response. */
+/**
+ * Smallest and largest value of DuckDB's option `maximum_object_size` that a build sets. DuckDB rejects a record or a
+ * response that is longer than the value of the option.
+ */
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
 const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 

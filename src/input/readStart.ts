@@ -39,10 +39,10 @@ export async function readStart(files: readonly StartFile[], isNew: boolean, sto
   const [[outputs, ...others], [runes, ...more]] = [of('start-outputs'), of('start-runes')];
   const scan = (file: InputFile) => `SELECT * FROM ${readFiles('parquet', [file.path])}`;
   if (outputs === undefined || runes === undefined || others.length + more.length > 0)
-    throw new InputError(`the input has ${files.length} files of pulls with --start-from, but one start has two: outputs and runes`, [
-      `Read: ${files.map(({ file }) => file.name).join(', ')}.`,
-      'Give only one folder of a pull with --start-from as input.',
-    ]);
+    throw new InputError(
+      `the input has ${files.length} files of pulls with --start-from, but must have exactly one file of outputs and one of runes`,
+      [`Read: ${files.map(({ file }) => file.name).join(', ')}.`, 'Give only one folder of a pull with --start-from as input.'],
+    );
   const counts = await store.view('start_runes', RUNES, scan(runes));
   const points = await store.rows(
     `SELECT DISTINCT start_height AS height, start_hash AS hash, start_digest AS digest FROM ${counts} LIMIT 2`,

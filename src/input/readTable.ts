@@ -35,8 +35,9 @@ export async function readTable(first: Numbered & { form: TableForm }, members: 
   const relation = store.nameOf('raw');
   if (format === 'parquet') {
     const source = await sourceNumber(members, store);
-    // DuckDB skips row groups outside the range by their statistics, or reads only their heights. A runes table is read
-    // in full, because blocks in the range may use runes that were etched below the range.
+    // If the statistics of a row group show that all of its heights are outside the range, DuckDB skips the group.
+    // Otherwise it reads the heights first, and the other columns only if a height is in the range. A runes table is
+    // read in full, because blocks in the range may use runes that were etched below the range.
     const hasHeights = form !== 'runes' && raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
     const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
     const scan = readFiles('parquet', pathsOf(members), [`filename = '${SOURCE_FILE}', file_row_number = true`]);

@@ -32,8 +32,8 @@ export type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
 export type StartForm = 'start-outputs' | 'start-runes';
 
 /**
- * Forms of ledgers, and of the files that pulls and exports write beside ledgers. If all input has such forms, every
- * record has a rune of the runes table, because builds omit ledger rows of unknown runes.
+ * Forms of ledgers, and of the files that pulls and exports write beside ledgers. If the input has only these forms,
+ * the runes table has the runes of all records, because builds omit ledger rows of unknown runes.
  */
 export const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'start-outputs', 'start-runes', 'no-records'];
 

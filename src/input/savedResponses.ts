@@ -1,11 +1,13 @@
 /**
  * Assembles lists from saved responses. The pages of a list may be in several files, in any order, and may overlap.
  *
- * A response does not say to which list its page belongs. So the list is inferred from all pages with the same block
- * hash and the same total (the number of records in the list). If one of these pages has records of several
- * transactions, all these pages belong to the block's list. If each page has records of a single transaction, the pages
- * belong to lists of transactions, provided that these lists are complete. Otherwise they belong to the block's list. A
- * list with fewer records than its total is rejected.
+ * A response does not say to which list its page belongs. So the list is inferred from the group of all pages with the
+ * same block hash and the same total (the number of records in the list):
+ * - If a page of the group has records of several transactions, the whole group belongs to the block's list.
+ * - If each page has records of a single transaction, the group belongs to lists of transactions, provided that these
+ *   lists are complete, or that the group has only one transaction. Otherwise the group belongs to the block's list.
+ *
+ * A list with fewer records than its total is rejected.
  */
 import { int, joinedText, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';

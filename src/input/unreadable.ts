@@ -7,7 +7,7 @@ const MACHINE: Readonly<Record<string, string>> = {
   ENOMEM: 'This machine has no memory left. Build again when it is less busy.',
 };
 
-/** Converts a system error while reading the file `name` to the error to throw. */
+/** Returns the error to throw when reading the file `name` failed with the system error `error`. */
 export function unreadable(name: string, error: unknown): CliError {
   const message = `${name} cannot be read: ${messageOf(error)}`;
   const advice = MACHINE[codeOf(error) ?? ''];

@@ -23,7 +23,7 @@ export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator
       await input.skip((await input.take(4)).readUInt32LE());
       continue;
     }
-    if (kind !== FRAME) throw new Error('a frame has an unknown magic number');
+    if (kind !== FRAME) throw new Error(`a frame has an unknown magic number (hex ${magic.toString('hex')})`);
     const { bytes, content, hasChecksum } = await readHeader(input);
     const hash = create64();
     let length = 0;
@@ -41,7 +41,7 @@ export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator
         yield data;
       }
     }
-    if (content !== undefined && length !== content) throw new Error(`a frame has ${length} bytes, but its header says ${content}`);
+    if (content !== undefined && length !== content) throw new Error(`a frame unpacks to ${length} bytes, but its header says ${content}`);
     if (hasChecksum && (await input.take(4)).readUInt32LE() !== Number(hash.digest() & 0xffffffffn))
       throw new Error('the content of a frame does not match its checksum');
   }
@@ -64,7 +64,7 @@ async function readHeader(input: ByteReader) {
   const windowBytes = isSingle ? (content ?? 0) : 2 ** log * (1 + eighths / 8);
   if (windowBytes > LARGEST_WINDOW)
     throw new Error(`its window of ${Math.round(windowBytes / 2 ** 20)} MiB is larger than 128 MiB (compress it without --long)`);
-  if (dictionary.some((byte) => byte !== 0)) throw new Error('it needs a dictionary');
+  if (dictionary.some((byte) => byte !== 0)) throw new Error('it needs a dictionary (compress it without one)');
   const bytes = [Buffer.of(flags & ~4), window, dictionary, size];
   return { bytes, content, hasChecksum: (flags & 4) !== 0 };
 }

@@ -117,7 +117,10 @@ it('refuses two starts', async () => {
   const other = temporaryFolder();
   cpSync(join(to, 'pulled/start'), other, { recursive: true });
   const error = await failedBuild(join(temporaryFolder(), 'dist'), { inputs: [join(to, 'pulled'), other], layout: 'archive' });
-  expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('but one start has two: outputs and runes')]);
+  expect([error.exitCode, error.message]).toEqual([
+    2,
+    expect.stringContaining('but must have exactly one file of outputs and one of runes'),
+  ]);
 });
 
 describe('a wrong start', () => {

@@ -62,7 +62,7 @@ interface Rune {
   readonly symbol?: string;
   /** Amount per mint in smallest units, and maximum number of mints. */
   readonly terms?: readonly [amount: bigint, cap: bigint | number];
-  /** Heights between which mints are allowed, absolute or counted from the etching. */
+  /** Heights between which mints are allowed. In `offsets`, they are counted from the height of the etching. */
   readonly heights?: readonly [start: number | undefined, end: number];
   readonly offsets?: readonly [start: number | undefined, end: number];
 }
