@@ -17,11 +17,11 @@ import type { StateTables } from '../engine/state/state.ts';
 import { groupBy } from '../groupBy.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/filePaths.ts';
 
-/** Parses the digests file at `path` into blocks, heights ascending. Throws if a block belongs to another file. */
+/** Parses the digests file at `path`. Throws if the heights do not ascend, or if one belongs in another file. */
 export function readDigests(text: string, path: string): BlockDigest[] {
   const { blocks } = digestsFile.parse(JSON.parse(text));
-  if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1)))
-    throw new Error('its heights are not ascending, or belong in another file');
+  const wrong = blocks.find(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1));
+  if (wrong !== undefined) throw new Error(`height ${wrong.height} is not above the height before it, or belongs in another file`);
   return blocks;
 }
 

@@ -32,7 +32,7 @@ export interface OutputState {
 export function inspectOutput(root: string): OutputState {
   if (!existsSync(root)) return { kind: 'absent', manifest: undefined, hasData: false };
   if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Choose a folder with --out.']);
-  // A build that was killed before it wrote its marker leaves only these two files, so the folder counts as empty.
+  // A build that was killed before it wrote its marker leaves only its lock and a temporary marker: treated as empty.
   const entries = namesIn(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined, hasData: false };
   for (const folder of FOLDERS)

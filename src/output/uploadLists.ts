@@ -63,9 +63,9 @@ export class Changes {
   }
 
   /**
-   * Starts the lists of a build. The build must have locked its cache and output folders. `lastBuildDied` is true if
-   * the last build did not finish. Then also takes over the paths in `removed.txt`, because the killed build may
-   * already have renamed its list. Throws system errors.
+   * Starts the lists of a build. The build must have locked its cache and output folders. Takes over the removed paths
+   * of an unfinished list. If the last build did not finish (`lastBuildDied`), also takes over the paths in
+   * `removed.txt`, because this may be the list of that build, already renamed. Throws system errors.
    */
   begin(lastBuildDied: boolean): void {
     makeFolder(this.#folder);
@@ -86,7 +86,7 @@ export class Changes {
     return new LineFile(this.#removed, APPEND);
   }
 
-  /** Merges the lists of all writers, which must have ended, and renames the lists. `root` is the output folder. */
+  /** Merges the part files and renames both lists. All writers must have ended. `root` is the output folder. */
   async finish(root: string): Promise<void> {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
     const added = join(this.#folder, `added.txt${PART}`);

@@ -1,7 +1,7 @@
 /**
- * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds render the JSON in SQL. A full
- * history has millions of lines, and making a line from a JavaScript object takes about 10 µs. Verification makes the
- * same bytes from objects.
+ * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds render the JSON in SQL,
+ * because a full history has millions of lines, and making a line from a JavaScript object takes about 10 µs.
+ * Verification makes the same bytes from objects.
  */
 import type { ActivityEntry, BlockStats, RuneStats, StatsFile } from '../../contract/statsSchemas.ts';
 import { joinedBlobs, readDoubles } from '../../duckdb/columns.ts';
@@ -84,7 +84,7 @@ interface StatsTables {
 
 /**
  * Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines, concatenated for each file. `first` is
- * the lowest height of the file. The lines of one file may come in several consecutive results.
+ * the lowest height of the file. The lines of a file may be split over several consecutive items.
  */
 async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly first: number; readonly bytes: Uint8Array }> {
   for await (const chunk of store.stream(sql)) {
