@@ -2,8 +2,8 @@
 
 export interface OpenFile {
   /**
-   * Returns the content. ASCII bytes must become ASCII characters, because pages are cut only at these. A host may
-   * decode other bytes in any way, if it encodes the bodies of answers in the same way.
+   * Returns the content. ASCII bytes must become ASCII characters, because pages are cut only at ASCII characters. A
+   * host may decode other bytes in any way, if it encodes the bodies of answers in the same way.
    */
   text(): Promise<string>;
 }

@@ -168,7 +168,7 @@ export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE
 
 export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matched(name, FILE_NAME)}.bin`;
 
-/** Returns the name in the path of an archive's file; undefined for other files. The path may be absolute. */
+/** Returns an archive file's name (64 hex digits) from its path, which may be absolute. Undefined for other paths. */
 export const archiveNameOf = (path: string): string | undefined => NAMED_BY_CONTENT.exec(path)?.[1];
 
 const NAMED_BY_CONTENT = new RegExp(`(?:^|[\\\\/])${ARCHIVE_FOLDER}[\\\\/]([0-9a-f]{64})[.]bin$`);

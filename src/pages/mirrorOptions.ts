@@ -56,7 +56,7 @@ interface Lists {
 }
 
 /**
- * Number of the highest blocks that a reorganisation may replace. No reorganisation has been deeper than six blocks
+ * Number of newest blocks that a reorganisation may replace. No reorganisation has been deeper than six blocks
  * since 2013. Lower blocks are settled: CDNs cache them for long.
  */
 export const UNSETTLED_BLOCKS = 6;

@@ -39,8 +39,9 @@ export class MirrorReader<File extends OpenFile> {
   /**
    * Answers a request. `target` is its path and query. If a required file is missing, the host may be replacing files,
    * so the reader requests the manifest again and retries once. Rejects with a MissingFileError if the retry fails too,
-   * and with the error of `files` if files cannot be read. The manifest always comes from the files of the constructor:
-   * concurrent requests share its read, so a request that is aborted together with its `files` must not abort the read.
+   * and with the error of `files` if files cannot be read. The manifest is always read with the `files` of the
+   * constructor, because concurrent requests share one read of it: a request that aborts its own `files` must not abort
+   * this read.
    */
   answer(target: string, files = this.#files): Promise<Answer<File>> {
     return this.#twice(files, (site, counted) => respond(target, site, counted, this.#lists, this.#cache));

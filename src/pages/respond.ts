@@ -241,8 +241,8 @@ async function answerList<File extends OpenFile>(
     const rest = await read(second, next);
     if (!areOfOneList(found, rest))
       throw new MissingFileError(pagePath(stem, second, site), 'belongs to another build than the previous page');
-    // If two builds have the same total and block, the check cannot tell their pages apart. So the pages may still be
-    // from two builds, and no CDN may cache this answer for long.
+    // If the list has the same total and block in two builds, the check cannot tell their pages apart. So the pages may
+    // still be from two builds, and no CDN may cache this answer for long.
     return { ...slice(window, { ...found, records: [...found.records, ...rest.records] }, site), isSettled: false };
   }
   // The page for the window does not exist. Then either the first page has the complete list, or the total of the first
@@ -266,8 +266,8 @@ function readWhole(text: string, path: string): ReadPage {
 const otherPageSizes = (path: string): MissingFileError => new MissingFileError(path, 'belongs to a build with other page sizes');
 
 /**
- * True when two pages may be of the same build: they have the same total and block. A correction may change records but
- * neither total nor block, so pages of two builds may look the same.
+ * True when two pages may be of the same build: they have the same total, and their first records are in the same
+ * block. A later build may correct records without a change of total and block, so pages of two builds may also pass.
  */
 const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
