@@ -18,7 +18,7 @@ export interface ChangeTarget {
   mint(rune: RuneId, mints: number): void;
 }
 
-/** Encodes a block's changes as a journal entry. Omits new runes, which the table of runes has, but not their mints. */
+/** Encodes a block's changes as a journal entry. Has only the mints of new runes: the table of runes has the rest. */
 export function blockRecord(block: IndexedBlock, { spent, created, runes, mints }: Changes): Buffer {
   const writer = new ByteWriter();
   writer.integer(block.height);

@@ -25,8 +25,8 @@ export class ChangeTable {
   /** Offsets of entries in `#data`, plus one. 0 marks a free slot. */
   #slots = new Uint32Array(1 << 12);
   /**
-   * For each slot, the `tagOf` of its key's hash, which is never 0. 0 for a free slot. Most look-ups are for outputs
-   * that the table does not have. They read only this array, which is small enough for the caches of the processor.
+   * For a slot in use, `tagOf` of its key's hash, which is never 0. For a free slot, 0. Most look-ups are for outputs
+   * that the table does not have. These look-ups read only this array, which is small enough for the CPU's caches.
    */
   #tags = new Uint8Array(1 << 12);
   #count = 0;
@@ -73,7 +73,7 @@ export class ChangeTable {
   #add(key: Uint8Array, at: number, value: LentBytes | undefined, length: number): void {
     if (2 * (this.#count + 1) > this.#slots.length) this.#grow();
     const index = this.#slotOf(key, at);
-    if (this.#data.length >= 2 ** 32 - 1) throw new Error('the ledger has too many changes since its newest file');
+    if (this.#data.length >= 2 ** 32 - 1) throw new Error('the changes since the newest sorted file exceed 4 GiB');
     if (this.#slots[index] !== 0) throw new Error('an outpoint was created twice');
     this.#slots[index] = this.#data.length + 1;
     this.#tags[index] = tagOf(hash(key, at, this.#seed));
@@ -125,8 +125,8 @@ function mix(before: number, more: number): number {
 }
 
 /**
- * Returns the `count` slots in use, sorted by key. Packs the first bytes of a key and its slot into an integer, because
- * sorting integers without a comparison function is ten times faster.
+ * Returns the `count` slots in use, sorted by key. Packs the first four bytes of each key and its slot into an integer:
+ * sorting integers needs no comparison function, and is ten times faster.
  */
 function sortByKey(slots: Uint32Array, count: number, data: Buffer): Uint32Array {
   const order = new BigUint64Array(count);

@@ -36,7 +36,7 @@ const stateFile = z.strictObject({
   network: z.string(),
   /** First height whose rows are written. */
   rows_from: z.int().min(0),
-  /** Height and hash of the last block in the sorted files. No hash before the first block. */
+  /** Height and hash of the last block in the sorted files. The hash is missing until the first blocks move there. */
   base: z.int().min(-1),
   base_hash: hex64.optional(),
   outputs: z.array(z.string().regex(/^outputs-[0-9]+-[0-9]+\.sorted$/)),

@@ -25,7 +25,7 @@ export class ByteWriter {
   put(bytes: Uint8Array | LentBytes, from = 0, to = bytes.length): void {
     this.reserve(to - from);
     const source = bytes as Uint8Array;
-    // For a script or an outpoint, a loop is faster than a view and a call.
+    // For up to SHORT bytes, such as a script or an outpoint, a loop is faster than subarray() and set().
     if (to - from > SHORT) this.bytes.set(source.subarray(from, to), this.length);
     else for (let i = from, at = this.length; i < to; i++) this.bytes[at++] = source[i] ?? 0;
     this.length += to - from;
