@@ -163,11 +163,16 @@ describe('a server of blocks that lies', () => {
     // Changes a byte of an output's amount.
     ['a changed transaction', path, changed((transactions[2]?.start ?? 0) - 10 - 34), /has other transactions than its header names/],
     ['a changed witness', path, changed((transactions[1]?.witness ?? 0) + 6), /has other witnesses than its coinbase commits to/],
-    ['another block', path, CHAIN[ETCHED - 1]?.bytes, new RegExp(`it is another block, ${CHAIN[ETCHED - 1]?.hash}`)],
+    ['another block', path, CHAIN[ETCHED - 1]?.bytes, new RegExp(`it is block ${CHAIN[ETCHED - 1]?.hash} instead of the requested`)],
     ['a cut block', path, bytes.subarray(0, -1), /the block ends inside of a lock time/],
     ['a missing block', path, undefined, /does not have block\//],
     ['a web page', path, Buffer.from('<!doctype html><title>Hello</title>'), /the block ends inside of its header/],
-    ['another transaction', `api/tx/${commitmentTx}/raw`, otherTx, new RegExp(`tx/${commitmentTx}.*it is another transaction, `)],
+    [
+      'another transaction',
+      `api/tx/${commitmentTx}/raw`,
+      otherTx,
+      new RegExp(`tx/${commitmentTx}.*it is transaction [0-9a-f]{64} instead of`),
+    ],
     ['a missing transaction', `api/tx/${commitmentTx}/raw`, undefined, new RegExp(`does not have tx/${commitmentTx}`)],
   ])('about %s is detected and named', async (_, wrong, body, message) => {
     const to = temporaryFolder();

@@ -525,7 +525,7 @@ it.each([
   const node = await connect(fake.url, asked);
   const error = await errorOf(node.readBlock(one.hash));
   expect(error.exitCode).toBe(3);
-  expect(error.message).toMatch(/has not downloaded a block yet that is needed \(".*not available \(not fully downloaded\)"\)$/);
+  expect(error.message).toMatch(/has not yet downloaded a block that is needed \(".*not available \(not fully downloaded\)"\)$/);
   expect(error.details.join()).toMatch(/assumeutxo.*Wait for it/);
   expect((await node.readBlock(LAST.hash)).hash).toBe(LAST.hash);
 });

@@ -277,7 +277,10 @@ describe('a pull from a node', () => {
     node.options.prunedBelow = 3;
     const error = await failed();
     node.options.prunedBelow = undefined;
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/has pruned block 0: its first block is 3/)]);
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      expect.stringMatching(/has pruned block 0: the first block that it still has is 3/),
+    ]);
   });
 
   it('refuses a node of another network', async () => {

@@ -180,7 +180,7 @@ describe('a start', () => {
     const lying = await otherDigest();
     try {
       const two = await failed(temporaryFolder(), [donor.base, lying.base]);
-      expect(two.message).toMatch(/have different ledgers after block 139/);
+      expect(two.message).toMatch(/have different ledgers as of block 139/);
     } finally {
       await lying.close();
     }
@@ -348,7 +348,7 @@ describe('a mirror that lies', () => {
       if (found !== 'verified') {
         const error = await failed(to, [host.base], { check: 'all', limits: i % 2 === 0 ? limits : threaded });
         const text =
-          found === 'sums' ? /lack -?[0-9]+ units of its premine, mints and burns/ : /outputs of its ledger after block [0-9]+ differ/;
+          found === 'sums' ? /lack -?[0-9]+ units of its premine, mints and burns/ : /outputs of its ledger as of block [0-9]+ differ/;
         expect([name, error.exitCode, error.message]).toEqual([name, 2, expect.stringMatching(text)]);
         if (found === 'located') expect(error.details[0]).toMatch(/^[0-9a-f]{64}:[0-9]+: the mirror has height .*; the node has /);
         // The folder has nothing from the lying mirror, so a pull can start from another mirror.
@@ -382,7 +382,7 @@ describe('a mirror that lies', () => {
         : [{ key, values }];
     const host = await liar({ outputs: invented }, false);
     try {
-      expect((await failed(temporaryFolder(), [host.base])).message).toContain('a file has a document that no build writes');
+      expect((await failed(temporaryFolder(), [host.base])).message).toContain('a file of its archive has an invalid document');
     } finally {
       await host.close();
     }
@@ -412,7 +412,7 @@ describe('a mirror that lies', () => {
       const error = await failed(temporaryFolder(), [host.base], { limits: threaded });
       expect([error.exitCode, error.message]).toEqual([
         2,
-        expect.stringContaining('cannot be a start: a file has a document that no build writes'),
+        expect.stringContaining('cannot be a start: a file of its archive has an invalid document'),
       ]);
     } finally {
       await host.close();
@@ -502,7 +502,9 @@ describe('the check of a start by the node', () => {
     try {
       node.replace(CHAIN);
       node.setTip(LENGTH - 1);
-      expect((await failed(to, [donor.base], { confirmations: 100 })).message).toMatch(/changed 5 times while it was asked for outputs/);
+      expect((await failed(to, [donor.base], { confirmations: 100 })).message).toMatch(
+        /changed 5 times while the node was asked for outputs/,
+      );
     } finally {
       node.onCall = undefined;
     }

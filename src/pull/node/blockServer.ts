@@ -1,7 +1,7 @@
 /**
  * Server that has blocks and transactions which the node has pruned: an API of Esplora, or REST of another node. It
- * need not be trusted. Each block must have the hash that the node names, and the transactions and witnesses that this
- * hash covers. A transaction must have the requested id.
+ * need not be trusted, because each answer is checked. A block must have the hash that the node names, and the
+ * transactions and witnesses that its header and coinbase commit to. A transaction must have the requested id.
  */
 import { AtOnce } from '../../atOnce.ts';
 import { InputError } from '../../errors.ts';
@@ -36,7 +36,7 @@ export class BlockServer {
   block(hash: string): Promise<Block> {
     return this.#read(`/block/${hash}`, (bytes) => {
       const block = readBlock(bytes, hash256);
-      if (block.hash !== hash) throw new BlockError(`it is another block, ${block.hash}`);
+      if (block.hash !== hash) throw new BlockError(`it is block ${block.hash} instead of the requested block`);
       checkWitnesses(block, hash256);
       return block;
     });
@@ -47,7 +47,7 @@ export class BlockServer {
     return this.#read(`/tx/${txid}`, (bytes) => {
       const read = readUnconfirmed(bytes, 1, hash256);
       const found = hashText(read.txids, 0);
-      if (found !== txid) throw new BlockError(`it is another transaction, ${found}`);
+      if (found !== txid) throw new BlockError(`it is transaction ${found} instead of the requested transaction`);
       return read;
     });
   }

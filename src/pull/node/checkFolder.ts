@@ -9,12 +9,12 @@ import { listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
 import { explained } from '../writePulled.ts';
 import type { ChainInfo } from './coreNode.ts';
 
-/** Returns the first height of the last `last` blocks, rounded down to the first height of a file. */
+/** Returns the first height to pull for the last `last` blocks, rounded down to the first height of a file. */
 export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
 /**
- * Returns the first height whose rows are written. If the folder has rows of an earlier pull, this is their first
- * height. Throws an InputError if the earlier pull did not write all wanted rows.
+ * Returns the first height whose rows the folder has after this pull. If an earlier pull wrote rows, this is the first
+ * height of these rows. Throws an InputError if `from` is a lower height.
  */
 export function firstWanted(
   { from }: WantedBlocks,
@@ -22,8 +22,8 @@ export function firstWanted(
 ): number {
   if (from === undefined) return found ?? firstHeight;
   const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
-  // If the last N blocks are wanted, a first height below `found` is no error: the node may have fallen behind, and its
-  // last N blocks then begin at a lower height.
+  // If the last N blocks are wanted (`from` is an object), a height below `found` is no error. The node may have fallen
+  // behind, so that its last N blocks begin at a lower height.
   if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
   throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
     `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,

@@ -18,13 +18,13 @@ export class ChainMovedError extends Error {}
 export interface CheckedBlock {
   readonly height: number;
   readonly block: Block;
-  /** Returns the output that an input spends, if the output may be the commitment of an etching. */
+  /** Returns the output that an input spends. Only for inputs that may spend the commitment of an etching. */
   readonly previousOutput: (place: Commitment) => PreviousOutput;
 }
 
 export class CheckedBlocks {
   readonly #recent: RecentTxids;
-  /** Checker of the proof of work. Knows the headers up to the ledger's last block, unless the ledger was rewound. */
+  /** Checker of the proof of work after the ledger's last block. If the ledger was rewound, `read` makes a new one. */
   #work: WorkChecker | undefined;
 
   constructor(

@@ -18,7 +18,7 @@ export interface ClaimedOutput {
   readonly address: string;
 }
 
-/** Chooses outputs to check from all outputs, and writes them to a file, one per line. */
+/** Chooses which of the added outputs to check, and writes these to a file, one per line. */
 export class ChosenOutputs {
   readonly #lines: LineFile;
   readonly #chosen: string[] = [];
@@ -44,7 +44,7 @@ export class ChosenOutputs {
     }
   }
 
-  /** Writes the chosen outputs. The caller has added all outputs. */
+  /** Writes the chosen outputs. Must be called after all outputs were added. */
   end(): void {
     for (const line of this.#chosen) this.#lines.add(line);
   }

@@ -30,7 +30,7 @@ export interface ClaimedLedger {
   readonly supply: ReadonlyMap<RuneId, bigint>;
   /** True if `ClaimedOutputs.csv` is needed. */
   readonly needsRows: boolean;
-  /** Which outputs to choose for the comparison with the node, and the path of the file to write them to. */
+  /** Outputs to compare with the node: a sample or all. `chosen` is the path of the file to write them to. */
   readonly check: Check;
   readonly chosen: string;
   readonly limits: Pick<WorkLimits, 'locatedOutputs'>;
@@ -46,8 +46,8 @@ export interface ClaimedOutputs {
   /** The outputs as `packOutput` writes them. */
   readonly outputs: Uint8Array<ArrayBuffer>;
   /**
-   * Only in the last batch, if the outputs of a rune do not add up to its supply: this rune, and the number of missing
-   * units, negative if there are too many.
+   * Set only in the last batch, and only if the outputs of a rune do not add up to its supply: this rune, and the
+   * number of units that it lacks. The number is negative if there are too many units.
    */
   readonly lacking?: readonly [rune: RuneId, units: bigint] | undefined;
 }

@@ -86,7 +86,7 @@ export class BitcoinNode {
   readonly name: string;
   readonly #calls: Calls;
   readonly #server: BlockServer | undefined;
-  /** Blocks that the block server sent, because the node lacks them. The node also lacks their spent outputs. */
+  /** Blocks from the block server. The node lacks these blocks, and the outputs that they spend. */
   readonly #foreign = new WeakSet<Block>();
   #hasRest = false;
   /** False once the node has not answered `rest/spenttxouts` in the expected form. The path is new in Core 30. */
@@ -207,8 +207,9 @@ export class BitcoinNode {
 
   /**
    * Returns the outputs that the `wanted` inputs of a block spend, in the same order. `recentHeight` returns the height
-   * of a transaction that is too young for a commitment, and undefined for an older one. The heights of older outputs
-   * may be too high, but are low enough for a commitment, which is all that the caller checks.
+   * of a transaction that is too young for a commitment, and undefined for an older one. The caller only checks whether
+   * an output is old enough for a commitment. So an old output may get the highest height that is old enough instead of
+   * its own height.
    */
   async previousOutputs(
     block: Block,
@@ -311,7 +312,8 @@ export class BitcoinNode {
     const bytes = this.#hasRest
       ? await this.#calls.restBody(`/block/${hash}.bin`, LARGEST_BLOCK)
       : bytesOf(await this.#calls.rpc('getblock', [hash, 0], z.string(), 2 * LARGEST_BLOCK + ENVELOPE_BYTES));
-    if (bytes.length < HEADER_BYTES) throw new PassingError(`is cut off: it has ${bytes.length} bytes`);
+    if (bytes.length < HEADER_BYTES)
+      throw new PassingError(`is cut off: it has ${bytes.length} bytes, less than a header of ${HEADER_BYTES}`);
     const found = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
     if (found !== hash) throw new PassingError(`is damaged: its header has the hash ${found}`);
     return bytes;
@@ -332,7 +334,7 @@ export class BitcoinNode {
     return readHeader(bytes, hash256);
   }
 
-  /** Returns the scripts of spent outputs. Undefined if only JSON of the node has them. */
+  /** Returns the scripts of spent outputs. Undefined if the caller must read them from JSON of the node instead. */
   async #scripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[] | undefined> {
     const server = this.#server;
     if (server === undefined || !this.#foreign.has(block))

@@ -15,7 +15,7 @@ const LOST_MS = 10_000;
 /** Milliseconds until a failed build is retried. */
 const FAILED_MS = 60_000;
 
-/** Builds the blocks in the folder `pulled`. Rejects with the errors of build() (engine/build.ts). */
+/** Runs a build of the folder `pulled`. Rejects with the errors of build() (engine/build.ts). */
 export type RunBuild = (pulled: string, log: Log) => Promise<unknown>;
 
 export interface FollowOptions {

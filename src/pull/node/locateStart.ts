@@ -94,7 +94,7 @@ async function locateGroup(group: readonly ClaimedOutput[], locating: Locating, 
       return unspent.length;
     }
     if (attempt === MOST_ATTEMPTS)
-      throw new BuildError(`the last block of ${node.name} changed ${attempt} times while it was asked for outputs`, [
+      throw new BuildError(`the last block of ${node.name} changed ${attempt} times while the node was asked for outputs`, [
         'Check the node, then run the same command again: it continues from here.',
       ]);
     await catchUp();
@@ -113,7 +113,7 @@ function differenceOf({ name, height, address }: ClaimedOutput, coin: Coin | und
 /** Thrown if the node does not have the outputs of a start. */
 export class WrongStartError extends InputError {
   constructor(different: readonly string[], node: BitcoinNode, { start }: DiskLedger) {
-    super(`${start?.donors[0]} cannot be a start: outputs of its ledger after block ${start?.height} differ from those of ${node.name}`, [
+    super(`${start?.donors[0]} cannot be a start: outputs of its ledger as of block ${start?.height} differ from those of ${node.name}`, [
       ...different.slice(0, SHOWN),
       'The pulled files were removed. Give another mirror with --start-from, or tell the operator of this mirror.',
     ]);

@@ -12,7 +12,7 @@ import { compactSize, LONGEST_SCRIPT, VALUE_BYTES } from './spentOutputs.ts';
 /** Largest block that Bitcoin's rules allow, in bytes. */
 export const LARGEST_BLOCK = 4_000_000;
 
-/** Maximum number of bytes around the result in an answer of the RPC interface. */
+/** Maximum size of an answer of the RPC interface without the result in it, in bytes. */
 export const ENVELOPE_BYTES = 1000;
 
 const height = z.int().min(0).max(HIGHEST);
@@ -89,7 +89,7 @@ export class PreviousOutputs extends JsonPicker {
 /** An unspent output: height of its block, and script. */
 export type Coin = PreviousOutput;
 
-/** Unspent outputs after the block with the hash `tip`. Undefined for outpoints that are spent or unknown. */
+/** Unspent outputs as of the block with the hash `tip`. Undefined for outpoints that are spent or unknown. */
 export interface Coins {
   readonly tip: string;
   readonly coins: readonly (Coin | undefined)[];
@@ -115,7 +115,7 @@ export function readCoins(bytes: Uint8Array, count: number): Coins {
   const size = (from: number, expected?: number) => {
     const read = compactSize(bytes, from);
     if (read === undefined || read.value > LONGEST_SCRIPT || (expected ?? read.value) !== read.value)
-      throw new PassingError('has an unexpected answer');
+      throw new PassingError(`has an unexpected answer: the number at byte ${from} is missing or wrong`);
     return read;
   };
   size(BITS_AT - 1, at - BITS_AT);
@@ -127,6 +127,6 @@ export function readCoins(bytes: Uint8Array, count: number): Coins {
     at = script.end + script.value;
     return coin;
   });
-  if (at !== bytes.length) throw new PassingError('has an unexpected answer: its length is wrong');
+  if (at !== bytes.length) throw new PassingError(`has an unexpected answer: it has ${bytes.length} bytes instead of ${at}`);
   return { tip: hashText(bytes, TIP_AT), coins };
 }

@@ -12,8 +12,8 @@ import { type CredentialOptions, Credentials } from './rpcCredentials.ts';
 export const RPC_CODES = { parameter: -8, warmingUp: -28 } as const;
 
 /**
- * Thrown when Bitcoin Core answers an RPC call with an error. `persist` retries the call, unless its step catches the
- * error.
+ * Thrown when Bitcoin Core answers an RPC call with an error. `persist` retries the call, unless the step with the
+ * call catches the error.
  */
 export class RpcError extends PassingError {
   constructor(
@@ -57,7 +57,7 @@ const SMALL_ANSWER = 1_000_000;
 /** Pause between two requests to a node that is starting, as a multiple of `pauseMs`. */
 const WARM_UP_PAUSES = 4;
 
-/** Answer of the RPC interface. It has one of the two fields in JSON-RPC 2.0, and both in 1.0. */
+/** Answer of the RPC interface. In JSON-RPC 2.0, it has only one of the fields. In 1.0, the other field is null. */
 const envelope = z.object({ result: z.unknown().optional(), error: z.object({ code: z.int(), message: z.string() }).nullish() });
 
 export class Calls {
@@ -172,7 +172,7 @@ export class Calls {
         'Give the cookie file of the node with --cookie FILE, or its user and password in the environment variables CORE_RPC_USER and CORE_RPC_PASSWORD.',
       ]);
     if (status === 403) throw this.#forbidden(status);
-    // The node also answers the errors of a method with JSON, and with a status such as 500.
+    // The node reports errors of a method as JSON too, but with a status such as 500.
     const isJson = /^application\/json\b/.test(answer.headers['content-type'] ?? '');
     if (!isJson) this.#refuse(answer, hide);
     if (!isJson && status !== 200) throw this.wrongServer(`answers an RPC call with status ${status}`);
@@ -222,7 +222,7 @@ export class Calls {
    */
   #unavailable(text: string): CliError | undefined {
     if (text.includes('not fully downloaded'))
-      return new NotDownloadedError(`${this.name} has not downloaded a block yet that is needed (${quoted(text)})`, [
+      return new NotDownloadedError(`${this.name} has not yet downloaded a block that is needed (${quoted(text)})`, [
         'It was started from a snapshot (assumeutxo) and still downloads older blocks. Wait for it, then run the same command again.',
       ]);
     if (!text.includes('pruned data')) return undefined;

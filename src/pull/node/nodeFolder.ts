@@ -35,8 +35,8 @@ export class NodeFolder {
    */
   check(): void {
     const { base, rowsFrom } = this.#ledger;
-    // If the journal is damaged, the ledger ends at the last valid block, which may be inside a file of several blocks.
-    // Then rewinds the ledger to the block before that file.
+    // If the journal is damaged, the ledger ends at the last valid block. If a file has this block and later ones,
+    // rewinds the ledger to the block before the file.
     const whole = this.#wholeUpTo(this.#ledger.height);
     if (base <= whole && whole < this.#ledger.height) this.#ledger.rewind(whole);
     const { height } = this.#ledger;
@@ -57,7 +57,7 @@ export class NodeFolder {
 
   /**
    * Writes the list of pulled blocks up to a height of the ledger. Returns the range of these blocks. Must be called
-   * before `#removeAbove`, so that the list never has a block without a file. `ends` goes to `BlocksFile.ends`.
+   * before `#removeAbove`, so that the list never has a block without a file. `ends` replaces `BlocksFile.ends`.
    */
   list(height: number, ends?: readonly LastRead[]): Heights[] {
     const { rowsFrom } = this.#ledger;
@@ -153,7 +153,7 @@ export class NodeFolder {
 async function findFork(ledger: DiskLedger, node: BitcoinNode, confirmations: number): Promise<number | undefined> {
   for (let at = ledger.height; at >= Math.max(ledger.base, ledger.height - confirmations); at--) {
     const hash = ledger.hashAt(at);
-    // Without a hash, `at` is below the first block that was read. So none of the pulled blocks is in the node's chain.
+    // The ledger has no hash of the height below its first block. If the loop gets there, all its blocks were replaced.
     if (hash === undefined || (await node.hashAt(at)) === hash) return at;
   }
   return undefined;

@@ -198,11 +198,14 @@ export class NodePull {
           return { ...this.#totals, heights: this.#folder.list(height, ends) };
         }
         if (chain.firstStored > height + 1)
-          throw new InputError(`${this.node.name} has pruned block ${height + 1}: its first block is ${chain.firstStored}`, [
-            ...(this.ledger.start === undefined ? [] : [`Remove ${this.options.folder} and start again from a newer height.`]),
-            'Give a server that has it with --block-source: it need not be trusted.',
-            'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
-          ]);
+          throw new InputError(
+            `${this.node.name} has pruned block ${height + 1}: the first block that it still has is ${chain.firstStored}`,
+            [
+              ...(this.ledger.start === undefined ? [] : [`Remove ${this.options.folder} and start again from a newer height.`]),
+              'Give a server that has it with --block-source: it need not be trusted.',
+              'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
+            ],
+          );
         try {
           await this.#read(chain, last, progress);
         } catch (error) {
@@ -267,7 +270,8 @@ export class NodePull {
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
         commit = { height, at: performance.now() };
-        // settle() may take a minute. Near the tip, a build waits for this pull, so the caller settles after the build.
+        // settle() may take a minute. Near the tip, a build waits for the end of this pull, so the caller of run()
+        // calls settle() after the build.
         if (height <= settled) await this.settle();
       }
     } catch (error) {
@@ -366,8 +370,8 @@ export class NodePull {
   /** If the journal is long, moves its settled blocks to sorted files. This may take a minute. */
   async settle(): Promise<void> {
     if (!this.ledger.isJournalLong) return;
-    // Moves only complete hundreds of blocks. A fork inside a file of a hundred blocks rewinds to the block before the
-    // file, and rewind() cannot go below the sorted files.
+    // Moves only complete hundreds of blocks. After a fork inside a file of a hundred blocks, the ledger is
+    // rewound to the block before the file, and rewind() cannot go below the sorted files.
     try {
       await this.ledger.settle(hundredOf(this.#settled).first - 1);
     } catch (error) {

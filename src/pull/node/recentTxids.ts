@@ -5,7 +5,7 @@
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
 import type { Block, BlockLink } from '../../runes/parseBlock.ts';
 
-/** Number of last blocks, including the block of the etching, whose outputs are too young to be its commitment. */
+/** Number of blocks, from the etching's block backwards, whose outputs are too young to be the etching's commitment. */
 const TOO_YOUNG = CONFIRMATIONS - 1;
 
 /** Hash of the previous block in the header of a chain's first block. */
@@ -21,7 +21,7 @@ export class RecentTxids {
   readonly #blocks = new Map<number, Promise<BlockLink>>();
   readonly #read: (hash: string) => Promise<Block>;
 
-  /** `read` reads a block by its hash, if no block, or a block of another chain, was added at its height. */
+  /** `read` reads a block by its hash. Called if the added block of a height is missing, or is of another chain. */
   constructor(read: (hash: string) => Promise<Block>) {
     this.#read = read;
   }
@@ -29,7 +29,7 @@ export class RecentTxids {
   /** Adds a block that is being read. */
   add(height: number, block: Promise<Block>): void {
     const link = block.then(({ hash, previous, txids }) => ({ hash, previous, txids }));
-    // The caller handles the error of `block`. #lastUpTo() ignores the error of `link`, and reads the block again.
+    // Avoids an unhandled rejection: the caller handles the error of `block`, and #lastUpTo() reads the block again.
     link.catch(() => undefined);
     this.#blocks.set(height, link);
     this.#blocks.delete(height - KEPT);

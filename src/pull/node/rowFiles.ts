@@ -59,8 +59,8 @@ export class RowFiles {
   }
 
   /**
-   * Begins to convert the rows that were added since the last call. The rows become one file, with the blocks
-   * `heights`. Waits if too many files are being converted.
+   * Begins to convert the rows that were added since the last call. Their file is named after `heights`, the blocks of
+   * these rows. Waits if too many files are being converted.
    */
   async endFile(heights: Heights): Promise<void> {
     const ledger = this.#ledger;
@@ -133,8 +133,8 @@ export class RowFiles {
 }
 
 /**
- * Returns the cells of a row as CSV, in the order of NODE_LEDGER. Names each column, because a loop over the columns
- * takes several times as long. Only the cell `spent` has characters that need quotes.
+ * Returns the cells of a row as CSV, in the order of NODE_LEDGER. The code names each column, because a loop over the
+ * columns takes several times as long. Only the cell `spent` has characters that need quotes.
  */
 const lineOf = (row: LedgerRow): string =>
   `${row.rune_id},${row.block_hash},${row.block_height},${row.tx_index},${row.event_index},${row.tx_id},${row.output ?? ''},${row.address ?? ''},${row.receiver_address ?? ''},${row.amount ?? ''},${row.operation},${row.timestamp},${row.spent === null ? '' : `"${row.spent}"`}`;

@@ -84,15 +84,15 @@ export async function fetchRows(
   const to = rowsFolder(options.folder, from, base);
   const folder = join(to, PULLED_FOLDER);
   mkdirSync(join(folder, WORK_FOLDER), { recursive: true });
-  // Removes files of blocks above the start. A killed call may have fetched them, if it had fewer mirrors, whose newest
-  // common block was higher.
+  // Removes files of blocks above the start. A killed pull may have fetched such files, if it was given fewer mirrors:
+  // the newest block that these have in common may be higher.
   removeFiles(
     folder,
     listPulledFiles(folder).filter((file) => file.last > last),
   );
   const source = new RowsSource(base, manifest, client, folder, limits, store.processMemory);
   try {
-    // All blocks up to the start count as settled, so the pull fetches complete files. These also cover blocks without
+    // All blocks up to the start count as settled, so the pull fetches complete files, which also cover blocks without
     // rows.
     const confirmations = (manifest.tip?.height ?? last) - last;
     await pull({ to, wanted: { from, to: last }, confirmations, concurrency, signal }, source, store, log, progress);

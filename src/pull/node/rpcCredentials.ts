@@ -75,8 +75,8 @@ export class Credentials {
   }
 
   /**
-   * Reads the cookie file again, because a node writes a new one at each start. Returns true if a retry can help: the
-   * header differs from `refused`, which the node rejected. Another call may already have read the new cookie.
+   * Reads the cookie file again, because a node writes a new cookie at each start. Returns true if a retry can help:
+   * the header no longer is `refused`, the header that the node rejected. Another call may already have changed it.
    */
   refresh(refused: string): boolean {
     if (this.cookie === undefined) return false;

@@ -22,7 +22,7 @@ import { lost } from './checkFolder.ts';
 
 const COLUMNS = RUNES.fields.map(({ column }) => column as keyof RuneRow);
 
-/** Number of runes that have these properties. `isNewest`: they are in NEWEST_RUNES_FILE. */
+/** Number of runes with one combination of the three properties. `isNewest`: the runes are in NEWEST_RUNES_FILE. */
 interface RuneCount {
   readonly isNewest: boolean;
   /** True for runes of blocks up to the ledger's height. Other runes are removed from the files. */
@@ -37,7 +37,7 @@ export function checkNewestRunes(runes: number, folder: string, { runesTogether 
   if (runes > runesTogether && !existsSync(path)) throw lost(`${path} is missing`, folder);
 }
 
-/** Returns the last block of the newest hundred whose blocks are all settled. `settled` is the last settled block. */
+/** Returns the last block of the newest completely settled hundred of blocks. `settled` is the last settled block. */
 export const lastWhole = (settled: number): number => hundredOf(settled + 1).first - 1;
 
 export class RuneFiles {

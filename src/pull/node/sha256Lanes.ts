@@ -13,7 +13,7 @@ type Code = readonly (number | Code)[];
 
 /** Encodes an integer from 0 on in groups of 7 bits (LEB128). */
 const leb = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)]);
-/** Encodes the operand of `i32.const`, whose last group has a sign. */
+/** Encodes the operand of `i32.const` (signed LEB128): a last group of 64 or more would mean a negative number. */
 const signed = (value: number): number[] => (value < 64 ? [value] : [(value & 127) | 128, ...signed(value >>> 7)]);
 const bytesOf = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >>> shift) & 255);
 
@@ -41,8 +41,8 @@ const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7];
 const [STATE, MESSAGES, WORDS, LETTERS, SPARE] = [0, 1, 5, 21, 31];
 
 /**
- * Transposes four vectors. Each local from `SPARE` on has four words of one message. Each local from `at` on gets one
- * word of all four messages. The same code also reverses the transposition.
+ * Transposes four vectors. The four locals from `SPARE` on are the source: each has four words of one message. The four
+ * locals from `at` on are the result: each gets one word of all four messages. The same code reverses a transposition.
  */
 function transpose(at: number): Code[] {
   return [0, 2].flatMap((half) => {
@@ -234,7 +234,7 @@ class Lane {
     const [from, to] = [BYTES_AT + end - over, this.#end];
     for (let i = 0; i < over; i++) all[to + i] = all[from + i] ?? 0;
     all[to + over] = 0x80;
-    // The last eight bytes are the length in bits, first byte first. No message has 2^29 bytes.
+    // The last eight bytes are the length in bits, big-endian. The upper four stay 0: no message has 2^29 bytes.
     const bits = 8 * length;
     words[16 * padded - 1] = (bits << 24) | ((bits & 0xff00) << 8) | ((bits >>> 8) & 0xff00) | (bits >>> 24);
     for (let i = 0; i < 8; i++) state[4 * i] = START[i] ?? 0;
@@ -244,7 +244,7 @@ class Lane {
     this.at = length >= BLOCK ? BYTES_AT + start : to;
   }
 
-  /** Goes to the next block. After the last block, stores the state as the message's hash and returns true. */
+  /** Goes to the message's next block. After the last one, stores the state as the message's hash and returns true. */
   advance(): boolean {
     this.left--;
     this.at = this.left === this.#padded ? this.#end : this.at + BLOCK;

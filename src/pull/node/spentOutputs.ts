@@ -50,7 +50,7 @@ export class SpentOutputs {
   end(): Uint8Array[] {
     const isWhole = this.#read === this.#counts.length && this.#left === 0 && this.#rest.length === 0;
     const scripts = this.#scripts.flatMap((script) => (script === undefined ? [] : [script]));
-    if (!isWhole || scripts.length < this.#scripts.length) throw new FormatError('outputs are missing');
+    if (!isWhole || scripts.length < this.#scripts.length) throw new FormatError('the answer lacks outputs that the block spends');
     return scripts;
   }
 
@@ -60,7 +60,7 @@ export class SpentOutputs {
       const count = compactSize(bytes, at);
       if (count === undefined) return undefined;
       const expected = this.#counts[this.#read];
-      if (count.value !== expected) throw new FormatError(`has the count ${count.value} instead of ${expected}`);
+      if (count.value !== expected) throw new FormatError(`has ${count.value} transactions or inputs instead of ${expected}`);
       this.#left = this.#read === 0 ? 0 : count.value;
       this.#read += 1;
       return count.end;

@@ -106,7 +106,7 @@ export async function startFrom(
       const sums = await writeRunes(donor, files, options, store);
       const start: Start = { class: 'consistent', ...point, donors: donors.map(({ base }) => base) };
       let placed: Promise<void> | undefined;
-      // Begins the conversion of the rows before the ledger is written, so that DuckDB works during the sort.
+      // Begins to convert the rows before the ledger is written, so that DuckDB works while the outputs are sorted.
       const outputs = outputsOf(donor, files, sums, options, () => {
         placed = files?.putInPlace();
         placed?.catch(() => undefined);
@@ -125,8 +125,8 @@ export async function startFrom(
       }
       commit();
     } catch (error) {
-      // The parsers throw these errors for a text that no build writes, such as invalid JSON.
-      if (DAMAGES.some((Damage) => error instanceof Damage)) throw wrong(first, 'a file has a document that no build writes');
+      // The parsers throw these errors for an invalid document, such as one that is not JSON.
+      if (DAMAGES.some((Damage) => error instanceof Damage)) throw wrong(first, 'a file of its archive has an invalid document');
       throw error;
     }
     log.info(
@@ -175,14 +175,14 @@ function commonPoint(donors: readonly Donor[], manifests: readonly Manifest[]): 
   const points = manifests.map(({ ledger }) => (ledger === undefined ? [] : [ledger, ledger.lower ?? ledger]));
   const common = points[0]?.find(({ height }) => points.every((others) => others.some((other) => other.height === height)));
   if (common === undefined)
-    throw new InputError('the mirrors of --start-from have no block in common after which each has a digest of its ledger', [
+    throw new InputError('the mirrors of --start-from have no block in common for which each has a digest of its ledger', [
       'One of them is behind. Try again later, or leave it out.',
     ]);
   const { height, hash, digest } = common;
   for (const [i, donor] of donors.entries()) {
     const other = points[i]?.find((point) => point.height === height);
     if (other?.digest !== digest)
-      throw new InputError(`${donors[0]?.base} and ${donor.base} have different ledgers after block ${height}`, [
+      throw new InputError(`${donors[0]?.base} and ${donor.base} have different ledgers as of block ${height}`, [
         'At least one of them is wrong. Compare both with a mirror that you trust.',
       ]);
   }
@@ -198,10 +198,10 @@ async function checkNode({ height, hash }: LedgerPoint, chain: ChainInfo, node: 
     throw new InputError(`block ${height} of the mirror is not in the chain of ${node.name}: ${hash} instead of ${found}`, [
       'Start again from a newer height, or give another mirror with --start-from.',
     ]);
-  // To check an etching, the pull also reads the last blocks before the etching's block: a commitment in one of them is
-  // too young.
+  // To check the etchings in the first blocks after the start, the pull also reads the last blocks up to the start: a
+  // commitment that is only a few blocks older than its etching is too young.
   if (chain.firstStored > height + 2 - CONFIRMATIONS)
-    throw new InputError(`${node.name} has pruned blocks after ${height}: its first block is ${chain.firstStored}`, [
+    throw new InputError(`${node.name} has pruned blocks after ${height}: the first block that it still has is ${chain.firstStored}`, [
       'Start again from a newer height, when the mirror has one, or use another node.',
     ]);
 }
@@ -299,9 +299,7 @@ async function writeRunes(
   return sums;
 }
 
-/**
- * True if the values are possible for a rune that was etched up to block `height`. Throws a TypeError for other types.
- */
+/** True if the values are possible for a rune that was etched up to block `height`. */
 function isPossible(
   { name, block_hash, tx_id, block_height, tx_index, timestamp }: ReturnType<typeof parseEtching>,
   height: number,
