@@ -167,8 +167,8 @@ export class BitcoinNode {
 
   /**
    * Reads a block and checks its hash and merkle root. Retries a damaged block. If the node does not have the block,
-   * fetches it from the server, and also checks its witnesses. Without a server, throws an InputError for a pruned
-   * block.
+   * fetches it from the block server, and also checks its witnesses. Without a block server, throws an InputError for a
+   * pruned block.
    */
   async readBlock(hash: string): Promise<Block> {
     try {

@@ -22,7 +22,7 @@ interface Frame {
   readonly node: Node | undefined;
   readonly isArray: boolean;
   index: number;
-  /** Node of the wanted paths for the value that is being read. Undefined if no wanted path has this value. */
+  /** Node of the wanted paths for the value that is being read. Undefined if no wanted path leads to this value. */
   current: Node | undefined;
   /** True in an object while a key is expected or read: from `{` or a comma to the colon. */
   isKey: boolean;

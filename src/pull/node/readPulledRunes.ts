@@ -12,7 +12,7 @@ import { checkDigest, NEWEST_RUNES_FILE, RUNES_FILE, readRunes } from '../pulled
 
 const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'];
 
-/** Returns the runes, ascending by number. Empty without a table. Throws an InputError if the table is damaged. */
+/** Returns the runes, ascending by number, or none if there is no table. Throws an InputError for a damaged table. */
 export async function knownRunes(folder: string, limits: Pick<WorkLimits, 'runesPerText'>, store: Store): Promise<KnownRune[]> {
   const paths = [RUNES_FILE, NEWEST_RUNES_FILE].map((name) => join(folder, name)).filter((path) => existsSync(path));
   if (!paths.includes(join(folder, RUNES_FILE))) return [];

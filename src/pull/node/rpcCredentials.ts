@@ -40,7 +40,7 @@ export class Credentials {
 
   /**
    * Finds credentials: in the given cookie file, in the environment, or in the default cookie file of a node on this
-   * machine. Returns undefined if there are none. Throws an InputError if the user gave unusable ones.
+   * machine. Returns undefined if there are none. Throws an InputError if the user gave invalid credentials.
    */
   static find({ url, cookie, environment, home }: CredentialOptions): Credentials | undefined {
     if (cookie !== undefined) return new Credentials(`the cookie file ${cookie}`, false, cookie, readCookie(cookie));

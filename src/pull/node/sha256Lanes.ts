@@ -1,6 +1,6 @@
 /**
- * SHA-256 of four messages at once, as WebAssembly with 128-bit vectors. A Bitcoin block needs 15,000 hashes of short
- * messages. A call of `node:crypto` for each takes twice the time, most of it outside of the hash function.
+ * SHA-256 of four messages in parallel, as WebAssembly with 128-bit vectors. A Bitcoin block needs 15,000 hashes of
+ * short messages. A call of `node:crypto` for each takes twice the time, most of it outside of the hash function.
  *
  * This file generates the code of the module: the rounds of FIPS 180-4. Each word is a vector of four words, one of
  * each message.

@@ -18,7 +18,7 @@ export class SpentOutputs {
   /** Expected counts: the number of transactions, then the number of inputs of each. */
   readonly #counts: readonly number[];
   readonly #scripts: (Uint8Array | undefined)[];
-  /** Index of each wanted output in `wanted`, by its position among all spent outputs of the block. */
+  /** Maps the position of a wanted output among all outputs that the block spends to its index in `wanted`. */
   readonly #wanted: ReadonlyMap<number, number>;
   #rest: Uint8Array = new Uint8Array();
   /** Number of counts that were read. */
