@@ -19,7 +19,7 @@ export class LineFile {
   /** Upper bound of the length of the longest line, in bytes. */
   longest = 0;
 
-  /** Does not open the file yet. The default `flags` replace an existing file. APPEND keeps its lines. */
+  /** Does not open the file yet. The default `flags` replace an existing file. APPEND adds lines to it. */
   constructor(
     readonly file: string,
     private readonly flags: string | number = 'w',
@@ -34,7 +34,7 @@ export class LineFile {
     if (this.#text.length >= AT_ONCE) this.flush();
   }
 
-  /** Writes the buffered lines. Creates the file even if there are none. */
+  /** Writes the buffered lines to the file. Creates the file even if no line was added. */
   flush(): void {
     this.#write(() => undefined);
   }

@@ -25,8 +25,8 @@ const TEMPORARY_SUFFIX = '.tmp';
  * complete old file or the complete new file. Throws the errors of `write`, and system errors.
  */
 export function replaceFile(target: string, write: (temporary: string) => void, temporary = `${target}${TEMPORARY_SUFFIX}`): void {
-  // Removes the temporary file that a killed build left. This file may be a hard link. Writing to it would change the
-  // other file, too.
+  // Removes a temporary file that a killed build left. If it is a hard link to a page, writing to it would change the
+  // page, too.
   rmSync(temporary, { recursive: true, force: true });
   try {
     write(temporary);
@@ -93,7 +93,7 @@ export function isSameFile(a: string, b: string): boolean {
   return areLinked(first, second) || (first.size === second.size && haveSameBytes(a, b, first.size));
 }
 
-/** Size of the pieces in which larger files are compared, in bytes. */
+/** Size in bytes of the pieces in which files are compared. Smaller files are compared in one step. */
 const PIECE = 1 << 20;
 
 /** True if two files, both of `size` bytes, have the same content. */

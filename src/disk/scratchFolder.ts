@@ -22,7 +22,7 @@ function spaceOfIds(): string {
   try {
     space = readlinkSync('/proc/self/ns/pid');
   } catch {
-    // Only Linux has this link. On other systems, only the host name is used.
+    // Only Linux has /proc/self/ns/pid. On other systems, the result depends only on the host name.
   }
   return createHash('sha256').update(`${hostname()} ${space}`).digest('hex').slice(0, 12);
 }
