@@ -11,7 +11,7 @@ import duckdb from '@duckdb/node-bindings';
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/** Size of a run (`Run` below) in bytes. A run that has this size ends, so that runs stay far below 2^32 bytes. */
+/** Size in bytes at which a run (`Run` below) ends, so that runs stay far below 2^32 bytes. */
 const LONGEST_RUN = 1 << 28;
 
 /**

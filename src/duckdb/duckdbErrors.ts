@@ -53,8 +53,8 @@ export function duckdbMessage(error: unknown): string {
   const line = printable(
     text
       .replace(/^[A-Za-z ]+Error: /, '')
-      // Removes the quoted line of the file. If a closing quotation mark is missing, the quoted line may be the rest of
-      // the file.
+      // Removes the line of the file that the message quotes. If a closing quotation mark is missing in the file, this
+      // may be the rest of the file.
       .replace(/\nOriginal Line: [\s\S]*?(?=\n[A-Z]|$)/, '')
       .replace(/ in file "[^"]*",?/g, '')
       .replace(/\s+/g, ' ')

@@ -1,4 +1,4 @@
-/** Sorts rows of texts in several parts, because such a sort needs some memory that DuckDB cannot spill to disk. */
+/** Sorts rows of texts in parts, because sorting them all at once needs memory that DuckDB cannot spill to disk. */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { literal, type Store, text } from './store.ts';
@@ -31,8 +31,8 @@ export async function* sortedRows(
 ): AsyncGenerator<DuckDBDataChunk> {
   const order = `ORDER BY ${key}, ${within}`;
   const count = await store.number(`SELECT (${most})::BIGINT AS number`);
-  // A build with little input has kept freed memory so far (FREED in store.ts). But when it merges long lists, it may
-  // sort many rows here, and DuckDB's limit does not count freed memory.
+  // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count.
+  // Such a build may still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   const parts = Math.ceil(count / Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes)));
   if (parts <= 1) {
@@ -51,7 +51,7 @@ export async function* sortedRows(
 }
 
 /**
- * Returns keys that divide the rows into parts of about equal size. The sampled keys need not be exact: any keys give
+ * Returns keys that divide the rows into parts of about equal size. The sizes need not be equal, because any keys give
  * the same sorted rows.
  */
 async function endsOf(parts: number, key: string, store: Store): Promise<string[]> {

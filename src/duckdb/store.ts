@@ -62,11 +62,13 @@ export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof 
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
 /**
- * Amounts of freed memory that DuckDB may keep, instead of returning it to the system: `small` before and `large` after
- * a call of `returnFreed`, and `shared` in processes that share a memory limit. DuckDB's memory limit does not count
- * this memory, so large work may keep only little of it. Small work keeps it, because returning it would take a fourth
- * of the CPU time. Returning each megabyte would take large work up to a tenth of its CPU time, and processes that share
- * a limit a sixth.
+ * Amounts of freed memory that DuckDB may keep, instead of returning it to the system. DuckDB's memory limit does not
+ * count this memory.
+ *
+ * `small` applies until `returnFreed` is called: for small work, returning memory would take a fourth of the CPU time.
+ * `large` applies after the call, because large work may keep only little memory. `shared` applies to processes that
+ * share a memory limit. Returning every megabyte would take large work up to a tenth of its CPU time, and such
+ * processes a sixth.
  */
 const FREED = { small: '128MB', large: '16MB', shared: '32MB' };
 
@@ -90,7 +92,7 @@ export class Store {
       memory_limit: `${Math.floor(memory / 1000)}KB`,
       threads: String(options.threads),
       temp_directory: options.scratch,
-      // Keeps rows in input order, in which records without event_index are served.
+      // Keeps rows in input order, because records without event_index are served in this order.
       preserve_insertion_order: 'true',
       // Builds must not use the network.
       autoinstall_known_extensions: 'false',
@@ -98,7 +100,7 @@ export class Store {
       allocator_bulk_deallocation_flush_threshold: freed,
       // The operating system caches files already. A second cache in DuckDB would count towards the memory limit.
       enable_external_file_cache: 'false',
-      // This optimizer of DuckDB 1.5 counts deleted rows, so ORDER BY with LIMIT would omit rows.
+      // For ORDER BY with LIMIT, this optimizer of DuckDB 1.5 counts deleted rows, so the result would lack rows.
       disabled_optimizers: 'row_group_pruner',
     };
     const instance = await DuckDBInstance.create(':memory:', settings).catch((error: unknown) => {
@@ -127,7 +129,7 @@ export class Store {
 
   /** Returns freed memory to the system from now on, so that the process stays within its memory limit. */
   returnFreed(): Promise<void> {
-    // The C library keeps freed memory. DuckDB makes it return the memory whenever this many bytes were freed.
+    // The C library keeps freed memory. Whenever this many bytes were freed, DuckDB makes the library return them.
     return this.run(`SET allocator_flush_threshold = '${FREED.large}'; SET allocator_bulk_deallocation_flush_threshold = '${FREED.large}'`);
   }
 
@@ -137,7 +139,7 @@ export class Store {
 
   /** Turns the measurement of `share` on or off. Measuring takes up to 8 % of the CPU time of queries. */
   measureShare(isOn: boolean): Promise<void> {
-    // DuckDB measures progress only with a progress bar. `open` has turned off its printing.
+    // DuckDB measures progress only if its progress bar is on. `open` ensures that the bar is not printed.
     return this.run(`SET enable_progress_bar = ${isOn}`);
   }
 
@@ -175,7 +177,7 @@ export class Store {
     const result = await this.connection.stream(sql).catch(explainResources);
     const fetch = () => {
       const chunk = result.fetchChunk();
-      // The loop below throws the error of a failed chunk. Without this handler, Node would end the process before that
+      // The loop below throws the error of a failed chunk. Until then, this handler keeps Node from ending the process
       // because of an unhandled rejection.
       chunk.catch(() => undefined);
       return chunk;

@@ -1,6 +1,6 @@
 /**
- * Tables and views of the store, as typed values. Code that creates a table passes its value to code that reads the
- * table. SQL templates contain the value: `SELECT * FROM ${kept}`. So the types of a function's parameters show which
+ * Tables and views of the store, as typed objects. Code that creates a table passes the object to code that reads the
+ * table. SQL templates insert the object: `SELECT * FROM ${kept}`. So the types of a function's parameters show which
  * tables it needs.
  */
 import type { Field } from '../contract/fields.ts';
@@ -23,7 +23,7 @@ export class Table<Names extends ColumnTypes = ColumnTypes> {
 
 export type TableWith<Names extends string> = Table<Readonly<Record<Names, ColumnType>>>;
 
-/** Type of the result of `columns(sql)`. `Sql` is the type of that text, which lists columns as CREATE TABLE does. */
+/** Result type of `columns(sql)`. `Sql` is a string literal type: a list of columns as in CREATE TABLE. */
 export type Columns<Sql extends string> = Sql extends `${infer One}, ${infer Others}`
   ? Columns<One> & Columns<Others>
   : Sql extends `${infer Name} ${infer Type extends ColumnType}`
@@ -34,7 +34,7 @@ export type Columns<Sql extends string> = Sql extends `${infer One}, ${infer Oth
 export const columns = <const Sql extends string>(sql: Sql): Columns<Sql> =>
   Object.fromEntries(sql.split(', ').map((column) => column.split(' '))) as Columns<Sql>;
 
-/** Returns the column type of each field. Amounts are text, because no number type has all their digits. */
+/** Returns the column type of each field. Amounts are text, because some have too many digits for any number type. */
 export const columnsOf = <Name extends string>(fields: readonly Field<Name>[]): Readonly<Record<Name, ColumnType>> =>
   Object.fromEntries(
     fields.map(({ column, kind }) => [column, kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR']),
