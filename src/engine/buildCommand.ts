@@ -83,14 +83,14 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   const layout = flags.choice('layout', LAYOUTS);
   const compress = parseEncodings(flags.one('compress'));
   if (layout === 'archive' && compress.length > 0)
-    throw new UsageError('--compress cannot be used with layout archive, which is always compressed');
+    throw new UsageError('--compress cannot be used with --layout archive, which always compresses pages');
   if (layout === 'archive' && flags.has('no-operation-pages'))
-    throw new UsageError('--no-operation-pages cannot be used with layout archive, in which these lists take no space');
-  if (layout === 'files' && flags.has('object-size')) throw new UsageError('--object-size can only be used with layout archive');
+    throw new UsageError('--no-operation-pages cannot be used with --layout archive, in which lists by operation take no space');
+  if (layout === 'files' && flags.has('object-size')) throw new UsageError('--object-size can only be used with --layout archive');
   if (layout === 'files' && flags.has('no-lists'))
-    throw new UsageError('--no-lists can only be used with layout archive; layout files has lists only with --lists');
+    throw new UsageError('--no-lists can only be used with --layout archive; with --layout files, a build has lists only with --lists');
   if (layout === 'archive' && flags.has('lists'))
-    throw new UsageError('--lists can only be used with layout files; layout archive has lists without it');
+    throw new UsageError('--lists can only be used with --layout files; with --layout archive, a build has lists anyway');
   const keyFiles = flags.all('key-file');
   for (const file of keyFiles)
     if (isInside(file, out)) throw new UsageError(`--key-file ${file} is in the output folder ${out}, and would be published with it`);
@@ -101,7 +101,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   ];
   if (layout === 'files' && keys.length > 0)
     throw new UsageError(
-      `--key-file and ${KEY_VARIABLE} can only be used with layout archive; a signature cannot cover the pages of layout files`,
+      `--key-file and ${KEY_VARIABLE} can only be used with --layout archive; with --layout files, a signature cannot cover the pages`,
     );
   return {
     blocks: blocks === undefined ? undefined : parseRange(blocks),

@@ -55,7 +55,9 @@ export function reportBuilt(options: BuildOptions, result: BuildResult, clock: S
   log.info(options.dryRun ? 'dry-run' : 'built', message(options, result, clock.total), fieldsOf(result, clock));
   log.summary([...contentRows(options, result), ...costRows(clock)]);
   if (options.site.layout === 'files' && result.manifest.files > MANY_FILES)
-    log.notice(`${count(result.manifest.files, 'file')} are more than many hosts take; --layout archive has the same answers in few files`);
+    log.notice(
+      `${count(result.manifest.files, 'file')} are more than many hosts accept; --layout archive gives the same answers in few files`,
+    );
 }
 
 /** Number of files above which a build recommends layout `archive`. GitHub Pages and Cloudflare allow fewer. */

@@ -37,7 +37,7 @@ export function withInput<Options extends BuildOptions>(options: Options, log: L
   return { ...options, inputs: [SAMPLE], lists: true };
 }
 
-/** Throws an InputError if the output has the other dialect of the API: its clients expect other hashes. */
+/** Throws an InputError if the output has the other dialect of the API, whose clients expect another form of hashes. */
 export function refuseDialect(out: string, before: unknown, now: Dialect): void {
   const named = DIALECTS.find((one) => one === before);
   if (named === undefined || named === now) return;

@@ -39,7 +39,8 @@ interface Updated {
 /** Updates the tables of the state. They change only in memory until `commit`. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
-  // The last build had the same start (input/readStart.ts) only if the files of the start have not changed.
+  // `before` has the etchings of the last build. That build had the same start (input/readStart.ts) only if the files
+  // of the start have not changed.
   const before = await listEtchings(state, loaded.startRows?.isNew === false ? loaded.startRows : undefined, store);
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, state, store);
   await updateInputs(loaded, state, store);
@@ -80,8 +81,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
       const outdatedChanges = await changesOf(build, loaded, blocks, sink);
       const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
-      // Counts the written files of the archive separately: the manifest counts them, so they are not in
-      // `othersWritten`.
+      // Counts the written files of the archive separately, because `othersWritten` does not include them. The manifest
+      // counts them.
       const othersBefore = sink.files - sink.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
       const archiveWritten = sink.files - sink.kept - othersBefore;
@@ -176,8 +177,8 @@ async function archiveOf(
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(changes.heights);
-  // In layout `files`, levels of lists depend on the lowest block, because a mirror of the last N blocks loses its
-  // lowest block with every new block. Short first levels (levelRanges) then limit the files to write again.
+  // In layout `files`, levels of lists depend on the lowest block: a mirror of the last N blocks loses this block with
+  // every new block, which changes the first level. A short first level (levelRanges) is small to write again.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
   const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out };

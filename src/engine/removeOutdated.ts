@@ -45,7 +45,7 @@ const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(f
 
 /**
  * Removes files, and folders that become empty. Adds each path to the list of removed files before it removes the file.
- * Never follows a symbolic link in place of a folder, but removes the link. Call `flush` at the end.
+ * If a folder is a symbolic link, removes the link and never follows it. Call `flush` at the end.
  */
 class Remover {
   #pending: string[] = [];
@@ -79,7 +79,7 @@ class Remover {
     this.#pending = [];
   }
 
-  /** True when a path and its parents are real folders. Removes a link or a file in place of a folder. */
+  /** True when a path and its parents are real folders. Removes the first of them that is a link or a file. */
   #isInside(folder: string): boolean {
     if (this.#folders.has(folder)) return true;
     if (!this.#isInside(dirname(folder))) return false;
@@ -212,8 +212,7 @@ export async function sweep(
       remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
     }
     remover.flush();
-    // Also removes the folder itself: hosts without code take a mirror for layout `archive` only if the folder does not
-    // exist.
+    // Also removes the folder itself: hosts without code recognise layout `archive` by the absence of this folder.
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
   await sweepBlocks(root, site, state, remover, store);
@@ -240,7 +239,7 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
     (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
   );
   // Selects the names that may be unexpected: names of unknown transactions, folders, and compressed files that this
-  // build does not make. The loop below compares the paths at these names with the expected paths.
+  // build does not make. The loop below keeps the files whose paths are expected, and removes the others.
   const suspects = await store.rows(
     `SELECT name, t.records FROM ${present} LEFT JOIN ${state.transactions} t
        ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id

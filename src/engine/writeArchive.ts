@@ -107,7 +107,7 @@ export function describe(name: RootName, root: Root): WrittenArchive {
   };
 }
 
-/** Returns the sizes in bytes, by file name, of the contents of the root and of each file that the root names. */
+/** Maps the name of the root, and of each file that the root names, to the size of the file's content in bytes. */
 function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
   const sizes = (levels: readonly Level[], perBlock?: number) =>
     levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));
@@ -119,7 +119,7 @@ function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Ma
 }
 
 /**
- * Finds the files of segments and documents at any depth in a part of a root. Returns their names and sizes in bytes.
+ * Searches a part of a root recursively for files of segments and documents. Returns their names and sizes in bytes.
  */
 export function filesIn(part: unknown): (readonly [file: string, bytes: number])[] {
   if (typeof part !== 'object' || part === null) return [];

@@ -31,7 +31,7 @@ export function openWriters(options: BuildOptions, output: OutputState, changes:
 export interface Rendered {
   /** Blocks that are new or differ from the state. */
   readonly blocks: readonly (NewBlock & WrittenBlock)[];
-  /** Number of page files of these blocks that already had the same bytes. */
+  /** Number of page files of `blocks` that already had the same bytes. */
   readonly kept: number;
 }
 

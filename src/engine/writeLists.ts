@@ -43,7 +43,7 @@ export async function writeLists(
   const { before: etchingsBefore, now } = etchingChange;
   if (!hasActivity && now === undefined) return undefined;
   if (now !== undefined && now.total > MOST_ETCHINGS)
-    throw new BuildError(`the table of names cannot have more than ${MOST_ETCHINGS} etchings`);
+    throw new BuildError(`the input has ${now.total} etchings, more than the ${MOST_ETCHINGS} that the table of names can have`);
   const { tip, lowest, objectSize, limits } = blocks;
   const { state } = sources;
   const { listPage: page } = limits;
@@ -93,8 +93,8 @@ export async function writeLists(
       store,
     ),
   };
-  // Without etchings, this build takes names from the records. So if the last build had etchings, no level of its names
-  // is reused.
+  // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
+  // levels of these names is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined, start);
   const names = await writeNames(namePlans, tables?.names ?? [], now?.table, state, () => new TableWriter(objectSize, limits, put), store);
   const point = start && { height: start.height, hash: start.hash, digest: start.digest };

@@ -18,7 +18,7 @@ function noticesOf(layout: 'files' | 'archive', files: number): readonly string[
 
 it('a build of layout files above 100,000 files recommends the layout with few files', () => {
   expect(noticesOf('files', 100_001)).toEqual([
-    '100,001 files are more than many hosts take; --layout archive has the same answers in few files',
+    '100,001 files are more than many hosts accept; --layout archive gives the same answers in few files',
   ]);
   expect([...noticesOf('files', 100_000), ...noticesOf('archive', 100_001)]).toEqual([]);
 });

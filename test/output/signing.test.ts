@@ -98,7 +98,7 @@ describe('a build with keys', () => {
       'layout files',
       ['--layout', 'files', '--key-file', '0.key'],
       1,
-      '--key-file and RUNE_MIRROR_KEY can only be used with layout archive',
+      '--key-file and RUNE_MIRROR_KEY can only be used with --layout archive',
     ],
     ['a key in the output', ['--out', 'x', '--key-file', 'x/0.key'], 1, '--key-file x/0.key is in the output folder x'],
     ['a missing file', ['--key-file', 'none.key'], 2, 'the key file none.key cannot be read: ENOENT'],

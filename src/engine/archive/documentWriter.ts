@@ -104,7 +104,7 @@ function countCharacters(text: Uint8Array): number {
 /** A document whose values are not decoded yet. */
 export interface StoredLine {
   readonly key: string;
-  /** The values, with a tab before each. Each character stands for one byte of their UTF-8 text (Latin-1). */
+  /** The values in UTF-8, with a tab before each. The string is Latin-1: each character stands for one byte. */
   readonly bytes: string;
 }
 
@@ -114,7 +114,7 @@ interface Member {
   readonly lines: () => readonly StoredLine[];
 }
 
-/** Decodes the values of a line. The result does not keep the complete text of the member in memory. */
+/** Decodes the values of a line. Copies them, because a slice would keep the complete text of the member in memory. */
 export const valuesIn = ({ bytes }: StoredLine): string[] => Buffer.from(bytes, 'latin1').toString().split('\t').slice(1);
 
 const documentOf = (line: StoredLine): StoredDocument => ({ key: line.key, values: valuesIn(line) });
@@ -187,15 +187,13 @@ export function* linesOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel)
   }
 }
 
-/** A range of keys: `from`, and the keys that sort after `from` and before `end`. */
+/** Range of keys, from `from` (inclusive) to `end` (exclusive). */
 export interface KeyRange {
   readonly from: string;
   readonly end: string;
 }
 
-/**
- * Returns a range that has only `key`: `end` is not in the range, and no character of a key sorts before the space.
- */
+/** Returns the range that has only `key`, because no key sorts between `key` and `key` followed by a space. */
 export const onlyKey = (key: string): KeyRange => ({ from: key, end: `${key} ` });
 
 /** Returns the range of a key, its pages (`pageKey`) and its pairs (`pairKey`), whose keys continue with a space. */
@@ -255,7 +253,7 @@ export type JoinValues = (values: readonly (readonly string[])[], key: string) =
 /** Number of documents after which a merge lets other tasks run. */
 const PAUSE = 256;
 
-/** Merges sequences of documents, ascending by key. `join` combines the values of documents with the same key. */
+/** Merges sequences of documents into one, ascending by key. `join` combines values of documents with the same key. */
 export const mergeDocuments = (sources: readonly Documents[], join: JoinValues): AsyncGenerator<StoredDocument> =>
   mergeByKey(sources, (same, key) => ({
     key,
@@ -265,7 +263,7 @@ export const mergeDocuments = (sources: readonly Documents[], join: JoinValues):
     ),
   }));
 
-/** Merges sequences, ascending by key. `join` combines items with the same key. */
+/** Merges sequences into one, ascending by key. `join` combines items with the same key. */
 export async function* mergeByKey<Item extends { readonly key: string }>(
   sources: readonly Documents<Item>[],
   join: (same: readonly Item[], key: string) => Item,

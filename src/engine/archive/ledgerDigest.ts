@@ -1,8 +1,7 @@
 /**
- * Digests of the ledger after a block (lists/ledgerText.ts), made from the documents of etchings and outputs. The
- * documents give the ledger after a block only if a level (format/levels.ts) of these lists ends at the block. So a
- * build makes digests only for such blocks. It needs a new digest only after it has written such a level, about once in
- * 144 blocks.
+ * Computes digests of the ledger after a block (lists/ledgerText.ts) from the documents of etchings and outputs. This
+ * is possible only if a level (format/levels.ts) of these lists ends at the block. So a build makes digests only for
+ * the blocks of `lowerEnds`, at which long levels end. The highest of them changes about once in 144 blocks.
  */
 import type { Sources } from '../../contract/sources.ts';
 import { int, type Store, text } from '../../duckdb/store.ts';
@@ -63,15 +62,15 @@ export async function wantedDigests(
 
 /**
  * Computes the digests of the ledger, in a thread if the documents are large (`digestBeside`). If the input begins with
- * the ledger of another mirror, throws an InputError unless that ledger has the digest in `start`. Throws a
- * ChangedArchiveError for a damaged file.
+ * the ledger of another mirror, throws an InputError if the digest of this ledger differs from the digest in `start`.
+ * Throws a ChangedArchiveError for a damaged file.
  */
 export async function computeDigests(
   { network, start, points }: WantedDigests,
   lists: ListTables,
   options: DigestOptions,
 ): Promise<LedgerDigest | undefined> {
-  // Computes each digest only once, because it reads all outputs. Often one of `points` is the block of the start.
+  // Computes the digest of a block only once, because this reads all outputs. Often, the start is in `points`, too.
   const made = new Map<string, string>();
   const digestAt = async ({ height, hash }: Omit<LedgerPoint, 'digest'>) => {
     const { etchings, outputs } = lists;

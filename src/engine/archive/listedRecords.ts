@@ -3,9 +3,9 @@
  *
  * A level (format/levels.ts) depends only on the records of its blocks. So a build reuses each level of the last build
  * whose blocks did not change, either unchanged or as part of a longer level. It lists only the records of blocks
- * outside the reused levels. This build has rendered most of these blocks. It reads the records of the others from the
- * pages of the last build. The others are unchanged blocks whose old level cannot be reused, because another block of
- * the level was replaced, or because the old level is now divided.
+ * outside the reused levels. The build has rendered most of these blocks. The rest are unchanged blocks whose old level
+ * cannot be reused, because another block of the level was replaced, or because the old level is now divided. Their
+ * records are read from the pages of the last build.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ const LISTED = {
 
 const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
 
-/** Listed records: the records of the blocks of planned levels, without the blocks in reused levels. */
+/** Listed records: the records of all blocks that are in a planned level, but not in a reused level. */
 export interface ListedRecords {
   readonly records: Table<typeof LISTED>;
   readonly pages: Table<typeof PAGES>;
@@ -51,16 +51,16 @@ export interface ListedRecords {
 }
 
 export interface LevelPlan extends LevelRange {
-  /** Levels of the last build that become part of this level. The build lists records only for its other blocks. */
+  /** Levels of the last build that become part of this level. Only the records of the other blocks are listed. */
   readonly reused: readonly LevelRange[];
   /** True when this level is the same as the only level in `reused`. */
   readonly isSame: boolean;
 }
 
 /**
- * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if it had none. Old
- * levels with a block at height `changed` or above are not reused. `start` is the block of the start, if the input has
- * one (ListTables).
+ * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if that build had no
+ * lists. Old levels with a block at height `changed` or above are not reused. `start` is the start of the input
+ * (ListTables); undefined for input without a start.
  */
 export function planLevels(
   { tip, lowest, replaced, limits }: ArchivedBlocks,
@@ -109,7 +109,7 @@ export async function listRecords(
   return listed;
 }
 
-/** Returns the heights of unchanged blocks in no reused level. Their records must be read from the last archive. */
+/** Returns the heights of unchanged blocks that are in no reused level. Their records are read from the old archive. */
 async function recalledHeights(
   plans: readonly LevelPlan[],
   { replaced }: ArchivedBlocks,

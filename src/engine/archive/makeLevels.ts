@@ -66,7 +66,7 @@ export async function writeTexts(
   let open: Uint8Array[] = [];
   const endLine = (end: Uint8Array) => {
     const line = Buffer.concat([...open, end]);
-    // Each document begins with a line feed, which also ends the document before it. Nothing is before the first one.
+    // Skips the first line, which is empty: each document begins with a line feed, which ends the line before it.
     if (line.length > 1) to.addLine(line);
     open = [];
   };
@@ -88,8 +88,9 @@ const LINE_FEED = 10;
 const TAB = 9;
 
 /**
- * Yields the documents of sorted rows as lines for DocumentWriter.addLine(), in batches. A row has one column, which is
- * a line: a key and values. If several rows have the same key, `join` combines their values into one document's values.
+ * Yields the documents of sorted rows as lines for DocumentWriter.addLine(), in batches. Each row has a single column,
+ * a line with a key and values. If several rows have the same key, `join` combines their values into one document's
+ * values.
  */
 export async function* linesIn(
   rows: UnsortedRows,

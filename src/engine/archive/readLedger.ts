@@ -19,7 +19,7 @@ type Files = Pick<StoredArchive, 'read'>;
 
 export type LedgerLists = Pick<ListTables, 'etchings' | 'outputs'>;
 
-/** Returns the levels (format/levels.ts) of etchings and outputs up to a block. One level must end at this block. */
+/** Returns the levels (format/levels.ts) of etchings and of outputs up to a block, where a level of each must end. */
 export const levelsUpTo = (height: number, lists: LedgerLists | undefined) => {
   const upTo = (levels: readonly DocumentLevel[] = []) => levels.filter(({ last }) => last <= height);
   return { etchings: upTo(lists?.etchings?.levels), outputs: upTo(lists?.outputs?.outputs) };
@@ -99,8 +99,8 @@ export async function digestOf(
 }
 
 /**
- * Number of runes of collected outputs at which `outputsUpTo` yields them as a batch. Yielding single outputs would be
- * slow, because each step of a generator takes time.
+ * Number of runes in a batch of outputs at which `outputsUpTo` yields the batch. Yielding single outputs would be slow,
+ * because each step of a generator takes time.
  */
 const RUNES_AT_ONCE = 1024;
 
@@ -121,7 +121,7 @@ function voutOf(outpoint: string): number {
 
 /**
  * Yields batches of the unspent outputs after a block, in the order of the ledger. A level of `lists` must end at this
- * block. Throws a ChangedArchiveError, a SyntaxError or a TypeError for a document that no build writes.
+ * block. Throws a ChangedArchiveError, a SyntaxError or a TypeError for an invalid document.
  */
 export async function* outputsUpTo(height: number, lists: LedgerLists, files: Files): AsyncGenerator<readonly LedgerOutput[]> {
   // Keys are sorted as text: the outputs of a transaction are adjacent, but output 10 precedes output 2. The ledger
@@ -149,7 +149,7 @@ export async function* outputsUpTo(height: number, lists: LedgerLists, files: Fi
       if (full.length > 0) yield* full;
       full = [];
     }
-    // voutOf() rejects large numbers, and no two documents have the same key, so the size of the group is limited, too.
+    // A group has at most MOST_OUTPUTS outputs: voutOf() rejects larger numbers, and each document has its own key.
     group.push({ vout: voutOf(key), output });
   }
   endGroup();

@@ -46,8 +46,7 @@ export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive |
       await yieldNow();
       const [only] = inside;
       if (inside.length === 1 && only?.kept !== undefined) {
-        // Keeps the file. Only its range of heights may differ, because the new range may have more heights without
-        // blocks.
+        // Keeps the file. Only the range of heights of the segment may differ, by heights that have no blocks.
         for (const segment of only.kept) segments.push({ ...segment, first, last });
         continue;
       }

@@ -92,7 +92,7 @@ export class StoredArchive {
     this.root = this.#orChanged(name.root, () => ofThisFormat(() => parseRoot(inflate(content))));
   }
 
-  /** Reads the content of a file. Throws a ChangedArchiveError if its digests do not match its name. */
+  /** Reads a file's content. Throws a ChangedArchiveError if the content does not match the hash in the file's name. */
   read(file: string): Buffer {
     return readStored(this.out, file);
   }
@@ -156,12 +156,12 @@ export class StoredArchive {
   }
 }
 
-/** Reads the content of a file of an archive. Throws a ChangedArchiveError if its digests do not match its name. */
+/** Reads an archive file's content. Throws a ChangedArchiveError if it does not match the hash in the file's name. */
 export function readStored(out: string, file: string): Buffer {
   const path = join(out, archivePath(file));
   return orChanged(path, () => {
     const content = openFile(file, readRegularFile(path));
-    if (content === undefined) throw new ArchiveError('does not have the content that its name says');
+    if (content === undefined) throw new ArchiveError('does not match the hash in its name');
     return content;
   });
 }

@@ -189,7 +189,7 @@ export class PointerWriter {
     const at = this.#blocks.next();
     writePointer(this.#blocks.view, at, position, length, record);
     if (this.total > MOST_POINTERS) {
-      throw new BuildError(`the lists by rune and address have more than ${MOST_POINTERS} entries`, [
+      throw new BuildError(`the lists by rune and address have too many entries: a level can have at most ${MOST_POINTERS}`, [
         'Build without them: with --no-lists, or without --lists.',
       ]);
     }

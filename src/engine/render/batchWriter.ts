@@ -23,7 +23,7 @@ export interface WrittenBlock {
   /** Number of page files. 0 in layout `archive`, like `bytes`. */
   readonly files: number;
   readonly bytes: number;
-  /** Position of the compressed pages in the spool (blockSpool.ts). Undefined if no archive has pages. */
+  /** Position of the pages in the spool (blockSpool.ts). Undefined for a build without pages in an archive. */
   readonly spooled: SpooledBlock | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Compresses the pages of blocks for an archive. Each writer thread appends the pages to a temporary file of its own,
- * the spool. Only when the sizes of all blocks are known can the blocks be divided into the segments of the archive
- * (engine/archive/segmentWriter.ts).
+ * the spool. The blocks cannot be divided into the segments of the archive (engine/archive/segmentWriter.ts) until the
+ * sizes of all blocks are known.
  *
  * For each block, the spool has the block's pages, and then the block's line of the segment's directory.
  */

@@ -122,7 +122,7 @@ export class DiskSink implements FileSink {
     return `${this.root}/${path}`;
   }
 
-  /** Creates a folder and its parents. Replaces a symbolic link in place of a folder. */
+  /** Creates a folder and its parents. Replaces a file or a symbolic link that has the path of a folder. */
   #makeFolder(folder: string): void {
     if (folder === '' || this.#folders.has(folder)) return;
     this.#makeFolder(folder.slice(0, Math.max(folder.lastIndexOf('/'), 0)));

@@ -11,11 +11,11 @@ import type { Encoding, Site } from '../../pages/mirrorOptions.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from './servedOrder.ts';
 
-/** Receives files. Paths are relative to the output folder (pages/filePaths.ts). */
+/** Receives files, to write or to compare them. Paths are relative to the output folder (pages/filePaths.ts). */
 export interface FileSink {
   /**
-   * Receives a page and creates its compressed files. The page is `head`, `records` (joined by commas) and the
-   * envelope's tail.
+   * Receives a page, and the encodings of its compressed files. The page is `head`, `records` (joined by commas) and
+   * the envelope's tail.
    */
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): void;
   /** Receives a file that is not a page. */
@@ -70,8 +70,8 @@ function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Opera
 }
 
 /**
- * Passes all pages of a list to the sink, and adds them to `totals`. With `secondStem`, also passes a second path below
- * this stem for each page.
+ * Passes all pages of a list to the sink, and adds them to `totals`. The paths of the pages begin with `stem`. With
+ * `secondStem`, each page gets a second path, which begins with `secondStem`.
  */
 function emitList(
   stem: string,

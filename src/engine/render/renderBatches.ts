@@ -9,8 +9,8 @@ import { type Arrivals, Assembler, type Batch, type ExpectedBlock, type SpareBuf
 
 /**
  * Yields rendered records in batches. `records` is a table or SQL that has the canonical records of exactly `blocks`.
- * One scan reads all records, and records of incomplete blocks stay in memory. So the loading of the input has sorted a
- * large source if its blocks were scattered (input/clusteredRecords.ts). `spare` has buffers that batches reuse.
+ * One scan reads all records, and records of incomplete blocks stay in memory. To limit this memory, loading the input
+ * sorts a large source whose blocks are scattered (input/clusteredRecords.ts). `spare` has buffers that batches reuse.
  */
 export async function* renderBatches(
   store: Store,

@@ -36,11 +36,11 @@ const PARTY_TEXTS = ['address', 'receiver_address'];
 
 /**
  * Returns SQL that concatenates pieces of JSON. `texts` are columns whose values may contain any character. `pieces`
- * returns the pieces. Its argument is a function that returns the SQL of such a column, escaped or not. The result
- * needs the macro of JSON_TEXT.
+ * returns the SQL of the pieces. For the value of such a column, it calls its parameter `text`, which returns the SQL
+ * of the value, escaped or not. The result needs the macro of JSON_TEXT.
  *
- * One concat() copies each piece once. A chain of || would copy the first pieces two dozen times. Few rows need
- * escaping. So one check of all texts of a row decides whether the escaped SQL is used for the row.
+ * The SQL uses one concat(), which copies each piece once. A chain of || would copy the first pieces two dozen times.
+ * Few rows need escaping, so the SQL first checks all texts of a row at once, and escapes them only if needed.
  */
 export function jsonOf(texts: readonly string[], pieces: (text: (column: string) => string) => readonly string[]): string {
   const plain = `concat(${pieces((column) => column).join(', ')})`;

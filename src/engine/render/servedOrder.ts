@@ -272,7 +272,7 @@ class RecordColumns {
     this.ids = enlarged(this.ids, room, (length) => new Uint32Array(length));
   }
 
-  /** Compares by order of blocks and then by served order. Negative if record `a` comes before record `b`. */
+  /** Compares by rank of the block, and then by served order. Negative if record `a` comes before record `b`. */
   compare(a: number, b: number): number {
     return (
       (this.ranks[a] ?? 0) - (this.ranks[b] ?? 0) ||

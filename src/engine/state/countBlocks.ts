@@ -80,7 +80,7 @@ type Countable = TableWith<
 
 export interface CountedBlocks {
   readonly counted: Table<typeof COUNTED>;
-  /** Timestamp of each block. In wrong data, the records of a block have several timestamps. Then it is the lowest. */
+  /** Timestamp of each block. If the records of a block have several timestamps (wrong data), this is the lowest. */
   readonly times: Table<Columns<'block_height BIGINT, timestamp BIGINT'>>;
 }
 

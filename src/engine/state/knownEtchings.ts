@@ -23,7 +23,9 @@ export interface Etchings {
    * directly above a start (input/readStart.ts).
    */
   readonly hasCounts: boolean;
-  /** The start that lists begin with. Undefined without counts, and if the data also has blocks up to the start. */
+  /**
+   * Start whose ledger the lists contain. Undefined if `hasCounts` is false, or if the data has blocks up to the start.
+   */
   readonly start: StartRows | undefined;
 }
 
@@ -48,10 +50,9 @@ export const orderEtchings = (
  * Lists the etchings in the state. Returns undefined when the input may lack some etchings: it has no runes table, a
  * runes table that lacks columns, or records of a rune that the runes table lacks.
  *
- * Each etching is a record of its block, so complete data has the block of every etching. A complete runes table also
- * has the rune with the number 0. Without it, the table may lack the oldest runes. `given` is the start of the input.
- * If the blocks that were read begin directly above the block of the start, the start replaces the records of older
- * blocks.
+ * `hasCounts` needs records of every block with an etching, because an etching is a record. It also needs the rune with
+ * the number 0, without which the runes table may lack the oldest runes. `given` is the start of the input. If the
+ * blocks that were read begin directly above the block of the start, the start replaces the records of older blocks.
  */
 export async function listEtchings(state: StateTables, given: StartRows | undefined, store: Store): Promise<Etchings | undefined> {
   const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });
@@ -61,8 +62,8 @@ export async function listEtchings(state: StateTables, given: StartRows | undefi
     { runes: int, incomplete: int, others: int },
   );
   if (runes === 0 || incomplete > 0) return undefined;
-  // A build omits ledger rows of runes that the runes table lacks, but keeps the records of such runes in other forms
-  // of input.
+  // A build omits ledger rows of runes that the runes table lacks, but keeps records of such runes from input in other
+  // formats.
   if (others > 0) {
     const { unknown } = await store.row(
       `SELECT count(*) AS unknown FROM ${state.blockRunes} WHERE rune_id NOT IN (SELECT id FROM ${state.runes})`,

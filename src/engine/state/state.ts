@@ -90,9 +90,7 @@ export class StateTables extends Place {
     'row_files',
     columns('first BIGINT, last BIGINT, rows BIGINT, bytes BIGINT, sha256 VARCHAR, digest VARCHAR'),
   );
-  /**
-   * One row: the index of these files as JSON, without its list of files, and the index's SHA-256. Empty without rows.
-   */
+  /** One row: the index of files of rows, as JSON without the list of files, and its SHA-256. Empty without rows. */
   readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));
   /**
    * Files in the cache folder with the runes, addresses and outputs that each of the newest blocks touched
@@ -101,11 +99,11 @@ export class StateTables extends Place {
   readonly touched = this.table('touched', columns('block_height BIGINT, digest VARCHAR, cut VARCHAR'));
   /** Published files of changes. `source` is the JSON of all values from which a file was made. */
   readonly changesFiles = this.table('changes_files', columns('source VARCHAR, sha256 VARCHAR'));
-  /** One row: the SHA-256 of the list of these files, which is the field `changes` of the manifest. */
+  /** One row: the SHA-256 of the list of files of changes. The manifest has this hash in the field `changes`. */
   readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR'));
   /** Outputs that the newest blocks spend. Empty unless all input is from a node (lists/unspentOutputs.sql.ts). */
   readonly spent = this.table('spent', SPENT);
-  /** One row: the lowest height from which on `spent` is complete. Empty if the last build had no lists of outputs. */
+  /** One row: the height from which `spent` is complete. Empty if the last build had no lists of outputs. */
   readonly spentFrom = this.table('spent_from', columns('first BIGINT'));
 }
 
@@ -180,7 +178,7 @@ export class State extends StateTables {
     this.#isBlank = false;
   }
 
-  /** Removes a state file that has no content. Uncommitted changes are lost when the store is closed. */
+  /** Removes the state file if it has no content. The caller closes the store, which drops uncommitted changes. */
   close(): void {
     if (this.#isBlank && this.#cache !== undefined) for (const path of filesIn(this.#cache)) removeIfPossible(path);
   }

@@ -109,7 +109,7 @@ function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
     ORDER BY block_height DESC, has_records DESC LIMIT 1`;
 }
 
-/** Updates the state's tables of input files, their blocks, read blocks and the tip. Call it after `updateBlocks`. */
+/** Updates the state's tables `files`, `held`, `leftOut`, `readBlocks` and `tip`. Call it after `updateBlocks`. */
 export async function updateInputs(loaded: Loaded, state: StateTables, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   const present = await store.append('present_files', state.files.columns, rows);
