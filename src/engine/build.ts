@@ -124,8 +124,9 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
 }
 
 /**
- * Returns the settings that affect output files. They include versions and the processor, because compressed bytes
- * depend on them. A build is full if they differ from the settings in the state.
+ * Returns the settings that affect output files. They include the processor and the versions of zlib and DuckDB,
+ * because the bytes of compressed files depend on them. A build is full if its settings differ from the settings in the
+ * state.
  */
 function settingsOf({ site, blocks, objectSize, lists, limits }: FixedOptions): object {
   const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };

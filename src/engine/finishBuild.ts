@@ -178,7 +178,7 @@ async function archiveOf(
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(changes.heights);
   // In layout `files`, levels of lists depend on the lowest block: a mirror of the last N blocks loses this block with
-  // every new block, which changes the first level. A short first level (levelRanges) is small to write again.
+  // every new block, and must write the first level again. So levelRanges makes this level short.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
   const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out };

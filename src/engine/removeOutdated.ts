@@ -119,7 +119,7 @@ class Remover {
 const BLOCK = { block_height: int, block_hash: text, records: int, operations: text, digest: text } as const;
 type BlockRow = Values<typeof BLOCK>;
 
-/** Returns the number of records in each list of a block. The operation `undefined` is the list of all records. */
+/** Returns the number of records in each list of a block. The list of all records has the operation `undefined`. */
 function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined, total: number][] {
   const counts = block.operations.split(',').map(Number);
   const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, counts[code] ?? 0]);

@@ -2,8 +2,8 @@
  * Writes the archive of a build: segments, tables and root. In layout `files`, an archive has only etchings and names.
  * With `--lists`, it also has the other lists, and the segments that these lists need.
  *
- * Files are named by their content, so a build changes no file that a reader of the last build needs. A new manifest
- * names the new root. Outdated files are removed only after readers can see this manifest.
+ * Files are named by a hash of their content, so a build changes no file that a reader of the last build needs. A new
+ * manifest names the new root. Outdated files are removed only after readers can see this manifest.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -93,8 +93,9 @@ export class StateTables extends Place {
   /** One row: the index of files of rows, as JSON without the list of files, and its SHA-256. Empty without rows. */
   readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));
   /**
-   * Files in the cache folder with the runes, addresses and outputs that each of the newest blocks touched
-   * (lists/changesOfBlocks.sql.ts). `cut` has the names of the lists that were cut, separated by commas.
+   * Cached files that list the runes, addresses and outputs that each of the newest blocks touched
+   * (lists/changesOfBlocks.sql.ts). `cut` has the names of the lists that were cut to the maximum length, separated by
+   * commas.
    */
   readonly touched = this.table('touched', columns('block_height BIGINT, digest VARCHAR, cut VARCHAR'));
   /** Published files of changes. `source` is the JSON of all values from which a file was made. */
