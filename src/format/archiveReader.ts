@@ -1,9 +1,10 @@
 /**
  * Reads blocks, pages and tables of an archive. Uses no platform API: the host passes functions that read parts of
- * files and inflate them (ArchiveFiles).
+ * files and inflate gzip members (ArchiveFiles).
  *
- * To answer with the list of a block or transaction, a reader needs at most three rounds of reads: the table of ids
- * (sortedTable.ts), the directory of a segment (segmentDirectory.ts), and pages. The reads of a round run concurrently.
+ * To answer a request for the records of a block or transaction, a reader needs at most three rounds of reads: the
+ * table of ids (sortedTable.ts), the directory of a segment (segmentDirectory.ts), and pages of the segment. The reads
+ * of a round run concurrently.
  */
 import { joinBytes } from '../joinBytes.ts';
 import { exceeds, READER_LIMITS } from '../limits.ts';
@@ -64,7 +65,7 @@ export class Archive {
   readonly root: Root;
   readonly #files: ArchiveFiles;
   readonly #cache: PartCache;
-  /** Pending reads of directories, by file. Concurrent look-ups for an answer share the read of a directory. */
+  /** Pending reads of directories, by file. Concurrent look-ups that need the same directory share one read. */
   readonly #directories = new Map<string, Promise<unknown>>();
   /** Number of pages that were requested from this Archive, which serves a single answer. */
   #pages = 0;
@@ -118,8 +119,8 @@ export class Archive {
     if (known !== undefined) return known as Promise<Value>;
     const reading = this.#cache.get(`${file} directory`, () =>
       this.forgetIfDamaged(file, async () => {
-        // Reads a small file completely, because the caller will also read other parts of it. Checks the size first,
-        // because a wrong root may name a directory that is larger than its file.
+        // Reads a small file completely, because the caller will also read other parts of it. Checks the size of the
+        // directory against the size of the file first, because a wrong root may give any size.
         const isSmall = directory >= 0 && directory <= bytes && !exceeds(READER_LIMITS, 'smallFile', bytes);
         const text = await inflate(await this.part(file, bytes, bytes - directory, directory, isSmall), this.#files);
         return { value: parse(text), bytes: text.length * 4 };
@@ -130,8 +131,8 @@ export class Archive {
   }
 
   /**
-   * Reads a part of a file whose content has `bytes` bytes. If the archive has only small files, or with `inWhole`,
-   * reads and caches the complete file.
+   * Reads a part of a file whose content has `bytes` bytes. Reads and caches the complete file instead if `inWhole` is
+   * true, or if all files of the archive are small.
    */
   async part(file: string, bytes: number, offset: number, length: number, inWhole = this.#cache.has(file)): Promise<Uint8Array> {
     if (!inWhole && exceeds(READER_LIMITS, 'readWhole', this.root.objectSize))
@@ -267,7 +268,7 @@ export class ArchivedBlock {
     return sum(this.#segments.map((segment) => this.#countIn(segment, operation)));
   }
 
-  /** Counts the block's records with one operation in one of the block's segments. */
+  /** Returns the number of records of this operation that the block has in this segment. */
   #countIn({ part }: Segment, operation: string): number {
     return this.#segments.length === 1 ? sum(this.#block.operations[operation] ?? []) : (part?.operations[operation] ?? 0);
   }
@@ -288,8 +289,8 @@ export class ArchivedBlock {
    * of the operation's records in all pages before the first of these.
    */
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
-    // If a block has several segments, the root has their counts. So only the directories of segments with wanted
-    // records are read.
+    // If a block has several segments, the root has the number of its records in each segment. So only the directories
+    // of segments with wanted records are read.
     const segments = overlapping(this.#segments, (segment) => this.#countIn(segment, operation), from, to);
     const pages = await Promise.all(
       segments.map(async ({ item, before }) => {

@@ -10,7 +10,7 @@
 import { exceeds } from '../limits.ts';
 import { HIGHEST_HEIGHT } from './root.ts';
 
-/** A block, or a segment of the last build. Its range of heights, from `first` to `last`, is aligned (see above). */
+/** A block, or a segment of the last build. The heights `first` to `last` are an aligned range (see above). */
 export interface Piece {
   readonly first: number;
   readonly last: number;

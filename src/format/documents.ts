@@ -1,9 +1,10 @@
 /**
- * Documents: small texts by key, in levels (levels.ts). Etchings, balances, holders and outputs are documents.
+ * Documents: small texts that are found by key, in levels (levels.ts). Etchings, balances, holders and outputs are
+ * documents.
  *
- * A document is a line: a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of lines form a
- * gzip member. At the end of a file is its directory, a gzip member with JSON. For each other member, the directory has
- * a lower bound of the keys, and the length in bytes. So a reader finds a document with two rounds of reads: the
+ * A document is a line with a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of lines
+ * form a gzip member. The last gzip member of a file is its directory, as JSON. For each other member, the directory
+ * has a lower bound of its keys, and its length in bytes. So a reader finds a document with two rounds of reads: the
  * directory of the file, then a member.
  */
 import { ArchiveError } from './archiveError.ts';
@@ -82,9 +83,9 @@ export interface FoundDocument {
 }
 
 /**
- * Finds the documents of a key in all levels, in the order of `levels`. If the key belongs to a list with pages in the
- * next files, also reads the directories of these files. Then reading a page takes only one more round of reads.
- * Rejects with an ArchiveError when a file is missing or damaged.
+ * Finds the documents of a key in all levels, in the order of `levels`. If the key is of a list whose pages may be in
+ * the next files, also reads the directories of these files. Then the caller needs only one more round of reads for a
+ * page. Rejects with an ArchiveError when a file is missing or damaged.
  */
 export async function findInLevels(archive: Archive, levels: readonly DocumentLevel[], key: string): Promise<FoundDocument[]> {
   const found = await Promise.all(
@@ -126,8 +127,8 @@ const lastUpTo = (items: readonly { readonly from: string }[], key: string): num
   countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
 
 /**
- * Runs `parse`, which parses text whose checksum was right. If `parse` throws, a faulty program wrote the archive, and
- * this function throws an ArchiveError.
+ * Runs `parse`, which parses a document. Throws an ArchiveError if `parse` throws. The checksum of the text was right,
+ * so a faulty program wrote the archive.
  */
 export function orDamaged<Value>(parse: () => Value): Value {
   try {

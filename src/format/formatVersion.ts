@@ -1,6 +1,6 @@
 /**
- * Format version of a mirror's files. The manifest and the root of an archive contain it. A change raises the version
- * if programs that read the previous version would misread a file.
+ * Format version of a mirror's files. The manifest and the root of an archive contain it. A change of the format raises
+ * this number if programs for the previous version would misread a file.
  */
 export const FORMAT = 3;
 

@@ -61,8 +61,9 @@ export interface DocumentLevel extends LevelRange {
  * last N blocks, each new block removes the lowest block, which changes the first level. So if `lowest` is not 0, the
  * first levels are short, like the newest levels. Then a build writes only a short first level for a new block.
  *
- * If the mirror begins with the ledger after block `start` (ListTables), the first level has this ledger. It is never
- * merged with other levels, because a build could not make it again from records: it has only records above `start`.
+ * If the mirror begins with the ledger after block `start` (ListTables), the first level is made from this ledger. This
+ * level is never merged with other levels, because a build cannot make it again: the build has only the records above
+ * `start`.
  */
 export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0, start?: number): LevelRange[] {
   if (start !== undefined) return [{ first: 0, last: start }, ...levelRanges(tip, { steps, unsettled }, Math.max(lowest, start + 1))];
@@ -80,8 +81,8 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
 }
 
 /**
- * Returns the last block below the newest two levels of lists; -1 without such a block. For some long lists of holders
- * (lists/balances.ts), answers give the state after this block. The block changes about once a day.
+ * Returns the last block that is below the newest two levels of lists; -1 if no block is. For some long lists of
+ * holders (lists/balances.ts), answers give the state after this block. The block changes about once a day.
  */
 export const lastRanked = (tip: number, levels: LevelSteps): number => lowerEnds(tip, levels)[0] ?? -1;
 

@@ -14,8 +14,8 @@ export interface EtchingTables {
 /** A level of the lists of activity (lists/activity.ts). Its two tables have the same range of heights. */
 export interface ActivityLevel {
   /**
-   * Size of the pages of all blocks below this level, in bytes. Positions of pointers count from the level's first
-   * page. The position of a page plus `begin` counts from the archive's first page.
+   * Size of the pages of all blocks below this level, in bytes. A pointer gives the position of a page relative to the
+   * level's first page. This position plus `begin` is relative to the archive's first page.
    */
   readonly begin: number;
   readonly heads: Level;
@@ -33,8 +33,8 @@ export interface Unbalanced {
 
 export interface HolderLevel extends DocumentLevel {
   /**
-   * For each rune, the number of balances below zero after the level, minus the number before it. Runes with the
-   * difference 0 are omitted. Only wrong data has such balances.
+   * For each rune, the change in the number of balances below zero: the number after the level, minus the number before
+   * it. Runes without a change are omitted. Only wrong data has balances below zero.
    */
   readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
 }
@@ -56,8 +56,8 @@ export interface OutputTables {
   /** Documents by address, ascending by height. */
   readonly addresses: readonly DocumentLevel[];
   /**
-   * Documents with the lower bounds of pages ("Starts" in lists/unspentOutputs.ts), ascending by height. Omits levels
-   * whose lists have no pages.
+   * Documents with a lower bound for each page of a list ("Starts" in lists/unspentOutputs.ts), ascending by height.
+   * Omits levels whose lists have no pages.
    */
   readonly starts: readonly DocumentLevel[];
 }
@@ -91,7 +91,7 @@ export interface ListTables extends LevelSteps {
   readonly start?: LedgerPoint | undefined;
   /** Maximum number of entries in a document. A longer list has pages of this size. */
   readonly page: number;
-  /** Undefined if the data does not have all etchings. Levels of etchings begin at height 0. */
+  /** Undefined if the data lacks etchings. The first level begins at height 0, even if the lowest block is higher. */
   readonly etchings?: EtchingTables | undefined;
   /**
    * The table of names. A level has the runes that were etched in its blocks. In a mirror without etchings, a level has

@@ -1,4 +1,4 @@
-/** An item with entries in the wanted range, its index, and the number of entries in all earlier items (`before`). */
+/** An item that has entries in the wanted range. `before` is the number of entries in all items before this one. */
 export interface Overlap<Item> {
   readonly item: Item;
   readonly index: number;

@@ -16,8 +16,8 @@ export class PartCache {
   readonly pages: PartCache | undefined;
 
   /**
-   * `mostBytes` is the maximum total size of all parts except the root. A part that is larger is kept without any other
-   * parts, because otherwise each answer would parse it again. `limit` is the name of this maximum in limits.ts.
+   * `mostBytes` is the maximum total size of all parts except the root. A larger part displaces all others but is kept
+   * itself, because otherwise each answer would parse it again. `limit` is the name of this maximum in limits.ts.
    */
   constructor(
     mostBytes = READER_LIMITS.cachedBytes,

@@ -59,7 +59,7 @@ export function parseRoot(text: string): Root {
       return { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids, ...further } as unknown as Root;
   } catch (error) {
     if (error instanceof FormatError) throw error;
-    // The text is not JSON. This causes the same error as JSON of another form.
+    // Text that is not JSON causes the same error as JSON that is not a root.
   }
   throw new ArchiveError('the root of the archive is damaged');
 }

@@ -21,8 +21,8 @@ export interface Segment {
   /** Size of the directory, in bytes. */
   readonly directory: number;
   /**
-   * Set when the pages of a block are in several segments. `page` is the index of this segment's first page in the
-   * block. `operations` has the numbers of records in this segment.
+   * Set when the pages of a block are in several segments. `page` is the index of this segment's first page among the
+   * pages of the block. `operations` has the number of records in this segment, by operation.
    */
   readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
 }
@@ -78,7 +78,7 @@ function entryOf(line: string): DirectoryEntry {
     const entry = JSON.parse(line) as DirectoryEntry;
     if (Array.isArray(entry.pages) && typeof entry.operations === 'object') return entry;
   } catch {
-    // The line is not JSON. This causes the same error as JSON of another form.
+    // Text that is not JSON causes the same error as JSON that is not an entry.
   }
   throw new ArchiveError('a directory of the archive is damaged');
 }

@@ -29,7 +29,7 @@ export interface TableEntry {
 
 /** A level of a sorted table. It has the entries that come from the blocks in its range. */
 export interface Level extends LevelRange {
-  /** Number of entries for each value of the first bits of the key. The length is a power of two. */
+  /** Item i is the number of entries whose keys begin with the bits of i. The length is a power of two. */
   readonly counts: readonly number[];
   /** All files have the same number of entries, except the last. */
   readonly files: readonly string[];
@@ -43,7 +43,7 @@ const KEY_BITS = 48;
 /** Returns the number of entries of `entryBytes` bytes in a block. The last 4 bytes of a block are its checksum. */
 export const entriesPerBlock = (entryBytes: number): number => Math.floor((BLOCK_BYTES - 4) / entryBytes);
 
-/** Returns the offset in bytes of an entry in consecutive blocks. `position` is the index of the entry. */
+/** Returns the offset in bytes of an entry in a sequence of blocks. `position` is the index of the entry. */
 export function entryOffset(position: number, entryBytes: number): number {
   const perBlock = entriesPerBlock(entryBytes);
   return Math.floor(position / perBlock) * BLOCK_BYTES + (position % perBlock) * entryBytes;
@@ -58,8 +58,8 @@ export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
 export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1);
 
 /**
- * Number of leading bits of the key by which a writer counts entries. When the writer knows the total number of
- * entries, it sums neighbouring counts until the level has no more counts than it needs.
+ * Number of leading bits of the key by which a writer counts entries. Once the writer knows the total number of
+ * entries, it adds up neighbouring counts until only as many are left as the level needs (`countsFor`).
  */
 export const FINEST_BITS = 16;
 
@@ -70,7 +70,7 @@ export function countsFor(entries: number, perCount: number): number {
   return counts;
 }
 
-/** Sums the finest counts to `length` counts. `length` must be a power of two. */
+/** Adds up neighbouring counts of `finest`, so that `length` counts are left. `length` must be a power of two. */
 export function foldCounts(finest: ArrayLike<number>, length: number): number[] {
   const counts = Array.from({ length }, () => 0);
   for (let i = 0; i < finest.length; i += 1) {
@@ -80,7 +80,7 @@ export function foldCounts(finest: ArrayLike<number>, length: number): number[] 
   return counts;
 }
 
-/** True if the counts of a level are sums of the `finest` counts, and their number is a power of two. */
+/** True if a level's counts are those that `foldCounts` returns for `finest`, and their number is a power of two. */
 export const hasCounts = ({ counts }: Level, finest: ArrayLike<number>): boolean =>
   Number.isInteger(Math.log2(counts.length)) && JSON.stringify(counts) === JSON.stringify(foldCounts(finest, counts.length));
 
@@ -113,8 +113,8 @@ export async function findEntries(level: Level, key: number, readBlocks: ReadBlo
   let high = end;
   let [lowKey, highKey] = [bucket * width, (bucket + 1) * width];
   for (let round = 0; low < high; round += 1) {
-    // If two estimates failed, the keys are not evenly distributed. Then later rounds of the loop halve the range
-    // instead.
+    // If two estimates have not found the key, the keys are not evenly distributed. Then the next rounds halve the
+    // range instead.
     const share = round < 2 ? (key - lowKey) / Math.max(highKey - lowKey, 1) : 0.5;
     const guess = low + share * (high - low);
     const margin = SPREAD * Math.sqrt(high - low) + 1;

@@ -18,15 +18,15 @@ export type Digest = (bytes: Uint8Array) => Promise<Uint8Array>;
  * bytes.
  */
 export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: PartCache): ArchiveFiles['read'] {
-  /** Pending reads of tails (tails.ts), by file name. Concurrent reads for the same answer share the read of a tail. */
+  /** Pending reads of tails (tails.ts), by file name. Concurrent reads of a file share the read of its tail. */
   const loading = new Map<string, Promise<Uint8Array>>();
   return async (file, offset, length, size) => {
     const bytes = contentIn(size);
     const begin = offset - (offset % PIECE_BYTES);
     const end = Math.min(Math.ceil((offset + length) / PIECE_BYTES) * PIECE_BYTES, bytes);
     const hasTail = offset + length > bytes;
-    // If the caller also wants bytes of the tail, reads the tail again, because the returned bytes must be the bytes
-    // that were checked.
+    // If the caller also wants bytes of the tail, does not use the cached tail, because the returned bytes must be the
+    // bytes that were checked.
     if (hasTail) tails.forget(file);
     const shared = hasTail ? undefined : loading.get(file);
     const isOne = shared === undefined && !tails.has(file) && !exceeds(READER_LIMITS, 'nearBytes', bytes - end);
