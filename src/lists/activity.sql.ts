@@ -1,7 +1,7 @@
 /**
- * Writes the lists of activity of an archive (activity.ts). For each list that has a record, the record has a row.
- * These rows are made from the listed records (engine/archive/listedRecords.ts), and merged with the lists of the
- * levels that a build reuses (format/levels.ts).
+ * Writes the lists of activity of an archive (activity.ts). A record has a row for each list that it belongs to. The
+ * rows of the listed records (engine/archive/listedRecords.ts) are merged with the lists of the levels that a build
+ * reuses (format/levels.ts).
  */
 import { readDoubles } from '../duckdb/columns.ts';
 import { literal, type Store } from '../duckdb/store.ts';
@@ -61,7 +61,7 @@ export async function writeActivity(
   return levels;
 }
 
-/** Merges rows and reused levels into a level. `parts` has the reused levels, the lowest first. */
+/** Writes the lists of a level, each from new rows and from its lists in the reused levels (`parts`, lowest first). */
 async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: TableWriter, pointers: PointerWriter): Promise<void> {
   await rows.next();
   for (let lists = 0; ; lists += 1) {
@@ -75,8 +75,8 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Tabl
     const position = pointers.total;
     for (let below = parts.length; below >= 0; below -= 1) {
       const last = parts[below - 1]?.last ?? -1;
-      // A list begins with its newest record. So for each reused level, from the highest down, adds first the new rows
-      // of higher blocks, and then the pointers of the level.
+      // A list begins with its newest record. So for each reused level, from the highest down, first adds the rows of
+      // blocks above this level, and then the pointers that this level has for the list.
       while (rows.at(UPPER) === upper && rows.at(LOWER) === lower && rows.at(HEIGHT) > last) {
         pointers.add(rows.at(POSITION), rows.at(LENGTH), rows.at(IN_PAGE));
         const waiting = rows.next();
@@ -100,8 +100,8 @@ class OldLists {
     old: StoredArchive,
     { heads, pointers }: ActivityLevel,
     /**
-     * Size in bytes of the new level's pages that belong to blocks below the old level. It is added to the positions of
-     * old pointers, because positions count bytes from the first page of a level.
+     * Size in bytes of the pages in the new level whose blocks are below the reused level. The positions in the reused
+     * level's pointers grow by this size, because positions count bytes from the first page of a level.
      */
     private readonly shift: number,
   ) {
@@ -139,8 +139,8 @@ class OldLists {
 }
 
 /**
- * Returns the SQL expression of the text that identifies a list. `text` is such a text (LISTED in activity.ts) with
- * column names in place of the values.
+ * Returns the SQL expression of the text that identifies a list. `text` is a text of LISTED (activity.ts) that has the
+ * names of columns in place of the rune id and the address.
  */
 function textOf(text: string): string {
   const columns = ['rune_id', 'address'];
@@ -212,7 +212,7 @@ class ActivityRows {
   }
 }
 
-/** Memory that DuckDB needs to sort a pointer, in bytes: about twice the size of its columns. */
+/** Memory that DuckDB needs to sort the row of a pointer, in bytes: about twice the size of the row's columns. */
 const SORTED_BYTES = 128;
 
 /**
@@ -227,8 +227,8 @@ async function* chunksOf(
 ): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const page = 'block_height, record, page_offset, page_bytes, in_page';
-  // Hashes each rune and each address only once. The pair of rune and address is hashed for every record instead: most
-  // pairs have few records, so finding equal pairs would take as long as hashing all of them.
+  // Hashes each rune and each address only once, but the pair of rune and address for every record. Most pairs have few
+  // records, so to find the distinct pairs would take as long as to hash the pair of every record.
   const hashed = (column: 'rune_id' | 'address', text: string) => `SELECT upper, lower, ${page} FROM ${records} JOIN (
       SELECT ${column}, ${keyOf(text)} FROM (SELECT DISTINCT ${column} FROM ${records} WHERE ${isIn})) USING (${column}) WHERE ${isIn}`;
   const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),

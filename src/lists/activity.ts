@@ -139,7 +139,7 @@ export async function findList(archive: Archive, text: string): Promise<FoundLis
   const parts = heads.flatMap(({ level, head }) => (head === undefined ? [] : [{ level, head }]));
   for (const { level, head } of parts) {
     if (head.position + head.count > totalOf(level.pointers))
-      throw new ArchiveError('a list of the archive exceeds the pointers of its level');
+      throw new ArchiveError('a list of the archive ends after the last pointer of its level');
   }
   return { total: parts.reduce((sum, { head }) => sum + head.count, 0), parts };
 }
@@ -209,7 +209,7 @@ function beginsOf(root: Root): Float64Array {
   return begins;
 }
 
-/** The rune id and the address that all records of a list have. */
+/** The rune id, the address, or both, that all records of a list must have. */
 interface Subject {
   readonly rune: string | undefined;
   readonly address: string | undefined;
@@ -223,8 +223,8 @@ export async function answerActivity({ rune, address }: FurtherRequest, window: 
   for (const id of ids) {
     const subject: Subject = { rune: id, address };
     const list = await findList(archive, textOf(subject));
-    // The table of names (nameTable.ts) may have returned another rune, whose name has the same key. Only the records
-    // show the name of the rune. So for a window past the end, reads the last record to compare the name.
+    // The table of names may also return a rune whose name is different but has the same key (nameTable.ts). Only the
+    // records show the name of the rune. So for a window past the end, reads the last record to compare the name.
     const from = isName ? Math.min(offset, Math.max(list.total - 1, 0)) : offset;
     const records = await recordsIn(list, from, Math.min(offset + limit, list.total), subject, archive);
     if (isName && !records.some((record) => isNamed((JSON.parse(record) as Parsed).rune, rune))) continue;
@@ -258,8 +258,8 @@ interface Parsed {
 function isOf({ rune, address }: Subject, record: string): boolean {
   const found = JSON.parse(record) as Parsed;
   if (rune !== undefined && found.rune.id !== rune) return false;
-  // A host may decode each byte of a page as one character (pages/fileAccess.ts), so the address may be decoded like
-  // that, too.
+  // A host may decode each byte of a page as one character (pages/fileAccess.ts). The address in the record is then
+  // decoded in the same way.
   return address === undefined || found.address === address || found.address === byteByByte(address);
 }
 

@@ -13,7 +13,7 @@ export interface RuneName extends RuneNames {
   readonly symbol: string;
 }
 
-/** A rune in a document. `name` is stored only if it differs from the spaced name without spacers, as in wrong data. */
+/** A rune in a document. `name` is omitted if it is the spaced name without spacers, as in all correct data. */
 type Stored = readonly [id: string, number: number, spacedName: string, divisibility: number, symbol: string, name?: string];
 
 const withoutSpacers = (spacedName: string): string => spacedName.replaceAll('•', '');

@@ -41,8 +41,8 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   let isSame = true;
   for (const plan of plans) {
     // Levels up to height `ranked` must have complete lists. Higher levels may have marks instead ("Holders" in
-    // balances.ts). So a level changes if, since the last build, `ranked` has moved past the level's last block. All
-    // levels above a changed level change, too.
+    // balances.ts). So a level changes if its last block is at or below `ranked` in only one of the two builds, this
+    // build and the last. All levels above a changed level change, too.
     isSame &&= plan.isSame && plan.last <= ranked === plan.last <= wasRanked;
     const known = reusedLevels(plan, before?.addresses);
     let level: KnownLevel = { addresses: known[0], holders: reusedLevels(plan, before?.holders)[0] };
@@ -86,8 +86,8 @@ interface KnownLevel {
 }
 
 /**
- * Returns the SQL expression of a JSON list without its closing bracket, so that more items can follow. BALANCE is the
- * beginning of an entry in an address's list. HEAD is the beginning of the first value of a rune's document.
+ * Returns the SQL expression of a JSON list without its closing bracket, so that more items can follow. The two
+ * constants below use it: BALANCE begins an entry of an address's list, and HEAD the first value of a rune's document.
  */
 const listStart = (...columns: readonly string[]): string =>
   `left(to_json([${columns.map((column) => `to_json(${column})`).join(', ')}])::VARCHAR, -1)`;
@@ -114,8 +114,8 @@ const isBelow = (units: string): string => `starts_with(${units}, '-')`;
  * instead of aggregating, because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
  */
 const extreme = (which: 'newest' | 'oldest', rows: string): string => {
-  // A row of a newer level excludes the pair's rows of older levels. Rows of level 0, the lowest, exclude no rows, so
-  // `others` omits them. This saves time, because level 0 has the most rows.
+  // A row of a newer level hides the pair's rows of older levels. Rows of level 0, the lowest, hide no rows, so
+  // `others` does not need them. To omit them saves time, because level 0 has the most rows.
   const [others, compare] = which === 'newest' ? [`FROM (${rows}) WHERE level > 0`, '>'] : [rows, '<'];
   return `FROM (${rows}) AS r ANTI JOIN (${others}) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level ${compare} r.level`;
 };
@@ -194,9 +194,10 @@ class BalanceRows {
     await this.#load('pair_parts', 'address', this.#reusedPairs(reused));
     await this.#load('pairs_below', 'address', this.#listedBelow());
     const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
-    // The column `level` orders the rows: reused levels have higher numbers than the levels below, and listed changes
-    // get the highest number. So `extreme` finds the newest balance of a pair. The new rows are first put into another
-    // table, because a statement that reads the table into which it inserts may also read the inserted rows.
+    // The column `level` orders the rows: a reused level has a higher number than the levels below it, and listed
+    // changes have the highest number. So `extreme` finds the newest balance of a pair. The new rows are first put into
+    // another table, because a statement that inserts into a table that it reads may also read the rows that it
+    // inserts.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE new_pairs AS
       SELECT ${level + reused.length} AS level, address, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
         SELECT address, ordinal, coalesce(b.units, '0') AS before,
@@ -225,7 +226,7 @@ class BalanceRows {
       for await (const document of found) yield { level, ...balancesIn(document) };
   }
 
-  /** Yields the balances of the pairs in `listed_changes`, from the levels below. */
+  /** Yields the balances that the pairs in `listed_changes` have in the levels below. */
   async *#listedBelow(): AsyncGenerator<Loaded> {
     let wanted = new Set<number>();
     const rows = () => this.#rowsOf('SELECT url_encode(address) AS key, ordinal FROM listed_changes ORDER BY key, ordinal');
@@ -338,9 +339,7 @@ class BalanceRows {
       await this.store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
   }
 
-  /**
-   * Inserts the JSON of runes that the level's documents need into `balance_runes`. A new block needs only few runes.
-   */
+  /** Inserts runes as JSON into `balance_runes`: those that the level's documents need, few after a new block. */
   #addRunes(): Promise<void> {
     const { etchings, runes } = this.form;
     return this.store.run(`INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
@@ -348,7 +347,7 @@ class BalanceRows {
       WHERE ordinal IN (SELECT ordinal FROM level_pairs UNION SELECT ordinal FROM list_parts) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
   }
 
-  /** Makes the complete lists of addresses or runes whose lists in the level are longer than a page. */
+  /** Makes the complete list of each address or rune that needs one in the level (`long_addresses`, `long_runes`). */
   async #makeLists(subject: 'address' | 'ordinal', below: AsyncIterable<Loaded>): Promise<void> {
     const [long, addresses, rank, key, other, entry] =
       subject === 'address'
@@ -441,18 +440,18 @@ class BalanceRows {
   }
 }
 
-/** Value of the column `place` for the text with which a document begins. It sorts before the values of all entries. */
+/** Value of the column `place` in the row that begins a document. It sorts before the places of all entries. */
 const HEAD_PLACE = -2;
 
 /**
  * Number that is added to ordinals in the column `document`, so that the documents of single runes sort after all
- * pages. Page indexes are lower, because they have at most 8 digits in keys.
+ * pages. A page has its index plus 1 in this column, and an index has at most 8 digits.
  */
 const MOST_PAGES = 1e8;
 
 /**
- * Return SQL expressions in the form that writeTexts reads (engine/archive/makeLevels.ts): the beginning of a document
- * with this key, and a value of a document.
+ * Return SQL expressions of the texts from which writeTexts (engine/archive/makeLevels.ts) joins a document.
+ * `documentStart` returns the beginning, with the key. `valueText` returns a value.
  */
 const documentStart = (key: string): string => `chr(10) || ${key}`;
 const valueText = (value: string): string => `chr(9) || ${value}`;

@@ -12,8 +12,9 @@
  *
  * **Holders**: a level has a document for each rune whose balances changed in its blocks, with an entry for each
  * address. If the document would have more than a page of entries, the level has the complete list of the rune instead.
- * But builds write the newest two levels again every few blocks. So if the list was already long below such a level, its
- * document there has only `null`. Answers then give the list as it was after an older block (docs/archive.md).
+ * But builds write the newest two levels again every few blocks. So if a rune's list was already long in the levels
+ * below, the rune's document in these two levels has only a mark, `null`. Answers then give the list as it was after an
+ * older block (docs/archive.md).
  *
  * **A complete list** has all balances above zero after the last block of the level, in the order of the API. Its own
  * document has the length of the list and the first entry of each page. Its pages are documents of their own. A reader
@@ -64,8 +65,8 @@ function parseBalance(text: string): Balance {
 const balanceStart = (ordinal: number): string => `[${ordinal},`;
 
 /**
- * Parses the first value of an address's document. Returns the length of the complete list, or undefined if the value
- * is an entry. Throws for invalid text.
+ * Parses the first value of an address's document, which is the length of a complete list or an entry. Returns the
+ * length, or undefined for an entry. Throws for invalid text.
  */
 export function parseTotal(text: string): number | undefined {
   const value = JSON.parse(text) as number | unknown[];
@@ -80,7 +81,7 @@ export interface HoldersHead {
   readonly divisibility: number;
   /** Number of holders after the level, minus the number before it. */
   readonly change: number;
-  /** Length of the complete list. Null for a mark, which replaces the list. Undefined if the level has only entries. */
+  /** Length of the complete list. Null if there is a mark instead. Undefined if the level has only entries. */
   readonly total: number | null | undefined;
 }
 
@@ -133,9 +134,7 @@ export async function answerBalances(request: FurtherRequest, archive: Archive):
 /** The document of a list in a level. */
 interface ListDocument<Item extends Entry> {
   readonly level: DocumentLevel;
-  /**
-   * Length of the complete list. Undefined if the level has no complete list, but only entries that change a lower one.
-   */
+  /** Length of the complete list. Undefined if the level has only entries that change the list of a lower level. */
   readonly total: number | undefined;
   /** The entries of the level or, with a complete list, the first entry of each page. */
   readonly items: readonly Item[];
@@ -204,8 +203,8 @@ async function holderOf(
   for (const documents of levels.reverse()) {
     for (const values of documents) {
       if (values === undefined) continue;
-      // Only entries begin with a rune's ordinal, so the filter skips the total of a complete list. The first entries
-      // of pages are in the list's document, too. If one of them is about the rune, it gives the same balance as the
+      // Only entries begin with a rune's ordinal, so the filter skips the total of a complete list. The list's document
+      // also has the first entry of each page. If the filter finds such an entry, its balance is the same as in the
       // rune's own document.
       const wanted = values.filter((value) => starts.some((start) => value.startsWith(start)));
       const balance = orDamaged(() => wanted.map(parseBalance)).find((one) => isNamed(one, rune));
@@ -215,8 +214,8 @@ async function holderOf(
       return `{"balance":"${shiftDecimals(units, balance.divisibility)}","address":${ascii(address)}}`;
     }
   }
-  // A start (ListTables) has only the holders after its block. So if the rune was etched at or below that block, the
-  // mirror cannot tell whether the address was a holder before.
+  // A mirror with a start (ListTables) does not know who held a rune before the start's block. So if the rune was
+  // etched at or below that block, the mirror cannot tell whether the address was a holder before.
   if (start === undefined || !runes.some(({ id }) => Number.parseInt(id, 10) <= start.height)) return undefined;
   return {
     reason: `this mirror does not know former holders before block ${start.height + 1}: after that block, the address had none of the rune`,
@@ -255,9 +254,9 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
 
 /**
  * Returns the documents from which the answer is made. Without a mark, these are all documents. With a mark, these are
- * the documents up to block `height`, which is below the mark, and the answer gives the state after that block. If the
- * list was already longer than a page after block `ranked`, `height` is `ranked`, so that the answer changes only about
- * once a day.
+ * the documents up to block `height`, a block below the level with the mark. The answer then gives the state after
+ * block `height`. This is block `ranked` if the list was already longer than a page there, so that the answer changes
+ * only about once a day. Otherwise it is the last block below the level with the mark.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

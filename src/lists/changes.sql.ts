@@ -51,8 +51,8 @@ export async function writeChanges(
   const known = await store.rows(`FROM ${state.changesFiles}`, { source: text, sha256: text });
   const before = new Map(known.map((row) => [row.source, row.sha256]));
   const listed: (ListedChanges & { readonly source: string })[] = [];
-  // If `points` has one block more than may have files, the lowest block gets no file. It is only the `previous` block
-  // of the next one.
+  // If `points` has more blocks than may have files, the lowest block gets no file. It is only `previous` of the block
+  // above.
   let previous: Point | undefined = hasMore ? points.shift() : undefined;
   for (const { isEmpty, ...point } of points) {
     const lists = listsOf.get(point.height);
@@ -84,9 +84,9 @@ export async function writeChanges(
 }
 
 /**
- * Returns the newest blocks whose hashes are known, ascending. `ends` has hashes of blocks that may have no records.
- * With data from a node, these are the blocks at the newest heights. Ignores older blocks of `ends`, because the next
- * build may not have their hashes.
+ * Returns the newest blocks whose hashes are known, ascending: blocks with records, and blocks of `ends`, which may
+ * have no records. With data from a node, `ends` has the blocks at the newest heights. Ignores older blocks of `ends`,
+ * because the next build may not have their hashes.
  */
 async function newestBlocks(
   count: number,

@@ -1,8 +1,8 @@
 /**
  * Lists of the runes, addresses and outputs that the newest blocks touched, from which the files of changes are made
- * (changes.sql.ts). Only a fixed number of blocks below the tip has files. A reorganisation may lower the tip, and then
- * older blocks need files again. So more blocks have lists than files. The lists of a block are in a file of the cache
- * folder instead of the state, because most builds read only the lists of new blocks.
+ * (changes.sql.ts). Only a fixed number of blocks below the tip has files. If a reorganisation lowers the tip, older
+ * blocks are among these and need files again. So more blocks have lists than files. The lists of a block are in a file
+ * of the cache folder instead of the state, because most builds read only the lists of new blocks.
  */
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, rmSync } from 'node:fs';
@@ -113,8 +113,9 @@ async function listsOf(
     `'spent', "output" FROM ${spent} ${isIn}`,
   ];
   const distinct = `SELECT DISTINCT * FROM (SELECT block_height, ${entries.join(' UNION ALL SELECT block_height, ')}) WHERE entry IS NOT NULL`;
-  // DuckDB keeps lists that list() collects in memory. So if a list may be too long, the SQL first selects
-  // `changesEntries` entries and one more, which shows that the list is cut. A row has at most two entries of a kind.
+  // DuckDB keeps lists that list() collects in memory. So if a list may be too long, the SQL first selects only
+  // `changesEntries` + 1 entries. The last of them shows that the list is cut. A row has at most two entries of a kind,
+  // so `2 * most` is the maximum length of a list.
   const place = 'row_number() OVER (PARTITION BY block_height, kind ORDER BY entry)';
   const needed = 2 * most > changesEntries ? `FROM (${distinct}) QUALIFY ${place} <= ${changesEntries + 1}` : distinct;
   const cut = `SELECT block_height, kind, list_sort(list(entry))[:${changesEntries}] AS entries, count(*) > ${changesEntries} AS is_cut

@@ -18,8 +18,8 @@ const EVENT = [
 ];
 
 /**
- * Paths of the values of an entry, by list. An output has a row for each of its runes. `newest` and `active` are lists
- * of runes.
+ * Columns by list: the path of each column's value in an entry. An output has a row for each of its runes. `newest` and
+ * `active` are lists of runes.
  */
 export const CSV_PATHS = {
   holders: ['address', 'balance'],

@@ -67,9 +67,7 @@ export const writeRuneNames = (
     return writeDocuments(writer(), plan, names());
   });
 
-/**
- * Returns SQL that selects the etchings that changed in a range of heights: new ones, and ones whose supply changed.
- */
+/** Returns SQL that selects the etchings that changed in a range of heights: new etchings, and changed supplies. */
 function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const moved = `SELECT rune_id FROM ${state.blockRunes} WHERE ${isIn} AND ${HAS_COUNTS} UNION SELECT id FROM ${state.runes} WHERE ${windowMoves(first, last)}`;
@@ -178,7 +176,8 @@ const windowMoves = (first: number, last: number): string =>
 /** Returns SQL that selects `name` and `block_height` of runes whose etchings changed. A rune may have two rows. */
 function changedRunes({ before, now, changed }: KnownChange): string {
   const [low, high] = [Math.min(before.tip, now.tip), Math.max(before.tip, now.tip)];
-  // Lists have only etchings up to the tip. So if the tip is new, the etchings between both tips appear or disappear.
+  // Lists have only etchings up to the tip. So if the tip moves, the etchings between the old and the new tip are added
+  // to the lists, or removed from them.
   return `SELECT name, block_height FROM ${changed} WHERE block_height <= CASE WHEN is_new THEN ${now.tip} ELSE ${before.tip} END
     UNION ALL SELECT name, block_height FROM ${now.runes} WHERE block_height > ${low} AND block_height <= ${high}`;
 }
@@ -198,7 +197,7 @@ export async function lowestChange(change: EtchingChange, store: Store): Promise
 }
 
 /**
- * Returns the first `count` letters of the names of changed etchings, without names that the protocol forbids.
+ * Returns the first `count` letters of the name of each changed etching. Ignores names that the protocol forbids.
  * Undefined if this build or the last build has no etchings.
  */
 export async function changedFirstLetters(count: number, change: EtchingChange, store: Store): Promise<string[] | undefined> {

@@ -1,4 +1,4 @@
-/** Reads the values of an unspent output that the ledger needs (ledgerText.ts) from the output's document. */
+/** Parses the document of an unspent output. Returns only the values that the ledger needs (ledgerText.ts). */
 import { type OutputPlace, parseOutput } from './unspentOutputs.ts';
 
 export interface LedgerOutput {

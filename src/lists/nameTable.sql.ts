@@ -25,8 +25,8 @@ export const isRuneId = (id: string): string =>
 type RuneTables = Pick<StateTables, 'runes' | 'blockRunes'>;
 
 /**
- * Writes the levels (format/levels.ts) that changed since the last build, whose levels are `old`. Returns all levels.
- * `etchings` is undefined in a mirror without etchings.
+ * Writes the levels (format/levels.ts) that changed since the last build. `old` has the levels of the last build.
+ * Returns all levels of this build. `etchings` is undefined in a mirror without etchings.
  */
 export const writeNames = (
   plans: readonly LevelPlan[],
@@ -46,8 +46,8 @@ function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined
 }
 
 async function writeLevel(range: LevelRange, runes: string, writer: TableWriter, store: Store): Promise<Level | undefined> {
-  // Omits names that no valid request contains. An id that does not fit into the table is stored as 0:0. Readers
-  // identify such a rune by its ordinal.
+  // Omits names that no valid request contains. If the id of a rune does not fit into the fields of an entry, stores
+  // 0:0 as the id. Readers identify such a rune by its ordinal.
   const part = (number: 1 | 2) => `CASE WHEN ${isRuneId('id')} THEN ${numberIn('id', number)} ELSE 0 END`;
   const sql = `SELECT DISTINCT ('0x' || left(sha256('${NAME_PREFIX}' || rune_name), 12))::UBIGINT::DOUBLE AS key, height, first, count
     FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, ${part(1)}::DOUBLE AS height, ${part(2)}::DOUBLE AS first, ordinal::DOUBLE AS count

@@ -12,10 +12,10 @@ export const bytesOf = (text: string): Uint8Array => Buffer.from(text);
 export const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
 /**
- * Kinds of the rows from which a list is written. Rows with the same key are sorted by these numbers. COUNT: `first` is
- * the number of made outputs. Only a list with more than a page of rows has this row. LESS: `first` is the number of
- * cancelled outputs. GROUP: the text is the number of outputs removed from one page. Each other row is about one output
- * (outputsOfAddress.sql.ts).
+ * Kinds of the rows from which a list is written. Rows with the same key are sorted by these numbers. In a COUNT row,
+ * `first` is the number of made outputs. Only a list with more than a page of rows has such a row. In a LESS row,
+ * `first` is the number of cancelled outputs. In a GROUP row, the text is the number of outputs removed from one page.
+ * A row of another kind is about one output (outputsOfAddress.sql.ts).
  */
 export const [COUNT, LESS, GROUP, REMOVED, MADE, CANCELLED, PLACED] = [0, 1, 2, 3, 4, 5, 6];
 

@@ -30,9 +30,7 @@ import {
 } from './unspentOutputs.ts';
 
 export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
-  /**
-   * Levels of outputs by outpoint that this build reuses from the last build, unchanged or as parts of longer levels.
-   */
+  /** Levels of outputs by outpoint that this build reuses from the last build: kept, or joined to longer levels. */
   readonly known: readonly DocumentLevel[];
   /** SQL that selects `output` and `block_height` of all outputs that the last build does not have. */
   readonly heights: string;
@@ -48,7 +46,7 @@ type AddPage = (key: string, page: number, start: string) => void;
 /** SQL that selects no rows, for a level without cancelled outputs (LevelRows). */
 const NONE = `SELECT NULL::VARCHAR AS key, NULL::VARCHAR AS "output", NULL::VARCHAR AS sort LIMIT 0`;
 
-/** Lower bound of the sort keys of a list's first page. All sort keys sort after it. */
+/** Lower bound of the sort keys of a list's first page. It sorts before every sort key. */
 const FIRST_START = '0';
 
 /** Returns the SQL expression of an output's sort key (lists/unspentOutputs.ts). `height` and `output` are SQL. */
@@ -59,12 +57,14 @@ export const sortKeySql = (height: string, output: string): string =>
 export interface LevelRows {
   /**
    * Outputs that new blocks make and that the level does not spend. An output has one row with all its runes, or a row
-   * for each: `key`, `sort` (the sort key), `text` (a value of the list), and `number` and `id` of the rune.
+   * for each rune. Columns: `key`, `sort` (the sort key), `text` (a value of the list), and `number` and `id` of the
+   * rune.
    */
   readonly made: string;
   /**
-   * Outputs of lower levels that the level spends: `key`, `output`, `first` (lowest height of the lower level) and
-   * `page`. `first` and `page` are NULL, except for rows from documents of reused levels whose keys contain both.
+   * Outputs of lower levels that the level spends. Columns: `key`, `output`, `first` (lowest height of the lower level)
+   * and `page`. Only rows from documents whose keys contain both `first` and `page` (`removalKey`) have these two
+   * values. In other rows they are NULL.
    */
   readonly removed: string;
   /** Outputs of reused levels that the joined level spends: `key`, `output`, `sort`. Undefined without such outputs. */
@@ -203,8 +203,7 @@ export class AddressOutputs {
       }
     }
     if (rows.isAt(key, CANCELLED)) throw new ChangedArchiveError(`the archive lacks the output ${textOf(rows.value)} of ${key}`);
-    if (count !== made)
-      throw new ChangedArchiveError(`the number of outputs of ${key} in the archive differs from the count in their documents`);
+    if (count !== made) throw new ChangedArchiveError(`the archive has ${count} outputs of ${key}, but its documents count ${made}`);
     if (isPaged) endPage();
     else if (head.length + values.length + removed.length > 0) to.addLine(listLine(key, [...head, ...values, ...removed]));
     await this.#writeRemovals(key, rows, to);
@@ -220,9 +219,9 @@ export class AddressOutputs {
   }
 
   /**
-   * Finds the level and page of removed outputs for addresses whose removed outputs are grouped by page. These
-   * addresses have a list with pages in a lower level, or the level removes more of their outputs than a page has.
-   * Outputs that were never made, which only wrong data has, get no level and page.
+   * Finds the level and the page that each removed output is in. Does so only for addresses that have a list with pages
+   * in a lower level, or of which this level removes more outputs than a page has. Documents group the removed outputs
+   * of these addresses by page. Outputs that were never made, which only wrong data has, get no level and page.
    */
   async #placeRemoved(range: LevelRange): Promise<void> {
     const store = this.store;
@@ -278,8 +277,8 @@ export class AddressOutputs {
 }
 
 /**
- * Writes the outputs that a level of the last build removes, as lines with `key`, `output`, `first` and `page`. The
- * lines of outputs in an address's own document have neither `first` nor `page`.
+ * Writes the outputs that a level of the last build removes from lower levels, as lines with `key`, `output`, `first`
+ * and `page`. Lines of outputs from an address's own document have neither `first` nor `page`.
  */
 export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: number, lines: LineFile): void {
   for (const document of documentsOf(old, level)) {

@@ -11,8 +11,8 @@ import type { Window } from '../pages/parseQuery.ts';
 /** An entry of a list. Balances are in smallest units. */
 export interface Entry {
   /**
-   * In the list of an address: the rune's ordinal (its position in the order of etchings, etchings.ts). In the list of
-   * a rune: the address.
+   * Identifies the entry within its list. In the list of an address: the ordinal of the rune (its position in the order
+   * of etchings, etchings.ts). In the list of a rune: the address.
    */
   readonly other: string | number;
   /** Balance after the last block of the level. */
@@ -62,7 +62,7 @@ export async function findWindow<Item extends Entry>(
     removed: new Set(),
     inserted: [],
   }));
-  // An empty list has no page, but this function inserts entries into a page.
+  // An empty list has no page. Adds an empty page, into which the entries below can be inserted.
   if (pages.length === 0) pages.push({ size: 0, removed: new Set(), inserted: [] });
   const pageOf = (item: Item): ChangedPage<Item> | undefined =>
     pages[Math.max(countBefore(firsts.length, (i) => order(firsts[i] ?? item, item) <= 0) - 1, 0)];
@@ -73,7 +73,7 @@ export async function findWindow<Item extends Entry>(
 
   const lengths = pages.map(({ size, removed, inserted }) => size - removed.size + inserted.length);
   if (lengths.some((length) => length < 0))
-    throw new ArchiveError('the changes of a list of the archive remove more entries than a page has');
+    throw new ArchiveError('the levels of the archive remove more entries from a page of a list than the page has');
   const total = lengths.reduce((sum, length) => sum + length, 0);
   const wanted = overlapping(lengths, (length) => length, offset, offset + limit);
   const first = wanted[0]?.before ?? 0;
@@ -84,15 +84,15 @@ export async function findWindow<Item extends Entry>(
     const page = read.get(index) ?? [];
     const kept = page.filter(({ other }) => removed?.has(other) !== true);
     if (page.length !== size || kept.length !== size - (removed?.size ?? 0))
-      throw new ArchiveError('a page of the archive does not have the entries that its list expects');
+      throw new ArchiveError('a page of a list in the archive does not have the entries that the list counts and removes');
     return [...kept, ...inserted].sort(order);
   });
   return { total, items: items.slice(offset - first, offset - first + limit) };
 }
 
 /**
- * Combines the entries of all levels. Returns the entries whose balance after the newest level differs from the balance
- * before the oldest level (`before`).
+ * Combines the entries that several levels have for the same balance. Returns only entries whose balance after the
+ * newest level differs from the balance before the oldest level (`before`).
  */
 function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {
   const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();

@@ -16,7 +16,7 @@ export type FoundRune = readonly [spacedName: string, id: string, number: number
 
 export interface SearchFile {
   readonly runes: readonly FoundRune[];
-  /** Letters, without separators. Each of them, appended to the letters of this file, has a file of its own. */
+  /** Letters, without separators. The letters of this file plus one of them have a file of their own. */
   readonly more: string;
 }
 
@@ -30,7 +30,7 @@ export const FIRST_LETTERS = 2;
 const MOST_LETTERS = 28;
 /** Maximum size of a file in bytes. It is small, because a client may load a file after each typed letter. */
 export const MOST_BYTES = 32_000;
-/** Number of oldest runes that a file always has, even if the next letters of their names have files of their own. */
+/** Number of oldest runes that a file always has, even if they are also in files of more letters. */
 const MOST_OF_MANY = 60;
 
 const NAME = /^[A-Z]+$/;

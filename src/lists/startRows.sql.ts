@@ -1,5 +1,5 @@
 /**
- * Selects the rows of a start (input/readStart.ts) in the forms from which lists are made. An output of the start
+ * Converts the rows of a start (input/readStart.ts) to the rows from which lists are made. An output of the start
  * counts as a `receive` record at the height where the output was made. So the lowest level of each list
  * (format/levels.ts) has the ledger of the start.
  */
@@ -18,6 +18,6 @@ export const startReceived = ({ outputs }: StartRows, runes: TableWith<'id' | 'd
 const parts = (name: string): string =>
   `CASE WHEN strlen(${name}) > ${LOWER_DIGITS} THEN left(${name}, -${LOWER_DIGITS})::HUGEINT ELSE 0 END AS ${name}_upper, right(${name}, ${LOWER_DIGITS})::HUGEINT AS ${name}_lower`;
 
-/** Returns SQL that selects a start's counts of mints and burns, as in RUNE_COUNTS. */
+/** Returns SQL that selects a start's counts of mints and burns. The columns are those of RUNE_COUNTS. */
 export const startCounts = ({ runes }: StartRows): string =>
   `SELECT rune_id, NULL::INTEGER AS decimals, 1 AS blocks, mints AS mint, burns AS burn, ${parts('minted')}, ${parts('burned')} FROM ${runes}`;

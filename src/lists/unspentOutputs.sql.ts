@@ -44,7 +44,7 @@ interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
   /** The start (input/readStart.ts) of the data; undefined if the data has all blocks. */
   readonly start: StartRows | undefined;
   /**
-   * SQL that selects the unspent outputs of the start (startRows.sql.ts). Undefined without a start, and if a reused
+   * SQL that selects the unspent outputs of the start (startRows.sql.ts). Undefined without a start, or if a reused
    * level already has these outputs.
    */
   readonly added: string | undefined;
@@ -106,7 +106,7 @@ async function listSpent({ old, limits: { spentBlocks }, listed, state, input, c
        (SELECT count(*) FROM (${recalled}) WHERE NOT coalesce(block_height >= (SELECT first FROM ${state.spentFrom}), false)) AS lost`,
     { oldest: int, lost: int },
   );
-  // The state forgets the spent outputs of blocks below `oldest`.
+  // Notes that the limit has an effect: the state forgets the spent outputs of blocks below `oldest`.
   if (oldest > 0) countCrossing('spentBlocks');
   if (lost > 0) throw new ChangedArchiveError('the build needs spent outputs that the cache no longer has');
   const from = old !== undefined ? `greatest(${oldest}, coalesce((SELECT first FROM ${state.spentFrom}), ${oldest}))` : oldest;
@@ -160,8 +160,8 @@ const UNITS = `coalesce(nullif(ltrim(${unitsOf('amount', 'divisibility')}, '0'),
 type Blocks = TableWith<'block_height' | 'block_hash'>;
 
 /**
- * Returns the blocks in which outputs were made. With a start, puts these blocks into a table, so that DuckDB knows how
- * few they are. Otherwise DuckDB could keep all outputs in memory to join them with the blocks.
+ * Returns the blocks in which outputs were made. With a start, puts these blocks into a table, because DuckDB knows the
+ * number of rows in a table. Otherwise DuckDB could keep all outputs in memory to join them with these few blocks.
  */
 const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: Store): Promise<Blocks> =>
   start === undefined || added === undefined
@@ -205,8 +205,8 @@ const joinRows = (rows: readonly (readonly string[])[]): string[] => [
 
 /**
  * Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it.
- * `cancelled` has the outputs that one part of the level makes and another part spends. The parts of a level are the
- * reused levels and the listed blocks.
+ * A level consists of parts: the reused levels and the listed blocks. `cancelled` has the outputs that one part makes
+ * and another part spends.
  */
 async function rowsOf(
   plan: LevelPlan,

@@ -56,7 +56,7 @@ export interface UnspentOutput {
   readonly runes: readonly OutputRune[];
 }
 
-/** Parses the values of an outpoint's document. Undefined if the output is spent. Throws for invalid text. */
+/** Parses the values of an outpoint's document. Returns undefined for a spent output. Throws for invalid text. */
 export function parseOutput(output: string, [first = '', ...runes]: readonly string[]): UnspentOutput | undefined {
   if (first === SPENT) return undefined;
   const [height, hash, txIndex, timestamp, address] = JSON.parse(first) as readonly [...OutputPlace, address: string | null];
@@ -202,7 +202,7 @@ export async function findOutputs(
   return outputs.map((output, i) => known[i] ?? found.get(output) ?? { kind: 'none', hasRecords: false });
 }
 
-/** Returns the state of output `i` from its documents in all levels; undefined if no document has its runes. */
+/** Returns the state of output `i` from its documents in all levels; undefined if they do not have its runes. */
 function stateIn(levels: readonly (readonly (readonly string[] | undefined)[])[], i: number, output: string): KnownOutput | undefined {
   const values = levels.flatMap((documents) => (documents[i] === undefined ? [] : [documents[i]]));
   const versions = values.map((one) => parseOutput(output, one));
@@ -309,7 +309,7 @@ function listOf({ level, values }: FoundDocument, page: number): LevelList {
   return { ...document, level, counts };
 }
 
-/** Subtracts the outputs that a newer level removes from the counts of a list's pages. */
+/** Lowers the counts of a list's pages by the numbers of outputs that a newer level removes from the pages. */
 function subtract(removals: readonly Removals[], { level, counts }: LevelList): void {
   for (const [first, ...pages] of removals) {
     if (first !== level.first) continue;

@@ -86,7 +86,7 @@ describe('a list', () => {
       return findList(archive, LISTED.rune('1:0'));
     };
     expect((await found(2, 3)).total).toBe(3);
-    await expect(found(2, 4)).rejects.toThrow('a list of the archive exceeds the pointers of its level');
+    await expect(found(2, 4)).rejects.toThrow('a list of the archive ends after the last pointer of its level');
   });
 });
 
