@@ -19,8 +19,8 @@ export async function partOf(path: string, response: Response, offset: number, l
 }
 
 /**
- * True unless the Content-Range header names another first byte. Without the header, trusts the host, because browsers
- * may hide the header from other origins.
+ * True if the response begins with the byte at `offset`, by its Content-Range header. Also true without this header,
+ * because browsers may hide it from other origins.
  */
 function startsAt(response: Response, offset: number): boolean {
   const range = response.headers.get('content-range');

@@ -104,7 +104,7 @@ function targetOf({ url }: Request): string {
 
 type MoreHeaders = Readonly<Record<string, string>>;
 
-/** A file: its content, and the file server's ETag, which the answer gets if its body is exactly this file. */
+/** A file: its content, and the file server's ETag. An answer whose body is exactly this file gets the same ETag. */
 interface FetchedFile extends OpenFile {
   readonly content: string;
   readonly etag: string | undefined;

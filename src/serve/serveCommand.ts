@@ -58,7 +58,7 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
     if (cluster.isPrimary) announce(address);
     await once(server, 'close');
   } finally {
-    // Otherwise the channel to the primary process would keep the worker process alive.
+    // Closes the channel to the primary process, which would keep the worker process alive.
     cluster.worker?.disconnect();
   }
 }

@@ -159,7 +159,7 @@ describe('a result is unknown', () => {
     const [one] = chain.lastBlock.filter(({ txid }) => txid === confirmed?.tx_id);
     if (one === undefined) throw new Error('no transaction');
     const { unknown } = await only({ hex: hexOf(one), inputs: one.inputs.map(() => ({ height: 0 })) });
-    expect(unknown.at(-1)).toBe(`it is confirmed: the mirror has it in block ${chain.tip}`);
+    expect(unknown.at(-1)).toBe(`the transaction is confirmed: the mirror has it in block ${chain.tip}`);
     const spent = [...chain.model.outputs()].find((output) => output.spent);
     const again = { hex: hexOf(paying([spent?.outpoint ?? ''], taproot(1))), inputs: [{ height: spent?.location.height }] };
     expect((await only(again)).unknown).toEqual([`${spent?.outpoint} is spent in a block of the mirror`]);
@@ -470,7 +470,7 @@ describe('with an Esplora server', () => {
     ['without a list', LIST, '{}', 'is not a list'],
     ['with a list of something else', LIST, '[1]', 'has an entry without a transaction id'],
     ['with a path in place of an id', LIST, '[{"txid":"../../x"}]', 'has an entry without a transaction id'],
-    ['with another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `is another transaction: its id is ${other.txid}`],
+    ['with another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the wrong id ${other.txid}`],
     ['with bytes that are none', `/tx/${parent.txid}/hex`, 'abc', 'is not hex'],
     ['with too many bytes', LIST, 'x'.repeat(5000), 'is too large: all answers together may have 4000 bytes'],
   ])('a server %s rejects with an error that says why', async (_, path, lie, message) => {
@@ -486,7 +486,7 @@ describe('with an Esplora server', () => {
     ['fails', `/tx/${parent.txid}/status`, 500, 'has status 500'],
     ['is malformed', `/tx/${parent.txid}/status`, '[]', 'is malformed'],
     ['is no height', `/tx/${parent.txid}/status`, '{"confirmed":true,"block_height":"1"}', 'is malformed'],
-    ['is of another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `is another transaction: its id is ${other.txid}`],
+    ['is of another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the wrong id ${other.txid}`],
   ])('a transaction is unknown if the answer about its parent %s', async (_, path, lie, message) => {
     const { url } = await esplora([parent], (asked) => (asked === path ? lie : undefined));
     const { transactions } = await pendingRunes({ transactions: [{ hex: hexOf(child) }], esplora: { url }, network }, reads);

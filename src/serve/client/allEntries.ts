@@ -14,14 +14,14 @@ export async function* allEntries<Entry>(
   changed: (message: string) => Error,
   signal?: AbortSignal,
 ): AsyncGenerator<Entry, void, undefined> {
-  // Builds with equal roots, or with equal digests of their blocks, have equal lists.
+  // Returns a text that identifies the build, and the largest limit. Builds with the same text have equal lists.
   const read = async () => {
     const { digest, archive, list_root, page_sizes } = await readManifest();
     return { build: JSON.stringify([digest, archive, list_root]), limit: page_sizes.at(-1) ?? 1 };
   };
   const { build, limit } = await read();
   let known: string | undefined;
-  // The first window is read alone, because only its total says how many windows there are.
+  // Reads the first window alone, because only its `total` tells how many more windows there are.
   for (let [offset, total, atOnce] = [0, 1, 1]; offset < total; atOnce = WINDOWS_AT_ONCE) {
     const count = Math.min(atOnce, Math.ceil((total - offset) / limit));
     const pages = await Promise.all(Array.from({ length: count }, (_, i) => list({ offset: offset + i * limit, limit, signal })));

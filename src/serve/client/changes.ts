@@ -12,7 +12,7 @@ export interface FollowedMirror {
   manifest(): Promise<MirrorManifest>;
   /** Reads a file. A client with keys rejects a file whose SHA-256 is not `sha256`. */
   file(path: string, sha256: string): Promise<string | undefined>;
-  /** Returns the error to throw if the mirror cannot tell what changed, with the status code of an API error. */
+  /** Makes the error to throw if the mirror cannot tell what changed, from the parts of an API error. */
   failure(status: number, reason: string, message: string): Error;
 }
 
@@ -84,8 +84,8 @@ async function indexOf(sha256: string, mirror: FollowedMirror): Promise<readonly
 }
 
 /**
- * True if the list does not end with the manifest's tip, so that the list may be of an older build than the manifest.
- * Also true while the tip is a block without activity, if the mirror does not list such blocks.
+ * True if the list does not end with the manifest's tip: the list may be of an older build than the manifest. The
+ * result is also true if the tip is a block without activity that the mirror does not list.
  */
 const isBehind = (newest: Point | undefined, { tip }: MirrorManifest): boolean =>
   tip !== undefined && (newest?.height !== tip.height || newest.hash.slice(-64) !== tip.hash.slice(-64));

@@ -32,16 +32,19 @@ export interface TransactionLocation {
 /** Record of one event of a rune. Hashes begin with `0x` in dialect `contract`, but not in `hiro`. */
 export interface Activity {
     readonly rune: Rune;
-    /** Missing in etchings and mints, in burns of runes that no address held, and for a script without an address. */
+    /**
+     * Address whose runes the event changes. In sends and burns this is the sender. Missing in etchings and mints, in
+     * burns of runes that no address held, and if the script has no address.
+     */
     readonly address?: string;
-    /** Only in sends. Missing if the script of the output has no address. */
+    /** Address of the receiver. Only in sends. Missing if the script of the output has no address. */
     readonly receiver_address?: string;
     /** Decimal string in units of the rune, with the rune's number of decimals. May be too large for `Number`. */
     readonly amount?: string;
     readonly operation: Operation;
     readonly location: TransactionLocation & {
         readonly vout?: number;
-        /** In dialect `contract` the transaction id of the output, in dialect `hiro` its outpoint, `txid:vout`. */
+        /** Output of the event: its transaction id in dialect `contract`, its outpoint (`txid:vout`) in `hiro`. */
         readonly output?: string;
     };
 }
@@ -94,7 +97,8 @@ export interface Balance {
 export interface BalancePage extends Page<Balance> {
 }
 /**
- * Balance of an address that has a rune. `Mirror.holder` may return the balance 0, if the address had the rune before.
+ * An address and its balance in a rune. `Mirror.holder` returns the balance 0 if the address had the rune before, but
+ * has none now.
  */
 export interface Holder {
     /** Decimal string in units of the rune, as in `Activity`. */
@@ -104,8 +108,8 @@ export interface Holder {
 /** A window of the holders of a rune, the largest balance first. */
 export interface HolderPage extends Page<Holder> {
     /**
-     * May be set for a rune with many holders. The list then describes the state after this block, not after the
-     * mirror's highest block.
+     * Set if the list describes the state after this block, which is below the mirror's highest block. Only lists of
+     * runes with many holders may have it.
      */
     readonly block_height?: number;
 }
@@ -130,8 +134,8 @@ export interface OutputAnswer extends Partial<UnspentOutput> {
     /** Empty if the output is spent, never had runes, or is not in the chain up to block `block_height`. */
     readonly runes: UnspentOutput['runes'];
     /**
-     * False if the output holds runes. True if the output held runes and is spent. Null if no output with this outpoint
-     * held runes up to this block, so that the output may not exist. Missing in mirrors of older versions.
+     * False if the output holds runes. True if it held runes and is spent. Null if no output with this outpoint held
+     * runes up to block `block_height`: the output may not even exist. Missing in mirrors of older versions.
      */
     readonly spent?: boolean | null;
     /** Only if `spent` is true: the runes that the output held. */
@@ -150,8 +154,8 @@ export interface OutputToClassify {
     readonly blockHash?: string | undefined;
 }
 /**
- * Whether an output holds runes. `none`: the output holds no runes. `spent`: the output held runes and is spent.
- * `unknown`: the mirror cannot tell, so do not spend the output.
+ * Class of an output. `runes`: the output holds these runes. `none`: it holds no runes. `spent`: it held runes and is
+ * spent. `unknown`: the mirror cannot tell, so do not spend the output.
  */
 export type OutputClass = {
     readonly kind: 'runes';
@@ -197,8 +201,8 @@ export interface MirrorManifest {
         readonly sha256: string;
     };
     /**
-     * SHA-256 of `runes/v1/changes/index.json`, the list of files that say what each of the newest blocks touched.
-     * Missing in mirrors of older versions.
+     * SHA-256 of `runes/v1/changes/index.json`. This file lists the files with the runes, addresses and outputs that
+     * each of the newest blocks touched. Missing in mirrors of older versions.
      */
     readonly changes?: {
         readonly sha256: string;
@@ -208,7 +212,7 @@ export interface MirrorManifest {
         readonly root: string;
         readonly bytes: number;
     };
-    /** In layout `files` with lists by rune and by address: root file of the archive with these lists. */
+    /** In layout `files`, set if the mirror has lists by rune and by address: root file of their archive. */
     readonly list_root?: {
         readonly root: string;
         readonly bytes: number;
@@ -221,8 +225,8 @@ export interface MirrorManifest {
     readonly transactions: number;
     readonly records: number;
     /**
-     * Input rows without a record in this mirror, because the runes table of the input lacks their rune. `runes` names
-     * up to 20 of these runes.
+     * Rows of the input that have no record in this mirror, because their rune is not in the runes table of the input.
+     * `runes` names up to 20 of these runes, and `more_runes` is the number of the others.
      */
     readonly left_out?: {
         readonly rows: number;
@@ -230,8 +234,8 @@ export interface MirrorManifest {
         readonly more_runes: number;
     };
     /**
-     * Blocks that were read, and the rules that made their records. `first` and `last` are inclusive. A block may have
-     * no records.
+     * Blocks that were read, grouped by the rules that made their records. `first` and `last` are inclusive. A block
+     * may have no records.
      */
     readonly sources?: readonly {
         readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
@@ -246,10 +250,10 @@ export interface MirrorManifest {
         readonly lower?: LedgerPoint;
     };
     /**
-     * Block after which the pull took over the ledger of other mirrors (`donors`), instead of reading the blocks up to
-     * this block. Missing if the pull read all blocks. `consistent`: the ledger has this digest, and a node has this
-     * block. `located`: a node also confirmed a sample of the outputs, or all. `verified`: a pull that read all of
-     * these blocks has the same digest.
+     * Set if the pull took over the ledger after this block from other mirrors (`donors`), instead of reading the
+     * blocks up to this block. `class` says what was checked. `consistent`: the ledger has this digest, and a node has
+     * this block. `located`: a node also confirmed a sample of the outputs, or all of them. `verified`: a pull that
+     * read all of these blocks has the same digest.
      */
     readonly start?: LedgerPoint & {
         readonly class: 'consistent' | 'located' | 'verified';
@@ -272,8 +276,8 @@ export interface MirrorManifest {
             };
         };
         /**
-         * Every list of holders describes the state after block `block_height` or a later block. If `block_height` is
-         * missing, every list describes the state after the highest block.
+         * Each list of holders describes the state after a block from `block_height` up to the highest block. If
+         * `block_height` is missing, every list describes the state after the highest block.
          */
         readonly holders?: {
             readonly block_height?: number;
@@ -370,9 +374,9 @@ export interface RawTransaction {
 }
 /** The block and the script of an output. */
 export interface ConfirmedOutput {
-    /** Height of its block. Without a height, the runes of the output are unknown. */
+    /** Height of the output's block. Needed to know the output's runes, unless `esplora` has the height. */
     readonly height?: number | undefined;
-    /** Hash of this block. If it is given, the mirror must have the same block. */
+    /** Hash of the output's block. If it is given, the mirror must have this block at the same height. */
     readonly blockHash?: string | undefined;
     /**
      * Script of the output in hex. Needed only for etchings, which must reveal their name by spending a taproot output.
@@ -400,8 +404,8 @@ export interface PendingQuery extends Cancellable {
     readonly network?: 'main' | 'signet' | 'testnet4' | 'regtest' | undefined;
 }
 /**
- * A rune. If an unconfirmed transaction etches the rune, there is `etching` instead of an id and a number, and there
- * are names only if the etching gives a name.
+ * A rune. If an unconfirmed transaction etches the rune, `etching` replaces the id and the number. Such a rune has
+ * names only if the etching gives a name.
  */
 export interface PendingRune extends Partial<Rune> {
     /** Id of the unconfirmed transaction that etches the rune. */
@@ -414,7 +418,7 @@ export interface PendingAmount {
     readonly amount: string;
     /** Output, `txid:vout`. Missing in burns without an output. */
     readonly output?: string;
-    /** Address of the output, or in burns the address of the sender. Missing if the script has no address. */
+    /** Address of the output. In burns, the address of the sender. Missing if the script has no address. */
     readonly address?: string;
     /** Set if the amount depends on a mint or an etching, which may fail. The reason is in `possible` of the transaction. */
     readonly possible?: true;
@@ -424,8 +428,8 @@ export interface PendingTransaction {
     readonly tx_id: string;
     readonly unconfirmed: true;
     /**
-     * `none` if the transaction moves no runes. `unknown` if `unknown` has a reason: then the transaction may move any
-     * runes, and the lists of amounts are empty.
+     * `runes`: the transaction moves runes, or may do so (`possible`). `none`: it moves no runes. `unknown`: it may
+     * move any runes. The field `unknown` then has the reasons, and the lists of amounts are empty.
      */
     readonly result: 'runes' | 'none' | 'unknown';
     readonly unknown: readonly string[];
@@ -434,7 +438,7 @@ export interface PendingTransaction {
     /** Runes of outputs that the transaction spends, sorted by input, then by rune. */
     readonly going: readonly PendingAmount[];
     readonly burned: readonly PendingAmount[];
-    /** Runes whose amounts may differ, or be 0, once the transaction is in a block. */
+    /** Runes whose amounts may be different, or 0, once the transaction is in a block. `why` is the reason. */
     readonly possible: readonly {
         readonly rune: PendingRune;
         readonly why: string;
@@ -499,7 +503,7 @@ export interface BlockChange extends BlockPoint {
     readonly addresses: readonly string[];
     /** Outputs that received runes, `txid:vout`. */
     readonly made: readonly string[];
-    /** Outputs with runes that the block spends. Missing if the mirror's data is not from a node. */
+    /** Outputs with runes that the block spends. Missing unless all of the mirror's data is from a node. */
     readonly spent?: readonly string[];
     /** True if a list was cut after 10,000 entries. */
     readonly more?: true;
@@ -520,8 +524,9 @@ export type Change = BlockChange | RemovedBlock;
 export declare class MirrorError extends Error {
     readonly name = "MirrorError";
     /**
-     * 400 for an invalid request, and 501 if the mirror lacks this part of the API; `message` is then the message of
-     * the API. 503 if the mirror cannot be read; `cause` may then have the reason.
+     * HTTP status code. 400: the request is invalid. 501: the mirror lacks this part of the API. `message` is then the
+     * message of the API. 404: the mirror no longer has the changes after `since` (`Mirror.changes`). 503: the mirror
+     * cannot be read, or with keys a proof failed; `cause` may then have the reason.
      */
     readonly statusCode: number;
     /** Reason phrase of the status, such as `Bad Request`. */
@@ -544,12 +549,12 @@ export declare function activity({ base, ...query }: ActivityQuery): Promise<Act
 export declare function classify(mirrors: readonly Mirror[], outputs: readonly OutputToClassify[], options?: Cancellable): Promise<ClassifiedOutput[]>;
 /**
  * A mirror, identified by the URL before `/runes/v1`. The client fetches only files. So the host needs no code, but
- * must allow this origin to read the files (CORS). Every read revalidates the file (`cache: 'no-cache'`), except a
- * fresh manifest, and files of layout `archive`, which never change.
+ * must allow your page to read the files (CORS). Every read revalidates the file (`cache: 'no-cache'`), except a fresh
+ * manifest, and files of layout `archive`, which never change.
  *
- * In layout `archive` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
- * These pages may come from different builds while the host replaces its files, or when its cache mixes builds. The
- * client detects this, unless the block and the number of records are the same in both builds.
+ * In layout `archive` every answer comes from a single build. In layout `files` a window may overlap two pages. These
+ * pages may come from different builds while the host replaces its files, or when its cache mixes builds. The client
+ * detects this, unless the block and the number of records are the same in both builds.
  */
 export declare class Mirror {
     #private;
@@ -605,9 +610,10 @@ export declare class Mirror {
     /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
     addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage>;
     /**
-     * Returns the runes that unconfirmed transactions move, as if they were the next block. Rejects with a TypeError
-     * for bytes that are not transactions, or for too many of them. Otherwise rejects like `activity`, also if the
-     * Esplora server fails or is on another branch of the chain.
+     * Returns the runes that unconfirmed transactions move, as if the next block had exactly these transactions.
+     * Rejects with a TypeError for bytes that are not transactions, or for too many of them. Otherwise rejects like
+     * `activity`. Also rejects with a MirrorError (503) if the Esplora server fails or is on another branch of the
+     * chain.
      */
     pending(query: PendingQuery): Promise<PendingAnswer>;
     /**
@@ -623,8 +629,8 @@ export declare class Mirror {
      */
     runes({ signal }?: Cancellable): AsyncGenerator<RuneName, void, undefined>;
     /**
-     * Returns the status and the exact body of an API server's answer to GET, for a target such as
-     * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404 and 503.
+     * Returns the status and the exact body with which an API server would answer a GET request for a target such as
+     * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404, 501 and 503.
      * Rejects with a MirrorError only if the mirror cannot be read at all.
      */
     get(target: string, signal?: AbortSignal): Promise<{

@@ -1,8 +1,8 @@
 /**
  * Reads the files of a mirror over plain HTTP from any host.
  *
- * Accepts only complete files of a mirror. If a file is missing, moved or truncated, hosts answer in many ways, and
- * none of these answers may be taken for an empty list.
+ * Accepts only complete files of a mirror. For a missing file, a host may answer with a web page, a redirect or a part
+ * of the file. None of these answers may be taken for an empty list.
  */
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
 import { MANIFEST_PATH } from '../../pages/filePaths.ts';
@@ -21,9 +21,9 @@ const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' 
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
 /**
- * Largest gap in bytes between two pages that one request reads together. The gap of servers is larger: clients send
- * separate requests at the same time, and many clients have slow connections, where unneeded bytes take longer. Clients
- * with keys use the gap of servers, because they read complete pieces of 16 KB anyway (proofs.ts).
+ * Largest gap in bytes between two pages that one request reads together. Servers allow a larger gap. For clients a
+ * small gap is better: separate requests run at the same time, but on a slow connection unneeded bytes take long.
+ * Clients with keys allow the gap of servers, because they read complete pieces of 16 KB anyway (proofs.ts).
  */
 const NEAR_BYTES = 2 * 1024;
 
@@ -35,8 +35,8 @@ export interface ReadFile extends OpenFile {
 export interface MirrorFiles extends Files<ReadFile> {
   /**
    * Returns the text of any JSON file of the mirror, by its path. Undefined if the host does not have the file.
-   * `sha256` is the digest that the signature proves: a client with keys reads only the manifest and files with such a
-   * digest.
+   * `sha256` is the digest of the file, which the signed manifest proves. A client with keys reads only the manifest,
+   * and files for which the caller gives such a digest.
    */
   file(path: string, sha256?: string): Promise<string | undefined>;
 }

@@ -45,8 +45,8 @@ export function groupedReads(files: MirrorFiles): MirrorFiles {
         const parts = wanted.get(path);
         if (parts !== undefined) return void parts.push(part);
         wanted.set(path, [part]);
-        // Look-ups that run at the same time ask for their parts one after another. The timer fires after all of them
-        // have asked, so that their parts are read together.
+        // Look-ups that run at the same time ask for their parts one after another, but all before this timer fires. So
+        // their parts are read together.
         setTimeout(() => readWanted(path));
       }),
   };

@@ -58,8 +58,8 @@ const fromLists: AnswerFromLists = async (request, dialect, archive, readTransac
   (await import('./lists.js')).answerFromLists(request, dialect, archive, readTransaction);
 
 /**
- * Returns a function that wraps files, so that each read is checked against the signature. The first read loads
- * proofs.js.
+ * Returns a function that wraps files. Each read from wrapped files is checked against the operator's signature. The
+ * first read loads proofs.js.
  */
 function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
   let proofs: Proofs | undefined;

@@ -47,7 +47,7 @@ export interface MirrorReads {
 
 const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
 
-/** An unconfirmed transaction, and the outputs that it spends, as the caller describes them. */
+/** An unconfirmed transaction. `spends` describes the outputs that it spends, as the caller gave them (`inputs`). */
 interface Given extends Unconfirmed {
   readonly spends: readonly ConfirmedOutput[];
 }
@@ -119,7 +119,7 @@ class Pool {
     } catch (error) {
       throw new TypeError(`${name} is not a transaction: ${reasonOf(error)}`);
     }
-    if (txid !== undefined && txid !== read.txid) throw new TypeError(`${name} is another transaction: its id is ${read.txid}`);
+    if (txid !== undefined && txid !== read.txid) throw new TypeError(`${name} has the wrong id ${read.txid}`);
     const given = { ...read, spends: read.inputs.map((_, i) => spends[i] ?? {}) };
     this.transactions.set(given.txid, given);
     if (exceeds(limits, 'transactions', this.transactions.size))
@@ -203,8 +203,8 @@ class MirrorState implements Ledger {
   /** Spent outputs that are in blocks, as the query describes them. */
   readonly #confirmed = new Map<string, PreviousOutput>();
   /**
-   * Names of the parts that each transaction needs, by transaction id. A part is one look-up in the mirror: an output,
-   * a rune, whether a name is taken, or whether a transaction is confirmed.
+   * Names of the parts that each transaction needs, by transaction id. A part is the result of one look-up in the
+   * mirror: an output, a rune, whether a rune with a name exists, or whether a transaction is confirmed.
    */
   readonly #needs = new Map<string, Set<string>>();
   readonly #loads = new Map<string, () => Promise<unknown>>();
@@ -247,7 +247,7 @@ class MirrorState implements Ledger {
     await this.#run();
   }
 
-  /** Notes that a transaction needs a part, and that `load` loads this part. Returns the part's name. */
+  /** Notes that a transaction needs a part, and how to load the part. Returns the part's name. */
   #need(txid: string, part: string, load?: () => Promise<unknown>): string {
     const needs = this.#needs.get(txid) ?? new Set();
     this.#needs.set(txid, needs.add(part));
@@ -342,7 +342,7 @@ class MirrorState implements Ledger {
   async #checkUnconfirmed(txid: string): Promise<void> {
     const { results } = await this.mirror.activity({ transaction: txid, limit: 1, signal: this.signal });
     const [record] = results;
-    if (record !== undefined) throw new Error(`it is confirmed: the mirror has it in block ${record.location.block_height}`);
+    if (record !== undefined) throw new Error(`the transaction is confirmed: the mirror has it in block ${record.location.block_height}`);
   }
 
   output(bytes: Uint8Array, at: number): RuneOutput | undefined {

@@ -13,7 +13,7 @@ import { archiveNameOf, archivePath, MANIFEST_PATH } from '../../pages/filePaths
 import type { MirrorMemory, MirrorOptions, SignedState } from './client.d.ts';
 import type { MirrorFiles } from './clientFiles.ts';
 
-/** Thrown for a state that is older than the newest known state, or that has the same time but another root. */
+/** Thrown for a state that is older than a state that the client knows, or has the same time but another root. */
 class OldStateError extends NoteError {}
 
 /** The last comparison with each `MirrorMemory`. Clients that share a memory compare one after another. */
@@ -25,7 +25,7 @@ export class Proofs {
   readonly #memory: MirrorMemory;
   /** Tails of files that were checked (format/tails.ts). */
   readonly #tails = new PartCache();
-  /** Newest state that this client has seen. A program may overwrite the memory with an older state. */
+  /** Newest state that this client has seen. A program may put an older state into the memory, but not here. */
   #newest: SignedState | undefined;
 
   /** Throws a NoteError if a key is malformed, or if there is none. */
@@ -105,9 +105,9 @@ export class Proofs {
   }
 
   /**
-   * Rejects with an OldStateError if the client has seen a newer state that any of the keys signed, or another state
-   * with the same time. Otherwise a host could show an old note of one key after the operator has changed to another
-   * key.
+   * Rejects with an OldStateError if the client knows a newer state, or another state with the same time. Compares with
+   * the states that any of the keys signed, because otherwise a host could show an old note of one key after the
+   * operator has changed to another key.
    */
   async #compare(signers: readonly NoteKey[], state: SignedState): Promise<void> {
     const stored = await Promise.all(this.#keys.map(({ text }) => this.#memory.get(text)));

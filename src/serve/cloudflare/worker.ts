@@ -25,8 +25,8 @@ interface Host {
 let host: Host | undefined;
 
 /**
- * Returns the mirror for these settings. Compares them with the settings of the last request, because the platform does
- * not promise that all requests of an isolate have the same settings.
+ * Returns the mirror for these settings. Makes a new mirror if the settings differ from those of the last request,
+ * because the platform does not promise that all requests of an isolate have the same settings.
  */
 function hostOf(settings: Settings): Host {
   const key = JSON.stringify(Object.entries(settings).map(([name, value]) => [name, typeof value === 'string' ? value : '']));
@@ -91,8 +91,8 @@ async function serveByRanges(request: Request, path: string, fetchFile: FetchFil
 export default {
   fetch(request: Request, settings: Settings, context: Context): Promise<Response> {
     const response = answer(request, settings);
-    // Concurrent requests share one read of the manifest, which the first request started. The read must continue if
-    // the first client disconnects. Otherwise the other requests would wait forever.
+    // Concurrent requests wait for one read of the manifest, which belongs to the first of these requests. The read
+    // must continue if the client of the first request disconnects. Otherwise the other requests would wait forever.
     context.waitUntil(response);
     return response;
   },

@@ -25,8 +25,8 @@ export const ERROR_HEADERS: Readonly<Record<string, string>> = { ...API_HEADERS,
 const CACHE_CONTROL = 'public, no-cache, must-revalidate';
 
 /**
- * Seconds for which a CDN may cache records of settled blocks. A correction of such records may reach clients only
- * after this time.
+ * Seconds for which a CDN may cache records of settled blocks. If such records are corrected, clients may get the old
+ * records for this time.
  */
 const CDN_SECONDS = 86_400;
 

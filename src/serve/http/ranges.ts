@@ -22,7 +22,7 @@ export function wantedRange(header: string | null | undefined): WantedRange | un
   return range.end !== undefined && range.end < range.start ? undefined : range;
 }
 
-/** Returns the first and last byte of a range in a file of `size` bytes. Undefined if the file has no such bytes. */
+/** Returns the first and last byte of a range in a file of `size` bytes. Undefined if no byte is in the file. */
 export function satisfy(wanted: WantedRange, size: number): { readonly start: number; readonly end: number } | undefined {
   const start = wanted.kind === 'suffix' ? Math.max(size - wanted.suffix, 0) : wanted.start;
   const end = wanted.kind === 'suffix' ? size - 1 : Math.min(wanted.end ?? size - 1, size - 1);
@@ -30,8 +30,8 @@ export function satisfy(wanted: WantedRange, size: number): { readonly start: nu
 }
 
 /**
- * Returns a Content-Range header. `size` is the size of the file in bytes. Give no part if the file lacks the wanted
- * range.
+ * Returns a Content-Range header. `size` is the size of the file in bytes. Omit `part` if the wanted range is not in
+ * the file.
  */
 export const contentRange = (size: number, part?: { readonly start: number; readonly end: number }): string =>
   `bytes ${part === undefined ? '*' : `${part.start}-${part.end}`}/${size}`;

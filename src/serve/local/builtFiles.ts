@@ -19,7 +19,7 @@ import { OpenFiles } from './openFiles.ts';
  */
 const INFLATED_AT_ONCE = 64 * 1024;
 
-/** Copies of a cached file in memory: as bytes and as text. The compressed copy is so small that it is not counted. */
+/** Copies of a cached file in memory: as bytes and as text. Does not count the compressed copy, because it is small. */
 const COPIES_IN_MEMORY = 2;
 /** Memory overhead of a cache entry, besides its content. */
 const BYTES_PER_ENTRY = 600;
@@ -125,7 +125,7 @@ async function etagOfOpened(fd: number, size: number): Promise<string> {
 /** File access, either synchronous or in other threads. */
 interface Reading {
   lstat(path: string): Stats | undefined | Promise<Stats | undefined>;
-  /** Undefined if the file, or the target of a link, does not exist. */
+  /** Returns a path without symbolic links. Undefined if the file, or the target of a link, does not exist. */
   realpath(path: string): string | undefined | Promise<string | undefined>;
   read(path: string): Buffer | Promise<Buffer>;
 }

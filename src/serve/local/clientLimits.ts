@@ -34,7 +34,7 @@ export const CLIENT_LIMITS = {
 };
 export type ClientLimits = Readonly<typeof CLIENT_LIMITS>;
 
-/** Number of open files that are reserved for reading pages. Connections must not use them up. */
+/** Number of open files that are reserved for reading pages. The limit on connections leaves them free. */
 const RESERVED_FILES = 100;
 
 /** Milliseconds for a client to read an error answer before the connection is cut. */

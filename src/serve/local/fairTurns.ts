@@ -58,8 +58,9 @@ export class FairFiles implements Files<BuiltFile> {
   }
 
   /**
-   * Runs `work` unless the client has disconnected. A client that closed only its sending side may still read, but
-   * looks like a disconnected client until the server sends something. So such a client gets only short answers.
+   * Runs `work` unless the client has disconnected. A client that closed only its sending side may still read. But
+   * until the server sends something, it looks like a disconnected client. So a long answer ends for such a client,
+   * too.
    */
   async #unlessLeft<Result>(isLong: boolean, work: () => Promise<Result>): Promise<Result> {
     const { destroyed, socket } = this.response;

@@ -43,7 +43,7 @@ interface BodyForm {
   gzip: Uint8Array | undefined;
 }
 
-/** Bytes and ETags of bodies. Kept, because the server may send the body of a cached answer several times. */
+/** Bytes and ETags of bodies. Saves computing them again when the server sends a cached answer again. */
 const forms = new WeakMap<MadeBody, BodyForm>();
 
 function formOf(made: MadeBody): BodyForm {
@@ -120,7 +120,7 @@ export class Exchange {
     await this.#sendWhole(form.bytes, form.etag, gzip, headers);
   }
 
-  /** Sends an error of the API, or with PAGE_ERROR a page for people. */
+  /** Sends an error of the API. If `headers` is PAGE_ERROR, the body is a page for people. */
   sendError({ status, body }: ApiError, more: Headers = [], headers: Headers = API_ERROR): void {
     this.#writeHead(status, [...headers, ...more, 'content-length', String(Buffer.byteLength(body))]);
     this.response.end(this.method === 'HEAD' ? undefined : body);

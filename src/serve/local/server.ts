@@ -128,8 +128,8 @@ async function answerFromOneBuild(target: string, source: Source): Promise<Answe
 }
 
 /**
- * Cached answers from an archive, by build. They change only with the build, and making an answer takes longer than
- * sending it.
+ * Cached answers from an archive, by build. The answer to a target changes only with the build, and making it takes
+ * longer than sending it.
  */
 const answers = new WeakMap<BuiltSite, PartCache>();
 /** An answer is stored as text, as bytes and compressed. */
@@ -144,8 +144,8 @@ function answerFrom(site: BuiltSite, target: string, { fair, cache, limits }: So
   return known.get(target, async () => {
     const value = await respond(target, site, fair, answerFromLists, cache);
     const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
-    // Infinity means that the answer is not cached. A long answer would displace many others. Answers of other kinds
-    // are files, which `files` caches.
+    // Infinity means that the answer is not cached. A long answer would displace many others from the cache. An answer
+    // of another kind than `window` is a file, which `files` caches.
     return { value, bytes: bytes <= limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
   });
 }

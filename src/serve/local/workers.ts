@@ -1,6 +1,6 @@
 /**
- * `npm start -- --workers N`: several worker processes answer on one port, and a primary process replaces those that
- * end.
+ * `npm start -- --workers N`: several worker processes answer on one port. A primary process replaces each worker that
+ * ends.
  */
 import cluster, { type Address, type Worker } from 'node:cluster';
 import type { Log } from '../../cli/log.ts';
@@ -17,8 +17,8 @@ const RESTART_DELAY_MS = 1000;
  * ends with the same exit code. If it was killed, it has reported nothing, so it is replaced.
  */
 export function serveInWorkers(count: number, log: Log, announce: (address: Address) => void): Promise<void> {
-  // Each worker accepts connections itself. If the primary distributed the connections and all workers were full, it
-  // would pass a connection from worker to worker.
+  // Lets each worker accept connections itself. If the primary accepted and distributed them, it would pass a
+  // connection from worker to worker while all workers are full.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: program.runner, args: ['serve', ...process.argv.slice(2)] });
   const listening = new Set<Worker>();
@@ -33,7 +33,7 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
     process.once('SIGTERM', stop).once('SIGINT', stop);
 
     cluster.on('listening', (worker, address) => {
-      // Sends the signal again, because it may have reached this worker before the worker could handle it.
+      // `stop` may have sent the signal before this worker could handle it, so the signal is sent again.
       if (isStopping) return void worker.process.kill('SIGTERM');
       listening.add(worker);
       if (!hasListened) for (let i = 1; i < count; i += 1) cluster.fork();

@@ -4,7 +4,7 @@
  */
 import { FetchMirror, jsonNotFound } from '../fetchHost.ts';
 
-/** `excludedPath` lets the CDN serve files itself, so that reading a page does not call this function again. */
+/** `excludedPath` lets the CDN serve JSON files, so that this function does not call itself to read a page. */
 export const config = {
   path: ['/runes', '/runes/*'],
   excludedPath: ['/runes/v1/*.json'],
@@ -15,8 +15,8 @@ export const config = {
 
 /**
  * The mirror of the last request. It stays valid, because a deploy never changes and has its own instances of this
- * function. A deploy may have several origins. Each request must read files from the origin to which it was sent,
- * because another origin may stop working. So a request to another origin gets a new mirror.
+ * function. A request to another origin gets a new mirror: a deploy may have several origins, and a request must read
+ * files from its own origin, because the other may stop working.
  */
 let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 
@@ -30,6 +30,7 @@ export default async function activity(request: Request): Promise<Response> {
         Number.POSITIVE_INFINITY,
       ),
     };
-  // Answers 404 here, because the redirect rules would treat a path with a stray slash as an API request.
+  // Answers 404 itself for a path that is not an API request. The redirect rules would treat such a path with a stray
+  // slash as an API request.
   return (await last.mirror.answer(request)) ?? jsonNotFound(request);
 }
