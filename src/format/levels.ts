@@ -87,9 +87,9 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
 export const lastRanked = (tip: number, levels: LevelSteps): number => lowerEnds(tip, levels)[0] ?? -1;
 
 /**
- * Returns blocks at which levels of lists end, highest first, one for each step except the smallest. Such a block is
- * directly below the highest multiple of the step that leaves `unsettled` blocks above it. With the usual steps, the
- * blocks are directly below multiples of 144 and of 4,032.
+ * Returns the blocks at which levels of lists end, highest first: for each step except the smallest, the block directly
+ * below the highest multiple of the step that leaves `unsettled` blocks above it. With the usual steps, these blocks
+ * are directly below multiples of 144 and of 4,032.
  */
 export function lowerEnds(tip: number, { steps, unsettled }: LevelSteps): number[] {
   const ends = steps.slice(0, -1).map((step) => lastEnd(tip, step, unsettled) - 1);

@@ -70,8 +70,9 @@ export interface LedgerPoint {
 }
 
 /**
- * Digest of the ledger after a block at which levels of lists end: the block below a multiple of 144. `lower` is the
- * digest after a lower block, below a multiple of 4,032; undefined if both are the same block.
+ * Digests of the ledger after two blocks at which levels of lists end. The higher block is directly below a multiple of
+ * 144. `lower` is the digest after the lower block, directly below a multiple of 4,032; undefined if both are the same
+ * block.
  */
 export interface LedgerDigest extends LedgerPoint {
   /** Name of the network in Bitcoin Core. */

@@ -40,8 +40,8 @@ export class PartCache {
 
   /**
    * Returns the part with this name from memory, or else from `load`. `load` also returns the approximate size in
-   * bytes, or infinity if the part must not be kept. Use a name always with the same type. Concurrent requests for a
-   * part each call their own `load`, because in some hosts a request cannot wait for another request.
+   * bytes, or infinity if the part must not be kept. All uses of a name must have the same type. Concurrent requests
+   * for a part each call their own `load`, because in some hosts a request cannot wait for another request.
    */
   async get<Part>(name: string, load: () => Promise<{ readonly value: Part; readonly bytes: number }>): Promise<Part> {
     if (this.has(name)) return this.known(name) as Part;

@@ -160,7 +160,7 @@ async function entriesFrom(
 /** Reads the entries of consecutive blocks. */
 export class Entries {
   readonly #view: DataView;
-  /** Position in the level of the first entry of the blocks. `end` is the position after their last entry. */
+  /** Position of the blocks' first entry in the level. `end` is the position after their last entry. */
   readonly begin: number;
   readonly end: number;
 
