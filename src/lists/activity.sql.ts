@@ -185,7 +185,7 @@ class ActivityRows {
     this.#chunks = chunksOf(range, form, store);
   }
 
-  /** False after the last row. Has no meaning before the first call of `next`. */
+  /** True if there is a current row: false after the last row. Valid only after the first call of `next`. */
   get isAtRow(): boolean {
     return this.#row < (this.#columns[UPPER]?.length ?? 0);
   }

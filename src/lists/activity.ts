@@ -85,7 +85,7 @@ export function headOf(entries: readonly TableEntry[], { lower }: ListKey): List
 
 /** The page of a record, and the record's index in the page. */
 export interface Pointer {
-  /** Number of bytes between the beginning of the level's first page and this page. */
+  /** Number of bytes from the beginning of the level's first page to the beginning of this page. */
   readonly position: number;
   /** Size of the page in bytes. */
   readonly length: number;

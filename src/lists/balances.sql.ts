@@ -308,9 +308,8 @@ class BalanceRows {
   }
 
   /**
-   * Marks each rune that needs a complete list in this level but does not get one. Such a rune has more than a page of
-   * entries in the level. Its list was longer than a page in the levels below, or is unknown because a level below
-   * marks the rune, too.
+   * Marks each rune that gets no complete list in this level, although it has more than a page of entries. Its list was
+   * already longer than a page in the levels below, or a level below marks the rune, too.
    */
   async #markRunes(): Promise<void> {
     const { listPage: page } = this.form.limits;

@@ -118,8 +118,8 @@ export function compareAddresses(a: string, b: string): number {
 type Lists = ListTables & { readonly balances: BalanceTables };
 
 /**
- * Returns the response body; undefined for an unknown holder. Returns a reason if the mirror lacks older blocks that
- * could tell whether the address was a holder. Rejects with an ArchiveError for damaged files.
+ * Returns the response body; undefined for an unknown holder. Returns a reason if the mirror cannot tell whether the
+ * address was a holder, because it lacks older blocks. Rejects with an ArchiveError for damaged files.
  */
 export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | Unanswerable | undefined> {
   const { lists } = archive.root;

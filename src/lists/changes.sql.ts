@@ -32,8 +32,8 @@ interface ChangesForm {
 /**
  * Writes the files of changes of the newest blocks, except files that the last build wrote, and the list of all these
  * files. `state` must already have the new blocks. Returns the paths of files that are no longer needed. Rejects with a
- * ChangedArchiveError if the cache does not have what a block changed, because a reorganisation lowered the tip too far,
- * or if such a file of the cache is damaged.
+ * ChangedArchiveError if the cache lacks the lists of one of these blocks, because a reorganisation lowered the tip too
+ * far, or if the file of such lists is damaged.
  */
 export async function writeChanges(
   { out, cache, sink, dialect, limits }: ChangesForm,

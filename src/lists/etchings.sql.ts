@@ -28,7 +28,7 @@ export interface EtchingChange {
   readonly changed: ChangedRunes;
 }
 
-/** Writes the levels of etchings that changed since the last build. `old` has its levels. Returns all levels. */
+/** Writes the levels of etchings that changed since the last build (`old`). Returns all levels. */
 export const writeEtchings = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],
@@ -92,7 +92,7 @@ interface Row extends Omit<Etching, 'counts'> {
   readonly minted_lower: string;
   readonly burned_upper: string;
   readonly burned_lower: string;
-  /** False when the mints and burns of the rune cannot be summed. */
+  /** False if the amounts of the rune's records have other numbers of decimals, so that they cannot be summed. */
   readonly is_counted: boolean;
 }
 
@@ -123,8 +123,7 @@ async function* renderEtchings(
   const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
       ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
     FROM (${byDecimals}) GROUP BY rune_id)`;
-  // Amounts of a rune can be summed only if the number of their decimals is the rune's divisibility. Otherwise the rune
-  // has no counts.
+  // Amounts of a rune can be summed only if they have as many decimals as the rune. Otherwise the rune has no counts.
   const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
   const columns = [
     'ordinal, id, name, spaced_name, number, divisibility, symbol, turbo, premine, block_hash, block_height, tx_id, tx_index, "timestamp"',

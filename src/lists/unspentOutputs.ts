@@ -236,8 +236,8 @@ const parseRecord = (record: string): ParsedRecord => JSON.parse(record) as Pars
 const isReceive = ({ operation }: ParsedRecord): boolean => operation === 'receive';
 
 /**
- * Returns the state of an output without a document; undefined if the output held no runes. `receives` has the
- * `receive` records of its transaction.
+ * Returns the state of an output without a document. Finds the state from `receives`, the `receive` records of the
+ * output's transaction. Undefined if the output held no runes.
  */
 function stateBefore(output: string, receives: readonly ParsedRecord[]): KnownOutput | undefined {
   const own = receives.filter(({ location }) => location.vout === partsOf(output)[1]);
