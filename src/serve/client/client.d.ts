@@ -329,8 +329,8 @@ export interface MirrorOptions {
     /** Replaces the global `fetch`, for example to send an API key. */
     readonly fetch?: typeof globalThis.fetch | undefined;
     /**
-     * Time for which the client uses a fetched manifest, in milliseconds. 10,000 by default. In layout `archive`, a new
-     * block or transaction may stay unknown for this time.
+     * Milliseconds for which the client uses a manifest before it reads the manifest again. 10,000 by default. In
+     * layout `archive`, a new block or transaction may stay unknown for this time.
      */
     readonly freshMs?: number | undefined;
     /**
@@ -509,13 +509,13 @@ export interface BlockChange extends BlockPoint {
     readonly more?: true;
     /** Only with `addresses`: the addresses of the query that the block touched. Complete unless `more` is true. */
     readonly matches?: readonly string[];
-    /** Known blocks: `since` of a query that continues after this change. */
+    /** Blocks to pass as `since` to a query that continues after this change. */
     readonly since: readonly BlockPoint[];
 }
 /** A block that a reorganisation removed. */
 export interface RemovedBlock extends BlockPoint {
     readonly removed: true;
-    /** Known blocks: `since` of a query that continues after this change. */
+    /** Blocks to pass as `since` to a query that continues after this change. */
     readonly since: readonly BlockPoint[];
 }
 /** A new block, or a removed one. */
@@ -542,8 +542,8 @@ export declare class MirrorError extends Error {
  */
 export declare function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage>;
 /**
- * Classifies outputs with several mirrors (`Mirror.classify`). An output has a class only if all mirrors give it this
- * class, with the same runes; otherwise it is `unknown`. Rejects like `Mirror.classify`, and with a TypeError if
+ * Classifies outputs with several mirrors (`Mirror.classify`). An output gets a class only if all mirrors return this
+ * class, with the same runes. Otherwise its class is `unknown`. Rejects like `Mirror.classify`, and with a TypeError if
  * `mirrors` is empty. Agreement proves more if the mirrors have keys of different operators.
  */
 export declare function classify(mirrors: readonly Mirror[], outputs: readonly OutputToClassify[], options?: Cancellable): Promise<ClassifiedOutput[]>;
@@ -574,14 +574,14 @@ export declare class Mirror {
     /** Fetches a window of the holders of a rune, given by its id, number or name. Rejects like `activity`. */
     holders(rune: string | number, window?: WindowQuery): Promise<HolderPage>;
     /**
-     * Fetches the balance of an address in a rune. Resolves to undefined if the rune does not exist, or the address never
-     * had any of it. Rejects like `activity`.
+     * Fetches the balance of an address in a rune. Resolves to undefined if the rune does not exist, or the address
+     * never had any of the rune. Rejects like `activity`.
      */
     holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined>;
     /**
      * Fetches the runes of an output, given as `txid:vout`. `height` is the height of the output's block. If the mirror
      * lacks that block, rejects with a MirrorError (503) instead of answering that the output has no runes. Without
-     * `height`, compare `block_height` of the answer yourself. Rejects like `activity`.
+     * `height`, compare `block_height` of the answer with the height of the output yourself. Rejects like `activity`.
      */
     output(output: string, { height, signal }?: Cancellable & {
         readonly height?: number | undefined;
@@ -589,9 +589,9 @@ export declare class Mirror {
     /**
      * Tells which of up to 1,000 outputs hold runes, so that a wallet does not spend runes by mistake. The result has
      * the order of `outputs`. Only outputs of the class `none` are safe to spend. They may still have inscriptions,
-     * which a mirror does not know. An output is `unknown` if the mirror lacks its block or has another block there,
-     * and after any failure; `reason` says why. Rejects only with a TypeError for more than 1,000 outputs, or with the
-     * signal's reason.
+     * which a mirror does not know. The class is `unknown` if the mirror lacks the output's block or has another block
+     * at its height, and after any failure; `reason` says why. Rejects only with a TypeError for more than 1,000
+     * outputs, or with the signal's reason.
      */
     classify(outputs: readonly OutputToClassify[], { signal }?: Cancellable): Promise<ClassifiedOutput[]>;
     /**

@@ -255,7 +255,9 @@ class MirrorState implements Ledger {
     return part;
   }
 
-  /** Notes that a transaction needs an output of block `height`. Returns a reason if it cannot be looked up. */
+  /**
+   * Notes that a transaction needs an output of block `height`. Returns the reason if the output cannot be looked up.
+   */
   #needOutput(txid: string, outpoint: string, height: number | string | undefined, given: ConfirmedOutput): string | undefined {
     const { blockHash } = given;
     const script = given.script === undefined ? TAPROOT : bytesOf(given.script);
