@@ -25,15 +25,15 @@ export interface Command {
   readonly call: string;
   readonly about: string;
   readonly flags: readonly Flag[];
-  /** Name and minimum number of arguments besides flags. Undefined if the command takes none. */
+  /** Positional arguments: their name in the help and minimum number. Undefined if the command takes none. */
   readonly positionals?: { readonly name: string; readonly least: number };
   readonly examples: readonly { readonly args: string; readonly about: string }[];
   readonly exits: readonly Exit[];
 }
 
 /**
- * Returns a row of a table of flags. `spelled` is the flag in the form of the help, without dashes: `input PATH`, or
- * `full` for a switch.
+ * Returns a row of a table of flags. `spelled` is the flag as the help shows it, but without dashes: `input PATH`,
+ * or `full` for a switch.
  */
 export function flag(spelled: string, about: string, more: Pick<Flag, 'heading' | 'byDefault' | 'repeatable'> = {}): Flag {
   const [name = '', value] = spelled.split(' ');
@@ -92,7 +92,7 @@ export class Flags {
     return new Flags(values, positionals);
   }
 
-  /** Returns a copy with further values by flag. A flag that has values keeps them. */
+  /** Returns a copy that also has the flags of `others`. If both have a flag, the values of this object stay. */
   with(others: ReadonlyMap<string, readonly string[]>): Flags {
     return new Flags(new Map([...others, ...this.values]), this.positionals);
   }
@@ -120,7 +120,7 @@ export class Flags {
     throw new UsageError(`--${name} ${JSON.stringify(value)} must be one of ${choices.join(', ')}${didYouMean(value, choices)}`);
   }
 
-  /** Returns a flag's integer from `minimum` to `maximum`, or `byDefault`. Throws a UsageError for other values. */
+  /** Returns a flag's integer, or `byDefault` if not given. Throws a UsageError unless it is `minimum` to `maximum`. */
   integer(name: string, byDefault: number, minimum: number, maximum: number): number {
     const value = this.one(name);
     if (value === undefined) return byDefault;

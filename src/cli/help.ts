@@ -48,7 +48,7 @@ function aboutOf({ about, repeatable, byDefault }: Flag): string {
 
 const leftWidth = (rows: readonly Row[]): number => INDENT + GAP + rows.reduce((most, [left]) => Math.max(most, left.length), 0);
 
-/** Arranges rows in two columns. Puts the second column below the first if it would be too narrow. */
+/** Arranges rows in two columns. If the second column would be too narrow, its text goes below the first. */
 function layOut(rows: readonly Row[], left: number, width: number): string[] {
   const isNarrow = width - left < LEAST_TEXT;
   const indent = isNarrow ? BELOW : left;

@@ -29,7 +29,7 @@ export function createLog(format: LogFormat): Log {
     };
   const [paint, paintError] = [paintFor(process.stdout), paintFor(process.stderr)];
   const say = (stream: NodeJS.WriteStream, lines: readonly string[]) => {
-    // The stream may be the terminal that shows the status line, which would mix with the text.
+    // If the stream is the terminal with the status line, the text would be written into that line.
     statusLine.clear();
     stream.write(lines.map((line) => `${line}\n`).join(''));
   };

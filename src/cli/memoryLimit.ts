@@ -34,7 +34,7 @@ const MOST_OF_HEAP = 0.6;
 /** Share of the memory limit above which garbage is collected. It is small, because DuckDB uses most of the limit. */
 const COLLECTED = 0.25;
 
-/** Factor by which memory must grow after a garbage collection before the next one, because each takes time. */
+/** Factor by which memory must grow between two garbage collections, because each collection takes time. */
 const GROWTH = 1.4;
 
 /**

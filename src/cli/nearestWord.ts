@@ -24,8 +24,8 @@ function faultsBetween(meant: string, word: string): number | undefined {
   if (meant === word) return 0;
   const most = Math.min(MOST_FAULTS, Math.max(1, Math.floor(Math.max(meant.length, word.length) / LETTERS_PER_FAULT)));
   const faults = distance(meant, word);
-  // Swapped letters are the most common typing error. They count as one wrong letter here, although distance() counts
-  // two.
+  // The same letters in another order are swapped letters, the most common typing error. They count as one wrong letter
+  // here, although distance() counts two.
   if (meant.length > 1 && sorted(meant) === sorted(word) && faults <= MOST_FAULTS) return 1;
   // An abbreviation ranks after a word with a typing error.
   const isPrefix = meant.length >= LEAST_PREFIX && word.startsWith(meant);

@@ -10,7 +10,10 @@ import { UsageError } from '../errors.ts';
 import { variableOf } from './environment.ts';
 import { type Command, type Flag, HELP } from './flags.ts';
 
-/** Flags that npm may take unnoticed: it always sets `npm_config_cache`, and shows its own help for `--help`. */
+/**
+ * Flags that cannot be checked: npm always sets `npm_config_cache`, and for `--help` it shows its own help instead of
+ * running the command.
+ */
 const NOT_SEEN = ['cache', HELP.name];
 
 /**

@@ -61,7 +61,7 @@ export class Progress {
     this.#timer.unref();
   }
 
-  /** Shows that `done` of `all` things are finished, if the last update is old enough (`#everyMs`). */
+  /** Shows that `done` of `all` things are finished, unless the last update was less than `#everyMs` ago. */
   show(done: number, all: number, what: string): void {
     if (performance.now() - this.#last >= this.#everyMs) this.#say({ done, all, what });
   }

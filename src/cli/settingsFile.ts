@@ -73,8 +73,8 @@ export function readSettings(file: string): Settings {
 }
 
 /**
- * Parses settings. `nameOf` returns the name of a field for messages. For an empty text, it returns the name of the
- * complete settings. Throws a UsageError for invalid settings, and a SyntaxError for invalid JSON.
+ * Parses settings. `nameOf` returns the name of a field for messages, and for an empty text a name of the settings
+ * as a whole. Throws a UsageError for invalid settings, and a SyntaxError for invalid JSON.
  */
 export function parseSettings(text: string, nameOf: (field: string) => string): Settings {
   const json: unknown = JSON.parse(text);
