@@ -42,7 +42,7 @@ function sumOfPrefix(prefix: string): number {
   return sum;
 }
 
-/** Final checksum of a valid address: of bech32 for version 0, and of bech32m (BIP 350) for later versions. */
+/** Result of the checksum of a valid address: bech32's constant for version 0, bech32m's (BIP 350) for later ones. */
 const endOfSum = (version: number): number => (version === 0 ? 1 : 0x2bc830a3);
 
 /**
@@ -51,7 +51,7 @@ const endOfSum = (version: number): number => (version === 0 ? 1 : 0x2bc830a3);
  */
 function witnessAddress(prefix: string, version: number, script: Uint8Array): string {
   let sum = checksumWith(sumOfPrefix(prefix), version);
-  // The version, the program in words of 5 bits, and a checksum of 6 words.
+  // Words of 5 bits: one for the version, then the program, then six for the checksum.
   const codes = new Array<number>(1 + Math.ceil(((script.length - 2) * 8) / 5) + 6);
   codes[0] = CODES[version] ?? 0;
   let [at, rest, bits] = [1, 0, 0];
@@ -116,7 +116,7 @@ export function hasRightChecksum(address: string, hash256: Hash256): boolean {
 export function scriptOfAddress(address: string, network: Network, hash256: Hash256): Uint8Array | undefined {
   const prefix = `${network.bech32}1`;
   const script = address.startsWith(prefix) ? witnessScript(address, prefix.length) : hashScript(address, network);
-  // Neither function checks version and checksum. If one of them is wrong, the script has another address.
+  // witnessScript and hashScript check neither version nor checksum. If one is wrong, the script has another address.
   return script !== undefined && addressOf(script, network, hash256) === address ? script : undefined;
 }
 

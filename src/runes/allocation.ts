@@ -13,7 +13,7 @@ export const NOWHERE = Number.MAX_SAFE_INTEGER;
 
 /** Remaining amount of one rune from one source: a spent output, the premine or a mint. */
 interface Entry {
-  /** Script of the spent output, empty if it has no address. Undefined for a premine or a mint. */
+  /** Script of the spent output, empty if the script has no address. Undefined for a premine or a mint. */
   readonly sender: Uint8Array | undefined;
   left: bigint;
 }
@@ -149,12 +149,12 @@ export class Allocation {
     return this.burns[output] ?? true;
   }
 
-  /** Sums pieces by output, ascending. Takes time for each piece and output, but not for each move. */
+  /** Sums pieces by output, ascending. Takes time in proportion to the pieces and the outputs, not to the moves. */
   sums(pieces: readonly Piece[]): [output: number, amount: bigint][] {
     const [only] = pieces;
     if (only && pieces.length === 1 && only.count === 1) return [[only.first, only.amount]];
     const sums = new Map<number, bigint>();
-    /** By index in `destinations`: difference between the amount of this destination and of the destination before. */
+    /** Amount of a destination minus the amount of the previous destination, by index in `destinations`. */
     const steps = new Map<number, bigint>();
     for (const { first, count, amount } of pieces) {
       if (count === 1) add(sums, first, amount);

@@ -6,12 +6,12 @@ type Integers = readonly number[] | Uint32Array;
 
 /** Parts of a byte array. Each part gets its own hash. */
 export interface Parts {
-  /** Offset of the first byte of each part, and of the byte after its last one. */
+  /** Offset of each part's first byte (`starts`), and offset after each part's last byte (`ends`). */
   readonly starts: Integers;
   readonly ends: Integers;
   /**
-   * Pairs of offsets. In the hashed copy of the array, the 4 bytes at the first offset are replaced by the 4 bytes at
-   * the second offset.
+   * Pairs of offsets. The parts are hashed in a copy of the array, where the 4 bytes at the first offset are replaced
+   * by the 4 bytes at the second offset.
    */
   readonly moves?: readonly number[];
 }
@@ -19,11 +19,11 @@ export interface Parts {
 /** Computes the double SHA-256 of `bytes`. Callers pass the fastest implementation of their platform. */
 export interface Hash256 {
   (bytes: Uint8Array): Uint8Array;
-  /** Computes the hashes of parts, if the platform has a faster way than one by one. */
+  /** Computes the hashes of all parts. Undefined if the platform cannot do this faster than by a call for each part. */
   readonly parts?: (bytes: Uint8Array, parts: Parts) => Uint8Array;
 }
 
-/** Computes the hash of each part. Returns the hashes one after another. */
+/** Computes the hash of each part. Returns the hashes concatenated. */
 export function hashParts(bytes: Uint8Array, parts: Parts, hash256: Hash256): Uint8Array {
   if (hash256.parts) return hash256.parts(bytes, parts);
   const moved = copyOf(bytes);

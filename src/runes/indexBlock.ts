@@ -15,7 +15,7 @@ import { type Etching, MAX_U128, type Message, type MessageId } from './runeston
 import { isOpReturn, isTaproot, pushes, tapscriptOf } from './script.ts';
 import type { Changes, Ledger, Mintable, NewOutput, NewRune, RuneOutput } from './unspentLedger.ts';
 
-/** Confirmations that the output which commits to a name needs at the etching. The etching's block counts as one. */
+/** Minimum confirmations of the output that commits to a name when it is etched. The etching's block counts as one. */
 export const CONFIRMATIONS = 6;
 
 /** Output that a transaction spends, and the height of the block that created it. */

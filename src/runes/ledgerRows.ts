@@ -116,7 +116,7 @@ function amountOfMove(pieces: readonly Piece[], index: number): bigint {
   return amount;
 }
 
-/** Emits the row of an amount that leaves its source: `burn` or `send`. A received premine or mint has no such row. */
+/** Emits the `burn` or `send` row of an amount. A premine or mint that is not burned has neither: nobody sent it. */
 function emitGiven(allocation: Allocation, target: RowTarget, { queue, sender }: Piece, output: number, amount: bigint): void {
   const { rune } = queue;
   const address = sender ? target.addressOf(sender) : null;

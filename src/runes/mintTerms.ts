@@ -1,5 +1,5 @@
 /**
- * Computes the heights at which a rune can be minted, by ord's rules. Used by the protocol, etchings and the explorer.
+ * Computes the heights at which a rune can be minted, by ord's rules. Indexing, lists and the explorer use it.
  */
 
 /** Integer of a mint term. Undefined or null if the rune does not have the term. */

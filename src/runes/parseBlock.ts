@@ -131,7 +131,7 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   if (reader.at !== bytes.length)
     throw new BlockError(`block ${hash} has ${bytes.length - reader.at} unexpected bytes after its last transaction`);
   if (!sameBytes(merkleRoot(read.txids, hash256), 0, bytes, 36, 32))
-    throw new BlockError(`block ${hash} has other transactions than its header names (merkle root)`);
+    throw new BlockError(`block ${hash} has transactions that do not match the merkle root in its header`);
   return { ...header, bytes, ...read };
 }
 

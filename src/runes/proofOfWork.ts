@@ -107,7 +107,8 @@ export class WorkChecker {
   check(height: number, header: Work): void {
     const target = targetOf(header.bits);
     const { limit } = this.#rules;
-    if (target > targetOf(limit)) throw new WorkError(`its target ${bitsText(header.bits)} is easier than the easiest, ${bitsText(limit)}`);
+    if (target > targetOf(limit))
+      throw new WorkError(`its target ${bitsText(header.bits)} is easier than the limit of its network, ${bitsText(limit)}`);
     const expected = this.#expected(height, header.time);
     if (expected !== undefined && header.bits !== expected)
       throw new WorkError(`its target is ${bitsText(header.bits)}, and the blocks before it require ${bitsText(expected)}`);

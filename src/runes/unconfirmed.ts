@@ -57,7 +57,7 @@ export function inOrder<One extends Unconfirmed>(transactions: ReadonlyMap<strin
   return [...ordered];
 }
 
-/** Reason why the amount of a rune may be different once the transaction is in a block. */
+/** Uncertainty about the amount of a rune, which may be different once the transaction is in a block. */
 interface Possible {
   readonly why: string;
   /** Index of the only output that may receive the rune, -1 for none. Undefined if every output may. */
@@ -93,7 +93,7 @@ export interface Allocating {
    * the next block.
    */
   readonly previousOutput: (outpoint: string) => PreviousOutput;
-  /** Returns the reasons why parts of the state that a transaction needs are unknown. */
+  /** Returns the reasons why the caller lacks a part of the data that a transaction needs. Empty if it has all. */
   readonly unknown: (transaction: Unconfirmed) => readonly string[];
   /** Called before each row. Throws if there are too many rows. Then the result of the transaction is unknown. */
   readonly countRow: () => void;
@@ -213,7 +213,7 @@ function destinations(
 ): Map<RuneId, Possible> {
   if (message?.kind === 'cenotaph') return new Map([...why].map(([rune, reason]) => [rune, { why: reason, output: -1 }]));
   const moved = new Set((message?.edicts ?? []).map(({ id }) => (id.block === 0n && id.tx === 0n ? own : knownId(id))));
-  // The ids of runes that the next block etches are not certain. So an edict with such an id may move any such rune.
+  // Ids of the next block's new runes are uncertain, so an edict with one of these ids may move any of these runes.
   const movesLater = [...moved].some((rune) => blockOf(rune) >= height);
   const isMoved = (rune: RuneId) => moved.has(rune) || (movesLater && blockOf(rune) >= height);
   return new Map([...why].map(([rune, reason]) => [rune, { why: reason, output: isMoved(rune) ? undefined : rest }]));

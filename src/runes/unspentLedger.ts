@@ -56,7 +56,7 @@ export interface NewOutput extends RuneOutput {
 }
 
 /**
- * Changes that a block makes to the ledger. Outputs that it creates and spends are neither in `created` nor in `spent`.
+ * Changes that a block makes to the ledger. Outputs that the block both creates and spends are in neither list.
  */
 export interface Changes {
   /** Spent outpoints of 36 bytes. All are in the ledger. */

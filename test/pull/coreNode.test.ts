@@ -222,7 +222,7 @@ describe.each([
     [
       'with a wrong byte in a transaction',
       { flip: size - 30 },
-      /is damaged: block [0-9a-f]{64} has other transactions than its header names/,
+      /is damaged: block [0-9a-f]{64} has transactions that do not match the merkle root in its header/,
     ],
     ['too slow', { stall: 100 }, /sent no data for 0.3 s/],
     ['refused by a full work queue', FAULTS.workQueue, /was answered with status 503 "Work queue depth exceeded"; sending 2 at once/],

@@ -350,7 +350,7 @@ describe('a pull from a node', () => {
         'a target that is too easy',
         changed((header) => header.writeUInt32LE(0x2100ffff, 72)),
         {},
-        /its target 0x2100ffff is easier than the easiest, 0x207fffff$/,
+        /its target 0x2100ffff is easier than the limit of its network, 0x207fffff$/,
       ],
       [
         'a target that does not fit its network',
