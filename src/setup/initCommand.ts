@@ -84,7 +84,7 @@ export async function runInit(flags: Flags, log: Log): Promise<void> {
 type Parse = typeof import('../cli/settingsFile.ts').parseSettings;
 
 /**
- * Returns a question's default. `blocks` has none for a pull that starts at a mirror: the start sets the first block.
+ * Returns a question's default. `blocks` has none with `startFrom`, because the other mirror sets the first block.
  */
 const defaultOf = ({ setting, byDefault = '' }: Question, { startFrom }: Settings): string =>
   setting === 'blocks' && startFrom !== undefined ? '' : byDefault;

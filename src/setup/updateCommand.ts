@@ -55,7 +55,7 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   const clock = new Stopwatch();
   const steps = [...updates, ...uploads];
   for (const [at, step] of steps.entries()) {
-    // Drops the summary tables of the steps, whose lines are indented, because this command prints a table of its own.
+    // Drops indented lines: they are the summary tables of the steps, and this command prints a table of its own.
     const print = (text: string) => {
       if (format === 'json' || !text.startsWith('  ')) process.stdout.write(`${text}\n`);
     };
@@ -98,8 +98,8 @@ async function runStep(
 ): Promise<void> {
   const child: ChildProcess = spawn(file, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine);
-  // The terminal sends Ctrl-C to all its processes, so the step ends by itself, and then this command. A SIGTERM
-  // reaches only this process, so it is passed on.
+  // On Ctrl-C, the terminal also signals the step, so this command only waits for its end. A SIGTERM reaches only this
+  // command, so it is passed on to the step.
   const [ignore, stop] = [() => undefined, () => void child.kill('SIGTERM')];
   process.on('SIGINT', ignore).on('SIGTERM', stop);
   try {
@@ -108,7 +108,7 @@ async function runStep(
     })) as [number | null];
     if (code !== EXIT.done)
       throw new CliError(
-        `${name} ended with exit code ${code ?? '(none): a signal ended it'}`,
+        code === null ? `${name} was stopped by a signal` : `${name} ended with exit code ${code}`,
         code ?? EXIT.interrupted,
         later.length === 0 ? [] : [`These steps did not run: ${later.map((step) => step.name).join(', ')}.`],
       );
