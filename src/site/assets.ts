@@ -84,7 +84,7 @@ interface Cached extends Pick<Bundled, 'files'> {
   readonly sources: readonly (readonly [path: string, sha256: string])[];
 }
 
-/** Returns all bundled scripts and styles, from the file `cache` if no source has changed since its last write. */
+/** Returns all scripts and styles. Bundles them again unless the file `cache` was made from the current sources. */
 export function bundles(cache: string): OwnFile[] {
   let files = readCache(cache);
   if (files === undefined) {
@@ -119,7 +119,7 @@ function writeCache(path: string, { files, inputs }: Bundled, begin: number): vo
     mkdirSync(dirname(path), { recursive: true });
     replaceFile(path, (temporary) => writeNew(temporary, Buffer.from(JSON.stringify(cached))), `${path}.${process.pid}`);
   } catch {
-    // A folder of packages can be read-only, and a copy of the project may lack one of the other sources.
+    // Stays without a cache: the folder of the package may be read-only, or one of OTHER_SOURCES may be missing.
   }
 }
 

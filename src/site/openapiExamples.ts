@@ -47,7 +47,7 @@ const RECORDED: ActivityRecord = {
   },
 };
 
-/** Formats a record in a dialect, with the dialect's order of keys. Expects all fields except `receiver_address`. */
+/** Formats a record in a dialect, with the dialect's order of keys. Only `receiver_address` may be missing. */
 function spelled({ rune, address, amount, operation, location }: ActivityRecord, dialect: Dialect): object {
   const { block_height, tx_index, vout, timestamp } = location;
   const [block_hash, tx_id] = [spellHex(location.block_hash, dialect), spellHex(location.tx_id, dialect)];

@@ -1,6 +1,7 @@
 /**
  * Script of the API page: lists the endpoints of the mirror's `openapi.json`, and then its rules. Swagger UI, which
- * sends requests, is ten times as large as this page. It loads only for a hash such as `#/Activity/listBlockActivity`.
+ * sends requests, is ten times as large as this page. So Swagger UI loads only for a hash in the URL, such as
+ * `#/Activity/listBlockActivity`.
  */
 import { byId, type Child, el } from '../explorer/dom.ts';
 

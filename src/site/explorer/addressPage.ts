@@ -94,7 +94,7 @@ function signOf(rune: string, symbols: Symbols): HTMLElement {
 
 type RuneOfOutput = UnspentOutput & UnspentOutput['runes'][number];
 
-/** Shows a row for each rune. Only the first row of an output names the output and its block. */
+/** There is a row for each rune of an output. Only the first of these rows shows the output and its block. */
 const OUTPUT_COLUMNS: readonly Column<RuneOfOutput>[] = [
   { name: 'Output', cell: ({ output }, index) => (index === 0 ? [outputLink(output.replace(/^0x/, ''))] : []) },
   ...RUNE_AMOUNT.filter(({ name }) => name !== 'Rune id'),

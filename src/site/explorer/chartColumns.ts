@@ -4,7 +4,7 @@ import type { ActivityEntry, Stats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
 export interface Column {
-  /** Lowest and highest height of the column that the mirror covers. */
+  /** First and last of the column's heights that the mirror covers. */
   readonly first: number;
   readonly last: number;
   /**

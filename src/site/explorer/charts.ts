@@ -55,7 +55,7 @@ function captionOf(columns: readonly Column[], { bucket }: Stats): string {
   return `Each column is ${unit}${bucket === 1 ? ' with activity' : ''}${sofar}`;
 }
 
-/** Creates the link over a column and the column's readout. The pointer and the arrow keys move both. */
+/** Creates the link that lies over a column, and the readout of this column. Pointer and arrow keys move both. */
 function pointerOf(place: HTMLElement, columns: readonly Column[], width: number, light: SVGElement): readonly HTMLElement[] {
   const step = (width - MARGIN.left - MARGIN.right) / columns.length;
   const readout = el('div', { class: 'readout', 'aria-hidden': 'true' });

@@ -26,7 +26,7 @@ function fill<Made extends Element>(element: Made, attributes: Attributes, child
   return element;
 }
 
-/** Finds an element of the page by id. Throws if the page has none, such as a page of another version. */
+/** Finds an element of the page by id. Throws if there is none, as on a page of another version than this script. */
 export function byId(id: string): HTMLElement {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`the page has no #${id}`);

@@ -14,7 +14,7 @@ export function downloadButton(list: CsvList, name: string, total: number, read:
   button.addEventListener('click', async () => {
     button.disabled = true;
     try {
-      // Imports `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
+      // Names the bundle in the output (`.js`), because esbuild leaves this import unchanged (src/site/assets.ts).
       const { saveCsv } = await import('./download.js');
       await saveCsv(list, `${list.replace('rune_', '')}-${name.replace(/[^0-9A-Za-z]+/g, '-')}`, read(), (count) => {
         button.textContent = `${groupDigits(count)} of ${groupDigits(total)}`;

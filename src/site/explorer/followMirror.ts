@@ -10,7 +10,7 @@ import { stateOf } from './runeNames.ts';
 const INTERVAL_MS = 30_000;
 
 /**
- * Requests the manifest periodically. If the mirror has new data, calls `refresh`, which shows the new data, and
+ * Requests the manifest periodically. If the mirror has new data, calls `refresh` to show the new data, and then
  * updates the totals. If `refresh` resolves to false or rejects, calls it again after the next request.
  */
 export function followMirror(refresh: () => Promise<boolean>): void {

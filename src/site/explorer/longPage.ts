@@ -1,6 +1,6 @@
 /**
  * Long pages of lists whose entries the mirror reads from many places. Such a page first shows as many entries as the
- * shortest page, and the others when the reader comes near them.
+ * smallest page size, and the others when the reader comes near them.
  */
 import { count, groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
@@ -13,7 +13,7 @@ import { type SubjectView, searchOf } from './views.ts';
 
 export type FetchWindow = (window: { readonly offset: number; readonly limit?: number | undefined }) => Promise<Shown>;
 
-/** Views whose pages were completed. If shown again, for new data or by the back button, they are complete at once. */
+/** Views of which all entries were loaded. When shown again (new data, back button), they begin with all entries. */
 const completed = new Set<string>();
 
 /** Distance in pixels from the visible part of the page at which the other entries are loaded. */
@@ -53,7 +53,7 @@ export function growingPage(view: SubjectView, first: Shown, table: (shown: Show
     button.disabled = true;
     try {
       const rest = await fetch({ offset: offset + results.length, limit: missing });
-      // If the list has another total, it has changed, so reads the complete page again.
+      // Another total means that the list has changed. Then reads the complete page again.
       const whole = rest.total === total ? { ...first, after: [], results: [...results, ...rest.results] } : await fetch({ offset, limit });
       const all = await withRecordsAround(view, whole, fetch);
       // Stops if another page, or the same page with new data, was shown meanwhile.

@@ -82,7 +82,7 @@ async function refresh(): Promise<boolean> {
     const links = () => stage.querySelectorAll('a').length;
     const before = links();
     const nodes = await nodesOf(view, signal);
-    // A long page may have loaded more entries meanwhile, or be loading them.
+    // Keeps the view if a long page has loaded more entries meanwhile, or is loading them: `nodes` may lack these.
     if (signal.aborted || stage.querySelector(':disabled') !== null || links() !== before) return false;
     put(nodes, undefined);
     if (focused !== null)
@@ -104,7 +104,7 @@ const titleOf = (view: FoundView): string =>
 
 /** Fetches and renders the page of a rune, an address, an output or all runes. Rejects with the client's errors. */
 async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<readonly Node[]> {
-  // Imports `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
+  // Names the bundle in the output (`.js`), because esbuild leaves this import unchanged (src/site/assets.ts).
   const [{ detailsPage }, manifest] = await Promise.all([import('./details.js'), mirror.manifest()]);
   const { title, said, nodes } = await detailsPage(view, {
     mirror,

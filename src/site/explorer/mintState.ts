@@ -12,8 +12,8 @@ export interface Mint extends MintWindow {
 }
 
 /**
- * Returns the mint of a rune. Undefined if the rune was etched without terms. `dialect` says how the etching spells the
- * cap.
+ * Returns the mint of a rune. Undefined if the rune was etched without terms. In dialect `hiro`, the cap has decimals,
+ * like an amount.
  */
 export function mintOf({ mint_terms: terms, divisibility, location }: Etching, dialect: 'contract' | 'hiro'): Mint | undefined {
   if (Object.values(terms).every((term) => term === null)) return undefined;
@@ -46,7 +46,7 @@ export interface MintNow extends Mint {
   /** True if no mint can be valid any more. */
   readonly isOver: boolean;
   readonly text: string;
-  /** Mints so far, mints left of the cap, and share of the cap. Undefined if the mirror does not count mints. */
+  /** Mints so far, mints until the cap is reached, minted share of the cap. Undefined without a cap or a count. */
   readonly mints?: bigint;
   readonly left?: bigint;
   readonly share?: number;

@@ -36,7 +36,7 @@ const refill: typeof part = (id, fill) => fill(byId(id).querySelector('.content'
 export const refreshOverview = (): Promise<unknown> => Promise.all([refill('newest', fillNewest), charts(refill)]);
 
 async function charts(part: typeof refill): Promise<void> {
-  // Imports `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
+  // Names the bundle in the output (`.js`), because esbuild leaves this import unchanged (src/site/assets.ts).
   const drawing = import('./charts.js').catch((error: unknown) => {
     throw new MissingStats('charts.js', { cause: error });
   });

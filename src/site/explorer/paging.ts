@@ -38,12 +38,12 @@ export function pagesOf<T extends Shown>(
   return [pagingOf(view, shown, 'Pages'), table(shown), ...(more ? [more] : []), ...again];
 }
 
-/** Renders a paging row. It has no links if the list fits on a page of the smallest size, or of its only size. */
+/** Renders a paging row. It has links unless the list fits on a page of the smallest size that the list offers. */
 function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
   const { total, offset, limit } = result;
   const [smallest = 20] = settings.pageSizes;
   const nav = el('nav', { class: 'paging', 'aria-label': name }, el('span', { class: 'range' }, rangeOf(result)));
-  // A larger limit means that the list reads several pages at once. Such a list has only this page size.
+  // Only a list that reads several pages at once has a limit above the largest page size. It offers no other size.
   const hasSizes = limit <= (settings.pageSizes.at(-1) ?? smallest);
   if (total <= (hasSizes ? smallest : limit) && offset === 0) return nav;
   const last = Math.floor((total - 1) / limit) * limit;
@@ -75,7 +75,7 @@ export const deadStep = (arrow: string, title?: string): HTMLElement =>
   el('span', { class: 'step', 'aria-disabled': 'true', title }, arrow);
 
 /**
- * Returns links to the same offset with other page sizes. Only links, unlike a menu, can be opened in a new tab.
+ * Returns links to the same offset with other page sizes. Links can be opened in a new tab, unlike entries of a menu.
  */
 function sizes(view: FoundView, limit: number, offset: number): HTMLElement {
   const [smallest] = settings.pageSizes;

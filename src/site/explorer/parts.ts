@@ -11,10 +11,10 @@ import { addressView, type FoundView, outputView, searchOf, viewOfRune } from '.
 export const linkTo = (view: FoundView, text: string | readonly Child[], more: Attributes = {}): HTMLAnchorElement =>
   el('a', { href: searchOf(view), ...more }, ...[text].flat());
 
-/** Returns the kind of a view, to begin a name: `Rune`, `Address`. */
+/** Returns the kind of a view with a capital letter, for the beginning of a title: `Rune`, `Address`. */
 export const kindName = ({ kind }: FoundView): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
 
-/** Returns links to the same id at explorers of all of Bitcoin, if they have the network. */
+/** Returns links to the same id at other Bitcoin explorers. Empty if they do not cover the network. */
 export function elsewhere({ kind, id }: FoundView): HTMLElement[] {
   if (NETWORK === undefined || NETWORK === 'regtest') return [];
   const bare = encodeURIComponent(id.replace(/^0x/, '')).replace('%3A', ':');
@@ -92,8 +92,8 @@ export const onlyFiles = (): HTMLElement =>
   );
 
 /**
- * Shows the curl command of an API target, a link to its JSON or to the file with the same content, and another button.
- * On a host without code, shows only what works there: the file, or a note.
+ * Shows the curl command of an API target, a link to its JSON or to the file with the same content, and `more`. On a
+ * host without code, shows only what works there: the file, or a note.
  */
 export function apiSource(target: string, file = target, more?: HTMLElement): HTMLElement {
   const source = el('section', { class: 'source', 'aria-label': 'The same from the API' }, ...requestTo(target, file), more);
@@ -135,7 +135,7 @@ const copyIcon = (): SVGElement =>
   );
 
 async function copy(text: string): Promise<boolean> {
-  // Browsers offer the clipboard only on https and localhost, but a mirror in a local network is neither.
+  // Browsers offer the clipboard only on https and localhost, not on a mirror at an http URL in a local network.
   if (navigator.clipboard !== undefined) {
     try {
       await navigator.clipboard.writeText(text);

@@ -25,7 +25,7 @@ export interface Misread {
   readonly instead?: { readonly label: string; readonly view: FoundView };
 }
 
-/** View that a query string names. `text` is what cannot be looked up. */
+/** View that a query string names. In a problem, `text` is the text that cannot be looked up. */
 export type View = { readonly kind: 'overview' } | { readonly kind: 'problem'; readonly text: string; readonly said: Misread } | FoundView;
 
 const bare = (id: string): string => id.replace(/^0x/, '');

@@ -33,7 +33,7 @@ async function updated({ names, newest, state: before }: Known): Promise<Known |
   return { names: [...names, ...results.slice(0, added).reverse()], newest: results[0], state };
 }
 
-/** Returns the names in memory, with new names. Undefined if there are none, or if `updated` returns undefined. */
+/** Updates and returns the names in memory. Undefined if there are none, or if `updated` returns undefined. */
 async function knownNames(): Promise<readonly RuneName[] | undefined> {
   known = known && (await updated(known));
   return known?.names;
@@ -49,7 +49,7 @@ async function readAll(): Promise<readonly RuneName[]> {
   return names;
 }
 
-/** Reads the names, unless they are in memory. Rejects like the client. */
+/** Reads the names, unless they are in memory. Rejects with the client's errors. */
 export async function readNames(): Promise<readonly RuneName[]> {
   const names = await knownNames();
   if (names !== undefined) return names;
@@ -59,7 +59,7 @@ export async function readNames(): Promise<readonly RuneName[]> {
   return reading;
 }
 
-/** Returns the names if they are in memory or few. Undefined if the user must ask for them. Rejects like the client. */
+/** Returns the names if they are in memory or few, otherwise undefined. Rejects with the client's errors. */
 export async function freeNames(): Promise<readonly RuneName[] | undefined> {
   const { lists } = await mirror.manifest();
   if (lists?.etchings === undefined) return undefined;

@@ -66,8 +66,8 @@ async function knownRune(id: string, { mirror, manifest, find, signal }: Source)
     const etching = await mirror.etching(id, signal);
     return etching && { id: etching.id, number: etching.number, spacedName: etching.spaced_name, etching };
   }
-  // A mirror without etchings has runes only in its search files, by name. So any id or number is accepted, because the
-  // mirror may have lists of this rune.
+  // A mirror without etchings finds runes only by name, in its search files. So any id or number is accepted, because
+  // the mirror may have lists of this rune.
   const letters = lettersOf(id);
   if (letters === undefined) return { id: id.includes(':') ? id : undefined, number: undefined, spacedName: undefined, etching: undefined };
   const found = (await find(letters)).find(([spacedName]) => lettersOf(spacedName) === letters);
@@ -101,7 +101,7 @@ function termsOf({ etching }: Known, { holders }: Totals, { manifest }: Source, 
   return [el('div', { class: 'columns terms' }, supplyOf(etching, mint, heldBy), mintSection(etching, mint, manifest))];
 }
 
-/** Describes the holders: how many, the share of the ten largest, and the block if it is not the highest block. */
+/** Describes the holders: number, share of the ten largest, and as of which block if this is not the highest one. */
 function heldByText(holders: number, largest: HolderPage | undefined, supply: string | undefined): string {
   const ten = addDecimals(largest?.results.slice(0, MOST_LARGEST).map(({ balance }) => balance) ?? []);
   const share = holders <= MOST_LARGEST || largest === undefined || supply === undefined ? undefined : shareOf(ten, supply);
@@ -145,7 +145,7 @@ function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | und
     );
   });
   const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
-  // Bars show shares of all units that are created or left to mint. The table below the bars has the same numbers.
+  // Full width of a bar: all units that were created or can still be minted. The table below has the same numbers.
   const bar = (...hues: readonly string[]) => {
     const shares = known.map(
       ({ amount, hue = '' }) => [hue, shareOf(String(units(amount)), String((created ?? 0n) + (left ?? 0n))) ?? 0] as const,

@@ -20,7 +20,7 @@ const COLUMNS: readonly Column<RuneName>[] = [
 ];
 
 /**
- * Returns a function that tells whether a rune matches a text. Letters match a word of its name, other text its symbol.
+ * Returns a filter of runes. Letters must stand at the start of a word of the name. Other text must equal the symbol.
  */
 function matcherOf(text: string): (rune: RuneName) => boolean {
   const letters = lettersOf(text);

@@ -8,9 +8,9 @@ export type Compare<T> = (a: T, b: T) => number;
 let chosen: { readonly name: string; readonly isDescending: boolean } | undefined;
 
 /**
- * Puts buttons into the column heads of a table whose rows form one group. `entries` has the entry of each row. `by`
- * has, for the name of a column, the function that compares entries. Amounts begin with the largest. Sorts the table by
- * the column `first`, unless a reader chose another one.
+ * Adds buttons that sort a table to its column heads. The table must have one group of rows. `entries` has the entry of
+ * each row. `by` maps the name of a column to the function that compares entries. Columns of amounts are first sorted
+ * in descending order. Sorts the table by the column `first`, unless a reader chose another one.
  */
 export function sortable<T>(
   table: HTMLElement,

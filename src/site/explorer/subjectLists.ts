@@ -63,8 +63,8 @@ const NAMES: Readonly<Record<SubjectList, string>> = {
 };
 
 /**
- * Fetches the list that a view shows, and one entry of each other list with a total. Renders the page: head, tabs,
- * list and request.
+ * Fetches the list that a view shows. Also fetches one entry of each other list that has a total, because its tab shows
+ * the total. Renders the page: head, tabs, list and request.
  */
 export async function pageWithLists(
   view: SubjectView,
@@ -113,7 +113,7 @@ function tabsOf(view: SubjectView, totals: Totals): HTMLElement {
   return el('nav', { class: 'chips', 'aria-label': 'Lists' }, ...tabs);
 }
 
-/** Says after which block a list is exact, if that is not the mirror's highest block. */
+/** Returns a note with the block as of which a list is exact, if it is not the mirror's highest block. */
 function lagOf(height: number | undefined, tip: number | undefined): Node[] {
   if (height === undefined || tip === undefined || height >= tip) return [];
   const text =

@@ -59,7 +59,7 @@ function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): 
   };
 }
 
-/** Sources of suggested runes. If one of them rejects, its runes are missing. */
+/** Sources of suggested runes. If one of them rejects, its runes are not suggested. */
 interface Finders {
   /** Finds runes by the first letters of their names, in upper case. */
   readonly find: (letters: string) => Promise<readonly FoundRune[]>;

@@ -14,7 +14,7 @@ import { type ActivityRow, type AddressRow, type ListedRecord, type ListWindow, 
 
 type Row = ActivityRow<ListedRecord>;
 
-/** Records of a row are less than this many records apart (transfers.ts). One request can fetch this many records. */
+/** Records that join in a row are less than this number of records apart (transfers.ts). One request can fetch them. */
 const REACH = Math.min(60, settings.pageSizes.at(-1) ?? 60);
 
 /** Adds the records of other pages that the rows of a table need. */
@@ -78,13 +78,13 @@ const IN_OR_OUT: Partial<Record<NetRow['kind'], string>> = { receive: 'in', send
 /** Operation whose colour a net amount gets, by the sign of the amount. */
 const HUE_OF_NET = { '+': 'receive', '−': 'send', '': 'to itself' } as const;
 
-/** Shows a cell only in the first row of a rune of a transaction. */
+/** Shows a cell only in the first of the rows for one rune of one transaction. */
 const once =
   (cell: (row: Row) => readonly Child[]) =>
   ({ row }: NetRow, index: number): readonly Child[] =>
     index === 0 ? cell(row) : [];
 
-/** Columns of one address: in or out, and how the amount changes its balance. */
+/** Columns for the activity of one address: sends and receives are named `out` and `in`, and amounts have a sign. */
 const ADDRESS_COLUMNS: readonly Column<NetRow>[] = [
   {
     name: 'Operation',
@@ -113,7 +113,7 @@ export function addressActivityTable(list: ListWindow<Activity>): HTMLElement {
 
 const JOINED = 'a send or mint and its receive are one';
 
-/** Adds a note to a table whose rows are not records, because the pages of a list count records. */
+/** Adds a note to a table that has more or fewer rows than records, because page sizes and totals count records. */
 function noted(
   table: HTMLElement,
   { results, before = [], after = [] }: ListWindow<ListedRecord>,

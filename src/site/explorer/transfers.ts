@@ -46,9 +46,9 @@ interface Unmatched<T> {
 }
 
 /**
- * Joins records to rows, in the order of the records. A receive has no row of its own if the sends before it, or these
- * and a mint after it, have exactly its amount. A send and its receive, or a receive and its mint, must be less than
- * `reach` records apart. So a row depends only on records near it, and it is the same on every page.
+ * Joins records to rows, in the order of the records. A receive has no row of its own if its amount is the exact sum of
+ * the sends before it, or of these sends and a mint after it. A send and its receive, or a receive and its mint, must
+ * be less than `reach` records apart. So a row depends only on records near it, and it is the same on every page.
  * Returns the rows whose send, mint, burn, etching or lone receive is in `results`.
  */
 export function rowsOf<T extends ListedRecord>(
@@ -59,7 +59,7 @@ export function rowsOf<T extends ListedRecord>(
   const decimals = decimalsOf(records.map(({ amount }) => amount));
   const units = ({ amount = '0' }: T) => unitsOf(amount, decimals);
   const cut = offset > before.length ? records[0]?.location.tx_id : undefined;
-  /** Sends to an output that are not followed by a receive yet, with their indexes in `records`. */
+  /** Sends that no receive has followed yet, by output, with their indexes in `records`. */
   const waiting = new Map<string, [send: T, at: number][]>();
   const unmatched: Unmatched<T>[] = [];
   const joined = new Set<T>();
@@ -76,7 +76,7 @@ export function rowsOf<T extends ListedRecord>(
       waiting.delete(output);
       const own: T[] = [];
       let rest = units(record);
-      // Stops at the exact amount, so that earlier sends, which may be unknown, do not matter.
+      // Stops when the sum reaches the amount. So earlier sends, which may not have been fetched, do not matter.
       for (const [send, place] of sends.reverse()) {
         if (rest <= 0n || at - place >= reach) break;
         rest -= units(send);
@@ -107,21 +107,21 @@ export function rowsOf<T extends ListedRecord>(
   });
 }
 
-/** The known records at the ends of a window, if the list continues there. */
+/** Returns the first and the last known record, each only if the list continues beyond it. */
 const endsOf = <T extends ListedRecord>({ offset, total, results, before = [], after = [] }: ListWindow<T>): readonly (T | undefined)[] => {
   const records = [...before, ...results, ...after];
   const first = offset - before.length;
   return [first > 0 ? records[0] : undefined, first + records.length < total ? records.at(-1) : undefined];
 };
 
-/** Numbers of records to fetch first. Most transactions end within them, and more records would be many more bytes. */
+/** Numbers of records that the first two rounds of requests fetch: few bytes, and enough for most transactions. */
 const FEW = [1, 3];
 
 /**
- * Adds the records before and after a window that its rows need. Fetches them if a row joins no other record, and its
- * transaction may continue beyond the window. Sends at most eight requests, each for up to `reach` records. If a
- * request fails or the list has changed meanwhile, a pair on two pages gets two rows. `ofAddress` is true for a list of
- * one address. Such a list has no mints, and has the receive of a send only if the send is to this address.
+ * Adds records before and after a window, for its rows to join. Fetches them only if a row joins no other record, and
+ * the transaction of this row may continue beyond the window. Sends at most eight requests, each for up to `reach`
+ * records. If a request fails or the list has changed meanwhile, a pair on two pages gets two rows. `ofAddress` is true
+ * for a list of one address. Such a list has no mints, and has the receive of a send only if it is to this address.
  */
 export async function withNeighbours<L extends ListWindow<ListedRecord>>(
   list: L,

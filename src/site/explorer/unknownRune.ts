@@ -29,8 +29,8 @@ export async function unknownRune(id: string, { find, names: { freeNames }, mani
 }
 
 /**
- * Finds similar names. First come the names of `names` with a word that begins with the letters. Then come, the nearest
- * first, names that begin with as many of the letters as possible, and names with few wrong letters.
+ * Finds similar names. First come the names of `names` with a word that begins with the letters. The other names are
+ * sorted by wrong letters: names that begin with as many of the letters as possible, and names with few wrong letters.
  */
 async function nearNames(letters: string, find: Source['find'], names: readonly RuneName[]): Promise<readonly FoundRune[]> {
   if (letters.length < 2) return [];

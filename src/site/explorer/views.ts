@@ -13,7 +13,7 @@ export interface ListView {
   readonly offset: number;
 }
 
-/** Page of a rune, an address or all runes, with a window of one of its lists, or of an output. */
+/** Page of a rune, an address, an output or all runes. All but outputs have lists, and the page shows one of them. */
 export interface SubjectView {
   readonly kind: 'rune' | 'address' | 'output' | 'runes';
   /**

@@ -1,8 +1,8 @@
 /** Finds the words of names of runes. Uses no DOM. */
 
 /**
- * Returns the position of the first word of a name from which the name continues with `letters`, ignoring spacers. -1
- * if there is none.
+ * Returns the position of the first word of a name at which `letters` begin. Ignores spacers, so the letters may
+ * continue in the next words. -1 if there is no such word.
  */
 export function wordAt(spacedName: string, letters: string): number {
   const words = spacedName.split('•');
