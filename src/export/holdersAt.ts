@@ -1,5 +1,5 @@
 /**
- * Computes the holders of a rune after a block. The balance of an address is the sum of its records: receive minus send
+ * Computes the holders of a rune as of a block. The balance of an address is the sum of its records: receive minus send
  * minus burn. DuckDB computes the sums, because it can move them to disk if memory is short.
  */
 import { join } from 'node:path';
@@ -19,15 +19,15 @@ export interface Moment {
   readonly height: number;
   /** Height of the mirror's highest block. */
   readonly tip: number;
-  /** True if the mirror lacks the oldest activity, because its pull started at another mirror's ledger. */
+  /** True if the mirror lacks the oldest activity, because its pull began with the ledger of another mirror. */
   readonly isStarted: boolean;
 }
 
 /**
- * Yields the holders of a rune after block `height`, in the order of the API. Adds up the activity up to this block. If
- * the mirror lacks older activity (`isStarted`), begins with the mirror's list of holders instead. Then adds or
- * subtracts the activity between that list's block and block `height`. Throws the errors of the client and of the
- * store.
+ * Yields the holders of a rune as of block `height`, in the order of the API. Adds up the activity up to this block. If
+ * the mirror lacks older activity (`isStarted`), begins with the mirror's list of holders instead. If this list is as
+ * of another block, adds the activity between the two blocks, or subtracts it if block `height` is the lower one.
+ * Throws the errors of the client and of the store.
  */
 export async function* holdersAt(
   mirror: OpenedMirror,
@@ -44,8 +44,8 @@ export async function* holdersAt(
     };
     let known = -1;
     if (isStarted) {
-      // If the rune has many holders, the list of holders may be older: it is then about the state after a block below
-      // the tip.
+      // If the rune has many holders, the list of holders may be as of an older block. The list then has the height of
+      // this block.
       known = (await mirror.window<HolderPage>(`${path}/holders`, {})).block_height ?? tip;
       for await (const { address, balance } of mirror.all<Holder>(`${path}/holders`)) add(address, 1, balance);
     }

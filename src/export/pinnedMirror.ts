@@ -78,8 +78,8 @@ export class OpenedMirror {
   }
 
   /**
-   * Opens a file. Changes the page sizes in the manifest, so that windows may have WINDOW entries. That is possible,
-   * because lists of an archive are not stored in pages of these sizes.
+   * Opens a file. In the text of the manifest, replaces the page sizes after the first by WINDOW, so that the reader
+   * accepts windows of WINDOW entries. The lists of an archive are not stored in pages of the replaced sizes.
    */
   async #open(path: string): Promise<ReadFile | undefined> {
     const file = await this.#files.open(path);
@@ -92,7 +92,7 @@ export class OpenedMirror {
     return explained(async () => JSON.parse(await this.#reader.manifest()) as MirrorManifest);
   }
 
-  /** Answers a request for a path below `/runes/v1/`. Returns undefined instead of a 404. */
+  /** Answers a request for a path below `/runes/v1/`. Returns undefined where a server would answer with status 404. */
   get<Answer>(path: string): Promise<Answer | undefined> {
     return explained(async () => {
       const answer = await this.#reader.answer(`/runes/v1/${path}`);

@@ -26,7 +26,7 @@ import { AbsentError, OpenedMirror } from './pinnedMirror.ts';
 const LISTS = ['holders', 'balances', 'activity', 'outputs'] as const;
 type ListName = (typeof LISTS)[number];
 
-/** Advice for each list, shown if a mirror lacks the list: which mirrors have it. */
+/** Advice that is shown if a mirror lacks a list. It says which mirrors have the list. */
 const NEEDS: Readonly<Record<ListName, string>> = {
   holders: 'Mirrors have holders in layout archive, or if they are built with --lists, from all blocks since the first rune.',
   balances: 'Mirrors have balances in layout archive, or if they are built with --lists, from all blocks since the first rune.',
@@ -150,7 +150,7 @@ async function describe(mirror: OpenedMirror, { list, subject, height: asked }: 
 
 /** Returns the height of the mirror's start (contract/sources.ts); -1 if the mirror has all activity. */
 function startOf({ start, heights }: MirrorManifest): number {
-  // A mirror with a start may have all activity too: its pull may have fetched the rows of the blocks up to the start.
+  // A mirror with a start has all activity too if its pull also fetched the rows of the blocks up to the start.
   return start === undefined || (heights[0]?.[0] ?? Number.POSITIVE_INFINITY) <= start.height ? -1 : start.height;
 }
 
