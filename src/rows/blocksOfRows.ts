@@ -36,9 +36,9 @@ const recordsOf = (path: string, runes: RunesOfRows): string => `SELECT rune_jso
   FROM ${readFiles('parquet', [path])} l JOIN ${runes} r ON r.id = rune_id`;
 
 /**
- * Maximum number of runes, and maximum quotient of the number of runes and the number of rows, for which a join with
- * the runes keeps the order of the rows. Up to these limits, DuckDB keeps the runes in memory and looks up the rune of
- * each row. With more runes, DuckDB may keep the rows in memory and look up the rows of each rune.
+ * Maximum number of runes, and maximum number of runes per row, for which a join with the runes keeps the order of the
+ * rows. Up to these limits, DuckDB keeps the runes in memory and looks up the rune of each row. With more runes, DuckDB
+ * may keep the rows in memory and look up the rows of each rune.
  */
 const [FEW_RUNES, FEW_PER_ROW] = [50_000, 0.25];
 

@@ -5,8 +5,8 @@ import type { RunesOfRows } from './blocksOfRows.ts';
 
 /**
  * Describes the first transaction in rows from a node that creates or loses units of a rune. Returns undefined if there
- * is none. A valid transaction gives its outputs all units that it sends, mints or premines, except those that it burns
- * without an address.
+ * is none. In a valid transaction, outputs receive all units that are sent, minted or premined, except units that are
+ * in burn records without an address.
  */
 export async function firstUnbalanced(path: string, runes: RunesOfRows, store: Store): Promise<string | undefined> {
   const units = `coalesce(amount, '0')::BIGNUM`;

@@ -42,7 +42,7 @@ export const RUNES: TableForm = { fields: [...RUNE_FIELDS, ...RUNE_DETAILS], ord
  */
 export const HEIGHTS_PER_FILE = 100;
 
-/** Returns the range of heights of the file that has a block at least UNSETTLED_BLOCKS below the tip. */
+/** Returns the range of heights of a block's file. The block must be at least UNSETTLED_BLOCKS below the tip. */
 export function hundredOf(height: number): { readonly first: number; readonly last: number } {
   const first = height - (height % HEIGHTS_PER_FILE);
   return { first, last: first + HEIGHTS_PER_FILE - 1 };

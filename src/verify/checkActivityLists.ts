@@ -139,7 +139,10 @@ export class ActivityVerification {
       last = head;
       for (let i = 0; i < count; i += 1) {
         const { value, done } = reader.next();
-        if (done === true) throw new ArchiveError('the lists by rune and address name more entries than the archive has');
+        if (done === true)
+          throw new ArchiveError(
+            `the lists of the blocks ${heads.first} to ${heads.last} have only ${found.count} entries, fewer than their heads say`,
+          );
         isRight &&= newest === undefined || isBefore(newest, value, blocks.starts);
         newest = value;
         addPointer(found, { upper, lower }, value);

@@ -1,8 +1,8 @@
 /**
  * Verifies the files of changes: makes them again from the records of the newest blocks. The records do not say which
- * outputs were spent. So the spent outputs in the files are compared with the outputs of the mirror. A spent output
- * must have received runes, and must not be unspent. An output that one of these blocks made must be unspent, or spent
- * by one of these blocks.
+ * outputs were spent. So the spent outputs in the files are compared with the outputs of the mirror. An output that is
+ * spent in a file must have received runes, and must not be in the mirror's list of unspent outputs. An output that one
+ * of these blocks made must be in this list, or be spent by one of these blocks.
  */
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -107,7 +107,7 @@ export class ChangesVerification {
       made: JSON.stringify(made),
       spent: hasSpent ? JSON.stringify(list(spent)) : undefined,
     };
-    // Takes a cut list of spent outputs as it is, because the complete list is unknown here.
+    // Only the file can tell whether its list of spent outputs was cut: the complete list is unknown here.
     isCut ||= file?.more === true && spent.length === most;
     this.#isCut ||= isCut;
     const previous = at === 0 ? this.#below : this.#points[at - 1];

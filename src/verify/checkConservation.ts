@@ -23,8 +23,8 @@ interface Moves {
   received: bigint;
   sent: bigint;
   /**
-   * Units of burn records without an address. They come from a mint or a premine of the same transaction, or from
-   * scripts without an address.
+   * Units of burn records without an address. These units were minted or premined in the same transaction, or were
+   * sent by scripts without an address.
    */
   burned: bigint;
   /** Units that scripts without an address received, minus the units that they sent. */
@@ -53,7 +53,7 @@ export class TransactionsVerification {
     return new TransactionsVerification(verification, await etchings?.premines());
   }
 
-  /** Adds the unspent outputs of the start (storedOutputs.ts). `add` adds all other outputs. */
+  /** Counts the units that scripts without an address have in the outputs of the start (storedOutputs.ts). */
   begin(received: readonly Activity[]): void {
     for (const { rune, address, amount = '0' } of received)
       if (address === undefined) this.#unaddressed.set(rune.id, (this.#unaddressed.get(rune.id) ?? 0n) + BigInt(amount.replace('.', '')));

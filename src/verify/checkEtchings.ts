@@ -2,7 +2,7 @@
  * Verifies etchings: counts mints and burns again from the records, and makes the documents of every level
  * (format/levels.ts) again. A level has the etchings that changed in its blocks, as they are after its last block. So
  * the mints and burns of each level are counted separately. Other values of an etching cannot be checked, because a
- * build does not contain the runes table of its input. They are taken from the newest document of the etching.
+ * build does not contain the runes table of its input. These values are taken from the etching's newest document.
  */
 import { joinRuns } from '../contract/sources.ts';
 import { documentsOf, lineOf, mergeDocuments } from '../engine/archive/documentWriter.ts';
@@ -53,8 +53,8 @@ export class EtchingsVerification {
   }
 
   /**
-   * Counts the mints and burns that the etchings of the start (storedOutputs.ts) have. The digest of the start proves
-   * these counts (checkLedgerDigest.ts).
+   * Adds the mints and burns up to the start (storedOutputs.ts), from the etchings in the ledger of the start. The
+   * check of this ledger's digest covers these counts (checkLedgerDigest.ts).
    */
   #begin(): void {
     const { archive, lists, site } = this.check;

@@ -22,8 +22,8 @@ export async function verifyLedger({ manifest, blocks, findings, site, archive, 
   const heights = lowerEnds(lists.tip, lists).filter((height) => height >= (lists.start?.height ?? firstHeight));
   if (points.map(({ height }) => height).join() !== heights.join()) findings.add(`${rootPath} has digests of the ledger at wrong blocks`);
   const hashes = new Map(blocks.map(({ height, hash }) => [height, hash]));
-  // No record proves the ledger of the start (storedOutputs.ts). But its documents must have the digest in `start`,
-  // which other mirrors have for the same block.
+  // No records prove the ledger of the start (storedOutputs.ts). But the digest of its documents must be the digest in
+  // `start`, and other mirrors have the same digest for this block.
   const start = lists.start === undefined || points.some(({ height }) => height === lists.start?.height) ? [] : [lists.start];
   for (const { height, hash, digest } of [...start, ...points]) {
     if (!heights.includes(height) && height !== lists.start?.height) continue;

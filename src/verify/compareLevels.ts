@@ -6,9 +6,9 @@ import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import type { ArchiveCheck } from './verification.ts';
 
 /**
- * Returns a function for the code that writes lists, which calls it to begin a level. The returned writer compares its
- * documents with the documents of the archive, instead of writing them. `tables` has the levels of the archive by kind
- * of list. `what` names the documents of each kind in findings.
+ * Returns a function that begins a level, for the code that writes lists. The function returns a writer, which compares
+ * its documents with the documents of the archive, instead of writing them. `tables` has the levels of the archive by
+ * kind of list. `what` names the documents of each kind in findings.
  */
 export const comparedLevels =
   <Kind extends string>(

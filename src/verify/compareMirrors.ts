@@ -70,9 +70,9 @@ export const filesIn = (root: string): ArchiveFiles => ({
 });
 
 /**
- * Compares the blocks and the lists of at least two mirrors. Logs the result. Throws a VerificationError if a block
- * that all mirrors have, a list or a digest of a ledger differs. The error says which mirrors agree, and in which
- * blocks they differ.
+ * Compares the blocks and the lists of at least two mirrors. Logs the result. Throws a VerificationError for a
+ * difference in a list, in a digest of a ledger, or in a block that all mirrors have. The error says which mirrors
+ * agree, and in which blocks they differ.
  */
 export async function compareMirrors(mirrors: readonly Compared[], log: Log): Promise<void> {
   const names = mirrors.map(({ name }) => name);
@@ -80,7 +80,7 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
   const { common, different, details } = compareBlocks(mirrors, names);
   if (different.length > 0) {
     const which = `the ${count(common.length, 'block')} that all of them have`;
-    throw new VerificationError(`${all} differ in ${different.length} of ${which}, from block ${different[0]} on`, details);
+    throw new VerificationError(`${all} differ in ${different.length} of ${which}; the lowest of these is block ${different[0]}`, details);
   }
   if (common.length === 0 && details.length > 0) throw new VerificationError(`${all} have no block in common`, details);
   const lists = await compareLists(mirrors);
@@ -105,8 +105,8 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
 }
 
 /**
- * Compares the digests of ledgers, including the ledgers of starts, after each block for which several mirrors have
- * one. Returns texts that say which mirrors agree.
+ * Compares the digests of ledgers, including the ledgers of starts, after each block for which several mirrors have a
+ * digest. Returns texts that say which mirrors agree.
  */
 function compareLedgers(
   mirrors: readonly Compared[],

@@ -66,8 +66,8 @@ export class ComparingSink implements FileSink {
     } catch (error) {
       if (!isAbsence(error)) throw error;
     }
-    // `path` and `target` are not hard links of one file. A file is missing, or `path` is a copy, as on file systems
-    // without hard links.
+    // `path` and `target` are not hard links of one file. So one of them is missing, or `path` is a copy, as on file
+    // systems without hard links.
     const present = this.#read(path);
     if (present !== undefined && !present.equals(this.#readQuietly(target) ?? present)) this.findings.add(`${path} differs from ${target}`);
   }

@@ -13,7 +13,7 @@ import type { Activity } from './checkBlock.ts';
 
 /**
  * Yields the documents of outputs in a level. `made` is undefined for an output that the level only spends. Throws an
- * ArchiveError for a document that no build makes.
+ * ArchiveError for an invalid document.
  */
 export function* outputsIn(
   archive: StoredArchive,

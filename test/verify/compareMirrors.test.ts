@@ -79,7 +79,7 @@ describe('npm run verify -- --against', () => {
     expect([code, stderr.split('\n')]).toEqual([
       4,
       [
-        `Error: ${one} and ${base} differ in 14 of the 21 blocks that all of them have, from block 10 on`,
+        `Error: ${one} and ${base} differ in 14 of the 21 blocks that all of them have; the lowest of these is block 10`,
         `  ${one} ≠ ${base}: 14 blocks, ${first}`,
         '  different block hashes, so of another chain: 1 block, 25',
         `  ${one} lacks 1 block, 31`,
@@ -116,7 +116,10 @@ describe('npm run verify -- --against', () => {
       );
     expect(await compare(one, two)).toMatchObject({ code: 0, stdout: expect.stringContaining(`${one} and ${two} have the same data`) });
     const { code, stderr } = await compare(one, two, three);
-    expect([code, stderr]).toEqual([4, expect.stringContaining('differ in 2 of the 5 blocks that all of them have, from block 4 on')]);
+    expect([code, stderr]).toEqual([
+      4,
+      expect.stringContaining('differ in 2 of the 5 blocks that all of them have; the lowest of these is block 4'),
+    ]);
     expect(stderr).toContain(`  ${one} = ${two} ≠ ${three}: 2 blocks, 4..5\n`);
     // With --dir, verification also checks the folder itself.
     expect(await run('verify', ['--dir', one, '--against', two, '--against', three], work)).toMatchObject({
