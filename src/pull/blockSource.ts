@@ -28,13 +28,13 @@ export const allBy = (rules: Rules): Sources => [{ rules, blocks: [[0, HIGHEST]]
 export interface Source {
   /** Name for messages, without keys and passwords. */
   readonly name: string;
-  /** The rules by which the source makes its rows, and the heights of each rule. Valid after the first look(). */
+  /** Rules by which the source makes its rows, and the heights to which they apply. Valid after the first look(). */
   readonly origin: Sources;
   /** Ranges of heights that the source has read, with or without records. Undefined if the source does not say. */
   readonly heightsRead?: readonly Heights[];
   /** Last block that the source has read. Undefined if the source does not say. */
   readonly tip?: LastRead | undefined;
-  /** Further keys that `pulled/blocks.json` gets together with `tip`. */
+  /** Further values from a mirror's list of rows, which `pulled/blocks.json` gets if the pull reaches `tip`. */
   readonly facts?: Pick<BlocksFile, 'network' | 'ends'>;
   /**
    * Block at which the mirror took over the ledger of another mirror. Undefined if the mirror read all blocks, or if
@@ -44,17 +44,18 @@ export interface Source {
   /** Number of heights per file, for blocks at least `confirmations` below the tip. Newer blocks get one file each. */
   readonly perFile: number;
   /**
-   * True if `identities` has digests without further requests. Then a pull compares all pulled blocks with the source,
+   * True if `identities` returns digests without any request. Then a pull compares all pulled blocks with the source,
    * not only the last blocks.
    */
   readonly knowsDigests: boolean;
   /** Etchings of a server or a mirror. Undefined for a database, which has a table of runes instead. */
   readonly etchings?: EtchingList | undefined;
-  /** Reads the range of blocks that the source has now. A database begins a new snapshot. */
+  /** Reads the range of blocks that the source has now. If the source is a database, begins a new snapshot. */
   look(): Promise<Extent>;
   identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>>;
   /**
-   * Fetches data that block files refer to, before the blocks. `isBehind`: a pulled block is above the source's tip.
+   * Fetches data that block files refer to. Call it before `fetch`. `isBehind` is true if a pulled block is above the
+   * source's tip.
    */
   prepare?(isBehind: boolean): Promise<void>;
   /** Fetches a range of blocks into one file. */

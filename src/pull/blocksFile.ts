@@ -11,10 +11,10 @@ import type { Heights } from './heightRange.ts';
 import { workFile } from './writePulled.ts';
 
 /**
- * Updates the list. Fetched blocks get `origin`, the rules by which the source makes its rows. Other blocks keep their
- * entry. Blocks without an entry also get `origin`, because a killed pull fetched them. `facts` has the other keys of
- * the list that the source knows. If `facts` has no `ends`, the list keeps its `ends`, unless the hash of `tip`
- * changes.
+ * Updates the list, so that it has the blocks `pulled`. Blocks in `fetched` get `origin`, the rules by which the source
+ * makes its rows. Other blocks keep the rules that the list has for them. Blocks that the list lacks also get `origin`,
+ * because a killed pull fetched them. `facts` has the other values for the list, as far as the source knows them.
+ * Without `ends` in `facts`, the list keeps its own `ends` if the hash of `tip` has not changed.
  */
 export function updateBlocksFile(
   folder: string,
@@ -30,7 +30,7 @@ export function updateBlocksFile(
   const ends = before.tip?.hash === facts.tip?.hash ? before.ends : undefined;
   const text = `${JSON.stringify({ sources, ends, ...facts })}\n`;
   if (text === before.text) return;
-  // Writes durably. Otherwise a power cut could bring back the old list, although callers have removed its files.
+  // Callers have removed block files of the old list. Writes durably, so that a power cut cannot bring back that list.
   replaceDurably(path, text, workFile(folder, '.json'));
 }
 

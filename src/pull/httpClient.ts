@@ -64,9 +64,9 @@ export class Client {
   }
 
   /**
-   * Requests a URL, and parses the body of an answer with status 200. If `parse` throws, the body counts as damaged and
-   * the request is retried. Other statuses are returned, unless a retry may change them. Throws a BuildError if the
-   * last retry fails, and an InputError for a redirect, or for a body of more than `most` bytes.
+   * Requests a URL, and parses the body of an answer with status 200. Retries if `parse` throws, because the body may
+   * be damaged. Also retries if a retry may change the status (`isPassing`). Returns any other status. Throws a
+   * BuildError if the last retry fails, and an InputError for a redirect, or for a body of more than `most` bytes.
    */
   get<T>(url: string, parse: (text: string) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
     return this.getParsed(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), most);
@@ -102,7 +102,7 @@ export class Client {
         try {
           for (let at = 0; at < chunk.length; ) at += writeSync(file, chunk, at);
         } catch (error) {
-          // A BuildError has no code. The transport would treat an error with a code as a network error.
+          // Converts the error: the transport would treat an error with a code as a network error.
           throw writeError(dirname(path), error);
         }
       };
@@ -190,9 +190,10 @@ function retryAfter(value: string): number | undefined {
   const ms = /^[0-9]+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   if (Number.isNaN(ms)) return undefined;
   if (ms > LONGEST_WAIT_MS)
-    throw new BuildError(`the server asks to retry in ${Math.ceil(ms / 60_000)} minutes (Retry-After: ${value})`, [
-      'Run the same command again then: it continues from here. A lower --rate may avoid the wait.',
-    ]);
+    throw new BuildError(
+      `the server asks to retry in ${Math.ceil(ms / 60_000)} minutes (Retry-After: ${value}), but a pull waits for ${LONGEST_WAIT_MS / 60_000} minutes at most`,
+      ['Run the same command again then: it continues from here. A lower --rate may avoid the wait.'],
+    );
   return Math.max(ms, 0);
 }
 

@@ -18,9 +18,9 @@ const CELLS = LEDGER_FIELDS.map(({ column, kind }) => {
 /**
  * Returns SQL that selects a row for each block at these heights, except for blocks without ledger rows.
  *
- * Hash and count cover only rows whose rune is in `runes`, as in builds and other servers of the API. Without `runes`,
- * they cover all rows. `withRows` adds the MD5 of all rows. This MD5 is computed from the sorted MD5s of the rows,
- * because rows of a table have no defined order.
+ * Hash and count cover only rows whose rune is in `runes`, because builds and other servers of the API omit all others.
+ * Without `runes`, they cover all rows. `withRows` adds the MD5 of all rows. This MD5 is computed from the sorted MD5s
+ * of the rows, because rows of a table have no defined order.
  */
 export function identitiesSql(
   { ledger, runes }: { readonly ledger: string; readonly runes: string | undefined },

@@ -34,7 +34,7 @@ export async function joinSettled(folder: string, settled: number, signal: Abort
 /** Joins files of one block each. Concatenates their bytes, because a gzip file may have several members. */
 async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<void> {
   const blocks = files.map(({ path, first, digest = '' }) => ({ path, height: first, digest }));
-  // The file of a block without records contains `[]`, which is not valid between records.
+  // Leaves out blocks without records: their files contain `[]`, which is not valid between records.
   const full = blocks.filter(({ digest }) => digest !== EMPTY);
   const temporary = workFile(folder, '.gz');
   for (const { path } of full.length > 0 ? full : blocks.slice(0, 1)) appendFileSync(temporary, readFileSync(join(folder, path)));

@@ -8,7 +8,7 @@ import { copyTable } from '../rows/rowsForm.ts';
 import { workFile } from './writePulled.ts';
 
 export interface CsvRows {
-  /** CSV file in PostgreSQL's format: without a header, an unquoted empty field is NULL. Undefined for no rows. */
+  /** CSV file in PostgreSQL's format: no header, and NULL is an empty field without quotes. Undefined for no rows. */
   readonly csv: string | undefined;
   readonly fields: readonly Field[];
   /** SQL expressions for ORDER BY. No two rows have the same values of all these expressions. */

@@ -130,14 +130,17 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
 
 /**
  * Returns a function that builds the pulled blocks with the arguments `args`. Throws a UsageError for wrong arguments
- * before the pull, because the first build begins only after the first pull, which takes hours.
+ * immediately, because the first build begins only after the first pull, which takes hours.
  */
 function buildsOf(args: readonly string[], settings: Settings, memoryLimit: string, limits: Limits, modules: PullModules): RunBuild {
   const options = (() => {
     try {
       const flags = withSettings(Flags.parse(BUILD_COMMAND, args), BUILD_COMMAND, settings);
       for (const name of ['memory-limit', 'help'])
-        if (flags.has(name)) throw new UsageError(`--${name} must be given before the second --: it is for the pull and its builds`);
+        if (flags.has(name))
+          throw new UsageError(
+            `--${name} must be given before the -- that begins the arguments of the build: it is for the pull and its builds`,
+          );
       return buildOptions(flags, limits);
     } catch (error) {
       throw error instanceof UsageError ? new UsageError(`the arguments for the build are wrong: ${error.message}`) : error;
@@ -190,7 +193,9 @@ export function parseFrom(text: string | undefined, flag = '--from'): URL | Node
       `${flag} https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node, a database or a mirror`,
     );
   if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname))
-    throw new UsageError(`${flag} must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD`);
+    throw new UsageError(
+      `${flag} must end with the name of one database, as in postgres://user@host:5432/db. Write / and @ in a password as %2F and %40, or give the password as PGPASSWORD`,
+    );
   if (url.protocol.startsWith('http') && !isPlainHttp(url))
     throw new UsageError(`${flag} must be a URL without user, password, query and fragment; give a key with pull --header`);
   if (url.protocol.startsWith('http') && NODE_PORTS.includes(url.port))

@@ -135,9 +135,9 @@ export async function readIdentities(
 }
 
 /**
- * Returns SQL (FROM ...) of all runes of a pull from a node. A killed pull may have left the same runes in both files.
- * The query takes each of them once: from NEWEST_RUNES_FILE, it takes only runes of blocks above all blocks in
- * RUNES_FILE.
+ * Returns SQL (FROM ...) of all runes of a pull from a node. A killed pull may have left the same runes in RUNES_FILE
+ * and in NEWEST_RUNES_FILE. The query takes each of them once: from NEWEST_RUNES_FILE, it takes only runes of blocks
+ * above all blocks in RUNES_FILE.
  */
 export function readRunes(folder: string): string {
   const [settled, newest] = [RUNES_FILE, NEWEST_RUNES_FILE].map((name) => join(folder, name));

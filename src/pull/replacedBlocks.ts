@@ -22,7 +22,7 @@ export interface Stale {
   /** Number of pulled blocks that differ from the source's. */
   readonly replaced: number;
   /**
-   * Files of blocks that a reorganisation removed: blocks above the source's tip, or that the source no longer lists.
+   * Files of blocks that a reorganisation removed: the blocks are above the source's tip, or not listed there any more.
    */
   readonly orphans: readonly PulledFile[];
 }
@@ -71,7 +71,7 @@ export async function findStale(
           return file === undefined ? 'empty' : ((await compare(file, [height])).get(height) ?? 'empty');
         });
     throw new InputError(
-      `block ${fork} differs between ${folder} and ${source.name}; it is ${count(top - fork + 1, 'block')} deep, and this pull replaces only the last ${confirmations}`,
+      `block ${fork} differs between ${folder} and ${source.name}; the last ${count(top - fork + 1, 'block')} would have to be replaced, but this pull replaces only the last ${confirmations}`,
       [
         `If the chain was reorganised, pull with --confirmations ${top - fork + 1} or more.`,
         `If it was not, check --from; or remove the files of block ${fork} and above from ${folder}, and pull again.`,

@@ -135,7 +135,9 @@ async function openSource(request: PullRequest & { readonly from: URL }, folder:
   if (manifest.rows !== undefined && listPulledFiles(folder).every(({ digest }) => digest === undefined))
     return new RowsSource(base, manifest, client, folder, request.limits, store.processMemory);
   if (manifest.rows !== undefined)
-    log.notice(`${base} publishes rows, which are pulled faster and have more; give another folder with --to to pull them`);
+    log.notice(
+      `${base} publishes rows, which are pulled faster and have more data, but ${folder} already has records; to pull rows, give another folder with --to`,
+    );
   return new MirrorSource(base, manifest, client, folder);
 }
 

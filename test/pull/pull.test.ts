@@ -231,7 +231,7 @@ describe('a chain that changes', () => {
     const error = await failedPull(base, to);
     expect([error.exitCode, error.message]).toEqual([
       2,
-      `block 1003 differs between ${to}/pulled and ${base}; it is 8 blocks deep, and this pull replaces only the last 6`,
+      `block 1003 differs between ${to}/pulled and ${base}; the last 8 blocks would have to be replaced, but this pull replaces only the last 6`,
     ]);
     expect(error.details[0]).toMatch(/--confirmations 8 or more/);
     expect(tree(to)).toEqual(before);
@@ -347,7 +347,10 @@ describe('a server that fails', () => {
   it('and asks for a delay of hours ends the pull', async () => {
     server.fault = () => ({ kind: 'status', status: 429, headers: { 'retry-after': '7200' } });
     const error = await failedPull(base, to);
-    expect([error.exitCode, error.message]).toEqual([3, 'the server asks to retry in 120 minutes (Retry-After: 7200)']);
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      'the server asks to retry in 120 minutes (Retry-After: 7200), but a pull waits for 15 minutes at most',
+    ]);
   });
 
   it.each([

@@ -139,7 +139,10 @@ describe('a pull from a mirror', () => {
     const before = tree(join(work, 'input'));
     await mirror({ ...plain(100, 122), 103: 'fork' });
     const error = await failedPull(base, join(work, 'input'));
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 103 differs between .*; it is 18 blocks deep/)]);
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      expect.stringMatching(/^block 103 differs between .*; the last 18 blocks would have to be replaced/),
+    ]);
     expect(error.details[0]).toMatch(/--confirmations 18 or more/);
     expect(tree(join(work, 'input'))).toEqual(before);
     expect(await testPull(base, join(work, 'input'), { confirmations: 18 })).toMatchObject({ replaced: 1 });
@@ -182,7 +185,7 @@ describe('a pull from a mirror', () => {
     await mirror({ ...chain, 120: '' });
     expect(await testPull(base, to)).toMatchObject({ blocks: 1, replaced: 0 });
     const digest = await mirror({ ...chain, 120: '', 112: 'fork' });
-    expect((await failedPull(base, to)).message).toMatch(/^block 112 differs between .*; it is 99 blocks deep/);
+    expect((await failedPull(base, to)).message).toMatch(/^block 112 differs between .*; the last 99 blocks would have to be replaced/);
     requests.length = 0;
     expect(await testPull(base, to, { confirmations: 99 })).toMatchObject({ blocks: 1, replaced: 1 });
     expect(new Set(requests.map((target) => /blocks\/([0-9]+)/.exec(target)?.[1]))).toEqual(new Set(['112', undefined]));

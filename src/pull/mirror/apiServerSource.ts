@@ -82,7 +82,7 @@ export class HttpSource implements Source {
       const identity = await this.client.persist(`block ${height}`, async () => {
         const { total, results } = await this.#page(height, 1, 0);
         if (results.length !== Math.min(total, 1))
-          throw new BadBlockError(`has ${total} records, but a request for one of them was answered with ${results.length}`);
+          throw new BadBlockError(`has ${total} records, but a request for one of them was answered with ${results.length} records`);
         const block = new CheckedBlock(height);
         for (const record of results) block.add(record);
         return { hash: block.end().hash, records: total };

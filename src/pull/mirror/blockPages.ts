@@ -32,7 +32,7 @@ export function parsePageJson(text: string): unknown {
     const code = text.charCodeAt(i);
     if (code === 0x2c || code === 0x5b || code === 0x7b) values += 1;
   }
-  if (values > most) throw new Error('it has more values than a page has');
+  if (values > most) throw new Error(`it has ${values} JSON values, more than the ${Math.floor(most)} that a page of this length may have`);
   return JSON.parse(text);
 }
 
@@ -62,8 +62,8 @@ export function parsePage(text: string): Page {
 }
 
 /**
- * Maximum number of records of a block, because layout archive stores the number of a transaction's records in 24 bits.
- * The largest blocks of mainnet have some ten thousand records, and a block has room for less than a million.
+ * Maximum number of records of a block: the layout `archive` stores the number of a transaction's records in 24 bits.
+ * The largest blocks of mainnet have some ten thousand records. The size of a block limits it to less than a million.
  */
 export const MOST_RECORDS = 2 ** 24 - 1;
 
@@ -84,7 +84,7 @@ export async function readBlock(
     throw new InputError(`the source says that block ${height} has ${total} records, more than ${MOST_RECORDS}`, [
       'No block has that many. Check that --from is a source to be trusted.',
     ]);
-  // A server may apply a smaller limit than requested. The page contains the limit that it applied.
+  // A server may apply a smaller limit than requested. The page contains the limit that the server applied.
   const step = Math.min(limit, first.limit);
   for (let offset = 0; offset === 0 || offset < total; offset += step) {
     const next = offset === 0 ? first : await read(step, offset);

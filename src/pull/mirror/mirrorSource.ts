@@ -42,7 +42,7 @@ const DIGESTS_BYTES = 1024 * 1024;
 
 /**
  * Fetches the mirror's manifest. Returns undefined if the host has none. Throws an InputError if the manifest has
- * another format version, or values that no chain of blocks has.
+ * another format version, or impossible values, such as a height that no chain of blocks reaches.
  */
 export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
   // Text that does not begin with `{` comes from another program. Invalid JSON after `{` may be a body that was cut
@@ -62,8 +62,8 @@ export async function findManifest(base: string, client: Client): Promise<Manife
 }
 
 /**
- * Describes the first value in a manifest that no chain of blocks has. Returns undefined for a plausible manifest. Must
- * be called before the values are used, because they decide how much a pull reads.
+ * Describes the first impossible value in a manifest, such as an invalid range of heights. Returns undefined if there
+ * is none. Must be called before the values are used, because they decide how much a pull reads.
  */
 export function impossible({ heights, blocks, tip, sources = [] }: Manifest): string | undefined {
   const read = sources.flatMap((source) => source.blocks);
@@ -97,7 +97,7 @@ export async function readListing(base: string, client: Client): Promise<Listing
       const { status, body } = await client.get(`${base}/${path}`, (text) => readDigests(text, path), DIGESTS_BYTES);
       if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
       for (const block of body) blocks.push(block);
-      // Too many blocks are an error below. Stop here, so that wrong digest files cannot fill the memory.
+      // The check after the loop refuses too many blocks. Stops here, so that wrong files cannot fill the memory.
       if (blocks.length > found.blocks) break;
     }
     if (blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest)
@@ -138,8 +138,8 @@ export class MirrorSource implements Source {
   get heightsRead(): Heights[] {
     const { sources = [], lists, heights } = this.#manifest;
     const [first, last] = [heights[0]?.[0], heights.at(-1)?.[1]];
-    // A manifest without `sources` does not say which blocks were read. But a mirror that counts mints and burns has
-    // read all blocks of its range, because the counts need all blocks.
+    // A manifest without `sources` does not say which blocks were read. But counts of mints and burns need all blocks,
+    // so a mirror with counts has read its complete range.
     if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
     return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
   }

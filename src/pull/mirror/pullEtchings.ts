@@ -211,7 +211,7 @@ async function readNew(
 }
 
 /**
- * True if the table has as many runes up to this rune as the list, so that the table lacks no older rune. Always true
+ * True if table and list have the same number of runes up to this rune. Then the table lacks no older rune. Always true
  * for old servers, whose `total` is not the number of runes.
  */
 async function isSameBelow(source: EtchingList, listed: number, height: number, index: number, store: Store): Promise<boolean> {

@@ -62,8 +62,8 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
     const none = form.fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS ${identifier(column)}`);
     const rows =
       paths.length === 0 ? `SELECT ${none.join(', ')} WHERE false` : `SELECT * FROM ${readFiles('parquet', paths)} WHERE ${isWanted}`;
-    // A published file is sorted, so a complete file with full row groups is copied without a sort. With other row
-    // groups, a copy without a sort would give other bytes for the same rows (hasFullGroups).
+    // Published files are sorted. So if all rows of a single file are wanted, they are copied without a sort. But if
+    // the file has row groups that are not full, this copy would have other bytes for the same rows (hasFullGroups).
     const [part] = parts;
     const isWhole = parts.length === 1 && part !== undefined && (runes === undefined || (first <= part.first && part.last <= last));
     const keepsOrder = isWhole && (await hasFullGroups(part.path, store));

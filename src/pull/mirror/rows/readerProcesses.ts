@@ -20,9 +20,9 @@ import { type RowsReply, type RowsRequest, rowsReply } from './readStrangersRows
 const PULL = 250e6;
 
 /**
- * Memory of one reader process, in bytes. DuckDB gets a limit from LEAST to MOST. The number of processes is computed
- * with EACH. A process takes up to 330 MB for a file of 1.6 million rows. This was measured with LEAST, and with the
- * limit that follows from a pull's default memory.
+ * Memory of one reader process, in bytes. DuckDB gets a limit from LEAST to MOST. EACH is the memory per process by
+ * which the number of processes is computed. A process takes up to 330 MB for a file of 1.6 million rows. This was
+ * measured with two limits: LEAST, and the limit in a pull with the default memory.
  */
 const [LEAST, EACH, MOST] = [250e6, 350e6, 500e6];
 
@@ -78,7 +78,9 @@ export class RowsReader {
       reader.child.stdin?.write(`${JSON.stringify({ ...absolute, ...runes, ...more })}\n`);
       const line = await Promise.race([reply, reader.end]);
       if (line === undefined)
-        throw new BadBlockError('crashed the process that read them, or took too long: they are damaged, or too large');
+        throw new BadBlockError(
+          `crashed the process that read them, or took more than ${this.limits.rowsReadMs / 1000} s: the files are damaged or too large`,
+        );
       const parsed = rowsReply.parse(JSON.parse(line[0]));
       this.#idle.push(reader);
       if ('fault' in parsed) throw new BadBlockError(`are refused: ${parsed.fault}`);

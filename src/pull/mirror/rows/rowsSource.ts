@@ -40,7 +40,7 @@ export class RowsSource extends MirrorSource {
   override readonly knowsDigests = false;
   readonly #reader: RowsReader;
   #index: RowsIndex | undefined;
-  /** File with the runes of the current list, which the reader has checked and written. */
+  /** Checked copy of the mirror's file of runes, and the SHA-256 of the mirror's file. */
   #runes: { readonly sha256: string; readonly path: string } | undefined;
 
   /** `memory` is the memory of the pull and of all its reader processes, in bytes. */
@@ -79,7 +79,7 @@ export class RowsSource extends MirrorSource {
   /** Fetches the runes before the rows, so that a build at any moment of the pull finds the runes of all rows. */
   async prepare(isBehind: boolean): Promise<void> {
     const path = await this.client.persist('the runes', () => this.#ownRunes());
-    // Keeps the pulled table if pulled rows are above the mirror's tip, because the mirror may lack their runes.
+    // Keeps the pulled runes if pulled rows are above the mirror's tip, because the mirror may lack their runes.
     const own = join(this.folder, RUNES_FILE);
     if (path === own || (isBehind && existsSync(own))) return;
     await putRunes(this.folder, path);
@@ -197,7 +197,7 @@ export class RowsSource extends MirrorSource {
 
 const jsonOf = (body: Uint8Array): unknown => attempt(() => JSON.parse(new TextDecoder().decode(body)));
 
-/** Describes the first numbers in a list that no chain can have. Returns undefined if all are plausible. */
+/** Describes the first impossible value in a list, such as too many rows. Returns undefined if there is none. */
 function impossible({ files, runes }: RowsIndex, tip: number, limits: RowsLimits): string | undefined {
   if (files.length > MOST_BLOCKS) return `has ${files.length} files, more than ${MOST_BLOCKS}`;
   if (runes.rows > MOST_RUNES || runes.bytes > mostBytes(runes.rows, 1, limits))
