@@ -140,7 +140,7 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   segmentBlocks: 1024,
   /**
    * Maximum number of entries in a page of a list. Readers need milliseconds per page. A list of holders that fits into
-   * one page always shows the balances at the tip. Longer lists may be about a day behind (`lastRanked` in levels.ts).
+   * one page always shows the balances at the tip. Longer lists may be about a day behind (`lastRanked` in format/levels.ts).
    */
   listPage: 600,
   /**

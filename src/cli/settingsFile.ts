@@ -66,7 +66,7 @@ export const settingsSchema = (): string => `${JSON.stringify(z.toJSONSchema(SET
 /** Reads a settings file. Throws a UsageError if it is missing or not valid. */
 export function readSettings(file: string): Settings {
   try {
-    return parseSettings(readFileSync(file, 'utf8'), (field) => (field === '' ? file : `${file}: ${field}`));
+    return parseSettings(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''), (field) => (field === '' ? file : `${file}: ${field}`));
   } catch (error) {
     throw error instanceof UsageError ? error : new UsageError(`the settings file ${file} cannot be read: ${messageOf(error)}`);
   }

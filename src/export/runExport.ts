@@ -2,7 +2,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Flags } from '../cli/flags.ts';
-import type { Log } from '../cli/log.ts';
+import { count, type Log } from '../cli/log.ts';
 import { memoryLimitOf } from '../cli/memoryLimit.ts';
 import { didYouMean } from '../cli/nearestWord.ts';
 import { Progress } from '../cli/progress.ts';
@@ -93,7 +93,7 @@ export async function runExport(flags: Flags, log: Log): Promise<void> {
       }),
     );
     const { rows, height } = description;
-    const message = `Wrote ${rows.toLocaleString('en-US')} rows of ${list} after block ${height.toLocaleString('en-US')} to ${out} in ${clock.total} s.`;
+    const message = `Wrote ${count(rows, 'row')} of ${list} as of block ${height.toLocaleString('en-US')} to ${out} in ${clock.total} s.`;
     log.info('exported', message, { ...description, seconds: clock.total, peak_rss_mb: peakMegabytes() });
     log.summary([['SHA-256', description.sha256], ...costRows(clock)]);
   } catch (error) {
@@ -212,8 +212,8 @@ async function writeEntries(
   { store, scratch }: Scratch,
 ) {
   const path = isParquet ? join(scratch, 'entries.csv') : temporary;
-  let [count, rows] = [0, 0];
-  progress.watch('export', () => ({ done: count, what: 'entries' }));
+  let [done, rows] = [0, 0];
+  progress.watch('export', () => ({ done, what: 'entries' }));
   await writeLines(path, async (lines) => {
     const add = (line: string) => lines.add(line.slice(0, -1));
     add(csvLine(csvColumns(csv)));
@@ -221,7 +221,7 @@ async function writeEntries(
       const made = csvLines(csv, entry);
       made.forEach(add);
       rows += made.length;
-      count += 1;
+      done += 1;
     }
   });
   if (isParquet) await store.run(copyRows(typedRows(path, csv), temporary));

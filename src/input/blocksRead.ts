@@ -37,26 +37,38 @@ export interface BlocksRead {
 
 /**
  * Joins the lists of blocks of all input files, limited to a range. Ignores the `tip` of a list if it is outside the
- * range. The last block in the range cannot take its place, because a list does not have the hash of this block. Throws
- * an InputError for a damaged list.
+ * range. The last block in the range cannot take its place, because a list does not have the hash of this block. If two
+ * lists have different hashes of a block, a reorganisation replaced this block after the pull that read fewer blocks, so
+ * the other list counts. Throws an InputError for a damaged list, and if lists have different last blocks at one height.
  */
 export function readBlocksFiles(files: readonly InputFile[], range: BlockRange | undefined): BlocksRead {
-  const lists = files.filter(({ path }) => basename(path) === BLOCKS_FILE).map(readBlocksFile);
+  const lists = files.filter(({ path }) => basename(path) === BLOCKS_FILE).map((file) => ({ name: file.name, ...readBlocksFile(file) }));
+  const newest = [...lists].sort((a, b) => (b.tip?.height ?? 0) - (a.tip?.height ?? 0));
   const { from = 0, to = Number.MAX_SAFE_INTEGER } = range ?? {};
-  const tips = lists.flatMap(({ tip }) => (tip !== undefined && tip.height >= from && tip.height <= to ? [tip] : []));
-  const [tip] = tips.sort((a, b) => b.height - a.height);
+  const tips = newest.flatMap(({ name, tip }) => (tip !== undefined && tip.height >= from && tip.height <= to ? [{ name, tip }] : []));
+  const [first] = tips;
+  const other = tips.find(({ tip }) => tip.height === first?.tip.height && tip.hash !== first.tip.hash);
+  if (first !== undefined && other !== undefined)
+    throw new InputError(`${first.name} and ${other.name} have different last blocks at height ${first.tip.height}`, [
+      `The first has ${first.tip.hash}, the other ${other.tip.hash}. Pull again, or remove the older pull.`,
+    ]);
+  const ends = new Map([...newest].reverse().flatMap((list) => (list.ends ?? []).map((end) => [end.height, end])));
   const networks = new Set(lists.map((list) => list.network));
   return {
     sources: joinSources(
       lists.map(({ sources }) => sources),
       [[from, to]],
     ),
-    tip,
+    tip: first?.tip,
     network: networks.size === 1 ? [...networks][0] : undefined,
-    ends: lists.flatMap((list) => list.ends ?? []),
+    ends: [...ends.values()],
     start: lists.find((list) => list.start !== undefined)?.start,
   };
 }
+
+const BYTE_ORDER_MARK = /^\uFEFF/;
+/** Beginning of a list of blocks, even if another program formatted it again. */
+const LIST = /^\uFEFF?\s*\{\s*"sources"\s*:/;
 
 /** Reads a list of blocks. Returns empty `sources` if a file with the name `blocks.json` is not such a list. */
 function readBlocksFile({ path, name }: InputFile): BlocksRead {
@@ -66,9 +78,9 @@ function readBlocksFile({ path, name }: InputFile): BlocksRead {
   } catch (error) {
     throw unreadable(name, error);
   }
-  if (!text.startsWith('{"sources":')) return { sources: [] };
+  if (!LIST.test(text)) return { sources: [] };
   try {
-    return blocksFile.parse(JSON.parse(text));
+    return blocksFile.parse(JSON.parse(text.replace(BYTE_ORDER_MARK, '')));
   } catch (error) {
     throw new InputError(`${name} is damaged: ${misfitOf(error)}`, ['Remove it and pull again.']);
   }

@@ -1,6 +1,9 @@
 /** Checks that records, blocks and files of the input do not contradict each other. */
-import { int, joinedText, type Store, text } from '../duckdb/store.ts';
+import type { LastRead } from '../contract/sources.ts';
+import { int, joinedText, literal, type Store, text } from '../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
+import { InputError } from '../errors.ts';
+import { BLOCKS_FILE } from './blocksRead.ts';
 import { RECORDS, type Records, SERVED_COLUMNS } from './canonicalRecordSql.ts';
 import { Report } from './inputFindings.ts';
 import { HELD, type InputReader } from './inputReader.ts';
@@ -148,6 +151,20 @@ async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, 
     );
     for (const { key, a, b, in_a, in_b } of rows) report.add([say(key, `${a} (${nameOf(in_a)}) and ${b} (${nameOf(in_b)})`)]);
   }
+}
+
+/** Throws an InputError if records contradict the last block of the lists of blocks (blocksRead.ts). */
+export async function checkTip({ height, hash }: LastRead, allHolds: KeptBlocks['allHolds'], store: Store): Promise<void> {
+  const [other] = await store.rows(
+    `SELECT block_height AS height, block_hash AS hash FROM ${allHolds}
+     WHERE (block_height = ${height}) <> (block_hash = ${literal(hash)}) ORDER BY ALL LIMIT 1`,
+    { height: int, hash: text },
+  );
+  if (other === undefined) return;
+  throw new InputError(
+    `the last block of ${BLOCKS_FILE} is block ${height}, ${hash}, but records name block ${other.height}, ${other.hash}`,
+    ['The records and the list are from different pulls. Pull again.'],
+  );
 }
 
 /** Lists the unused copies of blocks: all copies of a block but the first. Counts the blocks with several copies. */

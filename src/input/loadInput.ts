@@ -11,7 +11,7 @@ import { InputError } from '../errors.ts';
 import { describeRange } from './blockRange.ts';
 import { type BlocksRead, readBlocksFiles } from './blocksRead.ts';
 import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
-import { checkTransactions, type KeptBlocks, type KnownTransaction, keepBlocks } from './checkConsistency.ts';
+import { checkTip, checkTransactions, type KeptBlocks, type KnownTransaction, keepBlocks } from './checkConsistency.ts';
 import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './joinRunes.ts';
@@ -92,6 +92,7 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
     const { holds, leftOut, joined: runes, views } = reader;
     await checkRunesAreKnown(reader.ledgers, { holds, leftOut, allHolds: read.allHolds }, known, store);
     const blocksRead = readBlocksFiles(found, range);
+    if (blocksRead.tip !== undefined) await checkTip(blocksRead.tip, read.allHolds, store);
     const others = `FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`;
     const isEmpty = counts.records === 0 && blocksRead.sources.length === 0;
     if (isEmpty && (await store.number(`SELECT count(*) AS number ${others}`)) === 0) {

@@ -101,7 +101,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
     wanted: parseWanted(flags.one('blocks')),
     confirmations: flags.integer('confirmations', from instanceof NodeUrl ? 100 : UNSETTLED_BLOCKS, 0, MOST_CONFIRMATIONS),
     concurrency: flags.integer('concurrency', 4, 1, 64),
-    headers: parseHeaders([...variable.split('\n').filter((line) => line.trim() !== ''), ...given]),
+    headers: parseHeaders([...variable.split(/\r?\n/).filter((line) => line.trim() !== ''), ...given]),
     rate: flags.integer('rate', DEFAULTS.rate, 0, 10_000),
     retries: flags.integer('retries', DEFAULTS.retries, 0, 100),
     timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
@@ -244,7 +244,7 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
     const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]+?)[ \t]*$/.exec(line) ?? [];
     // The message does not show the line, which may contain a key.
     if (name === undefined || value === undefined)
-      throw new UsageError("--header must be a name, a colon and a value, as in 'x-api-key: ...'");
+      throw new UsageError(`--header and each line of ${SECRETS.headers} must be a name, a colon and a value, as in 'x-api-key: ...'`);
     if (OWN_HEADERS.has(name.toLowerCase()))
       throw new UsageError(`--header ${name} is not allowed: the HTTP client sets this header itself`);
     headers[name.toLowerCase()] = value;

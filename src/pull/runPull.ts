@@ -162,15 +162,19 @@ function report(result: PullResult, to: string, clock: Stopwatch, log: Log): voi
   const shown = runs.length > 5 ? [...runs.slice(0, 4), `${runs.length - 4} more ranges`] : runs;
   const fetched =
     blocks === 0 ? 'No blocks were fetched' : `Fetched ${count(blocks, 'block')} with ${count(records, 'record')} (${size} MB)`;
-  log.info('pulled', `${fetched} in ${seconds} s. ${join(to, PULLED_FOLDER)} has blocks ${shown.join(', ') || 'none'}.`, {
-    blocks,
-    records,
-    bytes,
-    replaced,
-    seconds,
-    peak_rss_mb: peakMegabytes(),
-    held: heights.map(({ first, last }) => [first, last]),
-  });
+  log.info(
+    'pulled',
+    `${fetched} in ${seconds} s. ${join(to, PULLED_FOLDER)} has ${shown.length === 0 ? 'no blocks' : `blocks ${shown.join(', ')}`}.`,
+    {
+      blocks,
+      records,
+      bytes,
+      replaced,
+      seconds,
+      peak_rss_mb: peakMegabytes(),
+      held: heights.map(({ first, last }) => [first, last]),
+    },
+  );
   const number = (n: number) => n.toLocaleString('en-US');
   if (blocks > 0)
     log.summary([

@@ -16,7 +16,7 @@ import { MANIFEST_PATH, rowFilePath, rowRunesPath } from '../../src/pages/filePa
 import { contentOf, NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
 import { rowsIndexFile } from '../../src/rows/rowsIndex.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, rowsOf, temporaryFolder, testBuild, tree } from '../support/build.ts';
-import { FakeNode } from '../support/fakeNode.ts';
+import { chainOf, FakeNode } from '../support/fakeNode.ts';
 import { limitsWith } from '../support/limits.ts';
 import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
 import { writeRows } from '../support/nodeRows.ts';
@@ -118,6 +118,14 @@ describe('a pull of rows', () => {
     expect(Object.keys(pulledTree(to()))).toContain('0/150-199.parquet');
     await testPull(base, to(), { wanted: { from: { last: 5 }, to: undefined } });
     expect(Object.keys(pulledTree(to())).filter((path) => path.startsWith('0/1'))).toEqual([]);
+  });
+
+  it('begins with the first block, even if that block and the next ones have no records', async () => {
+    await mirror(extended(chainOf(0, [[], [], []]), 60, random, 3));
+    await testPull(base, to());
+    const { manifest } = await testBuild(join(work, 'again'), { inputs: [to()], ...donorOptions, full: true });
+    expect(manifest.sources).toEqual([{ rules: 'ord', blocks: [[0, 62]] }]);
+    expect(tree(join(work, 'again'))).toEqual(tree(join(work, 'dist')));
   });
 
   it('from a mirror of a database has no spent outputs, and gives the same mirror', async () => {

@@ -222,6 +222,11 @@ describe('a ledger export', () => {
   });
 });
 
+it.each(['rune_id,amount,Amount', 'rune_id,"amount",amount', 'a,a,b'])('two columns with one name: %s', async (header) => {
+  const { message } = await refusal({ 'ledger.csv': `${header}\n1,2,3\n` });
+  expect(message).toMatch(/^in\/ledger\.csv has two columns with the name/);
+});
+
 describe('records that contradict each other', () => {
   const hash = (text: string) => location({ block_hash: hex(text) });
   it('a height with two hashes', async () => {

@@ -87,6 +87,67 @@ describe('a build', () => {
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/blocks\.json (?:is damaged|is broken)/)]);
   });
 
+  describe('of two pulls that overlap', () => {
+    const [low, old, tip] = ['a', 'b', 'c'].map((digit) => digit.repeat(64));
+    const list = (height: number, hash: unknown, ends: object) =>
+      JSON.stringify({ sources: [{ rules: 'ord', blocks: [[840000, height]] }], tip: { height, hash }, ends });
+    const ends = [
+      { height: 849_999, hash: low },
+      { height: 850_000, hash: tip },
+    ];
+
+    it('has each block once in the list of changes, as in the pull that read more blocks', async () => {
+      const out = join(temporaryFolder(), 'dist');
+      const older = list(849_999, old, [{ height: 849_999, hash: old }]);
+      for (const lists of [
+        [older, list(850_000, tip, ends)],
+        [list(850_000, tip, ends), older],
+        [list(850_000, tip, ends), list(850_000, tip, ends)],
+      ]) {
+        const inputs = [...CONFORMANCE_INPUTS, ...lists.map(inputWith)];
+        expect((await testBuild(out, { inputs, full: true })).manifest.tip).toEqual({ height: 850_000, hash: tip });
+        const index = JSON.parse(readFileSync(join(out, 'runes/v1/changes/index.json'), 'utf8')) as {
+          blocks: { height: number; hash: string }[];
+        };
+        const newest = index.blocks.filter(({ height }) => height >= 849_999).map(({ height, hash }) => ({ height, hash }));
+        expect(newest).toEqual(ends.map(({ height, hash }) => ({ height, hash: `0x${hash}` })));
+      }
+    });
+
+    it('is refused if their last blocks have one height and different hashes', async () => {
+      const inputs = [...CONFORMANCE_INPUTS, inputWith(list(850_000, tip, ends)), inputWith(list(850_000, old, []))];
+      const { exitCode, message } = await failedBuild(join(temporaryFolder(), 'dist'), { inputs });
+      expect([exitCode, message]).toEqual([2, expect.stringMatching(/have different last blocks at height 850000$/)]);
+    });
+  });
+
+  it('refuses a last block that records contradict', async () => {
+    const out = join(temporaryFolder(), 'dist');
+    const { tip } = (await testBuild(out, { inputs: CONFORMANCE_INPUTS })).manifest;
+    const hash = tip?.hash;
+    for (const wrong of [
+      { height: tip?.height, hash: 'f'.repeat(64) },
+      { height: 900_000, hash },
+    ]) {
+      const inputs = [
+        ...CONFORMANCE_INPUTS,
+        inputWith(JSON.stringify({ sources: [{ rules: 'ord', blocks: [[840_000, 900_000]] }], tip: wrong })),
+      ];
+      const { exitCode, message } = await failedBuild(out, { inputs });
+      expect([exitCode, message]).toEqual([
+        2,
+        `the last block of blocks.json is block ${wrong.height}, ${wrong.hash}, but records name block ${tip?.height}, ${hash}`,
+      ]);
+    }
+  });
+
+  it('reads a list that another program formatted again', async () => {
+    const list = { sources: [{ rules: 'ord', blocks: [[840_000, 850_000]] }], tip: { height: 850_000, hash: 'a'.repeat(64) } };
+    const inputs = [...CONFORMANCE_INPUTS, inputWith(`\uFEFF${JSON.stringify(list, null, 2)}`)];
+    const { manifest } = await testBuild(join(temporaryFolder(), 'dist'), { inputs });
+    expect([manifest.sources, manifest.tip?.height]).toEqual([list.sources, 850_000]);
+  });
+
   it('of empty blocks that were read is an empty mirror; a build of no blocks is refused', async () => {
     const node = await FakeNode.start(
       extended([], 3, () => 0),

@@ -49,7 +49,7 @@ describe('npm run pull', () => {
       keys.add(`${request.headers['x-api-key']} ${request.headers['x-other']}`);
       return server.requests.length % 4 === 0 ? { kind: 'status', status: 503 } : undefined;
     };
-    process.env['PULL_HEADERS'] = 'x-api-key: from the environment SECRET\nx-other: SECRET 2';
+    process.env['PULL_HEADERS'] = 'x-api-key: from the environment SECRET\r\nx-other: SECRET 2\r\n';
     try {
       const { code, said } = await runHere([...flags(), '--blocks', '1001..', '--header', 'X-Api-Key:  SECRET ']);
       expect(code).toBe(0);
@@ -79,7 +79,7 @@ describe('npm run pull', () => {
     [['--from', 'https://host', '--blocks', '-0..'], /must be heights/],
     [['--from', 'https://host', '--rate', '-1'], /--rate/],
     [['--from', 'https://host', '--header', 'Connection: SECRET'], /--header Connection is not allowed/],
-    [['--from', 'postgres://user:12/SECRET@host/db'], /write \/ and @ in a password as %2F and %40/],
+    [['--from', 'postgres://user:12/SECRET@host/db'], /Write \/ and @ in a password as %2F and %40/],
     [['--from', 'https://host', '--what'], /--what/],
   ])('refuses %j', async (args, message) => {
     const { code, said } = await runHere([...args, '--to', to]);

@@ -70,9 +70,10 @@ export class RowsSource extends MirrorSource {
       const has = await super.look();
       this.#index = await this.#readIndex(has.last);
       const heights = new Set(this.#index.files.map(({ first }) => first));
-      // Files of rows also cover blocks without records, so the range may begin below the first block with records.
+      // Files of rows also cover blocks without records, so the range may begin below the first block with records. The
+      // first block gets a file even without rows, so that the pulled range begins with it.
       const first = Math.min(has.first, this.heightsRead[0]?.first ?? has.first);
-      return { ...has, first, begin: first, has: (height) => has.has(height) || heights.has(height) };
+      return { ...has, first, begin: first, has: (height) => height === first || has.has(height) || heights.has(height) };
     });
   }
 
