@@ -223,7 +223,8 @@ export const READER_LIMITS = {
    */
   smallFile: 8 * KB,
   /**
-   * Largest gap in bytes between two pages that one request reads together. The gap costs less than a second request.
+   * Largest gap in bytes between two pages that one request reads together. To read the gap costs less than to send
+   * another request.
    */
   nearBytes: 64 * KB,
   /**

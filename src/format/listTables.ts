@@ -105,6 +105,6 @@ export interface ListTables extends LevelSteps {
   readonly balances?: BalanceTables | undefined;
   /** Undefined if the data is not from a node. */
   readonly outputs?: OutputTables | undefined;
-  /** Undefined without outputs, and if some rows of the data are not from a node. */
+  /** Digest of the ledger. Undefined if the mirror has no outputs, or if some rows of its data are not from a node. */
   readonly ledger?: LedgerDigest | undefined;
 }

@@ -91,8 +91,8 @@ export async function findWindow<Item extends Entry>(
 }
 
 /**
- * Combines the entries that several levels have for the same balance. Returns only entries whose balance after the
- * newest level differs from the balance before the oldest level (`before`).
+ * Combines the entries that several levels have for the same address and rune. Returns only entries whose balance after
+ * the newest level differs from the balance before the oldest level (`before`).
  */
 function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {
   const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();

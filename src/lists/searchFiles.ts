@@ -30,7 +30,7 @@ export const FIRST_LETTERS = 2;
 const MOST_LETTERS = 28;
 /** Maximum size of a file in bytes. It is small, because a client may load a file after each typed letter. */
 export const MOST_BYTES = 32_000;
-/** Number of oldest runes that a file always has, even if they are also in files of more letters. */
+/** Number of runes, the oldest ones, that a file always has, even if files of longer beginnings have them too. */
 const MOST_OF_MANY = 60;
 
 const NAME = /^[A-Z]+$/;

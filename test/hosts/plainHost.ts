@@ -19,8 +19,8 @@ import type { PlainRequest } from './requests.ts';
 export type Verdict = string;
 
 /**
- * Checks an answer that is not exact. Returns its problem, or undefined if the answer is an acceptable error.
- * `expected` is the exact answer.
+ * Checks an answer that differs from `expected`, the exact answer. Returns its problem, or undefined if the answer is an
+ * acceptable error.
  */
 export type JudgeError = (answer: Answer, method: string, expected: Answer | undefined) => string | undefined;
 

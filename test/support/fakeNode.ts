@@ -64,7 +64,7 @@ export interface FakeNodeOptions {
   /** Blocks below this height are not downloaded yet, because the node started from a snapshot (assumeutxo). */
   notDownloadedBelow?: number;
   /**
-   * Number of requests that the node accepts at the same time, as threads or in the work queue. Unlimited by default.
+   * Maximum number of requests that the node handles or has in its work queue at the same time. Unlimited by default.
    */
   queue?: number;
   /**

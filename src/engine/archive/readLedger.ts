@@ -120,8 +120,8 @@ function voutOf(outpoint: string): number {
 }
 
 /**
- * Yields batches of the unspent outputs after a block, in the order of the ledger. A level of `lists` must end at this
- * block. Throws a ChangedArchiveError, a SyntaxError or a TypeError for an invalid document.
+ * Yields batches of the outputs that are unspent as of the block at `height`, in the order of the ledger. One of the
+ * levels of `lists` must end at this height. Throws a ChangedArchiveError, a SyntaxError or a TypeError for an invalid document.
  */
 export async function* outputsUpTo(height: number, lists: LedgerLists, files: Files): AsyncGenerator<readonly LedgerOutput[]> {
   // Keys are sorted as text: the outputs of a transaction are adjacent, but output 10 precedes output 2. The ledger

@@ -43,7 +43,8 @@ export class StartFiles {
   }
 
   /**
-   * Converts all rows to Parquet files, and moves these to their paths. Replaces files that a killed start left behind.
+   * Converts all rows to Parquet files, and moves these to their paths. Replaces files of an earlier pull that was
+   * killed at this step.
    */
   async putInPlace(): Promise<void> {
     rmSync(join(this.#folder, 'start'), { recursive: true, force: true });

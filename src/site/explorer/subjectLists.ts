@@ -113,7 +113,7 @@ function tabsOf(view: SubjectView, totals: Totals): HTMLElement {
   return el('nav', { class: 'chips', 'aria-label': 'Lists' }, ...tabs);
 }
 
-/** Returns a note with the block as of which a list is exact, if it is not the mirror's highest block. */
+/** Returns a note that names the block whose state a list shows. Returns nothing if it is the mirror's highest block. */
 function lagOf(height: number | undefined, tip: number | undefined): Node[] {
   if (height === undefined || tip === undefined || height >= tip) return [];
   const text =

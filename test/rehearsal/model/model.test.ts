@@ -460,8 +460,8 @@ function checkSums(model: Model, sums: Sums): void {
     expect(unaddressed).toBe(held.get(`${rune.id} null`) ?? 0n);
     for (const { address, amount } of holders) expect(amount).toBe(held.get(`${rune.id} ${address}`));
   }
-  // Compares only balances of addresses. Premines and mints burn without an address, so rows do not determine the other
-  // sums.
+  // Compares only balances of addresses. Units of a premine or mint can be burned without a row that has an address, so
+  // the rows do not determine the sum of outputs without an address.
   const addressed = (each: Map<string, bigint>) => new Map([...each].filter(([key]) => !key.endsWith(' null')).sort());
   expect(addressed(sums.balances)).toEqual(addressed(held));
   for (const [key, amount] of addressed(held)) {

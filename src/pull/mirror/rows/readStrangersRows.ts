@@ -62,8 +62,9 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
     const none = form.fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS ${identifier(column)}`);
     const rows =
       paths.length === 0 ? `SELECT ${none.join(', ')} WHERE false` : `SELECT * FROM ${readFiles('parquet', paths)} WHERE ${isWanted}`;
-    // Published files are sorted. So if all rows of a single file are wanted, they are copied without a sort. But if
-    // the file has row groups that are not full, this copy would have other bytes for the same rows (hasFullGroups).
+    // Published files are sorted. So if all rows of a single file are wanted, they are copied without a sort. But if the
+    // file has row groups that are not full, its rows are sorted too, because only then do equal rows give equal files
+    // (hasFullGroups).
     const [part] = parts;
     const isWhole = parts.length === 1 && part !== undefined && (runes === undefined || (first <= part.first && part.last <= last));
     const keepsOrder = isWhole && (await hasFullGroups(part.path, store));

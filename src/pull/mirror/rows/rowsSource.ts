@@ -71,7 +71,7 @@ export class RowsSource extends MirrorSource {
       this.#index = await this.#readIndex(has.last);
       const heights = new Set(this.#index.files.map(({ first }) => first));
       // Files of rows also cover blocks without records, so the range may begin below the first block with records. The
-      // first block gets a file even without rows, so that the pulled range begins with it.
+      // lowest block of the range gets a file even without rows, so that the pulled range begins at this block.
       const first = Math.min(has.first, this.heightsRead[0]?.first ?? has.first);
       return { ...has, first, begin: first, has: (height) => height === first || has.has(height) || heights.has(height) };
     });
