@@ -508,10 +508,12 @@ describe('a node with one thread and a queue of one', () => {
     const fake = await fakeNode(served);
     const node = await connect(fake.url, { ...RPC[1], concurrency: 16 });
     notices = [];
-    expect(await spentOutputs(node, wanted)).toHaveLength(8);
-    expect(fake.refused).toBeGreaterThan(0);
-    expect(notices.filter((notice) => notice.includes('sending')).at(-1)).toMatch(/sending 1 at once from now on$/);
+    const isLowest = () => notices.some((notice) => notice.endsWith('sending 1 at once from now on'));
+    // On a busy machine, two requests may by chance never reach the node at the same time, so it refuses none of them.
+    for (let i = 0; i < 100 && !isLowest(); i += 1) expect(await spentOutputs(node, wanted)).toHaveLength(8);
+    expect(isLowest()).toBe(true);
     const before = fake.refused;
+    expect(before).toBeGreaterThan(0);
     expect(await spentOutputs(node, wanted)).toHaveLength(8);
     expect(fake.refused).toBe(before);
   });
