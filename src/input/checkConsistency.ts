@@ -2,8 +2,6 @@
 import type { LastRead } from '../contract/sources.ts';
 import { int, joinedText, literal, type Store, text } from '../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
-import { InputError } from '../errors.ts';
-import { BLOCKS_FILE } from './blocksRead.ts';
 import { RECORDS, type Records, SERVED_COLUMNS } from './canonicalRecordSql.ts';
 import { Report } from './inputFindings.ts';
 import { HELD, type InputReader } from './inputReader.ts';
@@ -153,18 +151,13 @@ async function reportHashes(allHolds: KeptBlocks['allHolds'], { report, nameOf, 
   }
 }
 
-/** Throws an InputError if records contradict the last block of the lists of blocks (blocksRead.ts). */
-export async function checkTip({ height, hash }: LastRead, allHolds: KeptBlocks['allHolds'], store: Store): Promise<void> {
-  const [other] = await store.rows(
-    `SELECT block_height AS height, block_hash AS hash FROM ${allHolds}
-     WHERE (block_height = ${height}) <> (block_hash = ${literal(hash)}) ORDER BY ALL LIMIT 1`,
-    { height: int, hash: text },
-  );
-  if (other === undefined) return;
-  throw new InputError(
-    `the last block of ${BLOCKS_FILE} is block ${height}, ${hash}, but records name block ${other.height}, ${other.hash}`,
-    ['The records and the list are from different pulls. Pull again.'],
-  );
+/**
+ * True if records name another block at the height of `tip`, the last block of the lists of blocks, or its hash at another
+ * height. Then the list is older than the records, because the pull that replaced them is running or was killed.
+ */
+export async function isOutdated({ height, hash }: LastRead, allHolds: KeptBlocks['allHolds'], store: Store): Promise<boolean> {
+  const isOther = `(block_height = ${height}) <> (block_hash = ${literal(hash)})`;
+  return (await store.number(`SELECT count(*) AS number FROM ${allHolds} WHERE ${isOther}`)) > 0;
 }
 
 /** Lists the unused copies of blocks: all copies of a block but the first. Counts the blocks with several copies. */

@@ -9,9 +9,9 @@
 import { type Columns, columns, type Table } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { describeRange } from './blockRange.ts';
-import { type BlocksRead, readBlocksFiles } from './blocksRead.ts';
+import { BLOCKS_FILE, type BlocksRead, readBlocksFiles } from './blocksRead.ts';
 import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
-import { checkTip, checkTransactions, type KeptBlocks, type KnownTransaction, keepBlocks } from './checkConsistency.ts';
+import { checkTransactions, isOutdated, type KeptBlocks, type KnownTransaction, keepBlocks } from './checkConsistency.ts';
 import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './joinRunes.ts';
@@ -85,14 +85,19 @@ export async function readInput(inputs: readonly string[], own: readonly string[
 
 /** Checks input that was read. `elsewhere` has transactions of this input that are also in an unchanged block. */
 export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction[]): Promise<Loaded> {
-  const { affected, kept, blocks, transactions, counts, spent, rows, notices, found, selection, reader } = read;
+  const { affected, kept, blocks, transactions, counts, spent, rows, found, selection, reader } = read;
   const { range, known, store } = reader.reading;
   return orChanged(selection, reader, async () => {
     await checkTransactions(reader, read, elsewhere);
     const { holds, leftOut, joined: runes, views } = reader;
     await checkRunesAreKnown(reader.ledgers, { holds, leftOut, allHolds: read.allHolds }, known, store);
-    const blocksRead = readBlocksFiles(found, range);
-    if (blocksRead.tip !== undefined) await checkTip(blocksRead.tip, read.allHolds, store);
+    const notices = [...read.notices];
+    let blocksRead = readBlocksFiles(found, range);
+    if (blocksRead.tip !== undefined && (await isOutdated(blocksRead.tip, read.allHolds, store))) {
+      const { height, hash } = blocksRead.tip;
+      notices.push(`${BLOCKS_FILE} is older than the records: its last block, ${height} (${hash}), was replaced; run the pull again`);
+      blocksRead = { ...blocksRead, tip: undefined, ends: undefined };
+    }
     const others = `FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`;
     const isEmpty = counts.records === 0 && blocksRead.sources.length === 0;
     if (isEmpty && (await store.number(`SELECT count(*) AS number ${others}`)) === 0) {

@@ -174,8 +174,8 @@ function recogniseCsv(common: Common, head: string): Recognised {
   if (cells.length > 1) cells.pop();
   const columns = cells.map((cell) => ({ name: cell.replace(/^"(.*)"$/, '$1').replaceAll('""', '"'), type: 'VARCHAR' }));
   // DuckDB does not distinguish names of columns by case.
-  const names = columns.map(({ name }) => name.toLowerCase());
-  const twice = columns.find(({ name }, i) => names.indexOf(name.toLowerCase()) < i);
+  const names = new Set<string>();
+  const twice = columns.find(({ name }) => names.size === names.add(name.toLowerCase()).size);
   if (twice !== undefined)
     throw new InputError(`${common.file.name} has two columns with the name ${printable(twice.name)}`, ['Remove one of them.']);
   return { ...common, form: recogniseTable(common.file, columns), format: 'csv', columns };

@@ -121,23 +121,21 @@ describe('a build', () => {
     });
   });
 
-  it('refuses a last block that records contradict', async () => {
+  it('takes the highest record for the tip if a pull that has not ended replaced the last block of the list', async () => {
     const out = join(temporaryFolder(), 'dist');
     const { tip } = (await testBuild(out, { inputs: CONFORMANCE_INPUTS })).manifest;
-    const hash = tip?.hash;
-    for (const wrong of [
+    for (const old of [
       { height: tip?.height, hash: 'f'.repeat(64) },
-      { height: 900_000, hash },
+      { height: 900_000, hash: tip?.hash },
     ]) {
-      const inputs = [
-        ...CONFORMANCE_INPUTS,
-        inputWith(JSON.stringify({ sources: [{ rules: 'ord', blocks: [[840_000, 900_000]] }], tip: wrong })),
-      ];
-      const { exitCode, message } = await failedBuild(out, { inputs });
-      expect([exitCode, message]).toEqual([
-        2,
-        `the last block of blocks.json is block ${wrong.height}, ${wrong.hash}, but records name block ${tip?.height}, ${hash}`,
-      ]);
+      const text = JSON.stringify({ sources: [{ rules: 'ord', blocks: [[840_000, 900_000]] }], tip: old, ends: [old] });
+      const log = new RecordingLog();
+      const { manifest } = await testBuild(out, { inputs: [...CONFORMANCE_INPUTS, inputWith(text)], log });
+      expect(manifest.tip).toEqual(tip);
+      expect(log.notices).toContainEqual(
+        expect.stringContaining(`blocks.json is older than the records: its last block, ${old.height} (${old.hash}), was replaced`),
+      );
+      expect(readFileSync(join(out, 'runes/v1/changes/index.json'), 'utf8')).not.toMatch(/"height":900000|f{64}/);
     }
   });
 
