@@ -58,6 +58,9 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
+/** True if an operation failed at the limit of open files. The errors of DuckDB and of the dynamic linker have no code. */
+export const hasTooManyFiles = (message: string): boolean => /EMFILE|Too many open files/.test(message);
+
 export const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
 
 /** Calls `list`, which lists a folder. Returns an empty list if the folder does not exist. */

@@ -1,5 +1,5 @@
 /** Runs a command. Handles help, errors and exit codes in the same way for all commands. */
-import { CliError, codeOf, EXIT, messageOf, UsageError } from '../errors.ts';
+import { CliError, codeOf, EXIT, hasTooManyFiles, messageOf, UsageError } from '../errors.ts';
 import { CONFIG, type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
 import { createLog, type Log } from './log.ts';
@@ -42,6 +42,10 @@ export async function runCommand(
       const advice = error instanceof UsageError ? [...source, `See ${command.call} --help.`] : [];
       log.error(error.message, [...error.details, ...advice], error.exitCode);
       process.exitCode = error.exitCode;
+    } else if (hasTooManyFiles(messageOf(error))) {
+      // A module of the program could not be opened. The modules catch such errors of other files.
+      log.error(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n).'], EXIT.buildFailed);
+      process.exitCode = EXIT.buildFailed;
     } else {
       log.error(`unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, [], EXIT.buildFailed);
       process.exitCode = EXIT.buildFailed;

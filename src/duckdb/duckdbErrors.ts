@@ -3,7 +3,7 @@
  * kind of the error, such as `IO Error: `. A new version of DuckDB may change messages, so only this module compares
  * them.
  */
-import { CliError, codeOf, messageOf } from '../errors.ts';
+import { CliError, codeOf, hasTooManyFiles, messageOf } from '../errors.ts';
 
 /** Maximum number of characters of a message that are shown. Some messages quote a complete line of a file. */
 const MOST_SHOWN = 300;
@@ -14,8 +14,6 @@ export const isDuckDBError = (error: unknown): boolean =>
   error instanceof Error && !(error instanceof CliError) && /^(?:[A-Za-z]+ )+Error: /.test(error.message);
 
 export const isOutOfMemory = (message: string): boolean => /^Out of Memory Error/.test(message);
-
-export const hasTooManyFiles = (message: string): boolean => /Too many open files/.test(message);
 
 export const isDiskFull = (error: unknown): boolean => codeOf(error) === 'ENOSPC' || /No space left|ould not write/.test(messageOf(error));
 

@@ -5,9 +5,9 @@
 import { resolve } from 'node:path';
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
 import { bytesOf } from '../contract/memorySize.ts';
-import { BuildError, messageOf } from '../errors.ts';
+import { BuildError, hasTooManyFiles, messageOf } from '../errors.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { firstLineOf, hasTooManyFiles, isDiskFull, isOutOfMemory } from './duckdbErrors.ts';
+import { firstLineOf, isDiskFull, isOutOfMemory } from './duckdbErrors.ts';
 import { type ColumnTypes, definitionOf, Table } from './table.ts';
 
 /**

@@ -35,6 +35,7 @@ describe('too many open files', () => {
       failures += 1;
       expect([limit, code, text]).toEqual([limit, 3, expect.stringMatching(/EMFILE|[Tt]oo many open files/)]);
       expect(text).not.toContain('unexpected');
+      expect(text).toContain('ulimit -n');
     }
     expect(failures).toBeGreaterThan(0);
     await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], cache: join(work, 'cache') });
