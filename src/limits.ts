@@ -49,6 +49,11 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   locatedOutputs: 15_000,
   /**
+   * Documents of an archive are compressed in portions of at least this many bytes. A thread compresses all portions
+   * but the last. Starting the thread takes longer than compressing one portion.
+   */
+  membersAtOnce: MB,
+  /**
    * Number of blocks between two commits of a pull from a node. After a kill, the next pull reads at most this many
    * blocks again.
    */

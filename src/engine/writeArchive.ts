@@ -22,6 +22,7 @@ import type { ArchiveFacts } from '../output/manifest.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/filePaths.ts';
 import { type Layout, maximumLimit } from '../pages/mirrorOptions.ts';
 import type { ArchiveSources } from './archive/listedRecords.ts';
+import { MemberCompressor } from './archive/memberCompressor.ts';
 import { type ArchivedBlocks, writeSegments } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 import { writeIds } from './archive/tableWriter.ts';
@@ -87,7 +88,8 @@ export async function writeArchive(
   const { site } = form;
   const segments = await writeSegments(blocks, old, put);
   const ids = site.layout === 'archive' ? await writeIds(blocks, sources, old, put, store) : [];
-  const lists = await writeLists(form, blocks, sources, etchings, old, put, store);
+  const compressor = new MemberCompressor();
+  const lists = await writeLists(form, blocks, sources, etchings, old, put, compressor, store).finally(() => compressor.close());
   if (site.layout === 'files' && lists === undefined) return undefined;
   const { objectSize, limits } = blocks;
   const { segmentBlocks, tableLevels } = limits;

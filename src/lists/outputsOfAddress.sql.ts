@@ -154,7 +154,7 @@ export class AddressOutputs {
       select: `key || chr(9) || start || chr(10)`,
     };
     return {
-      addresses: addresses.finish(range),
+      addresses: await addresses.finish(range),
       starts: pages === 0 ? undefined : await writeLevel(writer('starts', range), range, linesIn(starts, limits, this.store)),
     };
   }

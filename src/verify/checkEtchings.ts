@@ -145,8 +145,8 @@ export class EtchingsVerification {
     if (this.etchings.total !== facts?.total || list.count !== facts.total)
       findings.add(`${rootPath} has another number of etchings than the manifest`);
     const made = {
-      levels: levels.flatMap((level) => level.etchings.finish(level) ?? []),
-      runes: levels.flatMap((level) => level.runes.finish(level) ?? []),
+      levels: levels.flatMap((level) => level.etchings.finish() ?? []),
+      runes: levels.flatMap((level) => level.runes.finish() ?? []),
     };
     if (JSON.stringify(made) !== JSON.stringify({ levels: this.etchings.levels, runes: this.etchings.runes }))
       findings.add(`${rootPath} has etchings of other blocks`);

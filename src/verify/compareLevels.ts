@@ -16,7 +16,7 @@ export const comparedLevels =
     tables: Readonly<Record<NoInfer<Kind>, readonly DocumentLevel[]>>,
     { archive, findings }: ArchiveCheck,
   ) =>
-  (kind: Kind, range: LevelRange): LevelWriter => {
+  (kind: Kind, range: LevelRange): ComparedLevel => {
     const level = tables[kind].find(({ first, last }) => first === range.first && last === range.last);
     const wrong = `in the blocks ${range.first} to ${range.last}, the archive has wrong ${what[kind]}`;
     return new ComparedLevel(level, archive, (key) => findings.add(`${wrong} ${key.split(' ')[0]}`));

@@ -16,7 +16,7 @@ const runeOf = (number: number, units: number) => JSON.stringify([`1:${number}`,
  * Writes a level of outputs (src/format/levels.ts) into memory. `outputs` has the number of runes of each output. 0
  * means that the level spends the output.
  */
-function levelOf(outputs: ReadonlyMap<string, number>, first: number, last: number, files: Map<string, Buffer>) {
+async function levelOf(outputs: ReadonlyMap<string, number>, first: number, last: number, files: Map<string, Buffer>) {
   const put = (content: Uint8Array) => {
     const name = `${first}-${files.size}`;
     files.set(name, Buffer.from(content));
@@ -27,7 +27,7 @@ function levelOf(outputs: ReadonlyMap<string, number>, first: number, last: numb
     const runes = Array.from({ length: outputs.get(key) ?? 0 }, (_, i) => runeOf(i, i + 1));
     writer.addLine(lineOf({ key, values: runes.length === 0 ? [SPENT] : [PLACE, ...runes] }));
   }
-  const level = writer.finish({ first, last });
+  const level = await writer.finish({ first, last });
   if (level === undefined) throw new Error('the level is empty');
   return level;
 }
@@ -39,7 +39,7 @@ it('yields at most 1,024 runes per batch, except for a single output with more, 
   for (let vout = 0; vout < 12; vout++) made.set(`${full}:${vout}`, vout === 10 ? 3000 : 300);
   const spent = new Map([...made.keys()].filter((_, i) => i % 7 === 3).map((key) => [key, 0]));
   const files = new Map<string, Buffer>();
-  const levels = [levelOf(made, 0, 9, files), levelOf(spent, 10, 19, files)];
+  const levels = [await levelOf(made, 0, 9, files), await levelOf(spent, 10, 19, files)];
   const lists = { outputs: { tipHash: '', outputs: levels, addresses: [], starts: [] } };
   const batches = await (async () => {
     const found: { output: string; runes: number }[][] = [];

@@ -13,7 +13,7 @@ import { temporaryFolder } from '../support/build.ts';
 
 const RANGE = { first: 0, last: 9 };
 const FILE_BYTES = 20_000;
-const limits = { documentMember: 1500 };
+const limits = { ...LIMITS, documentMember: 1500 };
 const files = new Map<string, Uint8Array>();
 const put = (content: Uint8Array) => {
   const name = createHash('sha256').update(content).digest('hex');
@@ -34,7 +34,7 @@ it('texts become the same files as documents, also in several parts', async () =
     }));
     const plain = new DocumentWriter(FILE_BYTES, limits, put);
     for (const document of documents) plain.addLine(lineOf(document));
-    const expected = plain.finish(RANGE);
+    const expected = await plain.finish(RANGE);
     expect(expected?.files.length).toBeGreaterThan(1);
     // The limit of a member is the length of a JavaScript string, not a number of bytes.
     let [members, size] = [0, limits.documentMember];

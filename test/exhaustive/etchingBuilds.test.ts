@@ -191,10 +191,10 @@ interface Forgery {
   readonly runes?: (documents: StoredDocument[]) => StoredDocument[];
 }
 
-function forge(
+async function forge(
   out: string,
   { lines = (all) => all, names = () => undefined, root: changed = (root) => root, runes: renamed = (all) => all }: Forgery,
-): void {
+): Promise<void> {
   const archive = StoredArchive.in(out);
   const { root } = archive;
   const put = (content: Uint8Array) => putFile(out, content);
@@ -213,8 +213,8 @@ function forge(
   content.writeUInt32BE(crc32(content, 0, 4092), 4092);
   const etchings = {
     ...lists.etchings,
-    levels: [writer.finish(level) ?? level, ...levels],
-    runes: [nameWriter.finish(lowest) ?? lowest, ...others],
+    levels: [(await writer.finish(level)) ?? level, ...levels],
+    runes: [(await nameWriter.finish(lowest)) ?? lowest, ...others],
   };
   const forged = changed({ ...root, lists: { ...lists, etchings, names: [{ ...table, files: [put(content)] }, ...tables] } });
   const text = gzipMember(Buffer.from(renderRoot(forged)));
@@ -279,7 +279,7 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     ['no names in the root', { root: (root) => ({ ...root, lists: root.lists && { ...root.lists, names: [] } }) }, 'but the output has'],
   ])('finds %s', async (_, forgery, finding) => {
     const { out } = await mirrorOf({ 'ledger.csv': ledger(ROWS), 'runes.csv': runes(...BOTH) }, { layout });
-    forge(out, forgery);
+    await forge(out, forgery);
     const error = await check(out).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(VerificationError);
     expect((error as VerificationError).details).toContainEqual(expect.stringContaining(finding));
@@ -289,7 +289,9 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     // The block of the last mint is in a higher level, which has the newest version.
     const rows = [...ROWS, row('100:1', 9000, 1, 'mint', '5')];
     const { out } = await mirrorOf({ 'ledger.csv': ledger(rows), 'runes.csv': runes(...BOTH) }, { layout });
-    forge(out, { lines: (all) => all.map((one, i) => (i === 0 ? (replaced('"symbol":"$"', '"symbol":"!"')([one])[0] ?? one) : one)) });
+    await forge(out, {
+      lines: (all) => all.map((one, i) => (i === 0 ? (replaced('"symbol":"$"', '"symbol":"!"')([one])[0] ?? one) : one)),
+    });
     const error = await check(out).catch((caught: unknown) => caught);
     const finding = 'the archive has wrong data of the etching with the ordinal 00000000';
     expect((error as VerificationError).details).toContainEqual(expect.stringContaining(finding));

@@ -2,13 +2,13 @@
  * Makes random chains of blocks. After every change, the build has the same unspent outputs as a ledger by ord's rules,
  * and equals a full build. The variable SEED repeats a run.
  */
-
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../src/engine/archive/documentWriter.ts';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../src/engine/render/compress.ts';
+import type { DocumentLevel } from '../../src/format/levels.ts';
 import { renderRoot } from '../../src/format/root.ts';
 import { crossings, LIMITS } from '../../src/limits.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
@@ -180,15 +180,16 @@ describe('an archive of rows from a node', () => {
      */
     const findingsAfter = async (kind: 'addresses' | 'starts', change: (document: StoredDocument) => StoredDocument | undefined) => {
       let isDone = false;
-      const changed = outputs[kind].map((level) => {
+      const changed: DocumentLevel[] = [];
+      for (const level of outputs[kind]) {
         const writer = new DocumentWriter(archive.root.objectSize, LIMITS, put);
         for (const document of documentsOf(archive, level)) {
-          const other = isDone ? document : change(document);
+          const other: StoredDocument | undefined = isDone ? document : change(document);
           isDone ||= other !== document;
           if (other !== undefined) writer.addLine(lineOf(other));
         }
-        return writer.finish(level)!;
-      });
+        changed.push((await writer.finish(level))!);
+      }
       expect(isDone).toBe(true);
       const root = { ...archive.root, lists: { ...lists, outputs: { ...outputs, [kind]: changed } } };
       const content = gzipMember(Buffer.from(renderRoot(root)));

@@ -47,7 +47,7 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
   };
   const writer = new DocumentWriter(fileSize, limits, put);
   for (const document of documents) writer.addLine(lineOf(document));
-  const level: DocumentLevel = writer.finish({ first: 0, last: 9 }) ?? { first: 0, last: 9, files: [] };
+  const level: DocumentLevel = (await writer.finish({ first: 0, last: 9 })) ?? { first: 0, last: 9, files: [] };
   const archive = (lists?: ListTables) => {
     const sizes = { pageSize: 20, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels };
     const root = gzipMember(Buffer.from(renderRoot({ ...sizes, segments: [], ids: [], lists })));

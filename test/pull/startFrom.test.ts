@@ -229,16 +229,19 @@ async function liar({ outputs, etchings }: Lies, isSealed: boolean): Promise<Pla
     return name;
   };
   const lists = archive.root.lists!;
-  const changed = (levels: readonly DocumentLevel[], lie: Lie = (key, values) => [{ key, values }]) =>
-    levels.map((level) => {
+  const changed = async (levels: readonly DocumentLevel[], lie: Lie = (key, values) => [{ key, values }]) => {
+    const made: DocumentLevel[] = [];
+    for (const level of levels) {
       const writer = new DocumentWriter(8 << 20, limits, put);
       for (const { key, values } of documentsOf(archive, level)) for (const document of lie(key, values)) writer.addLine(lineOf(document));
-      return writer.finish(level)!;
-    });
+      made.push((await writer.finish(level))!);
+    }
+    return made;
+  };
   const changedLists: ListTables = {
     ...lists,
-    etchings: { ...lists.etchings!, levels: changed(lists.etchings!.levels, etchings) },
-    outputs: { ...lists.outputs!, outputs: changed(lists.outputs!.outputs, outputs) },
+    etchings: { ...lists.etchings!, levels: await changed(lists.etchings!.levels, etchings) },
+    outputs: { ...lists.outputs!, outputs: await changed(lists.outputs!.outputs, outputs) },
   };
   const content = gzipMember(Buffer.from(renderRoot({ ...archive.root, lists: changedLists })));
   const path = join(copy, 'runes/v1/manifest.json');

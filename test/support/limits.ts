@@ -119,6 +119,7 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   startOutputs: ['pull/startFrom', 'startOutputs'],
   threadBytes: ['pull/startFrom', 'threadBytes'],
   locatedOutputs: ['pull/startFrom', 'locatedOutputs'],
+  membersAtOnce: ['engine/memberCompressor', 'membersAtOnce'],
   filesPerScan: ['project/limits', 'filesPerScan'],
   spentBlocks: ['exhaustive/outputHistories', "'spentBlocks'"],
   runesMember: ['lists/runeNames', 'runesMember'],

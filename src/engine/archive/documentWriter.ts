@@ -4,15 +4,24 @@ import { countBefore } from '../../format/binarySearch.ts';
 import { separatorOf } from '../../format/documentKeys.ts';
 import { parseMembers, renderMembers } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
-import { exceeds, type PublishedLimits } from '../../limits.ts';
+import { exceeds, type Limits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
 import { gzipMember, inflate, inflateBytes } from '../render/compress.ts';
+import { gzipMembers, type Joined, joinParts, type MemberCompressor, partsOf, sum } from './memberCompressor.ts';
 import type { PutFile } from './segmentWriter.ts';
 import { ChangedArchiveError, type StoredArchive, type StoredFile } from './storedArchive.ts';
 
 export interface StoredDocument {
   readonly key: string;
   readonly values: readonly string[];
+}
+
+/** Members that are compressed together. */
+interface Portion {
+  /** For each member, a lower bound of its keys. */
+  readonly from: readonly string[];
+  /** The gzip members. Undefined until the thread has compressed them. */
+  gzip: Joined | undefined;
 }
 
 /**
@@ -24,17 +33,26 @@ export class DocumentWriter {
   readonly #files: DocumentFile[] = [];
   #members: { readonly from: string; readonly gzip: Uint8Array }[] = [];
   #bytes = 0;
+  /** Lines that are not compressed yet: those of complete members, then those of the last member. */
   #lines: Uint8Array[] = [];
-  /** Number of UTF-16 characters in `#lines`. */
+  /** For each complete member in `#lines`, its number of bytes. */
+  #lengths: number[] = [];
+  /** For each member in `#lines`, a lower bound of its keys. */
+  #from: string[] = [];
+  /** Number of bytes, and of UTF-16 characters, in the last member. */
+  #length = 0;
   #size = 0;
-  #from = '';
+  /** Portions that are not in a file yet, because the thread still compresses the first of them. */
+  readonly #portions: Portion[] = [];
+  readonly #answers: Promise<void>[] = [];
   /** Key of the document that was added last. */
   #last: Uint8Array | undefined;
 
   constructor(
     private readonly objectSize: number,
-    private readonly limits: Pick<PublishedLimits, 'documentMember'>,
+    private readonly limits: Pick<Limits, 'documentMember' | 'membersAtOnce'>,
     private readonly put: PutFile,
+    private readonly compressor?: MemberCompressor,
   ) {}
 
   /** Adds a document as a UTF-8 line that ends with a line feed. The caller must not change the bytes afterwards. */
@@ -44,20 +62,53 @@ export class DocumentWriter {
       throw new Error(`documents are not sorted: ${textOf(key)} was added after ${textOf(this.#last)}`);
     const characters = countCharacters(line);
     const size = this.#size + characters;
-    if (this.#lines.length > 0 && (exceeds(this.limits, 'documentMember', size) || size > this.objectSize)) this.#endMember();
-    if (this.#lines.length === 0) this.#from = this.#last === undefined ? '' : separatorOf(textOf(this.#last), textOf(key));
+    if (this.#length > 0 && (exceeds(this.limits, 'documentMember', size) || size > this.objectSize)) this.#endMember();
+    if (this.#length === 0) this.#from.push(this.#last === undefined ? '' : separatorOf(textOf(this.#last), textOf(key)));
     this.#lines.push(line);
+    this.#length += line.length;
     this.#size += characters;
     this.#last = key;
   }
 
   #endMember(): void {
-    const gzip = gzipMember(Buffer.concat(this.#lines));
+    this.#lengths.push(this.#length);
+    [this.#length, this.#size] = [0, 0];
+    if (exceeds(this.limits, 'membersAtOnce', sum(this.#lengths))) this.#compress(this.compressor);
+  }
+
+  /** Compresses the complete members of `#lines`, here or in the thread of `compressor`. */
+  #compress(compressor: MemberCompressor | undefined): void {
+    const members = joinParts(this.#lines, this.#lengths);
+    const answer = compressor?.offer(members);
+    const portion: Portion = { from: this.#from, gzip: answer === undefined ? gzipMembers(members) : undefined };
+    [this.#lines, this.#lengths, this.#from] = [[], [], []];
+    this.#portions.push(portion);
+    this.#takePortions();
+    const taken = answer?.then((gzip) => {
+      portion.gzip = gzip;
+      this.#takePortions();
+    });
+    if (taken === undefined) return;
+    this.#answers.push(taken);
+    // finish() throws this error. Without a handler until then, Node would end the process because of an unhandled
+    // rejection.
+    taken.catch(() => undefined);
+  }
+
+  /** Adds the members of compressed portions to files, up to the first portion that is not compressed. */
+  #takePortions(): void {
+    for (;;) {
+      const [portion] = this.#portions;
+      if (portion?.gzip === undefined) return;
+      this.#portions.shift();
+      for (const [i, gzip] of partsOf(portion.gzip).entries()) this.#addMember(portion.from[i] ?? '', gzip);
+    }
+  }
+
+  #addMember(from: string, gzip: Uint8Array): void {
     if (this.#members.length > 0 && this.#bytes + gzip.length > this.objectSize) this.#endFile();
-    this.#members.push({ from: this.#from, gzip });
+    this.#members.push({ from, gzip });
     this.#bytes += gzip.length;
-    this.#lines = [];
-    this.#size = 0;
   }
 
   #endFile(): void {
@@ -70,9 +121,11 @@ export class DocumentWriter {
     this.#bytes = 0;
   }
 
-  /** Writes the last file. Returns undefined if no document was added. */
-  finish({ first, last }: LevelRange): DocumentLevel | undefined {
-    if (this.#lines.length > 0) this.#endMember();
+  /** Writes the last file. Returns undefined if no document was added. Rejects with a BuildError if a thread failed. */
+  async finish({ first, last }: LevelRange): Promise<DocumentLevel | undefined> {
+    if (this.#length > 0) this.#endMember();
+    if (this.#lengths.length > 0) this.#compress(undefined);
+    await Promise.all(this.#answers);
     this.#endFile();
     return this.#files.length === 0 ? undefined : { first, last, files: this.#files };
   }

@@ -8,7 +8,10 @@ import { type Documents, type DocumentWriter, documentIn, lineOf, type StoredDoc
 import type { LevelPlan } from './listedRecords.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
-export type LevelWriter = Pick<DocumentWriter, 'addLine' | 'finish'>;
+/** Part of a DocumentWriter. Verification has another implementation (verify/compareLevels.ts). */
+export interface LevelWriter extends Pick<DocumentWriter, 'addLine'> {
+  finish(range: LevelRange): ReturnType<DocumentWriter['finish']> | DocumentLevel | undefined;
+}
 
 export interface LevelForm<Kind> {
   readonly old: StoredArchive | undefined;

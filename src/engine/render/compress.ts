@@ -34,13 +34,17 @@ const MEMBER_LEVEL = 3;
  */
 const SYSTEM_AT = 9;
 
+/** Throws a BuildError if `length` bytes are too many for a gzip member of an archive. */
+export function checkMember(length: number): void {
+  if (length <= MOST_INFLATED) return;
+  throw new BuildError(`a page has ${length} bytes, more than the ${MOST_INFLATED} that layout archive allows`, [
+    'Use a smaller largest page size with --page-sizes, or layout files.',
+  ]);
+}
+
 /** Compresses bytes into one gzip member. The result depends on the version of zlib. */
 export function gzipMember(bytes: Uint8Array): Buffer {
-  if (bytes.length > MOST_INFLATED) {
-    throw new BuildError(`a page has ${bytes.length} bytes, more than the ${MOST_INFLATED} that layout archive allows`, [
-      'Use a smaller largest page size with --page-sizes, or layout files.',
-    ]);
-  }
+  checkMember(bytes.length);
   const member = gzipSync(bytes, { level: MEMBER_LEVEL });
   member[SYSTEM_AT] = 255;
   return member;

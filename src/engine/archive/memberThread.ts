@@ -1,0 +1,8 @@
+/** Program of a thread that compresses members of documents (memberCompressor.ts). */
+import { parentPort } from 'node:worker_threads';
+import { gzipMembers, type Joined } from './memberCompressor.ts';
+
+parentPort?.on('message', (members: Joined) => {
+  const gzip = gzipMembers(members);
+  parentPort?.postMessage(gzip, [gzip.bytes.buffer]);
+});
