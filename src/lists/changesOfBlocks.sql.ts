@@ -120,9 +120,9 @@ async function listsOf(
   const needed = 2 * most > changesEntries ? `FROM (${distinct}) QUALIFY ${place} <= ${changesEntries + 1}` : distinct;
   const cut = `SELECT block_height, kind, list_sort(list(entry))[:${changesEntries}] AS entries, count(*) > ${changesEntries} AS is_cut
     FROM (${needed}) GROUP BY block_height, kind`;
-  // Hardly any list has a character that JSON must escape, so one check of all its entries decides whether each entry
-  // is escaped.
-  const escaped = `CASE WHEN regexp_matches(array_to_string(entries, ' '), '${CHARACTERS_TO_ESCAPE}')
+  // Outputs have no character that JSON must escape. Of the other lists, hardly any has one, so one check of all its
+  // entries decides whether each entry is escaped.
+  const escaped = `CASE WHEN kind IN ('runes', 'addresses') AND regexp_matches(array_to_string(entries, ' '), '${CHARACTERS_TO_ESCAPE}')
     THEN list_transform(entries, lambda entry: json_text(entry)) ELSE entries END`;
   const rows = await store.rows(
     `SELECT block_height, kind, '["' || array_to_string(${escaped}, '","') || '"]' AS list, is_cut FROM (${cut})`,
