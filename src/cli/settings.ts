@@ -3,7 +3,6 @@
  * loaded only if the file exists, because loading the module takes time.
  */
 import { existsSync } from 'node:fs';
-import { LAYOUTS } from '../pages/mirrorOptions.ts';
 import { CONFIG, type Command, type Flags, SETTINGS_FILE } from './flags.ts';
 import type { Settings } from './settingsFile.ts';
 
@@ -20,8 +19,7 @@ const FLAGS = {
 
 /**
  * Returns the flags of a command, with values from the settings for flags that are not given. `startFrom` and `cookie`
- * belong to `source`, so they are not used with another `--from`. `lists` becomes a flag only if it differs from the
- * default of the layout.
+ * belong to `source`, so they are not used with another `--from`.
  */
 export function withSettings(flags: Flags, command: Command, settings: Settings): Flags {
   const names = new Set(command.flags.map(({ name }) => name));
@@ -32,9 +30,8 @@ export function withSettings(flags: Flags, command: Command, settings: Settings)
     const isOther = flag === 'blocks' ? !names.has('from') : ['start-from', 'cookie'].includes(flag) && flags.has('from');
     if (value !== undefined && names.has(flag) && !isOther) values.set(flag, typeof value === 'string' ? [value] : value);
   }
-  const layout = flags.one('layout') ?? settings.layout ?? LAYOUTS[0];
-  if (settings.lists === true && layout === 'files' && names.has('lists')) values.set('lists', ['true']);
-  if (settings.lists === false && layout === 'archive' && names.has('no-lists')) values.set('no-lists', ['true']);
+  const lists = settings.lists === false ? 'no-lists' : 'lists';
+  if (settings.lists !== undefined && names.has(lists) && !flags.has('lists') && !flags.has('no-lists')) values.set(lists, ['true']);
   return flags.with(values);
 }
 

@@ -39,8 +39,8 @@ export const BUILD_COMMAND: Command = {
     flag('object-size SIZE', 'Largest size of the files of layout archive, 4KB to 1GB. Up to 1MB, readers need no ranges.', {
       byDefault: '8MB',
     }),
-    flag('no-lists', 'Omits all lists but etchings from layout archive: activity by rune and by address, balances, holders, outputs.'),
-    flag('lists', 'Adds these lists to layout files.'),
+    flag('lists', 'Adds lists: activity by rune and by address, balances, holders, outputs. The default of layout archive.'),
+    flag('no-lists', 'Omits these lists, so that etchings are the only list. The default of layout files.'),
     flag('parquet', 'Also publishes the ledger rows of the input as Parquet files in rows/, for other mirrors and for analysts.'),
     flag('no-operation-pages', 'Omits the lists of a block by operation.'),
     flag('site-url URL', 'The public URL of the mirror, for links in its feed and error page.'),
@@ -87,10 +87,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   if (layout === 'archive' && flags.has('no-operation-pages'))
     throw new UsageError('--no-operation-pages cannot be used with --layout archive, in which lists by operation take no space');
   if (layout === 'files' && flags.has('object-size')) throw new UsageError('--object-size can only be used with --layout archive');
-  if (layout === 'files' && flags.has('no-lists'))
-    throw new UsageError('--no-lists can only be used with --layout archive; with --layout files, a build has lists only with --lists');
-  if (layout === 'archive' && flags.has('lists'))
-    throw new UsageError('--lists can only be used with --layout files; with --layout archive, a build has lists anyway');
+  if (flags.has('lists') && flags.has('no-lists')) throw new UsageError('--lists and --no-lists contradict each other');
   const keyFiles = flags.all('key-file');
   for (const file of keyFiles)
     if (isInside(file, out)) throw new UsageError(`--key-file ${file} is in the output folder ${out}, and would be published with it`);
@@ -117,7 +114,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
       parquet: flags.has('parquet'),
     },
     objectSize: layout === 'files' ? LIST_OBJECT : parseObjectSize(flags.one('object-size') ?? '8MB'),
-    lists: layout === 'archive' ? !flags.has('no-lists') : flags.has('lists'),
+    lists: flags.has('lists') || (layout === 'archive' && !flags.has('no-lists')),
     siteUrl: siteUrlOf(flags.one('site-url')),
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),

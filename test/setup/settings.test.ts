@@ -51,6 +51,8 @@ describe('settings', () => {
     [{ lists: true, layout: 'files' }, ['--layout', 'archive'], true],
     [{ lists: false, layout: 'files' }, ['--layout', 'archive'], false],
     [{ lists: true, layout: 'archive' }, ['--layout', 'files'], true],
+    [{ lists: false, layout: 'archive' }, ['--lists'], true],
+    [{ lists: true }, ['--no-lists'], false],
   ] as const)('%j with the flags %j give lists: %s', (settings, args, expected) => {
     expect(optionsOf(settings, ...args).lists).toBe(expected);
   });
