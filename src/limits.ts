@@ -49,8 +49,9 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   locatedOutputs: 15_000,
   /**
-   * Documents of an archive are compressed in portions of at least this many bytes. A thread compresses all portions
-   * but the last. Starting the thread takes longer than compressing one portion.
+   * Documents of an archive are compressed in portions of at least this many bytes. A thread helps to compress the
+   * portions. The main thread compresses the last, smaller portion of each level, because starting the thread would take
+   * longer.
    */
   membersAtOnce: MB,
   /**

@@ -11,8 +11,8 @@ export interface Program {
   /** Script that runs a command in its own process. Its first argument is the name of the command. */
   readonly runner: string;
   /**
-   * Programs of the threads that render pages, compress members of documents, compute digests of the ledger, and read the outputs of another mirror's
-   * ledger (pull/node/startFrom.ts).
+   * Programs of the threads that render pages, compress members of documents, compute digests of the ledger, and read
+   * the outputs of another mirror's ledger (pull/node/startFrom.ts).
    */
   readonly threads: Readonly<Record<'writer' | 'members' | 'digest' | 'start', ThreadProgram>>;
   readonly upload: string;

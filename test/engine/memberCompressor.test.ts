@@ -12,6 +12,7 @@ import { MOST_INFLATED } from '../../src/format/root.ts';
 import { crossings } from '../../src/limits.ts';
 import { temporaryFolder } from '../support/build.ts';
 import { limitsWith } from '../support/limits.ts';
+import { hex } from '../support/records.ts';
 
 const RANGE = { first: 0, last: 9 };
 
@@ -63,6 +64,25 @@ it('makes the same files as the main thread', async () => {
   // Without pauses the thread cannot return a portion, so the main thread compresses the third one.
   expect(Math.min(offers.taken, offers.refused)).toBeGreaterThan(0);
   expect(crossings.get('membersAtOnce')).toBeGreaterThan(0);
+});
+
+it('writes files although no answer of the thread can arrive', async () => {
+  const compressor = new MemberCompressor();
+  let files = 0;
+  const put = () => {
+    files += 1;
+    return String(files);
+  };
+  const writer = new DocumentWriter(4000, limitsWith({ documentMember: 100, membersAtOnce: 1000 }), put, compressor);
+  const counts = Array.from({ length: 3000 }, (_, i) => {
+    writer.addLine(lineOf({ key: String(i).padStart(8, '0'), values: [hex(`document ${i}`)] }));
+    return files;
+  });
+  await writer.finish(RANGE);
+  await compressor.close();
+  // At most eight portions of about 1,000 bytes, and a file of 4,000 bytes, are in memory.
+  expect(counts[300]).toBeGreaterThan(0);
+  expect(counts.at(-1)).toBeGreaterThanOrEqual(files - 4);
 });
 
 const LIMITS = { documentMember: 100, membersAtOnce: 1000 };

@@ -7,7 +7,7 @@ import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/level
 import { exceeds, type Limits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
 import { gzipMember, inflate, inflateBytes } from '../render/compress.ts';
-import { gzipMembers, type Joined, joinParts, type MemberCompressor, partsOf, sum } from './memberCompressor.ts';
+import { gzipMembers, type Joined, type MemberCompressor, partsOf } from './memberCompressor.ts';
 import type { PutFile } from './segmentWriter.ts';
 import { ChangedArchiveError, type StoredArchive, type StoredFile } from './storedArchive.ts';
 
@@ -20,9 +20,16 @@ export interface StoredDocument {
 interface Portion {
   /** For each member, a lower bound of its keys. */
   readonly from: readonly string[];
-  /** The gzip members. Undefined until the thread has compressed them. */
+  readonly members: Joined;
+  /** The compressed members. Undefined until they are compressed. */
   gzip: Joined | undefined;
 }
+
+/**
+ * Maximum number of portions in memory. The main thread receives no answers of the thread while it adds documents
+ * without a pause, such as those of a long list of the last build. Then it must compress more portions itself.
+ */
+const MOST_PORTIONS = 8;
 
 /**
  * Packs documents into files. The caller adds documents as lines, by ascending key. Several lines form a gzip member,
@@ -73,19 +80,20 @@ export class DocumentWriter {
   #endMember(): void {
     this.#lengths.push(this.#length);
     [this.#length, this.#size] = [0, 0];
-    if (exceeds(this.limits, 'membersAtOnce', sum(this.#lengths))) this.#compress(this.compressor);
+    const bytes = this.#lengths.reduce((sum, length) => sum + length, 0);
+    if (exceeds(this.limits, 'membersAtOnce', bytes)) this.#compress(this.compressor);
   }
 
   /** Compresses the complete members of `#lines`, here or in the thread of `compressor`. */
   #compress(compressor: MemberCompressor | undefined): void {
-    const members = joinParts(this.#lines, this.#lengths);
+    const members = { bytes: Buffer.concat(this.#lines), lengths: this.#lengths };
     const answer = compressor?.offer(members);
-    const portion: Portion = { from: this.#from, gzip: answer === undefined ? gzipMembers(members) : undefined };
+    const portion: Portion = { from: this.#from, members, gzip: answer === undefined ? gzipMembers(members) : undefined };
     [this.#lines, this.#lengths, this.#from] = [[], [], []];
     this.#portions.push(portion);
     this.#takePortions();
     const taken = answer?.then((gzip) => {
-      portion.gzip = gzip;
+      portion.gzip ??= gzip;
       this.#takePortions();
     });
     if (taken === undefined) return;
@@ -97,9 +105,9 @@ export class DocumentWriter {
 
   /** Adds the members of compressed portions to files, up to the first portion that is not compressed. */
   #takePortions(): void {
-    for (;;) {
-      const [portion] = this.#portions;
-      if (portion?.gzip === undefined) return;
+    for (let [portion] = this.#portions; portion !== undefined; [portion] = this.#portions) {
+      if (this.#portions.length > MOST_PORTIONS) portion.gzip ??= gzipMembers(portion.members);
+      if (portion.gzip === undefined) return;
       this.#portions.shift();
       for (const [i, gzip] of partsOf(portion.gzip).entries()) this.#addMember(portion.from[i] ?? '', gzip);
     }

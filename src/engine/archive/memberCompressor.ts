@@ -9,10 +9,9 @@ import { program } from '../../program.ts';
 import type { ThreadProgram } from '../../threads.ts';
 import { checkMember, gzipMember } from '../render/compress.ts';
 
-/** Byte strings in one buffer, one after another. */
+/** Byte strings, one after another. `lengths` has the length of each. */
 export interface Joined {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Length of each byte string. */
+  readonly bytes: Uint8Array;
   readonly lengths: readonly number[];
 }
 
@@ -25,21 +24,11 @@ export function partsOf({ bytes, lengths }: Joined): Uint8Array[] {
   });
 }
 
-/** Copies byte strings to a buffer of their own, which can be transferred to another thread. */
-export function joinParts(parts: readonly Uint8Array[], lengths = parts.map(({ length }) => length)): Joined {
-  const bytes = new Uint8Array(sum(lengths));
-  let end = 0;
-  for (const part of parts) {
-    bytes.set(part, end);
-    end += part.length;
-  }
-  return { bytes, lengths };
-}
-
-export const sum = (numbers: readonly number[]): number => numbers.reduce((all, number) => all + number, 0);
-
 /** Compresses each byte string into a gzip member. */
-export const gzipMembers = (members: Joined): Joined => joinParts(partsOf(members).map(gzipMember));
+export function gzipMembers(members: Joined): Joined {
+  const gzip = partsOf(members).map(gzipMember);
+  return { bytes: Buffer.concat(gzip), lengths: gzip.map(({ length }) => length) };
+}
 
 /**
  * Maximum number of portions that the thread has not returned. With two, the thread always has work. With more, the
@@ -61,16 +50,15 @@ export class MemberCompressor {
   constructor(private readonly thread: ThreadProgram = program.threads.members) {}
 
   /**
-   * Compresses members in the thread, which the first call starts. Takes over their buffer. Returns undefined, and
-   * leaves the buffer to the caller, if the thread has enough work. Throws a BuildError if a member is too large, and
-   * rejects with a BuildError if the thread fails.
+   * Sends a copy of the members to the thread, which the first call starts. Returns undefined if the thread has enough
+   * work. Throws a BuildError if a member is too large, and rejects with a BuildError if the thread fails.
    */
   offer(members: Joined): Promise<Joined> | undefined {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#waiting.length >= MOST_OFFERED) return undefined;
     members.lengths.forEach(checkMember);
     this.#worker ??= this.#start();
-    this.#worker.postMessage(members, [members.bytes.buffer]);
+    this.#worker.postMessage(members);
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 

@@ -2,7 +2,4 @@
 import { parentPort } from 'node:worker_threads';
 import { gzipMembers, type Joined } from './memberCompressor.ts';
 
-parentPort?.on('message', (members: Joined) => {
-  const gzip = gzipMembers(members);
-  parentPort?.postMessage(gzip, [gzip.bytes.buffer]);
-});
+parentPort?.on('message', (members: Joined) => parentPort?.postMessage(gzipMembers(members)));
