@@ -1,5 +1,5 @@
 /** Converts system errors to BuildErrors with advice. */
-import { BuildError, CliError, codeOf, messageOf } from '../errors.ts';
+import { BuildError, CliError, codeOf, hasTooManyFiles, messageOf } from '../errors.ts';
 
 const ADVICE: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk is full or out of inodes. Free some space, or choose another disk with --out and --cache. Then build again.',
@@ -13,7 +13,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** Returns the BuildError for a failed file operation, with advice for common codes. */
 export function writeFailure(error: { readonly message: string; readonly code?: string | undefined }): BuildError {
-  const advice = ADVICE[error.code ?? ''];
+  // A thread that cannot start has a code of its own. Only its message says why.
+  const advice = ADVICE[hasTooManyFiles(error.message) ? 'EMFILE' : (error.code ?? '')];
   return new BuildError(`writing the output failed: ${error.message}`, advice === undefined ? [] : [advice]);
 }
 

@@ -172,9 +172,15 @@ export class Store {
     return (await this.row(sql, { number: int })).number;
   }
 
-  /** Yields chunks of at most 2,048 rows. DuckDB computes the next chunk while the caller uses the current one. */
+  /**
+   * Yields chunks of at most 2,048 rows. DuckDB computes the next chunk while the caller uses the current one. The chunks
+   * have one column more than the query.
+   *
+   * If the query fails after the first chunk, DuckDB's client ends the stream without an error. So the query gets one more
+   * row, in a chunk of its own, which only a complete stream has.
+   */
   async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
-    const result = await this.connection.stream(sql).catch(explainResources);
+    const result = await this.connection.stream(`FROM (${sql}) UNION ALL BY NAME SELECT true AS "end of rows"`).catch(explainResources);
     const fetch = () => {
       const chunk = result.fetchChunk();
       // The loop below throws the error of a failed chunk. Until then, this handler keeps Node from ending the process
@@ -186,14 +192,21 @@ export class Store {
     try {
       for (;;) {
         const chunk = await next.catch(explainResources);
-        if (chunk === null || chunk.rowCount === 0) return;
+        if (chunk === null || chunk.rowCount === 0) return await this.#failAgain(sql);
         next = fetch();
+        if (isEnd(chunk)) return;
         yield chunk;
       }
     } finally {
       // Waits for the query, because the store must not be closed while DuckDB runs it.
       await next.catch(() => undefined);
     }
+  }
+
+  /** Runs a query again whose stream ended early, because the stream does not tell the error. Always rejects. */
+  async #failAgain(sql: string): Promise<never> {
+    await this.run(`EXPLAIN ANALYZE ${sql}`);
+    throw new BuildError('a query of DuckDB ended early, and did not fail again', ['Build again.']);
   }
 
   /** Returns a unique name for a table, view or type of this store. */
@@ -274,6 +287,14 @@ function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<
 function shareOf(size: string): number {
   const bytes = bytesOf(size) ?? 0;
   return Math.max(0.55 * bytes - 75e6, 0.4 * bytes);
+}
+
+/** True for the chunk with the last row of a stream. */
+function isEnd(chunk: DuckDBDataChunk): boolean {
+  const ends = chunk.getColumnVector(chunk.columnCount - 1);
+  if (ends.getItem(chunk.rowCount - 1) !== true) return false;
+  if (chunk.rowCount > 1) throw new Error('the last row of a stream is not in a chunk of its own');
+  return true;
 }
 
 /** Throws a BuildError when memory, disk space or file handles are used up. Rethrows any other error. */
