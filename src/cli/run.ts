@@ -24,6 +24,24 @@ export async function runCommand(
   const stopLooking = endWithNpm();
   let stopWatching = (): void => {};
   let settings: string | undefined;
+  const report = (error: unknown): void => {
+    process.exitCode = error instanceof CliError ? error.exitCode : EXIT.buildFailed;
+    if (error instanceof CliError) {
+      const source = settings === undefined ? [] : [`Flags that are not given come from ${settings}.`];
+      const advice = error instanceof UsageError ? [...source, `See ${command.call} --help.`] : [];
+      log.error(error.message, [...error.details, ...advice], error.exitCode);
+    } else if (hasTooManyFiles(messageOf(error))) {
+      // A module of the program could not be opened. The modules catch such errors of other files.
+      log.error(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n).'], EXIT.buildFailed);
+    } else {
+      log.error(`unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, [], EXIT.buildFailed);
+    }
+  };
+  // Node would end with code 1 after an error that nothing can catch, such as one in the loader of TypeScript.
+  process.once('uncaughtException', (error) => {
+    report(error);
+    process.exit();
+  });
   try {
     checkNpmFlags(command);
     let flags = Flags.parse(command, args);
@@ -37,19 +55,7 @@ export async function runCommand(
       await main(flags, log);
     }
   } catch (error) {
-    if (error instanceof CliError) {
-      const source = settings === undefined ? [] : [`Flags that are not given come from ${settings}.`];
-      const advice = error instanceof UsageError ? [...source, `See ${command.call} --help.`] : [];
-      log.error(error.message, [...error.details, ...advice], error.exitCode);
-      process.exitCode = error.exitCode;
-    } else if (hasTooManyFiles(messageOf(error))) {
-      // A module of the program could not be opened. The modules catch such errors of other files.
-      log.error(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n).'], EXIT.buildFailed);
-      process.exitCode = EXIT.buildFailed;
-    } else {
-      log.error(`unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, [], EXIT.buildFailed);
-      process.exitCode = EXIT.buildFailed;
-    }
+    report(error);
   } finally {
     stopWatching();
     stopLooking();

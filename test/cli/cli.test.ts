@@ -55,6 +55,22 @@ describe('scripts/run.cjs', () => {
   });
 });
 
+describe('an error that nothing catches', () => {
+  it.each([
+    ["new Error('broken')", /^Error: unexpected: Error: broken\n/],
+    ["new Error('EMFILE: too many open files, open a.cjs')", /^Error: too many files are open: .* a\.cjs\n {2}Raise the limit/],
+  ])('%s has exit code 3 as if it was caught', (error, message) => {
+    const path = join(temporaryFolder(), 'broken.mts');
+    writeFiles(join(path, '..'), {
+      'broken.mts': `import { runCommand } from '${ROOT}/src/cli/run.ts';
+await runCommand({ call: 'broken', about: '', flags: [], examples: [], exits: ['done'] }, [], async () => {});
+setTimeout(() => { throw ${error}; });`,
+    });
+    const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', path], { cwd: ROOT, encoding: 'utf8' });
+    expect([status, stderr]).toEqual([3, expect.stringMatching(message)]);
+  });
+});
+
 describe('scripts/build.ts', () => {
   it('reports the errors of a build also when run.cjs is not the loader that starts it', () => {
     const args = ['--import', 'tsx', 'scripts/build.ts', '--input', 'not/there', '--dry-run'];

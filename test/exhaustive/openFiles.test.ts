@@ -33,7 +33,7 @@ describe('too many open files', () => {
       const [code, text] = await run(limit, ['--input', 'in', '--out', 'out', '--cache', 'cache']);
       if (code === 0) continue;
       failures += 1;
-      expect([limit, code, text]).toEqual([limit, 3, expect.stringMatching(/EMFILE|[Tt]oo many open files/)]);
+      expect([limit, code, text], text).toEqual([limit, 3, expect.stringMatching(/EMFILE|[Tt]oo many open files/)]);
       expect(text).not.toContain('unexpected');
       expect(text).toContain('ulimit -n');
     }

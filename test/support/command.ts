@@ -48,10 +48,13 @@ export async function runHere(command: string, args: readonly string[], cwd: str
   });
   process.chdir(cwd);
   process.exitCode = undefined;
+  const caught = process.listeners('uncaughtException');
   try {
     await runCommand(described, args, main);
   } finally {
     process.chdir(before.cwd);
+    for (const listener of process.listeners('uncaughtException').filter((one) => !caught.includes(one)))
+      process.off('uncaughtException', listener);
   }
   const code = Number(process.exitCode ?? 0);
   process.exitCode = before.exitCode;
