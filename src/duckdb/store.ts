@@ -72,6 +72,9 @@ export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...c
  */
 const FREED = { small: '128MB', large: '16MB', shared: '32MB' };
 
+/** For ORDER BY with LIMIT, this optimizer of DuckDB 1.5 counts deleted rows, so the result would lack rows. */
+const DISABLED = 'row_group_pruner';
+
 export class Store {
   #named = 0;
 
@@ -100,8 +103,7 @@ export class Store {
       allocator_bulk_deallocation_flush_threshold: freed,
       // The operating system caches files already. A second cache in DuckDB would count towards the memory limit.
       enable_external_file_cache: 'false',
-      // For ORDER BY with LIMIT, this optimizer of DuckDB 1.5 counts deleted rows, so the result would lack rows.
-      disabled_optimizers: 'row_group_pruner',
+      disabled_optimizers: DISABLED,
     };
     const instance = await DuckDBInstance.create(':memory:', settings).catch((error: unknown) => {
       throw new BuildError(`DuckDB cannot start with --memory-limit ${options.memoryLimit}: ${messageOf(error)}`, [
@@ -135,6 +137,19 @@ export class Store {
 
   async run(sql: string): Promise<void> {
     await this.connection.run(sql).catch(explainResources);
+  }
+
+  /**
+   * Runs a statement in which DuckDB keeps the right side of each join in memory and reads the left side once. Otherwise
+   * it chooses the sides by estimates, which are far too low for rows of input files.
+   */
+  async runJoinsAsWritten(sql: string): Promise<void> {
+    await this.run(`SET disabled_optimizers = '${DISABLED},join_order,build_side_probe_side'`);
+    try {
+      await this.run(sql);
+    } finally {
+      await this.run(`SET disabled_optimizers = '${DISABLED}'`);
+    }
   }
 
   /** Turns the measurement of `share` on or off. Measuring takes up to 8 % of the CPU time of queries. */

@@ -63,10 +63,10 @@ export async function writeActivity(
 
 /** Writes the lists of a level, each from new rows and from its lists in the reused levels (`parts`, lowest first). */
 async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: TableWriter, pointers: PointerWriter): Promise<void> {
-  await rows.next();
+  await rows.start();
   for (let lists = 0; ; lists += 1) {
     if (lists % POINTERS_PER_BLOCK === 0) await yieldNow();
-    let [upper, lower] = rows.isAtRow ? [rows.at(UPPER), rows.at(LOWER)] : [Number.POSITIVE_INFINITY, 0];
+    let { upper, lower } = rows;
     for (const { entry } of parts) {
       if (entry !== undefined && (entry.key < upper || (entry.key === upper && entry.height < lower)))
         [upper, lower] = [entry.key, entry.height];
@@ -77,12 +77,9 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Tabl
       const last = parts[below - 1]?.last ?? -1;
       // A list begins with its newest record. So for each reused level, from the highest down, first adds the rows of
       // blocks above this level, and then the pointers that this level has for the list.
-      while (rows.at(UPPER) === upper && rows.at(LOWER) === lower && rows.at(HEIGHT) > last) {
-        pointers.add(rows.at(POSITION), rows.at(LENGTH), rows.at(IN_PAGE));
-        const waiting = rows.next();
-        if (waiting !== undefined) await waiting;
-      }
-      await parts[below - 1]?.copy(upper, lower, pointers);
+      const waiting = rows.copy(upper, lower, last, pointers);
+      if (waiting !== undefined) await waiting;
+      if (below > 0) await parts[below - 1]?.copy(upper, lower, pointers);
     }
     for (const entry of headEntries({ upper, lower }, { position, count: pointers.total - position })) heads.add(entry);
   }
@@ -172,38 +169,54 @@ interface RowsForm {
 }
 
 /** Columns of a row. The first two are the key. */
-const [UPPER, LOWER, HEIGHT, POSITION, LENGTH, IN_PAGE] = [0, 1, 2, 3, 4, 5] as const;
 const COLUMNS = ['upper', 'lower', 'height', '"position"', 'length', 'in_page'];
+
+/** The values of each of COLUMNS in some rows. */
+type Chunk = readonly [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array, Float64Array];
+
+const none = new Float64Array();
+const NO_ROWS: Chunk = [none, none, none, none, none, none];
 
 /** Rows of a level, ascending by key of the list. A list has a row for each of its listed records, newest first. */
 class ActivityRows {
-  readonly #chunks: AsyncGenerator<readonly Float64Array[]>;
-  #columns: readonly Float64Array[] = [];
+  readonly #chunks: AsyncGenerator<Chunk>;
+  #chunk = NO_ROWS;
   #row = 0;
 
   constructor(range: LevelRange, form: RowsForm, store: Store) {
     this.#chunks = chunksOf(range, form, store);
   }
 
-  /** True if there is a current row: false after the last row. Valid only after the first call of `next`. */
-  get isAtRow(): boolean {
-    return this.#row < (this.#columns[UPPER]?.length ?? 0);
+  /** Moves to the first row. */
+  start(): Promise<void> {
+    return this.#nextChunk();
   }
 
-  /** Returns the value of a column in the current row; -1 after the last row. */
-  at(column: number): number {
-    return this.#columns[column]?.[this.#row] ?? -1;
+  /** The first part of the current row's key; infinite after the last row. */
+  get upper(): number {
+    return this.#chunk[0][this.#row] ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Moves to the next row. Returns a promise if the row must first be read from DuckDB. */
-  next(): Promise<void> | void {
-    this.#row += 1;
-    if (!this.isAtRow) return this.#nextChunk();
+  get lower(): number {
+    return this.#chunk[1][this.#row] ?? 0;
+  }
+
+  /**
+   * Adds the rows of a list in blocks above the height `above` to `pointers`, beginning with the current row. Returns a
+   * promise if more rows must first be read from DuckDB.
+   */
+  copy(upper: number, lower: number, above: number, pointers: PointerWriter): Promise<void> | void {
+    const [uppers, lowers, heights, positions, lengths, inPages] = this.#chunk;
+    let row = this.#row;
+    for (; uppers[row] === upper && lowers[row] === lower && (heights[row] ?? 0) > above; row += 1)
+      pointers.add(positions[row] ?? 0, lengths[row] ?? 0, inPages[row] ?? 0);
+    this.#row = row;
+    if (row > 0 && row === uppers.length) return this.#nextChunk().then(() => this.copy(upper, lower, above, pointers));
   }
 
   async #nextChunk(): Promise<void> {
     const { value, done } = await this.#chunks.next();
-    this.#columns = done === true ? [] : value;
+    this.#chunk = done === true ? NO_ROWS : value;
     this.#row = 0;
   }
 
@@ -220,11 +233,7 @@ const SORTED_BYTES = 128;
  * has many rows, one query writes them to a table and a second query sorts them. DuckDB can sort more numbers than fit
  * into memory, but not in the query that joins the records with the hashes of their texts.
  */
-async function* chunksOf(
-  { first, last }: LevelRange,
-  { blocks, records, limits }: RowsForm,
-  store: Store,
-): AsyncGenerator<readonly Float64Array[]> {
+async function* chunksOf({ first, last }: LevelRange, { blocks, records, limits }: RowsForm, store: Store): AsyncGenerator<Chunk> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const page = 'block_height, record, page_offset, page_bytes, in_page';
   // Hashes each rune and each address only once, but the pair of rune and address for every record. Most pairs have few
@@ -244,7 +253,9 @@ async function* chunksOf(
   }
   const columns = COLUMNS.map((name) => `${name}::DOUBLE`).join(', ');
   const rows = isLarge ? 'pointers' : `(${keyed})`;
-  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM ${rows} ORDER BY upper, lower, height DESC, record)`))
-    yield COLUMNS.map((_, column) => readDoubles(chunk, column));
+  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM ${rows} ORDER BY upper, lower, height DESC, record)`)) {
+    const values = (column: number) => readDoubles(chunk, column);
+    yield [values(0), values(1), values(2), values(3), values(4), values(5)];
+  }
   if (isLarge) await store.run('DROP TABLE pointers');
 }

@@ -3,7 +3,7 @@
  * parts, `upper` and `lower`: the sum is `upper` times 10^18 plus `lower`.
  */
 import { columns, type TableWith } from '../duckdb/table.ts';
-import { LOWER_DIGITS } from '../engine/state/countBlocks.ts';
+import { decimalsOf, LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 
 /** Number of digits of the largest amount, 2^128 - 1. */
 const MOST_DIGITS = 39;
@@ -15,7 +15,9 @@ const MOST_DIGITS = 39;
 export function unitsOf(amount: string, divisibility: string): string {
   const whole = `ltrim(split_part(${amount}, '.', 1), '0')`;
   const digits = `${whole} || rpad(split_part(${amount}, '.', 2), ${divisibility}::INTEGER, '0')`;
-  return `CASE WHEN strlen(${whole}) + ${divisibility} <= ${MOST_DIGITS} THEN '0' || ${digits} ELSE '0' END`;
+  // Nearly all amounts are short and have all decimals of the rune. Their digits need a third of the time.
+  return `CASE WHEN strlen(${amount}) <= ${LOWER_DIGITS} AND ${decimalsOf(amount)} = ${divisibility} THEN replace(${amount}, '.', '')
+    WHEN strlen(${whole}) + ${divisibility} <= ${MOST_DIGITS} THEN '0' || ${digits} ELSE '0' END`;
 }
 
 /**

@@ -12,7 +12,7 @@ import { readRegularFile } from '../disk/regularFile.ts';
 import { hasBytes, replaceFile, writeNew } from '../disk/replaceFile.ts';
 import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
 import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
-import { CHARACTERS_TO_ESCAPE, JSON_TEXT } from '../engine/render/renderRecordSql.ts';
+import { JSON_TEXT, needsEscapes } from '../engine/render/renderRecordSql.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { BlockChanges } from '../engine/state/updateState.ts';
 import { groupBy } from '../groupBy.ts';
@@ -122,7 +122,7 @@ async function listsOf(
     FROM (${needed}) GROUP BY block_height, kind`;
   // Outputs have no character that JSON must escape. Of the other lists, hardly any has one, so one check of all its
   // entries decides whether each entry is escaped.
-  const escaped = `CASE WHEN kind IN ('runes', 'addresses') AND regexp_matches(array_to_string(entries, ' '), '${CHARACTERS_TO_ESCAPE}')
+  const escaped = `CASE WHEN kind IN ('runes', 'addresses') AND ${needsEscapes(`array_to_string(entries, ' ')`)}
     THEN list_transform(entries, lambda entry: json_text(entry)) ELSE entries END`;
   const rows = await store.rows(
     `SELECT block_height, kind, '["' || array_to_string(${escaped}, '","') || '"]' AS list, is_cut FROM (${cut})`,

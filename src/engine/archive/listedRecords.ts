@@ -201,7 +201,7 @@ async function insertWritten(
   );
   for (const [i, { first, last }] of chunks.entries()) {
     if (i > 0) countCrossing('listedAtOnce');
-    await store.run(
+    await store.runJoinsAsWritten(
       insert(
         `SELECT block_height, row_number() OVER (PARTITION BY block_height ORDER BY tx_index DESC, ord DESC) - 1 AS record,
            rune_id, address, operation, amount

@@ -16,8 +16,11 @@ const ESCAPES = ['\\', '"', ...Array.from({ length: 0x20 }, (_, code) => String.
   (character) => character + JSON.stringify(character).slice(1, -1),
 );
 
-/** Regular expression of the characters that `json_text` escapes. */
-export const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
+/**
+ * Returns a SQL condition: true if `json_text` would change a text. Each escape begins with a backslash, and `to_json`
+ * escapes the same characters. This takes half the time of a regular expression.
+ */
+export const needsEscapes = (text: string): string => `contains(to_json(${text}), '\\')`;
 
 /**
  * SQL that creates the macro `json_text`, which escapes a string for JSON, without quotes around it. NULL stays NULL.
@@ -45,7 +48,7 @@ const PARTY_TEXTS = ['address', 'receiver_address'];
 export function jsonOf(texts: readonly string[], pieces: (text: (column: string) => string) => readonly string[]): string {
   const plain = `concat(${pieces((column) => column).join(', ')})`;
   const escaped = `concat(${pieces((column) => `json_text(${column})`).join(', ')})`;
-  return `CASE WHEN regexp_matches(concat(${texts.join(', ')}), '${CHARACTERS_TO_ESCAPE}') THEN ${escaped} ELSE ${plain} END`;
+  return `CASE WHEN ${needsEscapes(`concat(${texts.join(', ')})`)} THEN ${escaped} ELSE ${plain} END`;
 }
 
 /** Returns SQL that renders a canonical record as JSON in a dialect of the API. The JSON ends with a comma. */

@@ -9,6 +9,10 @@ import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists
  */
 export const LOWER_DIGITS = 18;
 
+/** Returns the SQL expression of an amount's number of decimals. */
+export const decimalsOf = (amount: string): string =>
+  `CASE WHEN contains(${amount}, '.') THEN strlen(${amount}) - strpos(${amount}, '.') ELSE 0 END`;
+
 /**
  * SQL condition for records whose amounts are summed. Other amounts are not parsed, because text functions are slow.
  */
@@ -19,7 +23,7 @@ const IS_SUMMED = `operation IN ('mint', 'burn') AND amount IS NOT NULL`;
  * number of decimals. Both are NULL if the record's amount is not summed.
  */
 const DIGITS = `CASE WHEN ${IS_SUMMED} THEN replace(amount, '.', '') END`;
-const DECIMALS = `CASE WHEN ${IS_SUMMED} THEN CASE WHEN contains(amount, '.') THEN strlen(amount) - strpos(amount, '.') ELSE 0 END END`;
+const DECIMALS = `CASE WHEN ${IS_SUMMED} THEN ${decimalsOf('amount')} END`;
 
 /** Returns SQL that sums the amounts of an operation in two parts, as columns `<name>_upper` and `<name>_lower`. */
 const sumOf = (operation: Operation, name: string): string[] =>
