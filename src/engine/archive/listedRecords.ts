@@ -179,7 +179,8 @@ async function insertRecalled(lines: LineFile, listed: ListedRecords, pageSize: 
          record.operation AS operation, record.amount AS amount
        FROM (SELECT "offset", unnest(range(len(results))) AS i, unnest(results) AS record
          FROM ${readLines(lines, `"offset": 'BIGINT', results: '${record}[]'`)})`,
-      listed,
+      listed.records,
+      `FROM ${listed.pages}`,
       pageSize,
     ),
   );
@@ -201,19 +202,21 @@ async function insertWritten(
   );
   for (const [i, { first, last }] of chunks.entries()) {
     if (i > 0) countCrossing('listedAtOnce');
+    const isIn = `block_height BETWEEN ${first} AND ${last}`;
     await store.runJoinsAsWritten(
       insert(
         `SELECT block_height, row_number() OVER (PARTITION BY block_height ORDER BY tx_index DESC, ord DESC) - 1 AS record,
            rune_id, address, operation, amount
-         FROM ${kept} SEMI JOIN ${written} USING (block_height) WHERE block_height BETWEEN ${first} AND ${last}`,
-        listed,
+         FROM ${kept} SEMI JOIN ${written} USING (block_height) WHERE ${isIn}`,
+        listed.records,
+        `FROM ${listed.pages} WHERE ${isIn}`,
         pageSize,
       ),
     );
   }
 }
 
-/** Returns SQL that inserts records together with the offsets and sizes of their pages. */
-const insert = (rows: string, { records, pages }: ListedRecords, pageSize: number): string =>
+/** Returns SQL that inserts records with the offsets and sizes of their pages. `pages` is SQL of rows with columns of PAGES. */
+const insert = (rows: string, records: ListedRecords['records'], pages: string, pageSize: number): string =>
   `INSERT INTO ${records} SELECT r.*, page_offset, page_bytes, record % ${pageSize}
-   FROM (${rows}) AS r JOIN ${pages} AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;
+   FROM (${rows}) AS r JOIN (${pages}) AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;
