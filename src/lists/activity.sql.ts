@@ -164,7 +164,7 @@ type PackedBlocks = TableWith<'block_height' | 'packed'>;
 
 interface RowsForm {
   readonly blocks: PackedBlocks;
-  readonly records: TableWith<'block_height' | 'record' | 'rune_id' | 'address' | 'page_offset' | 'page_bytes' | 'in_page'>;
+  readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'page_offset' | 'page_bytes' | 'in_page'>;
   readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
 }
 
@@ -235,7 +235,7 @@ const SORTED_BYTES = 128;
  */
 async function* chunksOf({ first, last }: LevelRange, { blocks, records, limits }: RowsForm, store: Store): AsyncGenerator<Chunk> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
-  const page = 'block_height, record, page_offset, page_bytes, in_page';
+  const page = 'block_height, page_offset, page_bytes, in_page';
   // Hashes each rune and each address only once, but the pair of rune and address for every record. Most pairs have few
   // records, so to find the distinct pairs would take as long as to hash the pair of every record.
   const hashed = (column: 'rune_id' | 'address', text: string) => `SELECT upper, lower, ${page} FROM ${records} JOIN (
@@ -243,7 +243,7 @@ async function* chunksOf({ first, last }: LevelRange, { blocks, records, limits 
   const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),
       pointers AS NOT MATERIALIZED (${hashed('rune_id', LISTED.rune('rune_id'))} UNION ALL ${hashed('address', LISTED.address('address'))}
         UNION ALL SELECT ${keyOf(LISTED.both('rune_id', 'address'))}, ${page} FROM ${records} WHERE ${isIn} AND address IS NOT NULL)
-    SELECT upper, lower, block_height AS height, record::INTEGER AS record, (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length,
+    SELECT upper, lower, block_height AS height, (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length,
       in_page::INTEGER AS in_page FROM pointers JOIN starts USING (block_height)`;
   const count = await store.number(`SELECT count(*) AS number FROM ${records} WHERE ${isIn}`);
   const isLarge = 3 * count > Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
@@ -253,7 +253,7 @@ async function* chunksOf({ first, last }: LevelRange, { blocks, records, limits 
   }
   const columns = COLUMNS.map((name) => `${name}::DOUBLE`).join(', ');
   const rows = isLarge ? 'pointers' : `(${keyed})`;
-  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM ${rows} ORDER BY upper, lower, height DESC, record)`)) {
+  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM ${rows} ORDER BY upper, lower, height DESC, "position", in_page)`)) {
     const values = (column: number) => readDoubles(chunk, column);
     yield [values(0), values(1), values(2), values(3), values(4), values(5)];
   }
