@@ -141,15 +141,13 @@ export class Store {
 
   /**
    * Runs a statement in which DuckDB keeps the right side of each join in memory and reads the left side once. Otherwise
-   * it chooses the sides by estimates, which are far too low for rows of input files.
+   * it chooses the sides by estimates, which are far too low for rows of input files. After an error, later statements run
+   * in the same way.
    */
   async runJoinsAsWritten(sql: string): Promise<void> {
     await this.run(`SET disabled_optimizers = '${DISABLED},join_order,build_side_probe_side'`);
-    try {
-      await this.run(sql);
-    } finally {
-      await this.run(`SET disabled_optimizers = '${DISABLED}'`);
-    }
+    await this.run(sql);
+    await this.run(`SET disabled_optimizers = '${DISABLED}'`);
   }
 
   /** Turns the measurement of `share` on or off. Measuring takes up to 8 % of the CPU time of queries. */
@@ -315,13 +313,13 @@ function isEnd(chunk: DuckDBDataChunk): boolean {
 /** Throws a BuildError when memory, disk space or file handles are used up. Rethrows any other error. */
 function explainResources(error: unknown): never {
   const first = firstLineOf(error);
+  if (isDiskFull(error))
+    throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
   if (isOutOfMemory(first))
     throw new BuildError(`DuckDB needs more memory than --memory-limit allows: ${first}`, [
       'Raise --memory-limit, or lower --threads: every thread needs memory.',
     ]);
   if (hasTooManyFiles(first)) throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);
-  if (isDiskFull(error))
-    throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
   throw error;
 }
 

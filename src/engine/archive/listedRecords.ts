@@ -32,11 +32,11 @@ export interface ArchiveSources {
 }
 
 /**
- * Columns of listed records. `record` is the index in the block, in served order. `in_page` is the index in the page.
- * `page_offset` and `page_bytes` are the offset and size of this page among the pages of the block.
+ * Columns of listed records. `in_page` is the index in the page. `page_offset` and `page_bytes` are the offset and size of
+ * this page among the pages of the block.
  */
 const LISTED = {
-  ...columns('block_height BIGINT, record BIGINT, rune_id VARCHAR, address VARCHAR'),
+  ...columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR'),
   ...columns('operation VARCHAR, amount VARCHAR, page_offset BIGINT, page_bytes BIGINT, in_page BIGINT'),
 } as const;
 
@@ -216,7 +216,10 @@ async function insertWritten(
   }
 }
 
-/** Returns SQL that inserts records with the offsets and sizes of their pages. `pages` is SQL of rows with columns of PAGES. */
+/**
+ * Returns SQL that inserts records with their places in pages. `rows` is SQL of records, with their index in the block, in
+ * served order, as `record`. `pages` is SQL of rows with the columns of PAGES.
+ */
 const insert = (rows: string, records: ListedRecords['records'], pages: string, pageSize: number): string =>
-  `INSERT INTO ${records} SELECT r.*, page_offset, page_bytes, record % ${pageSize}
+  `INSERT INTO ${records} SELECT r.* EXCLUDE (record), page_offset, page_bytes, record % ${pageSize}
    FROM (${rows}) AS r JOIN (${pages}) AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;
