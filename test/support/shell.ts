@@ -1,7 +1,7 @@
 /** Runs the shell blocks of documents, with a fresh copy of the project for each document. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { temporaryFolder } from './build.ts';
@@ -72,14 +72,18 @@ export class ProjectCopy {
     place ??= temporaryFolder();
     const folder = join(place, 'project');
     if (existsSync(folder)) throw new Error('the copy before is still in use');
-    const paths = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' }).split('\0');
-    for (const path of paths) {
-      if (path === '' || path.startsWith('test/fixtures/golden/') || !existsSync(join(ROOT, path))) continue;
-      mkdirSync(dirname(join(folder, path)), { recursive: true });
-      cpSync(join(ROOT, path), join(folder, path));
+    try {
+      const paths = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' }).split('\0');
+      for (const path of paths) {
+        if (path !== '' && !path.startsWith('test/fixtures/golden/')) copyIfThere(join(ROOT, path), join(folder, path));
+      }
+      symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+      return new ProjectCopy(folder, await freePort());
+    } catch (error) {
+      // Frees the path, so that only this document fails.
+      rmSync(folder, { recursive: true, force: true });
+      throw error;
     }
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-    return new ProjectCopy(folder, await freePort());
   }
 
   /** Runs a shell block. A server that the block starts with `npm start` keeps running. */
@@ -105,20 +109,28 @@ export class ProjectCopy {
     const list = join(this.#folder, 'servers');
     const groups = existsSync(list) ? readFileSync(list, 'utf8').trim().split('\n').map(Number) : [];
     for (const group of groups) {
-      while (isThere(group)) {
-        process.kill(-group, 'SIGTERM');
-        await wait(50);
-      }
+      while (terminate(group)) await wait(50);
     }
     renameSync(this.#folder, join(temporaryFolder(), 'project'));
   }
 }
 
-function isThere(group: number): boolean {
+/** Copies a file, unless it was deleted after git listed it. */
+function copyIfThere(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
   try {
-    process.kill(-group, 0);
-    return true;
-  } catch {
-    return false;
+    cpSync(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+/** Sends SIGTERM to a process group. Returns false if it has ended. */
+function terminate(group: number): boolean {
+  try {
+    return process.kill(-group, 'SIGTERM');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
   }
 }

@@ -5,6 +5,7 @@
 import { env } from 'node:process';
 import type { ViteUserConfig } from 'vitest/config';
 import { BaseSequencer, type Reporter, type TestModule, type TestSpecification } from 'vitest/node';
+import { Report } from './report.ts';
 
 /** Number of files to list at the end. */
 const SLOWEST = 10;
@@ -136,8 +137,7 @@ const SLOW: readonly string[] = [
 ];
 
 /**
- * Returns the configuration of a tier. If the environment variable REPORT is a path, the run also writes a JSON report
- * there.
+ * Returns the configuration of a tier. If the environment variable REPORT is a path, the run also writes a report there.
  */
 export function tier(include: string, more: ViteUserConfig['test'] = {}): ViteUserConfig {
   const { globalSetup = [], ...rest } = more;
@@ -146,7 +146,7 @@ export function tier(include: string, more: ViteUserConfig['test'] = {}): ViteUs
       include: [include],
       globalSetup: ['test/support/globalSetup.ts', ...globalSetup],
       setupFiles: ['test/support/seed.ts'],
-      reporters: ['default', new Slowest(), ...(env['REPORT'] ? [['json', { outputFile: env['REPORT'] }] as ['json', object]] : [])],
+      reporters: ['default', new Slowest(), ...(env['REPORT'] ? [new Report(env['REPORT'])] : [])],
       testTimeout: 120_000,
       hookTimeout: 600_000,
       sequence: { sequencer: SlowestFirst },
