@@ -44,3 +44,9 @@ export async function inParallel<T>(items: Iterable<T>, atOnce: number, work: (i
   await Promise.all(Array.from({ length: atOnce }, worker));
   if (failure !== undefined) throw failure.error;
 }
+
+/** Waits for both promises, even if one rejects. Rejects if one of them rejected. */
+export async function bothOf<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([a, b]);
+  return Promise.all([a, b]);
+}

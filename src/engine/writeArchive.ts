@@ -7,6 +7,7 @@
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { bothOf } from '../atOnce.ts';
 import { sealFile } from '../contract/archiveFile.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
@@ -86,8 +87,11 @@ export async function writeArchive(
     return name;
   };
   const { site } = form;
-  const segments = await writeSegments(blocks, old, put);
-  const ids = site.layout === 'archive' ? await writeIds(blocks, sources, old, put, store) : [];
+  // At the same time, because DuckDB sorts the ids while this process writes segments.
+  const [segments, ids] = await bothOf(
+    writeSegments(blocks, old, put),
+    site.layout === 'archive' ? writeIds(blocks, sources, old, put, store) : Promise.resolve([]),
+  );
   const compressor = new MemberCompressor();
   const lists = await writeLists(form, blocks, sources, etchings, old, put, compressor, store).finally(() => compressor.close());
   if (site.layout === 'files' && lists === undefined) return undefined;

@@ -20,6 +20,7 @@ import { yieldNow } from '../yieldNow.ts';
 import { headEntries, LISTED, POINTERS_PER_BLOCK, type Pointer } from './activity.ts';
 
 interface ActivityForm extends RowsForm {
+  readonly blocks: PackedBlocks;
   readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce'>;
   /** Maximum size of a file, in bytes. */
   readonly objectSize: number;
@@ -43,7 +44,7 @@ export async function writeActivity(
       continue;
     }
     const parts: OldLists[] = [];
-    const rows = new ActivityRows(plan, form, store);
+    const rows = new ActivityRows(plan, begin, form, store);
     const heads = new TableWriter(objectSize, form.limits, put);
     const pointers = new PointerWriter(objectSize, put);
     try {
@@ -163,8 +164,7 @@ async function bytesBelow(height: number, blocks: PackedBlocks, store: Store): P
 type PackedBlocks = TableWith<'block_height' | 'packed'>;
 
 interface RowsForm {
-  readonly blocks: PackedBlocks;
-  readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'page_offset' | 'page_bytes' | 'in_page'>;
+  readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'page_position' | 'page_bytes' | 'in_page'>;
   readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
 }
 
@@ -183,8 +183,9 @@ class ActivityRows {
   #chunk = NO_ROWS;
   #row = 0;
 
-  constructor(range: LevelRange, form: RowsForm, store: Store) {
-    this.#chunks = chunksOf(range, form, store);
+  /** `begin` is the size of all pages below the level, in bytes. */
+  constructor(range: LevelRange, begin: number, form: RowsForm, store: Store) {
+    this.#chunks = chunksOf(range, begin, form, store);
   }
 
   /** Moves to the first row. */
@@ -233,18 +234,15 @@ const SORTED_BYTES = 128;
  * has many rows, one query writes them to a table and a second query sorts them. DuckDB can sort more numbers than fit
  * into memory, but not in the query that joins the records with the hashes of their texts.
  */
-async function* chunksOf({ first, last }: LevelRange, { blocks, records, limits }: RowsForm, store: Store): AsyncGenerator<Chunk> {
+async function* chunksOf({ first, last }: LevelRange, begin: number, { records, limits }: RowsForm, store: Store): AsyncGenerator<Chunk> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
-  const page = 'block_height, page_offset, page_bytes, in_page';
+  const page = `block_height AS height, page_position - ${begin} AS "position", page_bytes::INTEGER AS length, in_page::INTEGER AS in_page`;
   // Hashes each rune and each address only once, but the pair of rune and address for every record. Most pairs have few
   // records, so to find the distinct pairs would take as long as to hash the pair of every record.
   const hashed = (column: 'rune_id' | 'address', text: string) => `SELECT upper, lower, ${page} FROM ${records} JOIN (
       SELECT ${column}, ${keyOf(text)} FROM (SELECT DISTINCT ${column} FROM ${records} WHERE ${isIn})) USING (${column}) WHERE ${isIn}`;
-  const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),
-      pointers AS NOT MATERIALIZED (${hashed('rune_id', LISTED.rune('rune_id'))} UNION ALL ${hashed('address', LISTED.address('address'))}
-        UNION ALL SELECT ${keyOf(LISTED.both('rune_id', 'address'))}, ${page} FROM ${records} WHERE ${isIn} AND address IS NOT NULL)
-    SELECT upper, lower, block_height AS height, (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length,
-      in_page::INTEGER AS in_page FROM pointers JOIN starts USING (block_height)`;
+  const keyed = `${hashed('rune_id', LISTED.rune('rune_id'))} UNION ALL ${hashed('address', LISTED.address('address'))}
+    UNION ALL SELECT ${keyOf(LISTED.both('rune_id', 'address'))}, ${page} FROM ${records} WHERE ${isIn} AND address IS NOT NULL`;
   const count = await store.number(`SELECT count(*) AS number FROM ${records} WHERE ${isIn}`);
   const isLarge = 3 * count > Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
   if (isLarge) {

@@ -32,15 +32,18 @@ export interface ArchiveSources {
 }
 
 /**
- * Columns of listed records. `in_page` is the index in the page. `page_offset` and `page_bytes` are the offset and size of
- * this page among the pages of the block.
+ * Columns of listed records. `in_page` is the index in the page. `page_bytes` is the size of the page, and `page_position`
+ * the size of all pages of the archive before it.
  */
 const LISTED = {
   ...columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR'),
-  ...columns('operation VARCHAR, amount VARCHAR, page_offset BIGINT, page_bytes BIGINT, in_page BIGINT'),
+  ...columns('operation VARCHAR, amount VARCHAR, page_position BIGINT, page_bytes BIGINT, in_page BIGINT'),
 } as const;
 
-const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
+const PAGES = columns('block_height BIGINT, page BIGINT, page_position BIGINT, page_bytes BIGINT');
+
+/** Pages with their offsets among the pages of their blocks. */
+const PAGES_OF_BLOCKS = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
 
 /** Listed records: the records of all blocks that are in a planned level, but not in a reused level. */
 export interface ListedRecords {
@@ -101,7 +104,16 @@ export async function listRecords(
   const lines = new LineFile(join(scratch, 'recalled-pages.ndjson'));
   // Appends rows to the table instead of loading a JSON file, because DuckDB would need a buffer for the longest line
   // in each thread.
-  const pages = await store.append('listed_pages', PAGES, placesOf(blocks, recalled, old, lines)).finally(() => lines.end());
+  const ofBlocks = await store
+    .append('pages_of_blocks', PAGES_OF_BLOCKS, placesOf(blocks, recalled, old, lines))
+    .finally(() => lines.end());
+  const pages = await store.table(
+    'listed_pages',
+    PAGES,
+    `SELECT block_height, page, (start + page_offset)::BIGINT AS page_position, page_bytes FROM ${ofBlocks} JOIN
+       (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${state.blocks}) USING (block_height)`,
+  );
+  await store.run(`DROP TABLE ${ofBlocks}`);
   const listed = { records, pages, recalled: lines.count > 0 ? lines : undefined };
   if (listed.recalled !== undefined) await insertRecalled(listed.recalled, listed, pageSize, store);
   else rmSync(lines.file);
@@ -126,7 +138,7 @@ async function recalledHeights(
   return rows.map((row) => row.block_height).filter((height) => !replaced.has(height));
 }
 
-/** Yields the rows of the table PAGES. Also writes the pages of `recalled` blocks to the file `pages`. */
+/** Yields the rows of PAGES_OF_BLOCKS. Also writes the pages of `recalled` blocks to the file `pages`. */
 function* placesOf(
   { spooled }: ArchivedBlocks,
   recalled: readonly number[],
@@ -221,5 +233,5 @@ async function insertWritten(
  * served order, as `record`. `pages` is SQL of rows with the columns of PAGES.
  */
 const insert = (rows: string, records: ListedRecords['records'], pages: string, pageSize: number): string =>
-  `INSERT INTO ${records} SELECT r.* EXCLUDE (record), page_offset, page_bytes, record % ${pageSize}
+  `INSERT INTO ${records} SELECT r.* EXCLUDE (record), page_position, page_bytes, record % ${pageSize}
    FROM (${rows}) AS r JOIN (${pages}) AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;
