@@ -16,7 +16,7 @@ import { limitsWith } from '../support/limits.ts';
 import { check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 
-const HISTORIES = Number(process.env['FC_RUNS'] ?? 5);
+const HISTORIES = Number(process.env['FC_RUNS'] ?? 3);
 
 it('balances and holders equal those of the oracle after any change, and an incremental build equals a full build', async () => {
   crossings.clear();

@@ -14,7 +14,7 @@ import { CHANGES, History } from '../support/history.ts';
 import { activityPaths, check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 
-const HISTORIES = Number(process.env['FC_RUNS'] ?? 8);
+const HISTORIES = Number(process.env['FC_RUNS'] ?? 5);
 /** Number of kinds of changes that each history must contain. The histories take all kinds in turn. */
 const IN_TURN = 2;
 /** The tests of block ranges and of uploads run fewer histories, because the first test already finds most faults. */

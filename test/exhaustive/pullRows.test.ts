@@ -17,7 +17,7 @@ import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
 const KILLS = Number(env['KILLS'] ?? 6);
-const STEPS = Number(env['FC_RUNS'] ?? 3);
+const STEPS = Number(env['FC_RUNS'] ?? 2);
 const work = temporaryFolder();
 const options = { parquet: true, layout: 'archive', lists: true } as const;
 let server: Server;
