@@ -24,11 +24,11 @@ const ROW_BYTES = 1024;
 const SAMPLES_PER_PART = 100;
 
 /**
- * Number of parts from which on they are divided into groups. To select a part, DuckDB reads all rows of a table, most of
- * them from the disk. So the rows of each group are first copied to a table of their own: n parts then cost about 2√n
- * readings of all rows instead of n.
+ * If there are at least so many parts, they are divided into groups, and the rows of a group are copied to a table of
+ * their own. To select a part, DuckDB reads all rows of a table, and most of them are on the disk. With groups, n parts
+ * cost about 2√n readings of all rows instead of n.
  */
-const PARTS_IN_GROUPS = 9;
+const PARTS_FOR_GROUPS = 9;
 
 /** Yields the sorted rows in chunks. No other query may run before the last chunk is read. */
 export async function* sortedRows(
@@ -48,7 +48,7 @@ export async function* sortedRows(
   }
   await store.run(`CREATE OR REPLACE TEMP TABLE unsorted AS ${rows}`);
   const ends = await endsOf(parts, key, store);
-  const inGroup = parts < PARTS_IN_GROUPS ? parts : Math.ceil(Math.sqrt(parts));
+  const inGroup = parts < PARTS_FOR_GROUPS ? parts : Math.ceil(Math.sqrt(parts));
   for (let begin = 0; begin <= ends.length; begin += inGroup) {
     const group = [...ends, undefined].slice(begin, begin + inGroup);
     const isAll = group.length > ends.length;
