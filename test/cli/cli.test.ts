@@ -10,7 +10,6 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { BENCH_COMMAND } from '../../bench/bench.ts';
 import { BENCH_HOSTS_COMMAND } from '../../bench/hosts.ts';
 import { BENCH_NODE_COMMAND } from '../../bench/node.ts';
-import { BENCH_PULL_COMMAND } from '../../bench/pull.ts';
 import { type Flag, Flags } from '../../src/cli/flags.ts';
 import { status } from '../../src/contract/schemas.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
@@ -41,7 +40,7 @@ describe('scripts/run.cjs', () => {
     ['', ''],
     ['builds', '  Did you mean build?\n'],
     ['vreify', '  Did you mean verify?\n'],
-    ['benchpull', '  Did you mean benchPull?\n'],
+    ['benchhosts', '  Did you mean benchHosts?\n'],
     ['../src/version', ''],
     ['toString', ''],
   ])('rejects the command %j, lists the commands and suggests the nearest name', async (command, near) => {
@@ -269,7 +268,6 @@ describe('help and documents', () => {
     ['bench', BENCH_COMMAND],
     ['benchNode', BENCH_NODE_COMMAND],
     ['rehearsal', REHEARSAL_COMMAND],
-    ['benchPull', BENCH_PULL_COMMAND],
     ['benchHosts', BENCH_HOSTS_COMMAND],
   ] as const;
   it('cover every command', () => {

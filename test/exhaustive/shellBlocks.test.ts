@@ -9,7 +9,6 @@ import fg from 'fast-glob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BENCH_COMMAND } from '../../bench/bench.ts';
 import { BENCH_HOSTS_COMMAND } from '../../bench/hosts.ts';
-import { BENCH_PULL_COMMAND } from '../../bench/pull.ts';
 import { type Command, Flags } from '../../src/cli/flags.ts';
 import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
 import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
@@ -95,8 +94,7 @@ const EXEMPTIONS: readonly Exemption[] = [
   {
     page: 'bench/peers/README.md',
     needs: 'npm ci --prefix bench/peers',
-    reason: 'it installs the peers and measures for minutes; the gate runs the benchmark once with little data',
-    ranBy: ['.ci/run', 'npm run bench:hosts'],
+    reason: 'it installs the peers and measures for minutes',
   },
   {
     page: 'docs/start-from-a-mirror.md',
@@ -175,7 +173,6 @@ const OTHER_LABELS = ['crontab', 'csv', 'html', 'http', 'js', 'json', 'mermaid',
 const COMMANDS: Readonly<Record<string, Command>> = {
   bench: BENCH_COMMAND,
   'bench:hosts': BENCH_HOSTS_COMMAND,
-  'bench:pull': BENCH_PULL_COMMAND,
   build: BUILD_COMMAND,
   init: INIT_COMMAND,
   keygen: KEYGEN_COMMAND,
