@@ -1,6 +1,6 @@
 import { env } from 'node:process';
 import { TINY } from '../support/limits.ts';
-import { LONG, MORE, tier } from '../support/tier.ts';
+import { tier } from '../support/tier.ts';
 
 /**
  * Suites that count open files, measure memory or depend on the timing of processes, so nothing may run beside them.
@@ -12,7 +12,7 @@ const TINY_LIMITS = [
   ...['histories', 'outputHistories', 'etchingHistories', 'archiveFaults', 'nodeKill', 'nodeChains'].map(
     (name) => `test/exhaustive/${name}.test.ts`,
   ),
-  ...['lists/etchings', 'lists/activityLists', 'serve/server'].map((name) => `test/${name}.test.ts`),
+  ...['lists/etchings', 'exhaustive/lists/activityLists', 'serve/server'].map((name) => `test/${name}.test.ts`),
 ];
 
 /** Suites that run only with tiny limits: their short chains would cross no default limit. */
@@ -21,7 +21,7 @@ const ONLY_TINY = ['outputHistories', 'nodeChains', 'etchingHistories'].map((nam
 /** Number of parallel workers. CI has two cores, but a file waits for its processes and servers half of its time. */
 const WORKERS = 3;
 
-const FILES = 'test/{exhaustive,rehearsal/model}/*.test.ts';
+const FILES = 'test/{exhaustive,rehearsal/model}/**/*.test.ts';
 const { test } = tier(FILES, { testTimeout: 600_000 });
 const { reporters, sequence, ...alone } = test ?? {};
 
@@ -42,24 +42,9 @@ export default {
         test: {
           ...shared,
           name: 'parallel',
-          include: [FILES, ...LONG],
+          include: [FILES],
           exclude: [...ALONE, ...ONLY_TINY],
           isolate: false,
-          maxWorkers: WORKERS,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        test: {
-          ...shared,
-          name: 'more',
-          include: [...MORE],
-          env: {
-            FC_RUNS: env['FC_RUNS'] ?? '3',
-            IO_FAULTS: env['IO_FAULTS'] ?? '8',
-            LIES: env['LIES'] ?? '2000',
-            MEMPOOLS: env['MEMPOOLS'] ?? '200',
-          },
           maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
         },

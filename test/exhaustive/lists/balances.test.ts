@@ -1,0 +1,296 @@
+/**
+ * Tests balances and holders. Sends the recorded requests to the local server, which has a build of the same data in
+ * dialect hiro. Also tests which input a build needs for balances.
+ */
+
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BALANCE_SCHEMAS } from '../../../src/contract/balanceSchemas.ts';
+import { crossings } from '../../../src/limits.ts';
+import { Mirror } from '../../../src/serve/client/mirrorClient.ts';
+import { FetchMirror } from '../../../src/serve/fetchHost.ts';
+import { fileServer } from '../../support/archives.ts';
+import { BalanceHistory } from '../../support/balanceHistory.ts';
+import { expected, readBalanceVectors, withoutAddress } from '../../support/balanceVectors.ts';
+import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
+import { ETCHING_INPUTS } from '../../support/etchingVectors.ts';
+import { limitsWith } from '../../support/limits.ts';
+import { check } from '../../support/outputs.ts';
+import { hex } from '../../support/records.ts';
+import { randomFor } from '../../support/seed.ts';
+import { type LocalHost, startServer } from '../../support/server.ts';
+
+/**
+ * Number of recorded answers that each rule overrides (test/support/balanceVectors.ts). If a number changes, the API
+ * has changed.
+ */
+const EXCEPTIONS: Readonly<Record<string, number>> = {
+  'an address of more than 100 characters is malformed': 2,
+  'an empty address is malformed': 2,
+  'bech32 in upper case is found': 4,
+  'each answer has its own ETag': 2,
+  'equal balances have an order': 14,
+  'errors have one shape': 13,
+  'malformed percent-encoding is a malformed address': 1,
+  'names are compared without case and spacers': 1,
+  'numbers are decimal digits up to 2^53 - 1': 5,
+  'the recorded server failed': 8,
+  'total is the number of entries': 92,
+  'what was burned is not held': 48,
+  'zero balances are left out of lists': 62,
+};
+
+describe('the recorded requests for balances and holders', () => {
+  const out = join(temporaryFolder(), 'out');
+  let host: LocalHost | undefined;
+
+  beforeAll(async () => {
+    await testBuild(out, { inputs: ETCHING_INPUTS, dialect: 'hiro', layout: 'archive', lists: true });
+    host = await startServer(out);
+  });
+  afterAll(async () => host?.close());
+
+  it('are answered as recorded, or as a rule says', async () => {
+    const vectors = readBalanceVectors();
+    expect(vectors).toHaveLength(218);
+    const counts = new Map<string, number>();
+    const wrong: string[] = [];
+    for (const vector of vectors) {
+      const { method, path, request_headers, line } = vector;
+      const { rules, status, body } = expected(vector);
+      for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) + 1);
+      const answer = await host?.send(method, Buffer.from(path).toString('latin1'), request_headers);
+      if (answer?.status !== status) wrong.push(`${line} ${path}: status ${answer?.status}, not ${status}`);
+      else if (body !== undefined && answer.body !== (body === '' ? '' : JSON.stringify(body)))
+        wrong.push(`${line} ${path}: ${answer.body}, not ${JSON.stringify(body)}`);
+    }
+    expect(wrong).toEqual([]);
+    expect(Object.fromEntries(counts)).toEqual(EXCEPTIONS);
+  });
+
+  it('have holders whose sum, with units that have no address, is the current supply', async () => {
+    const get = async (path: string) => JSON.parse((await host?.send('GET', `/runes/v1/${path}`))?.body ?? '') as Listed;
+    const units = (amount: string) => BigInt(amount.replace('.', ''));
+    const etchings = await allOf('etchings', get);
+    expect(etchings.length).toBe(64);
+    let holders = 0;
+    for (const { id = '', supply } of etchings) {
+      const unaddressed = withoutAddress(id);
+      if (unaddressed === undefined) continue;
+      const held = await allOf(`etchings/${id}/holders`, get);
+      holders += held.length;
+      const sum = held.reduce((total, { balance = '' }) => total + units(balance), unaddressed);
+      expect([id, sum]).toEqual([id, units(supply?.current ?? '')]);
+    }
+    expect(holders).toBe(356);
+  });
+
+  it('are answered by the client module from the files alone', async () => {
+    const base = `http://127.0.0.1:${host?.port}`;
+    const mirror = new Mirror(base);
+    const { results } = await mirror.holders('v', { limit: 2 });
+    const [first] = results;
+    expect(results.length).toBe(2);
+    expect(await mirror.holder(3, first?.address ?? '')).toEqual(first);
+    expect(await mirror.holder(3, 'nobody')).toBeUndefined();
+    const { results: balances, total } = await mirror.balances(first?.address ?? '', { limit: 60 });
+    expect(total).toBe(balances.length);
+    expect(balances).toContainEqual({
+      ...first,
+      rune: { id: '840000:16', number: 3, name: 'V', spaced_name: 'V' },
+    });
+    await expect(mirror.balances('')).rejects.toMatchObject({ statusCode: 400 });
+  });
+});
+
+interface Listed {
+  readonly total?: number;
+  readonly results?: readonly Listed[];
+  readonly id?: string;
+  readonly balance?: string;
+  readonly supply?: { readonly current: string };
+}
+
+async function allOf(path: string, get: (path: string) => Promise<Listed>): Promise<Listed[]> {
+  const all: Listed[] = [];
+  for (;;) {
+    const { results = [], total = 0 } = await get(`${path}?limit=60&offset=${all.length}`);
+    for (const one of results) all.push(one);
+    if (all.length >= total) return all;
+  }
+}
+
+const LEDGER = 'rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp';
+const RUNES =
+  'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
+const rune = (number: number, height: number, name: string) =>
+  `${height}:1,${number},${name},${name},${hex(`b${height}`)},${height},1,${hex(`t${height}`)},1,70,$,5,9,,,,,f,f,${height}`;
+const row = (id: string, height: number, tx: number, operation: string, address = '', amount = '') =>
+  `${id},${hex(`b${height}`)},${height},${tx},0,${hex(`t${height} ${tx}`)},,${address},,${amount},${operation},${height}`;
+const INPUT = {
+  'ledger.csv': [
+    LEDGER,
+    row('100:1', 100, 1, 'etching'),
+    row('100:1', 100, 2, 'receive', 'ann', '70'),
+    row('100:1', 102, 1, 'send', 'ann', '30'),
+    row('100:1', 102, 2, 'receive', 'bob', '30'),
+    row('100:1', 102, 3, 'burn', 'bob', '35'),
+    row('103:1', 102, 4, 'receive', 'cat', '9'),
+    row('103:1', 103, 1, 'etching'),
+    '',
+  ].join('\n'),
+  'runes.csv': [RUNES, rune(0, 100, 'OLD'), rune(1, 103, 'NEW'), ''].join('\n'),
+};
+
+describe('a mirror', () => {
+  async function mirrorOf(files: Readonly<Record<string, string>>, options: object = {}) {
+    const work = temporaryFolder();
+    writeFiles(join(work, 'in'), files);
+    const log = new RecordingLog();
+    const out = join(work, 'out');
+    const { manifest } = await testBuild(out, { inputs: [join(work, 'in')], layout: 'archive', lists: true, log, ...options });
+    await check(out);
+    const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
+    const get = async (path: string) => {
+      const response = await mirror.answer(new Request(`http://host/runes/v1/${path}`));
+      return [response?.status, await response?.json()];
+    };
+    return { manifest, log, get };
+  }
+
+  it('names runes with a balance below zero, and leaves them out', async () => {
+    const { manifest, log, get } = await mirrorOf(INPUT);
+    expect(manifest.lists?.balances).toEqual({ unbalanced: { runes: ['100:1'], more_runes: 0 } });
+    expect(log.summaryRows.get('unbalanced')).toBe('1 rune with a balance below zero, which is left out: 100:1');
+    const ann = { balance: '4.0', address: 'ann' };
+    expect(await get('etchings/OLD/holders')).toEqual([200, { limit: 20, offset: 0, total: 1, results: [ann] }]);
+    expect(await get('etchings/old/holders/bob')).toEqual([200, { balance: '0.0', address: 'bob' }]);
+    expect(await get('addresses/bob/balances')).toEqual([200, { limit: 20, offset: 0, total: 0, results: [] }]);
+  });
+
+  it('counts no record below the etching, and no digits beyond the divisibility of the rune', async () => {
+    const record = (amount: string, tx: number) => ({
+      rune: { id: '100:1', number: 0, name: 'OLD', spaced_name: 'OLD' },
+      address: 'dan',
+      amount,
+      operation: 'receive',
+      location: { block_hash: hex('b105'), block_height: 105, tx_id: hex(`x${tx}`), tx_index: tx, timestamp: 105 },
+    });
+    const records = [record('1.55', 1), record('0002', 2), record(`1${'0'.repeat(38)}`, 3)]
+      .map((one) => `${JSON.stringify(one)}\n`)
+      .join('');
+    const { get } = await mirrorOf({ ...INPUT, 'a.ndjson': records });
+    expect((await get('addresses/dan/balances'))[1]).toMatchObject({ total: 1, results: [{ balance: '3.5' }] });
+    expect((await get('addresses/cat/balances'))[1]).toMatchObject({ total: 0 });
+    expect((await get('etchings/NEW/holders/cat'))[0]).toBe(404);
+  });
+
+  it.each<[string, object, string[], string]>([
+    [
+      'without older blocks',
+      { blocks: { from: 102, to: 200 } },
+      ['etchings', 'rune_activity', 'address_activity'],
+      'etchings, activity by rune, activity by address',
+    ],
+    ['with --no-lists', { lists: false }, ['etchings'], 'etchings'],
+    ['of layout files', { layout: 'files', lists: false }, ['etchings'], 'etchings'],
+  ])('%s answers 501', async (_, options, lists, has) => {
+    const { manifest, get } = await mirrorOf(INPUT, options);
+    expect(Object.keys(manifest.lists ?? {})).toEqual(lists);
+    const needs = 'layout archive or --lists, and all blocks since the first rune';
+    const message = `this mirror does not have balances of addresses; it has: activity by transaction and block, ${has}. Builds have balances of addresses with ${needs}`;
+    expect(await get('addresses/ann/balances')).toEqual([501, { statusCode: 501, error: 'Not Implemented', message }]);
+    expect((await get('etchings/OLD/holders'))[0]).toBe(501);
+    expect((await get('etchings/OLD/holders/ann'))[0]).toBe(501);
+  });
+
+  it.each([
+    [1, 3],
+    [2, 2],
+  ])('has lists of holders up to the same block as its levels, at each tip, with %i in a page', async (listPage, tips) => {
+    const limits = limitsWith({ listPage, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
+    const history = new BalanceHistory(randomFor('tips'), false);
+    const work = temporaryFolder();
+    const [out, inputs] = [join(work, 'out'), [join(work, 'in')]];
+    const heights = new Set<number | undefined>();
+    crossings.clear();
+    // True if some lists of holders have the state after an older block, and others have the state at the tip.
+    const hasBoth = () => heights.size > 1 && heights.has(undefined);
+    for (let i = 0; i < tips || (!hasBoth() && i < 30); i += 1) {
+      history.append(1);
+      history.write(join(work, 'in'));
+      await testBuild(out, { inputs, layout: 'archive', lists: true, limits });
+      const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
+      const get = async (path: string) =>
+        (await (await mirror.answer(new Request(`http://host/runes/v1/${path}?limit=60`)))?.json()) as object;
+      for (const rune of history.runes) {
+        const { block_height, results } = history.holders(rune, limits);
+        heights.add(block_height);
+        const asOf = block_height === undefined ? {} : { block_height };
+        expect(await get(`etchings/${rune.id}/holders`)).toEqual({ ...asOf, limit: 60, offset: 0, total: results.length, results });
+      }
+      for (const address of history.addresses) {
+        const results = history.balances(address);
+        const list = { limit: 60, offset: 0, total: results.length, results };
+        expect(await get(`addresses/${encodeURIComponent(address)}/balances`)).toEqual(list);
+      }
+    }
+    await check(out);
+    expect(crossings.has('listPage')).toBe(true);
+    expect(hasBoth()).toBe(true);
+  });
+
+  it('has the files of a full build after its newest level became one with ranks', async () => {
+    const limits = limitsWith({ listPage: 1, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
+    const history = new BalanceHistory(randomFor('a level that becomes ranked'), false);
+    const work = temporaryFolder();
+    const inputs = [join(work, 'in')];
+    const built = async (name: string) => {
+      history.write(join(work, 'in'));
+      const { wasFull } = await testBuild(join(work, name), { inputs, layout: 'archive', lists: true, limits });
+      return wasFull;
+    };
+    history.append(4095 - history.tip);
+    // Appends blocks 4,096 to 4,099, which become the newest level of lists.
+    for (let i = 0; i < 4; i += 1) history.append(1);
+    expect(await built('out')).toBe(true);
+    for (let i = 0; i < 3; i += 1) history.append(1);
+    expect(await built('out')).toBe(false);
+    await built('full');
+    expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'full')));
+  });
+
+  it('gives the same answers for odd addresses on hosts that decode paths differently, in the form of its schemas', async () => {
+    const history = new BalanceHistory(randomFor('odd addresses'), false);
+    // Some of these blocks are in the newest level, which then has more changes than fit on a page.
+    for (let i = 0; i < 12; i += 1) history.append(1);
+    const work = temporaryFolder();
+    history.write(join(work, 'in'));
+    const out = join(work, 'out');
+    await testBuild(out, { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits: limitsWith({ listPage: 1 }) });
+    const server = await startServer(out);
+    const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
+    const get = async (path: string): Promise<unknown> => {
+      const response = await mirror.answer(new Request(`http://host/runes/v1/${path}`));
+      const text = (await response?.text()) ?? '';
+      expect((await server.send('GET', `/runes/v1/${path}`)).body).toBe(text);
+      return JSON.parse(text);
+    };
+    const seen = { results: 0, ranked: 0 };
+    for (const address of history.addresses) {
+      const list = BALANCE_SCHEMAS.BalanceList.parse(await get(`addresses/${encodeURIComponent(address)}/balances`));
+      seen.results += list.results.length;
+    }
+    for (const { id } of history.runes) {
+      const { results, block_height } = BALANCE_SCHEMAS.HolderList.parse(await get(`etchings/${id}/holders?limit=60`));
+      if (block_height !== undefined) seen.ranked += 1;
+      for (const holder of results.slice(-2)) {
+        const one = BALANCE_SCHEMAS.Holder.parse(await get(`etchings/${id}/holders/${encodeURIComponent(holder.address)}`));
+        expect(one.address).toBe(holder.address);
+      }
+    }
+    await server.close();
+    expect(seen.results).toBeGreaterThan(0);
+    expect(seen.ranked).toBeGreaterThan(0);
+  });
+});

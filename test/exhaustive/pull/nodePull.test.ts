@@ -1,0 +1,547 @@
+/**
+ * Tests pulls from a node: chains of raw blocks over HTTP, reorganisations, and pulled folders that someone has
+ * changed.
+ */
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Store } from '../../../src/duckdb/store.ts';
+import { BuildError } from '../../../src/errors.ts';
+import { LIMITS } from '../../../src/limits.ts';
+import { originsOf } from '../../../src/pull/blocksFile.ts';
+import { knownRunes } from '../../../src/pull/node/readPulledRunes.ts';
+import { RowFiles } from '../../../src/pull/node/rowFiles.ts';
+import { WORK_FOLDER } from '../../../src/pull/pulledFiles.ts';
+import { hashText } from '../../../src/runes/bytes.ts';
+import { NETWORKS } from '../../../src/runes/networks.ts';
+import { filesBelow, RecordingLog, rowsOf, temporaryFolder } from '../../support/build.ts';
+import { chainOf, type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
+import { type Call, recordSteps, type Step, withFault } from '../../support/ioFaults.ts';
+import { hash256, outpointOf } from '../../support/memoryLedger.ts';
+import { checkFixture, memoryRows, pulledRows, pulledTree } from '../../support/nodePulls.ts';
+import { failedPull, type TestPull, testPull } from '../../support/pull.ts';
+import { messageScript, taproot } from '../../support/runeBlocks.ts';
+import { extended, type FixtureChain, fixtureLines, memoryOf } from '../../support/runeChains.ts';
+import { randomFor } from '../../support/seed.ts';
+
+/** Returns a function that draws random integers from 0 to its argument minus one. */
+const random = (name: string) => {
+  const next = randomFor(name);
+  return (below: number) => Math.floor(next() * below);
+};
+
+/** Number of blocks that a pull may replace in these tests. One test uses the default of 100. */
+const CONFIRMATIONS = 12;
+const CHAIN = extended([], 230, random('the chain of nodePull'));
+
+describe('chains of the fixtures', () => {
+  const all = fixtureLines<FixtureChain>('blocks.ndjson');
+  const next = random('chains of the fixtures');
+  // Pulls a single chain of the fixtures. test/exhaustive/nodeChains.test.ts pulls all of them.
+  it.each([all[next(all.length)]!].map((chain) => [chain.test, chain] as const))('%s: answers match the state of ord', (_, chain) =>
+    checkFixture(chain),
+  );
+});
+
+describe('a pull from a node', () => {
+  let node: FakeNode;
+  /** Folder of a pull of the complete chain. Tests change copies of it. */
+  const pulled = temporaryFolder();
+  let to: string;
+  beforeAll(async () => {
+    node = await FakeNode.start(CHAIN, { network: 'regtest' });
+    await pull({}, pulled);
+  });
+  afterAll(() => node.close());
+  beforeEach(() => {
+    to = temporaryFolder();
+  });
+  afterEach(() => {
+    node.replace(CHAIN);
+    node.options.network = 'regtest';
+    node.onCall = undefined;
+  });
+  const usePulled = () => cpSync(pulled, to, { recursive: true });
+  const pull = (options: TestPull = {}, folder = to) => testPull(`core:${node.url}`, folder, { confirmations: CONFIRMATIONS, ...options });
+  const failed = (options: TestPull = {}) => failedPull(`core:${node.url}`, to, { confirmations: CONFIRMATIONS, ...options });
+  const upTo = (last: number) => ({ wanted: { from: undefined, to: last } });
+  /** Pulls these blocks to an empty folder. Returns its files. */
+  const fresh = async (blocks: readonly FakeBlock[]) => {
+    node.replace(blocks);
+    const folder = temporaryFolder();
+    await pull({}, folder);
+    return pulledTree(folder);
+  };
+
+  it('writes the rows of the protocol: a file for each settled hundred and for each other block', async () => {
+    const result = await pull();
+    expect(result).toMatchObject({ blocks: 230, replaced: 0, heights: [{ first: 0, last: 229 }] });
+    const rows = await pulledRows(to);
+    expect(rows).toEqual(memoryRows(memoryOf(CHAIN)));
+    expect(result.records).toBe(rows.length);
+    expect(rows.length).toBeGreaterThan(500);
+    const files = Object.keys(pulledTree(to)).filter((path) => path.endsWith('.parquet'));
+    expect(files).toHaveLength(2 + 30 + 1);
+    expect(files).toContain('0/100-199.parquet');
+    expect(files).toContain('0/229-229.parquet');
+  });
+
+  it('writes the same bytes at any pace', async () => {
+    const whole = pulledTree(pulled);
+    const next = random('paces');
+    for (let last = next(60); last < 229; last += 1 + next(90)) await pull({ ...upTo(last), concurrency: 1 + next(8) });
+    await pull();
+    expect(pulledTree(to)).toEqual(whole);
+    expect((await pull()).blocks).toBe(0);
+    expect(pulledTree(to)).toEqual(whole);
+  });
+
+  it.each([1, 12])('follows a reorganisation of %d blocks without a trace of the replaced ones', async (depth) => {
+    const branch = extended(CHAIN.slice(0, CHAIN.length - depth), depth + 1, random(`a branch of ${depth}`));
+    const expected = await fresh(branch);
+    node.replace(CHAIN);
+    usePulled();
+    node.replace(branch);
+    expect(await pull()).toMatchObject({ blocks: depth + 1, replaced: depth });
+    expect(pulledTree(to)).toEqual(expected);
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
+  });
+
+  it.each([13, 10, 0x22, 0x2c, 0xfeff, 0x1f600])('keeps a rune with the symbol U+%s, alone in its pull', async (symbol) => {
+    usePulled();
+    const etching = {
+      inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }],
+      outputs: [messageScript([2, 1, 5, symbol, 6, 100]), taproot(1)],
+    };
+    node.replace([...CHAIN, ...chainOf(CHAIN.length, [[etching]], CHAIN.at(-1)?.hash)]);
+    await pull();
+    const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: temporaryFolder() });
+    const rows = await rowsOf(`FROM '${join(to, 'pulled/runes.parquet')}' ORDER BY number DESC LIMIT 1`, store);
+    store.close();
+    expect(rows).toMatchObject([{ block_height: CHAIN.length, symbol: String.fromCodePoint(symbol), premine: '100' }]);
+  });
+
+  it('leaves no checksum without its file if it ends while it removes files', async () => {
+    node.replace(extended(CHAIN.slice(0, 225), 6, random('a branch after removals')));
+    const pullWithFault = async (failing: number): Promise<Call[]> => {
+      rmSync(to, { recursive: true, force: true });
+      usePulled();
+      return withFault([join(to, 'pulled/0')], failing, 'EIO', async () => void (await pull().catch(() => undefined)));
+    };
+    const calls = await pullWithFault(-1);
+    const removals = [...calls.entries()].filter(([, call]) => /^rmSync .*\/229-229\.parquet/.test(call)).map(([i]) => i);
+    expect(removals.length).toBeGreaterThan(1);
+    for (const failing of removals) {
+      await pullWithFault(failing);
+      const files = filesBelow(join(to, 'pulled/0'));
+      expect(files.filter((path) => path.endsWith('.sha256') && !files.includes(path.replace(/\.sha256$/, '')))).toEqual([]);
+    }
+  });
+
+  describe('with a settled hundred whose files are not joined yet', () => {
+    beforeEach(async () => {
+      for (const tip of [150, 205]) {
+        node.setTip(tip);
+        await pull();
+      }
+      node.replace(CHAIN);
+      expect(existsSync(join(to, 'pulled/0/120-120.parquet'))).toBe(true);
+    });
+
+    it('joins its files again if an earlier pull ended before it wrote the checksum', async () => {
+      // After a power cut, a file may exist without its content.
+      writeFileSync(join(to, 'pulled/0/100-199.parquet'), 'PAR1PAR1PAR1');
+      await pull();
+      expect(pulledTree(to)).toEqual(pulledTree(pulled));
+    });
+
+    it('does not join a file that was damaged after its pull', async () => {
+      // Writes the rows of another block. The file is valid Parquet, so only its checksum reveals the change.
+      const file = (height: number) => join(to, `pulled/0/${height}-${height}.parquet`);
+      const others = Array.from({ length: 80 }, (_, i) => 101 + i);
+      const other = others.find((height) => !readFileSync(file(height)).equals(readFileSync(file(100)))) ?? 0;
+      copyFileSync(file(other), file(100));
+      const error = await failed();
+      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/100-100\.parquet cannot be read: its SHA-256 differs/)]);
+      expect(error.details.join(' ')).toMatch(/remove .*pulled.*reads all blocks again/);
+      expect(existsSync(join(to, 'pulled/0/100-199.parquet'))).toBe(false);
+    });
+  });
+
+  it('does not ask the node again if all blocks are pulled', async () => {
+    usePulled();
+    class ClosingLog extends RecordingLog {
+      override info(...said: Parameters<RecordingLog['info']>): void {
+        super.info(...said);
+        if (said[0] === 'pulled') node.faults.push({ status: 500, times: 2 });
+      }
+    }
+    try {
+      expect(await pull({ log: new ClosingLog(), retries: 0 })).toMatchObject({ blocks: 0 });
+      expect(node.faults).toHaveLength(1);
+    } finally {
+      node.faults.length = 0;
+    }
+  });
+
+  it('does not call a node that lags if it is below the first block with runes', async () => {
+    node.options.network = 'main';
+    const log = new RecordingLog();
+    expect(await pull({ log })).toMatchObject({ blocks: 0, heights: [] });
+    expect(log.notices).toEqual([]);
+  });
+
+  it('drops the runes of a chain that only got shorter', async () => {
+    usePulled();
+    const shorter = extended(CHAIN.slice(0, 225), 1, random('a shorter branch'));
+    const expected = await fresh(shorter);
+    node.replace(shorter);
+    await pull();
+    expect(pulledTree(to)).toEqual(expected);
+  });
+
+  it('refuses a deeper reorganisation and leaves all files unchanged', async () => {
+    usePulled();
+    const before = pulledTree(to);
+    node.replace(extended(CHAIN.slice(0, CHAIN.length - 13), 14, random('a deep branch')));
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('replaced more than the last 12')]);
+    expect(error.details.join(' ')).toContain(`remove ${join(to, 'pulled')}`);
+    expect(pulledTree(to)).toEqual(before);
+  });
+
+  it('follows a chain that changes while it is read', async () => {
+    const branch = extended(CHAIN.slice(0, 220), 12, random('a branch while reading'));
+    node.replace(CHAIN);
+    let asked = 0;
+    node.onCall = () => {
+      asked++;
+      if (asked === 455) node.replace(branch);
+    };
+    await pull();
+    expect(asked).toBeGreaterThan(455);
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
+    expect(pulledTree(to)).toEqual(await fresh(branch));
+  });
+
+  it('gives up on a node whose blocks do not follow each other', async () => {
+    // Block 120 of another branch has a valid header, but does not follow block 119.
+    const other = extended(CHAIN.slice(0, 100), 21, random('a node that lies'))[120];
+    node.replace(CHAIN.map((block) => (block.height === 120 && other ? other : block)));
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/changed 5 times before block \d+ was read/)]);
+  });
+
+  it('waits for a node that lags', async () => {
+    usePulled();
+    const before = pulledTree(to);
+    for (const length of [225, 100, 1]) {
+      node.replace(CHAIN.slice(0, length));
+      const log = new RecordingLog();
+      expect(await pull({ log })).toMatchObject({ blocks: 0, replaced: 0 });
+      expect(log.notices.join(' ')).toContain(`is behind: its last block is ${length - 1}`);
+    }
+    expect(pulledTree(to)).toEqual(before);
+  });
+
+  it('writes rows from the wanted block on, with the state of all blocks before', async () => {
+    await pull({ wanted: { from: 150, to: undefined } });
+    expect(await pulledRows(to)).toEqual(memoryRows({ rows: memoryOf(CHAIN).rows.filter((row) => row.block_height >= 150) }));
+    await pull();
+    const error = await failed({ wanted: { from: 149, to: undefined } });
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      `--blocks asks for block 149, but ${join(to, 'pulled')} has rows from block 150 on`,
+    ]);
+  });
+
+  it('keeps only the last blocks if that is wanted', async () => {
+    node.replace(CHAIN.slice(0, 150));
+    await pull({ wanted: { from: { last: 110 }, to: undefined } });
+    expect(Object.keys(pulledTree(to))).toContain('0/0-99.parquet');
+    node.replace(CHAIN);
+    await pull({ wanted: { from: { last: 110 }, to: undefined } });
+    expect(await pulledRows(to)).toEqual(memoryRows({ rows: memoryOf(CHAIN).rows.filter((row) => row.block_height >= 100) }));
+  });
+
+  it('replaces part of the files of other sources only after advice', async () => {
+    usePulled();
+    rmSync(join(to, 'pulled/.state'), { recursive: true });
+    expect((await failed()).message).toBe(`${join(to, 'pulled/.state')} is missing`);
+    rmSync(join(to, 'pulled/blocks.json'));
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, `${join(to, 'pulled')} has blocks of another source`]);
+  });
+
+  it('refuses a node that has pruned a needed block, before it reads any', async () => {
+    node.options.prunedBelow = 3;
+    const error = await failed();
+    node.options.prunedBelow = undefined;
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      expect.stringMatching(/has pruned block 0: the first block that it still has is 3/),
+    ]);
+  });
+
+  it('refuses a node of another network', async () => {
+    usePulled();
+    node.options.network = 'signet';
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('is on the network signet, but')]);
+  });
+
+  it.each([
+    ['a file of rows is gone', (folder: string) => rmSync(join(folder, '0/100-199.parquet')), /has no file of block 100/],
+    [
+      'a file of rows is cut off',
+      (folder: string) => writeFileSync(join(folder, '0/100-199.parquet'), 'PAR1'),
+      /100-199.parquet is damaged/,
+    ],
+    ['a file of rows is empty', (folder: string) => writeFileSync(join(folder, '0/220-220.parquet'), ''), /220-220.parquet is damaged/],
+    ['the runes are damaged', flip('runes.parquet'), /runes.parquet cannot be read: its SHA-256 differs/],
+    ['the runes are gone', (folder: string) => rmSync(join(folder, 'runes.parquet')), /runes.parquet/],
+    ['the state is damaged', (folder: string) => writeFileSync(join(folder, '.state/state.json'), '{}'), /state.json cannot be read/],
+    ['the journal is gone', (folder: string) => rmSync(join(folder, '.state/journal-none.log')), /journal-none.log/],
+  ])('stops if %s, and gives advice for the repair', async (_, damage, message) => {
+    usePulled();
+    damage(join(to, 'pulled'));
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
+    expect(error.details.join(' ')).toMatch(/remove .*pulled.*reads all blocks again/);
+  });
+
+  it.each([
+    [2, /has format 2, and rows pulled with it may name wrong senders/],
+    [99, /has format 99 of a newer version/],
+  ])('refuses a state of format %d, and gives advice', async (format, message) => {
+    usePulled();
+    const path = join(to, 'pulled/.state/state.json');
+    writeFileSync(path, JSON.stringify({ ...(JSON.parse(readFileSync(path, 'utf8')) as object), format }));
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
+    expect(error.details.join(' ')).toMatch(/Remove .*pulled and pull again/);
+  });
+
+  it('reads blocks again that a damaged journal lost', async () => {
+    usePulled();
+    const before = pulledTree(pulled);
+    const path = join(to, 'pulled/.state/journal-none.log');
+    const bytes = readFileSync(path);
+    bytes[Math.floor(bytes.length / 2)]! ^= 1;
+    writeFileSync(path, bytes);
+    expect((await pull()).blocks).toBeGreaterThan(50);
+    expect(pulledTree(to)).toEqual(before);
+  });
+
+  describe('checks the work of each block', () => {
+    /** Returns the chain. Its last block has a changed header. */
+    const changed = (change: (header: Buffer) => void): FakeBlock[] => {
+      const bytes = Buffer.from(CHAIN.at(-1)?.bytes ?? []);
+      change(bytes);
+      return [...CHAIN.slice(0, -1), { height: CHAIN.length - 1, hash: hashText(hash256(bytes.subarray(0, 80))), bytes }];
+    };
+    const retargeting = { ...NETWORKS.regtest.difficulty, retargets: true };
+    const spoilt = (header: Buffer): void => {
+      while ((hash256(header.subarray(0, 80))[31] ?? 0) < 0x80) header.writeUInt32LE(header.readUInt32LE(76) + 1, 76);
+    };
+    it.each<[string, FakeBlock[], TestPull, RegExp]>([
+      ['a hash above the target', changed(spoilt), {}, /its hash is above its target 0x207fffff$/],
+      [
+        'a target that is too easy',
+        changed((header) => header.writeUInt32LE(0x2100ffff, 72)),
+        {},
+        /its target 0x2100ffff is easier than the limit of its network, 0x207fffff$/,
+      ],
+      [
+        'a target that does not fit its network',
+        changed((header) => header.writeUInt32LE(0x1d00ffff, 72)),
+        {},
+        /0x1d00ffff, and the blocks before it require 0x207fffff$/,
+      ],
+      [
+        'a target that does not fit the block before',
+        changed((header) => header.writeUInt32LE(0x207ffffe, 72)),
+        { difficulty: retargeting },
+        /0x207ffffe, and the blocks before it require 0x207fffff$/,
+      ],
+      [
+        'a chain that does not begin as mainnet does',
+        CHAIN,
+        { difficulty: { ...retargeting, firstHash: '12'.repeat(32) } },
+        /is of another chain: its hash should be (?:12){32}$/,
+      ],
+    ])('and refuses %s', async (_, blocks, options, message) => {
+      if (blocks !== CHAIN) usePulled();
+      const height = blocks === CHAIN ? 0 : CHAIN.length - 1;
+      // A pull does not request a block that it already has, so the node first shortens its chain.
+      if (blocks !== CHAIN) node.replace(CHAIN.slice(0, -2));
+      node.replace(blocks);
+      const error = await failed({ ...options, retries: 0 });
+      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
+      expect(error.message).toContain(`block ${height} of Bitcoin Core`);
+      expect(error.details.join(' ')).toMatch(/Check --from/);
+    });
+
+    it.each(['REST', 'RPC'])('with the headers of the period before, over %s', async (way) => {
+      node.replace(CHAIN.slice(0, 200));
+      await pull({ difficulty: retargeting });
+      node.replace(CHAIN);
+      node.options.rest = way === 'REST';
+      node.options.credentials = 'a:b';
+      const cookie = join(to, 'cookie');
+      writeFileSync(cookie, 'a:b');
+      node.calls.length = 0;
+      try {
+        expect(await pull({ difficulty: retargeting, cookie })).toMatchObject({ blocks: 30 });
+      } finally {
+        node.options.rest = true;
+        node.options.credentials = undefined;
+      }
+      const asked = node.calls.filter((call) => /headers|getblockheader/.test(call));
+      expect(asked).toEqual(way === 'REST' ? [`/rest/headers/200/${CHAIN[0]?.hash}.bin`] : Array(200).fill('getblockheader'));
+      expect(pulledTree(to)).toEqual(pulledTree(pulled));
+    });
+  });
+
+  it('reports that a node lost blocks while it was read', async () => {
+    const log = new RecordingLog();
+    node.replace(CHAIN.slice(0, 151));
+    await pull();
+    node.replace(CHAIN);
+    node.onCall = () => {
+      if (node.calls.at(-1)?.includes(CHAIN[200]?.hash ?? '')) node.replace(CHAIN.slice(0, 120));
+    };
+    await pull({ log });
+    expect(log.notices.join(' ')).toMatch(/is behind: its last block is 119, and block 150 was pulled before/);
+  });
+
+  it.each([
+    [211, 99],
+    [212, 199],
+  ])('settles complete hundreds: with the tip %d, blocks up to %d', async (tip, base) => {
+    const limits = { ...LIMITS, journalBytes: 1 };
+    node.setTip(tip);
+    await pull({ limits });
+    expect(JSON.parse(readFileSync(join(to, 'pulled/.state/state.json'), 'utf8'))).toMatchObject({ base });
+    // The branch begins within a hundred whose files are joined. The pull goes back to the block before this hundred.
+    const branch = extended(CHAIN.slice(0, base + 60), 60, random('a branch in a hundred'));
+    node.replace(branch);
+    await pull({ limits, confirmations: 150 });
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
+  });
+
+  it('syncs each file before the rename that makes it valid, then its folder, and the journal last', async () => {
+    node.replace(CHAIN.slice(0, 150));
+    await pull();
+    const folder = join(to, 'pulled');
+    const steps = await recordSteps(folder, async () => {
+      // The three chains cause new blocks, a reorganisation, and the joining of a hundred.
+      for (const chain of [CHAIN.slice(0, 160), extended(CHAIN.slice(0, 155), 20, random('a branch on a disk')), CHAIN]) {
+        node.replace(chain);
+        await pull({ confirmations: 30 });
+      }
+    });
+    const isJournal = ({ path }: Step) => path.includes('/.state/journal-');
+    const indexes = (test: (step: Step) => boolean) => [...steps.keys()].filter((i) => test(steps[i] as Step));
+    const lastBefore = (i: number, test: (step: Step) => boolean) =>
+      indexes(test)
+        .filter((other) => other < i)
+        .at(-1) ?? -1;
+    const firstAfter = (i: number, test: (step: Step) => boolean) => indexes(test).find((other) => other > i) ?? steps.length;
+    const renames = indexes(({ does, to: path = '' }) => does === 'rename' && !path.includes('/.work/'));
+    const renamed = new Set(renames.map((i) => steps[i]?.to?.slice(folder.length + 1).replace(/[0-9]+/g, '0')));
+    expect([...renamed].sort()).toEqual(['0/0-0.parquet', '0/0-0.parquet.sha0', 'blocks.json', 'runes.parquet', 'runes.parquet.sha0']);
+    for (const i of renames) {
+      const { path, to: final = '' } = steps[i] as Step;
+      const synced = lastBefore(i, (step) => step.does === 'sync' && step.path === path);
+      expect([path, synced > lastBefore(i, (step) => step.does === 'write' && step.path === path), synced >= 0]).toEqual([
+        path,
+        true,
+        true,
+      ]);
+      // Before other data relies on a renamed file, its folder must be synced. Rows become valid by an entry in the
+      // journal, and files are removed because the list of blocks no longer needs them.
+      const folderSynced = firstAfter(i, (step) => step.does === 'sync' && step.path === dirname(final));
+      const relied = firstAfter(i, (step) =>
+        final.endsWith('blocks.json')
+          ? step.does === 'remove' && /[0-9]\.parquet/.test(step.path) && !step.path.includes('.work')
+          : step.does === 'write' && isJournal(step),
+      );
+      expect([final, folderSynced < steps.length, folderSynced < relied || relied === steps.length]).toEqual([final, true, true]);
+    }
+    const written = indexes((step) => step.does === 'write' && isJournal(step));
+    expect(written.length).toBeGreaterThan(2);
+    for (const i of written) {
+      const next = firstAfter(i, (step) => !isJournal(step));
+      expect([i, firstAfter(i, (step) => step.does === 'sync' && isJournal(step)) < next]).toEqual([i, true]);
+    }
+  });
+
+  it('leaves no temporary file', async () => {
+    usePulled();
+    expect(readdirSync(join(to, 'pulled')).sort()).toEqual(['.state', '0', 'blocks.json', 'runes.parquet', 'runes.parquet.sha256']);
+  });
+});
+
+describe('without enough memory', () => {
+  const folder = temporaryFolder();
+  let store: Store;
+  beforeAll(async () => {
+    mkdirSync(join(folder, WORK_FOLDER));
+    store = await Store.open({ memoryLimit: '1MB', threads: 1, scratch: temporaryFolder() });
+  });
+  afterAll(() => store.close());
+  const errorOf = async (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  const expected = expect.objectContaining({ name: BuildError.name, message: expect.stringMatching(/^DuckDB needs more memory/) });
+
+  it('the table of runes does not count as damaged', async () => {
+    const large = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: temporaryFolder() });
+    const columns = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'].map((term) => `'1' AS terms_${term}`);
+    await large.run(
+      `COPY (SELECT '1:' || i AS id, i AS number, 'A' AS name, 1 AS block_height, ${columns.join(', ')} FROM range(100000) AS numbers(i))
+       TO '${join(folder, 'runes.parquet')}' (FORMAT parquet)`,
+    );
+    large.close();
+    expect(await errorOf(knownRunes(folder, LIMITS, store))).toEqual(expected);
+  });
+
+  it('the folder does not count as read-only', async () => {
+    const files = new RowFiles(folder, LIMITS, store);
+    for (let i = 0; i < 1000; i++) {
+      const at = { block_hash: 'ab'.repeat(32), block_height: 1, tx_index: i, event_index: 0, tx_id: 'cd'.repeat(32), timestamp: 1 };
+      files.addRow({
+        ...at,
+        rune_id: '1:1',
+        output: null,
+        address: null,
+        receiver_address: null,
+        amount: null,
+        operation: 'etching',
+        spent: null,
+      });
+    }
+    await files.endFile({ first: 1, last: 1 });
+    expect(await errorOf(files.putInPlace(0, 0))).toEqual(expected);
+    await files.discard();
+  });
+});
+
+it('a list of blocks that cannot be read counts as missing', () => {
+  const folder = temporaryFolder();
+  // Makes a folder at the path of the list. Not even root, who ignores permissions, can read a folder as a file.
+  mkdirSync(join(folder, 'blocks.json'));
+  expect(originsOf(folder)).toEqual([]);
+});
+
+/** Changes a byte in the middle of a file. */
+function flip(name: string) {
+  return (folder: string) => {
+    const bytes = readFileSync(join(folder, name));
+    bytes[Math.floor(bytes.length / 2)]! ^= 1;
+    writeFileSync(join(folder, name), bytes);
+  };
+}

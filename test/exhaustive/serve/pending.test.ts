@@ -1,0 +1,542 @@
+/**
+ * Tests the runes of unconfirmed transactions. The client computes them from a mirror's files, with or without an
+ * Esplora server.
+ */
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { PENDING_LIMITS } from '../../../src/limits.ts';
+import { addressOf } from '../../../src/runes/address.ts';
+import { hashText } from '../../../src/runes/bytes.ts';
+import { commitmentOf, FIRST_RESERVED } from '../../../src/runes/name.ts';
+import { NETWORKS } from '../../../src/runes/networks.ts';
+import { readBlock, scriptOf } from '../../../src/runes/parseBlock.ts';
+import { readTransaction } from '../../../src/runes/unconfirmed.ts';
+import { Mirror, type MirrorError, type PendingQuery, type RawTransaction } from '../../../src/serve/client/mirrorClient.ts';
+import { type MirrorReads, pendingRunes } from '../../../src/serve/client/pending.ts';
+import { temporaryFolder } from '../../support/build.ts';
+import { ROOT } from '../../support/cli.ts';
+import { hash256, outpointOf } from '../../support/memoryLedger.ts';
+import { blockOf, checkMempools, MempoolChain, type RawPending, remembering } from '../../support/mempools.ts';
+import { messageScript, taproot, transactionBytes } from '../../support/runeBlocks.ts';
+import { randomFor } from '../../support/seed.ts';
+import { startServer } from '../../support/server.ts';
+
+const MEMPOOLS = Number(process.env['MEMPOOLS'] ?? 200);
+/** Number of random mempools for each chain. */
+const PER_CHAIN = 500;
+
+const next = randomFor('mempools');
+const random = (below: number) => Math.floor(next() * below);
+/** The chain is fixed, because some tests need runes of several kinds. The mempools are random. */
+const chain = new MempoolChain(1, 120);
+const network = 'regtest';
+const out = join(temporaryFolder(), 'out');
+let mirror: Mirror;
+let reads: MirrorReads;
+
+beforeAll(async () => {
+  mirror = await chain.mirror('hiro', out, true);
+  reads = remembering(mirror);
+});
+
+it(`of ${MEMPOOLS} random mempools are those that a node's pull writes, and the model says, and what is certain is so in other blocks`, async () => {
+  for (let left = MEMPOOLS, on = chain, from = reads; left > 0; left -= PER_CHAIN) {
+    const count = Math.min(left, PER_CHAIN);
+    const { mempools, ...seen } = await checkMempools(on, from, count, random);
+    expect(mempools).toBe(count);
+    for (const [kind, times] of Object.entries(seen)) expect(times, kind).toBeGreaterThan(count / 4);
+    on = new MempoolChain(random(2 ** 31), 60 + random(120));
+    from = remembering(await on.mirror(random(2) === 0 ? 'hiro' : 'contract'));
+  }
+});
+
+it('are the same from a mirror in the other dialect', async () => {
+  const other = await chain.mirror('contract');
+  for (let i = 0; i < 3; i++) {
+    const query = { transactions: chain.given(chain.mempool(random(2 ** 31), random)), network } as const;
+    expect(await other.pending(query)).toEqual(await mirror.pending(query));
+  }
+});
+
+/** Returns the newest unspent output of the chain with runes: its outpoint, and its runes. */
+function newestOutput() {
+  const [[outpoint, { balances }] = ['', { balances: [] }]] = [...chain.memory.ledger.outputs].slice(-1);
+  return { outpoint, balances, height: chain.outputs.get(outpoint)?.height ?? -1 };
+}
+
+/** Returns a transaction with these outpoints as inputs and these scripts as outputs. */
+function paying(inputs: readonly string[], ...outputs: readonly Uint8Array[]): RawPending {
+  const spent = inputs.map((outpoint) => ({ outpoint: outpointOf(outpoint.slice(0, 64), Number(outpoint.slice(65))) }));
+  const bytes = Buffer.from(transactionBytes({ inputs: spent, outputs }));
+  return { txid: hashText(hash256(bytes)), bytes, inputs };
+}
+
+const hexOf = ({ bytes }: RawPending) => bytes.toString('hex');
+
+async function only(transaction: RawTransaction, from: MirrorReads = reads, limits = PENDING_LIMITS) {
+  const { transactions } = await pendingRunes({ transactions: [transaction], network }, from, limits);
+  const [one] = transactions;
+  if (one === undefined || transactions.length > 1) throw new Error('not one transaction');
+  return one;
+}
+
+describe('a result is unknown', () => {
+  const { outpoint, height, balances } = newestOutput();
+  const spending = paying([outpoint], taproot(1));
+  const hex = hexOf(spending);
+
+  it('unless everything that it depends on is known', async () => {
+    expect(await only({ hex, inputs: [{ height }] })).toMatchObject({ result: 'runes', unknown: [], unconfirmed: true });
+    expect((await only({ hex, inputs: [{ height }] })).coming).not.toEqual([]);
+  });
+
+  it.each([
+    ['without the height of an input', [], `the height of ${outpoint} is missing, and its transaction is not among these`],
+    [
+      'above the tip',
+      [{ height: chain.tip + 1 }],
+      `${outpoint}: the mirror has blocks up to ${chain.tip}, so it does not know an output of block ${chain.tip + 1}`,
+    ],
+    ['for a height that is none', [{ height: -1 }], `${outpoint}: -1 is not the height of a block`],
+    ['for the height of another block', [{ height: 3 }], `${outpoint}: the mirror has the output in block ${height}, not in block 3`],
+    [
+      'for another block of this height',
+      [{ height, blockHash: 'ab'.repeat(32) }],
+      `${outpoint}: block ${height} of the mirror has the hash ${chain.hashes[height]}`,
+    ],
+    ['for a script that is not hex', [{ height, script: '5' }], `the script of ${outpoint} is not hex`],
+  ])('%s', async (_, inputs, why) => {
+    expect(await only({ hex, inputs })).toMatchObject({
+      result: 'unknown',
+      unknown: [why],
+      coming: [],
+      going: [],
+      burned: [],
+      possible: [],
+    });
+  });
+
+  it('if an output of a child is unknown, and for an output that its parent does not have', async () => {
+    const child = paying([`${spending.txid}:0`], taproot(2));
+    const absent = paying([`${spending.txid}:1`], taproot(2));
+    const given = [child, spending, absent].map((one) => ({ hex: hexOf(one) }));
+    const { transactions } = await pendingRunes({ transactions: given, network }, reads);
+    expect(transactions.map(({ tx_id, unknown }) => [tx_id, unknown.at(-1)])).toEqual([
+      [spending.txid, expect.stringContaining('is missing')],
+      [child.txid, `it spends an output of ${spending.txid}, whose result is unknown`],
+      [absent.txid, `it spends an output of ${spending.txid}, whose result is unknown`],
+    ]);
+    const known = given.map((one) => ({ ...one, inputs: [{ height }] }));
+    const answer = await pendingRunes({ transactions: known, network }, reads);
+    expect(answer.transactions.map(({ unknown }) => unknown)).toEqual([[], [], [`it spends ${spending.txid}:1, which does not exist`]]);
+  });
+
+  it('if it depends on a double spend', async () => {
+    const [left, right] = [paying([outpoint], taproot(1)), paying([outpoint], taproot(2))];
+    const both = paying([`${left.txid}:0`, `${right.txid}:0`], taproot(3));
+    const child = paying([`${left.txid}:0`], taproot(4));
+    const twice = paying([outpoint, outpoint], taproot(5));
+    const all = [left, right, both, child, twice].map((one) => ({ hex: hexOf(one), inputs: [{ height }, { height }] }));
+    const { transactions } = await pendingRunes({ transactions: all, network }, reads);
+    const why = ['it can never be confirmed, because it or its parents spend an output twice'];
+    expect(transactions.map(({ unknown }) => unknown)).toEqual([[], [], why, [], why]);
+    const others = (...those: RawPending[]) => those.map(({ txid }) => txid);
+    expect(transactions.map(({ conflicts }) => new Set(conflicts))).toEqual(
+      [others(right, twice), others(left, twice), others(left, right, twice, child), others(both, right, twice), others(left, right)].map(
+        (ids) => new Set(ids),
+      ),
+    );
+  });
+
+  it('once the mirror has the transaction, or another one that spends its input', async () => {
+    const confirmed = chain.memory.rows.at(-1);
+    const [one] = chain.lastBlock.filter(({ txid }) => txid === confirmed?.tx_id);
+    if (one === undefined) throw new Error('no transaction');
+    const { unknown } = await only({ hex: hexOf(one), inputs: one.inputs.map(() => ({ height: 0 })) });
+    expect(unknown.at(-1)).toBe(`the transaction is confirmed: the mirror has it in block ${chain.tip}`);
+    const spent = [...chain.model.outputs()].find((output) => output.spent);
+    const again = { hex: hexOf(paying([spent?.outpoint ?? ''], taproot(1))), inputs: [{ height: spent?.location.height }] };
+    expect((await only(again)).unknown).toEqual([`${spent?.outpoint} is spent in a block of the mirror`]);
+  });
+
+  it('if the mirror fails or is malformed', async () => {
+    const failing = async () => {
+      throw new Error('no connection');
+    };
+    const unknown = [{ outpoint, kind: 'unknown', reason: 'no connection' }] as const;
+    for (const [change, why] of [
+      [{ classify: async () => [...unknown] }, `${outpoint}: no connection`],
+      [{ activity: failing }, 'no connection'],
+    ] as const)
+      expect((await only({ hex, inputs: [{ height }] }, { ...reads, ...change })).unknown).toEqual([why]);
+    const [answer] = await reads.classify([{ outpoint, height }], {});
+    if (answer?.kind !== 'runes') throw new Error('no runes');
+    const [first] = answer.runes;
+    if (first === undefined) throw new Error('no runes');
+    for (const change of [
+      { address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4' },
+      { address: '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa' },
+      { runes: [{ ...first, balance: '1e3' }] },
+      { runes: [{ ...first, balance: '-1' }] },
+      { runes: [{ ...first, rune: { ...first.rune, id: '1:9999999' } }] },
+      { runes: undefined },
+    ]) {
+      const changed = async () => [{ ...answer, ...change } as typeof answer];
+      expect(await only({ hex, inputs: [{ height }] }, { ...reads, classify: changed })).toMatchObject({ result: 'unknown', coming: [] });
+    }
+  });
+
+  it('above a limit', async () => {
+    const parts = { hex, inputs: [{ height }] };
+    expect((await only(parts, reads, { ...PENDING_LIMITS, movedRows: 1 })).unknown).toEqual([
+      'the transactions move runes more than 1 times',
+    ]);
+    expect((await only(parts, reads, { ...PENDING_LIMITS, spentRunes: balances.length - 1 || 0.5 })).unknown).toEqual([
+      expect.stringMatching(/^the transactions spend more than [0-9.]+ runes$/),
+    ]);
+    const two = { hex: hexOf(paying([outpoint, `${'ab'.repeat(32)}:0`], taproot(1))), inputs: [{ height }, { height }] };
+    expect((await only(two, reads, { ...PENDING_LIMITS, lookUps: 1 })).unknown).toEqual([
+      'the transactions need more than 1 look-ups in the mirror',
+    ]);
+    const others = async (limits: Partial<typeof PENDING_LIMITS>) =>
+      pendingRunes({ transactions: [parts, two], network }, reads, { ...PENDING_LIMITS, ...limits });
+    await expect(others({ transactions: 1 })).rejects.toThrow(new TypeError('there are more than 1 transactions'));
+    await expect(others({ transactionBytes: 150 })).rejects.toThrow(new TypeError('the transactions have more than 150 bytes'));
+  });
+});
+
+describe('mints and etchings are possible', () => {
+  const runes = [...chain.memory.ledger.byId.values()];
+  const isBelowCap = ({ terms, mints }: (typeof runes)[number]) => (terms?.cap ?? 0n) > BigInt(mints) && (terms?.amount ?? 0n) > 0n;
+  const open = runes.find((rune) => isBelowCap(rune) && rune.terms?.offsetEnd === undefined);
+  const closed = runes.find((rune) => isBelowCap(rune) && rune.block + Number(rune.terms?.offsetEnd ?? 1e9) <= chain.tip + 1);
+  const full = runes.find(({ terms, mints }) => terms?.cap !== undefined && terms.cap === BigInt(mints) && mints > 0);
+  const named = runes.find(({ name }) => name < 10n ** 18n);
+  const partsOf = (rune: typeof open) => (rune?.row.id ?? '').split(':').map(Number) as [block: number, tx: number];
+  const later = chain.tip + 1;
+  /**
+   * Returns the results and possible runes of three transactions: one with this message, and two that spend its outputs
+   * 1 and 2.
+   */
+  async function resultsOf(integers: readonly (bigint | number)[], witness?: readonly Uint8Array[]) {
+    const fee = outpointOf('cd'.repeat(32), 0);
+    const outputs = [messageScript(integers), taproot(1), taproot(2)];
+    const bytes = Buffer.from(transactionBytes({ inputs: [{ outpoint: fee, ...(witness && { witness }) }], outputs }));
+    const { txid } = readTransaction(bytes, hash256);
+    const children = [1, 2].map((vout) => paying([`${txid}:${vout}`], taproot(3)));
+    const transactions = [bytes.toString('hex'), ...children.map(hexOf)].map((hex) => ({ hex, inputs: [{ height: 0 }] }));
+    const answer = await pendingRunes({ transactions, network }, reads);
+    expect(answer.transactions.flatMap(({ unknown }) => unknown)).toEqual([]);
+    return answer.transactions.map(({ result, possible }) =>
+      [result, ...possible.map(({ rune }) => rune.id ?? (rune.etching === txid ? 'own' : ''))].join(' '),
+    );
+  }
+
+  it('in outputs that can have the rune', async () => {
+    const [block, tx] = partsOf(open);
+    const id = `${block}:${tx}`;
+    expect(await resultsOf([20, block, 20, tx])).toEqual([`runes ${id}`, `runes ${id}`, 'none']);
+    expect(await resultsOf([20, block, 20, tx, 22, 2])).toEqual([`runes ${id}`, 'none', `runes ${id}`]);
+    expect(await resultsOf([20, block, 20, tx, 0, block, tx, 1, 2])).toEqual(Array(3).fill(`runes ${id}`));
+    expect(await resultsOf([20, block, 20, tx, 126, 0])).toEqual([`runes ${id}`, 'none', 'none']);
+    // The etchings have no edicts, an edict of the etched rune, or an edict of a rune of a later block. This later rune
+    // may be the etched rune.
+    expect(await resultsOf([2, 1, 6, 100])).toEqual(['runes own', 'runes own', 'none']);
+    expect(await resultsOf([2, 1, 6, 100, 0, 0, 0, 1, 2])).toEqual(Array(3).fill('runes own'));
+    expect(await resultsOf([2, 1, 6, 100, 0, later + 3, 1, 1, 2])).toEqual(Array(3).fill('runes own'));
+    expect(await resultsOf([20, later, 20, 7])).toEqual([`runes ${later}:7`, `runes ${later}:7`, 'none']);
+  });
+
+  it('unless they can never succeed', async () => {
+    expect([open, closed, full, named].map((rune) => rune !== undefined)).toEqual([true, true, true, true]);
+    const name = named?.name ?? 0n;
+    const reveal = [Buffer.concat([Uint8Array.of(commitmentOf(name).length), commitmentOf(name)]), Uint8Array.of(0xc0)];
+    const never = [
+      [20, partsOf(closed)[0], 20, partsOf(closed)[1]],
+      [20, partsOf(full)[0], 20, partsOf(full)[1]],
+      // Mints the id 5:900000. Block 5 is confirmed and etches no such rune, so no rune can ever get this id.
+      [20, 5, 20, 900_000],
+      [2, 1, 4, name, 6, 100],
+      [2, 1, 4, FIRST_RESERVED, 6, 100],
+    ];
+    for (const integers of never) expect(await resultsOf(integers, reveal), integers.join()).toEqual(['none', 'none', 'none']);
+    expect(await resultsOf([2, 1, 4, name + 10n ** 9n, 6, 100])).toEqual(['runes own', 'runes own', 'none']);
+  });
+});
+
+describe('a query', () => {
+  it.each([
+    [{}, 'a query for unconfirmed transactions must have transactions or an Esplora server'],
+    [{ transactions: [], network: 'moon' as 'main' }, 'unknown network moon'],
+    [{ transactions: [{ hex: '0' }] }, 'transactions[0].hex is not hex'],
+    [{ transactions: [{ hex: '' }] }, 'transactions[0].hex is not hex'],
+    [
+      { transactions: [{ hex: '0200' }] },
+      'transactions[0].hex is not a transaction: the transaction ends inside of a transaction: it has 2 bytes and would need 4',
+    ],
+    [
+      { transactions: [{ hex: `${hexOf(paying([`${'ab'.repeat(32)}:0`], taproot(1)))}00` }] },
+      'transactions[0].hex is not a transaction: the transaction is followed by 1 unexpected bytes',
+    ],
+    [{ esplora: { url: 'esplora' } }, 'esplora is not the URL of an Esplora server, such as https://mempool.space/api'],
+  ] as [PendingQuery, string][])('that is malformed is a TypeError: %j', async (query, message) => {
+    await expect(mirror.pending(query)).rejects.toThrow(new TypeError(message));
+  });
+
+  it('can be aborted', async () => {
+    const reason = new Error('enough');
+    const query = { transactions: chain.given(chain.mempool(1, random)), network, signal: AbortSignal.abort(reason) } as const;
+    await expect(mirror.pending(query)).rejects.toBe(reason);
+  });
+
+  it.each([1, 3])('sends %s parallel requests to the mirror, apart from the one for outputs', async (requestsAtOnce) => {
+    const pools = Array.from({ length: 5 }, () => chain.mempool(random(2 ** 31), random));
+    let [running, most] = [0, 0];
+    const counted =
+      <Args extends unknown[], Result>(ask: (...args: Args) => Promise<Result>) =>
+      async (...args: Args): Promise<Result> => {
+        running += 1;
+        most = Math.max(most, running);
+        await turn();
+        return ask(...args).finally(() => {
+          running -= 1;
+        });
+      };
+    const slow = { ...reads, etching: counted(reads.etching), activity: counted(reads.activity) };
+    for (const pool of pools) {
+      const query = { transactions: chain.given(pool), network } as const;
+      expect(await pendingRunes(query, slow, { ...PENDING_LIMITS, requestsAtOnce })).toEqual(await pendingRunes(query, reads));
+    }
+    expect(most).toBe(requestsAtOnce);
+  });
+
+  it('is not changed by a transaction with many inputs', async () => {
+    const { outpoint, height } = newestOutput();
+    const wide = paying(
+      Array.from({ length: 20 }, (_, i) => `${'ab'.repeat(32)}:${i}`),
+      taproot(1),
+    );
+    const given = [wide, paying([outpoint], taproot(1))].map((one) => ({ hex: hexOf(one), inputs: one.inputs.map(() => ({ height })) }));
+    const { transactions } = await pendingRunes({ transactions: given, network }, reads, { ...PENDING_LIMITS, lookUps: 4 });
+    expect(transactions.map(({ result }) => result)).toEqual(['unknown', 'runes']);
+  });
+
+  it('of a mirror that cannot be read is a MirrorError', async () => {
+    const none = new Mirror('http://host/', { fetch: async () => new Response('', { status: 404 }) });
+    await expect(none.pending({ transactions: [] })).rejects.toMatchObject({ name: 'MirrorError', statusCode: 503 });
+  });
+});
+
+describe('with an Esplora server', () => {
+  const servers: Server[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close().closeAllConnections();
+  });
+
+  async function serve(listener: RequestListener): Promise<string> {
+    const server = createServer(listener);
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`;
+  }
+
+  /** Starts a server that answers like Esplora. `change` may return another answer for a path. */
+  async function esplora(pool: readonly RawPending[], change: (path: string) => string | number | undefined = () => undefined) {
+    const asked: string[] = [];
+    const block = readBlock(
+      blockOf(
+        pool.map(({ bytes }) => bytes),
+        chain.hash,
+      ),
+      hash256,
+    );
+    const scripts = new Map<string, string[]>();
+    for (const [i, place] of block.transactions.entries()) {
+      const paid = Array.from({ length: place.outputs }, (_, vout) => scriptOf(block, place, vout));
+      const spent = (pool[i]?.inputs ?? []).flatMap((outpoint) => chain.outputs.get(outpoint)?.script ?? []);
+      scripts.set(
+        hashText(block.txids, 32 * i),
+        [...paid, ...spent].flatMap((script) => addressOf(script, NETWORKS.regtest, hash256) ?? []),
+      );
+    }
+    const answer = (path: string): string | number => {
+      const changed = change(path);
+      if (changed !== undefined) return changed;
+      const [, kind, id = '', what] = path.split('/');
+      if (kind === 'block-height') return chain.hashes[Number(id)] ?? 404;
+      if (kind === 'address') return JSON.stringify([...scripts].filter(([, all]) => all.includes(id)).map(([txid]) => ({ txid })));
+      const one = pool.find(({ txid }) => txid === id);
+      if (what === 'hex') return one === undefined ? 404 : hexOf(one);
+      const height = chain.outputs.get(`${id}:0`)?.height ?? 0;
+      return JSON.stringify(one === undefined ? { confirmed: true, block_height: height } : { confirmed: false });
+    };
+    const url = await serve(({ url: target = '' }, response) => {
+      asked.push(target);
+      const found = answer(target.replace('/api', ''));
+      if (typeof found === 'number') response.writeHead(found, { location: '/api/address/other/txs/mempool' }).end();
+      else response.end(found);
+    });
+    return { url, asked, scripts };
+  }
+
+  it('the transactions of an address, and their parents, have the same results as if a wallet passes all of them', async () => {
+    let [compared, parents] = [0, 0];
+    // Draws more than 12 mempools if otherwise no address would have several transactions, or no transaction would have
+    // an unconfirmed parent.
+    for (let i = 0; i < 12 || ((compared === i || parents === 0) && i < 200); i++) {
+      const pool = chain.mempool(random(2 ** 31), random);
+      const { url, scripts } = await esplora(pool);
+      const addresses = [...new Set([...scripts.values()].flat())];
+      const address = addresses[random(addresses.length)] ?? '';
+      const all = new Map(
+        (await pendingRunes({ transactions: chain.given(pool), network }, reads)).transactions.map((one) => [one.tx_id, one]),
+      );
+      const { transactions, more } = await pendingRunes({ esplora: { url, address }, network }, reads);
+      expect(more).toBeUndefined();
+      const own = transactions.filter(({ tx_id }) => scripts.get(tx_id)?.includes(address));
+      expect(own.length).toBe([...scripts.values()].filter((each) => each.includes(address)).length);
+      for (const transaction of own) {
+        const expected = all.get(transaction.tx_id);
+        // Compares only results without `possible`. This field depends on the other transactions, and the list from
+        // Esplora has fewer of them.
+        if (expected?.possible.length === 0) expect(transaction).toEqual(expected);
+        expect(transaction.unknown).toEqual([]);
+        compared += 1;
+      }
+      parents += transactions.length - own.length;
+    }
+    expect(compared).toBeGreaterThan(12);
+    expect(parents).toBeGreaterThan(0);
+  });
+
+  it('the server is asked for heights and parents of given transactions', async () => {
+    const { outpoint } = newestOutput();
+    const parent = paying([outpoint], taproot(1));
+    const child = paying([`${parent.txid}:0`], taproot(2));
+    const { url, asked } = await esplora([parent]);
+    const answer = await mirror.pending({ transactions: [{ hex: hexOf(child) }], esplora: { url }, network });
+    expect(answer.transactions.map(({ tx_id, result }) => [tx_id, result])).toEqual([
+      [parent.txid, 'runes'],
+      [child.txid, 'runes'],
+    ]);
+    expect(asked).toEqual([
+      `/api/block-height/${chain.tip}`,
+      `/api/tx/${parent.txid}/status`,
+      `/api/tx/${parent.txid}/hex`,
+      `/api/tx/${outpoint.slice(0, 64)}/status`,
+    ]);
+  });
+
+  it('the example of docs/pending.md runs', async () => {
+    const [example = ''] = /(?<=```js\n)[^`]*`[\s\S]*?(?=```\n)/.exec(readFileSync(join(ROOT, 'docs/pending.md'), 'utf8')) ?? [];
+    const held = newestOutput();
+    const transaction = paying([held.outpoint], taproot(7));
+    const { url } = await esplora([transaction]);
+    const host = await startServer(out);
+    const program = Object.entries({
+      'https://mirror.example.org': `http://127.0.0.1:${host.port}`,
+      'https://mempool.space/api': url,
+      bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t: addressOf(taproot(7), NETWORKS.regtest, hash256) ?? '',
+      "'main'": "'regtest'",
+    }).reduce((text, [shown, used]) => {
+      expect(text).toContain(shown);
+      return text.replace(shown, used);
+    }, example);
+    writeFileSync(join(out, 'example.mjs'), program);
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [join(out, 'example.mjs')]);
+    await host.close();
+    expect(stderr).toBe('');
+    expect(stdout.match(new RegExp(`^${transaction.txid} [+][0-9.]+ [A-Z•]+ \\{$`, 'gm'))).toHaveLength(held.balances.length);
+  });
+
+  const address = 'bcrt1qqyqszqgpqyqszqgpqyqszqgpqyqszqgpvxat9t';
+  const LIST = `/address/${address}/txs/mempool`;
+  const { outpoint } = newestOutput();
+  const [parent, other] = [paying([outpoint], taproot(1)), paying([outpoint], taproot(2))];
+  const child = paying([`${parent.txid}:0`], taproot(2));
+
+  it.each([
+    ['of another branch', `/block-height/${chain.tip}`, 'ab'.repeat(32), 'different blocks at height'],
+    ['that is behind', `/block-height/${chain.tip}`, 404, 'has status 404'],
+    ['that fails', LIST, 500, 'has status 500'],
+    ['that sends the client elsewhere', LIST, 302, 'cannot be read'],
+    ['with a web page', LIST, '<html>', 'is not JSON'],
+    ['without a list', LIST, '{}', 'is not a list'],
+    ['with a list of something else', LIST, '[1]', 'has an entry without a transaction id'],
+    ['with a path in place of an id', LIST, '[{"txid":"../../../x"}]', 'has an entry without a transaction id'],
+    ['with another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the wrong id ${other.txid}`],
+    ['with bytes that are none', `/tx/${parent.txid}/hex`, 'abc', 'is not hex'],
+    ['with too many bytes', LIST, 'x'.repeat(5000), 'is too large: all answers together may have 4000 bytes'],
+  ])('a server %s rejects with an error that says why', async (_, path, lie, message) => {
+    const list = JSON.stringify([{ txid: parent.txid }]);
+    const { url } = await esplora([parent], (asked) => (asked === path ? lie : asked === LIST ? list : undefined));
+    const limits = { ...PENDING_LIMITS, esploraBytes: 4000 };
+    await expect(pendingRunes({ esplora: { url, address }, network }, reads, limits)).rejects.toThrow(message);
+    const error = await mirror.pending({ esplora: { url, address }, network }).catch((thrown: unknown) => thrown);
+    if (!message.startsWith('is too large')) expect(error).toMatchObject({ name: 'MirrorError', statusCode: 503 });
+  });
+
+  it.each([
+    ['fails', `/tx/${parent.txid}/status`, 500, 'has status 500'],
+    ['is malformed', `/tx/${parent.txid}/status`, '[]', 'is malformed'],
+    ['is no height', `/tx/${parent.txid}/status`, '{"confirmed":true,"block_height":"1"}', 'is malformed'],
+    ['is of another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the wrong id ${other.txid}`],
+  ])('a transaction is unknown if the answer about its parent %s', async (_, path, lie, message) => {
+    const { url } = await esplora([parent], (asked) => (asked === path ? lie : undefined));
+    const { transactions } = await pendingRunes({ transactions: [{ hex: hexOf(child) }], esplora: { url }, network }, reads);
+    expect(transactions).toEqual([expect.objectContaining({ tx_id: child.txid, result: 'unknown' })]);
+    expect(transactions[0]?.unknown[0]).toContain(message);
+  });
+
+  it('a server that answers without end, in bytes, time or parents, is abandoned', async () => {
+    const endless = await serve(({ url = '' }, response) => {
+      if (url.includes('block-height')) response.end(chain.hash);
+      else setInterval(() => response.write(' '.repeat(100)), 1).unref();
+    });
+    const ask = (limits: Partial<typeof PENDING_LIMITS>, url = endless) =>
+      pendingRunes({ esplora: { url, address }, network }, reads, { ...PENDING_LIMITS, ...limits });
+    await expect(ask({ esploraBytes: 10_000 })).rejects.toThrow('is too large');
+    const leaving = AbortSignal.timeout(50);
+    const left = pendingRunes({ esplora: { url: endless, address }, network, signal: leaving }, reads);
+    await expect(left).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expect(ask({ esploraMs: 50 })).rejects.toThrow(/cannot be read \(.*timeout/);
+    // A chain of ten unconfirmed transactions, each of which spends an output of the one before.
+    const parents = [paying([outpoint], taproot(1))];
+    for (let i = 0; i < 9; i++) parents.push(paying([`${parents[i]?.txid}:0`], taproot(1)));
+    const list = JSON.stringify([{ txid: parents.at(-1)?.txid }]);
+    const { url, asked } = await esplora(parents, (path) => (path === LIST ? list : undefined));
+    expect((await ask({}, url)).transactions.map(({ result }) => result)).toEqual(Array(10).fill('runes'));
+    for (const limit of [{ esploraRequests: 6 }, { transactions: 3 }]) {
+      asked.length = 0;
+      const { transactions } = await ask(limit, url);
+      expect(transactions.every(({ result }) => result === 'unknown')).toBe(true);
+      expect(transactions.length).toBeLessThanOrEqual(4);
+      expect(asked.length).toBeLessThanOrEqual(10);
+    }
+    // `wide` has too many unconfirmed parents to request. The result of `small` must still be known.
+    const wide = paying(
+      Array.from({ length: 20 }, (_, i) => `${i.toString(16).padStart(64, '0')}:0`),
+      taproot(1),
+    );
+    const small = paying([outpoint], taproot(3));
+    const both = [wide, small].map((one) => ({ hex: hexOf(one) }));
+    const few = { ...PENDING_LIMITS, esploraRequests: 8 };
+    const fair = await pendingRunes({ transactions: both, esplora: { url }, network }, reads, few);
+    expect(fair.transactions.map(({ result }) => result)).toEqual(['unknown', 'runes']);
+    const many = JSON.stringify(Array.from({ length: 60 }, () => ({ txid: parents[0]?.txid })));
+    const full = await esplora(parents, (path) => (path === LIST ? many : undefined));
+    expect(await ask({}, full.url)).toMatchObject({ more: true });
+  });
+});
+
+it('the errors of a query equal those of the client', async () => {
+  const error = await mirror.pending({ transactions: [], esplora: { url: 'http://127.0.0.1:1/' } }).catch((thrown: unknown) => thrown);
+  expect(error).not.toBeInstanceOf(TypeError);
+  expect((error as MirrorError).message).toMatch(/^the answer of the Esplora server to http:\/\/127\.0\.0\.1:1\/block-height\//);
+});

@@ -1,0 +1,233 @@
+/** Tests the settings file: which flags it replaces, which values it refuses, and which commands write and use it. */
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Flags } from '../../../src/cli/flags.ts';
+import { withSettings } from '../../../src/cli/settings.ts';
+import { parseSettings, type Settings, settingsSchema } from '../../../src/cli/settingsFile.ts';
+import { BUILD_COMMAND, buildOptions } from '../../../src/engine/buildCommand.ts';
+import { UsageError } from '../../../src/errors.ts';
+import { program } from '../../../src/program.ts';
+import { PULL_COMMAND } from '../../../src/pull/pullCommand.ts';
+import { ask } from '../../../src/setup/initCommand.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
+import { ROOT, runProcess, start } from '../../support/cli.ts';
+import { FakeNode } from '../../support/fakeNode.ts';
+import { ndjson, record } from '../../support/records.ts';
+import { extended } from '../../support/runeChains.ts';
+import { randomFor } from '../../support/seed.ts';
+import { type LocalHost, startServer } from '../../support/server.ts';
+
+const SETTINGS: Settings = {
+  source: 'core:http://127.0.0.1:8332',
+  blocks: '840000..',
+  cookie: '/node/.cookie',
+  startFrom: ['https://one', 'https://two'],
+  layout: 'archive',
+  dialect: 'hiro',
+  siteUrl: 'https://mirror.example/',
+};
+
+describe('settings', () => {
+  const optionsOf = (settings: Settings, ...args: string[]) =>
+    buildOptions(withSettings(Flags.parse(BUILD_COMMAND, args), BUILD_COMMAND, settings));
+  const pullFlags = (...args: string[]) => withSettings(Flags.parse(PULL_COMMAND, args), PULL_COMMAND, SETTINGS);
+
+  it('replace flags of a build, but not flags that the user gives', () => {
+    const { site, siteUrl, lists, blocks } = optionsOf(SETTINGS);
+    expect([site.layout, site.dialect, siteUrl, lists, blocks]).toEqual(['archive', 'hiro', 'https://mirror.example/', true, undefined]);
+    expect(optionsOf(SETTINGS, '--dialect', '0x', '--layout', 'files').site).toMatchObject({ layout: 'files', dialect: 'contract' });
+  });
+
+  it.each([
+    [{ lists: true }, [], true],
+    [{ lists: false }, [], false],
+    [{}, [], false],
+    [{ lists: false, layout: 'archive' }, [], false],
+    [{ layout: 'archive' }, [], true],
+    [{ lists: true, layout: 'archive' }, [], true],
+    [{ lists: true, layout: 'files' }, ['--layout', 'archive'], true],
+    [{ lists: false, layout: 'files' }, ['--layout', 'archive'], false],
+    [{ lists: true, layout: 'archive' }, ['--layout', 'files'], true],
+    [{ lists: false, layout: 'archive' }, ['--lists'], true],
+    [{ lists: true }, ['--no-lists'], false],
+  ] as const)('%j with the flags %j give lists: %s', (settings, args, expected) => {
+    expect(optionsOf(settings, ...args).lists).toBe(expected);
+  });
+
+  it('replace flags of a pull. A start belongs to its source', () => {
+    const flags = pullFlags();
+    expect([flags.one('from'), flags.one('blocks'), flags.all('start-from')]).toEqual([SETTINGS.source, '840000..', SETTINGS.startFrom]);
+    expect(flags.one('cookie')).toBe('/node/.cookie');
+    const other = pullFlags('--from', 'https://host', '--blocks', '5..');
+    expect([other.one('from'), other.one('blocks'), other.has('start-from')]).toEqual(['https://host', '5..', false]);
+    expect(other.has('cookie')).toBe(false);
+  });
+
+  it.each([
+    [{ sorce: 'https://host' }, 'unknown setting "sorce"; did you mean source?'],
+    [{ colour: 'red' }, 'unknown setting "colour"'],
+    [{ source: '' }, 'source: must not be empty'],
+    [{ source: 'postgres://user:secret@host/db' }, 'source: must not have a password'],
+    [{ source: 'core:http://user:secret@127.0.0.1:8332' }, 'source: must not have a password'],
+    [{ source: 'postgres://host/db?password=secret' }, 'source: must not have a password'],
+    [{ source: 'https://host', startFrom: ['https://other'] }, 'startFrom: is only for a source that is a node'],
+    [{ source: 'https://host', cookie: '/secret' }, 'cookie: is only for a source that is a node'],
+    [{ source: 'core:http://127.0.0.1:8332', startFrom: ['https://user:secret@host'] }, 'startFrom.0: must not have a password'],
+    [{ upload: ':s3,secret_access_key=secret:bucket' }, 'upload: must name a remote'],
+    [{ upload: 'r2,ssh="sh secret":bucket' }, 'upload: must name a remote'],
+    [{ upload: '-v:bucket' }, 'upload: must name a remote'],
+    [{ siteUrl: 'mirror.example' }, 'siteUrl: must be an http or https URL'],
+    [{ siteUrl: 'https://user:secret@mirror.example/' }, 'siteUrl: must be an http or https URL'],
+    [{ dialect: 'Hiro' }, 'dialect: must be one of 0x, contract, hiro'],
+    [{ lists: 'yes' }, 'lists: must be true or false'],
+    [{ source: 3 }, 'source: must be a string'],
+    [{ startFrom: 'https://host' }, 'startFrom: must be a list of URLs'],
+    [{ upload: null }, 'upload: must be a string'],
+    [[], 'must be a JSON object with settings'],
+    [3, 'must be a JSON object with settings'],
+    [null, 'must be a JSON object with settings'],
+    ['x', 'must be a JSON object with settings'],
+  ])('refuse %j without showing a secret', (settings, message) => {
+    const parse = () => parseSettings(JSON.stringify(settings), (field) => (field === '' ? 'a.json' : `a.json: ${field}`));
+    expect(parse).toThrow(UsageError);
+    expect(parse).toThrow(`a.json: ${message}`);
+    expect(parse).not.toThrow('secret');
+  });
+
+  it('have a schema for editors, which is in the documents and accepts them', () => {
+    expect(JSON.parse(readFileSync(join(ROOT, program.settingsSchema), 'utf8'))).toEqual(JSON.parse(settingsSchema()));
+    const isRight = new Ajv2020().compile(JSON.parse(settingsSchema()));
+    expect([isRight(SETTINGS), isRight({ ...SETTINGS, sorce: 1 })]).toEqual([true, false]);
+  });
+});
+
+it('init asks for a start only if the source is a node, and then for blocks without a default', async () => {
+  const answered = async (...answers: string[]) => {
+    const asked: string[] = [];
+    const settings = await ask((text) => {
+      asked.push(text);
+      return Promise.resolve(answers.shift() ?? '');
+    }, parseSettings);
+    return { settings, asked: asked.slice(1, 3) };
+  };
+  const rest = { dialect: 'hiro', layout: 'archive' };
+  expect(await answered('core:http://127.0.0.1:8332', 'https://host')).toEqual({
+    settings: { source: 'core:http://127.0.0.1:8332', startFrom: ['https://host'], ...rest },
+    asked: [expect.stringContaining('has the ledger to start from'), expect.not.stringContaining('[')],
+  });
+  expect(await answered('https://host')).toEqual({
+    settings: { source: 'https://host', blocks: '-1008..', ...rest },
+    asked: [expect.stringContaining('[-1008..]'), expect.stringContaining('[hiro]')],
+  });
+});
+
+it('init asks again after a wrong answer, and says what is wrong', async () => {
+  const answers = ['localhost:3000', 'http://127.0.0.1:8332', 'core:http://127.0.0.1:8332', '', 'x', '', 'Hiro', '', '', '', ' r2:b '];
+  const asked: string[] = [];
+  const settings = await ask((text) => {
+    asked.push(text);
+    return Promise.resolve(answers.shift() ?? '');
+  }, parseSettings);
+  expect(settings).toEqual({ source: 'core:http://127.0.0.1:8332', blocks: '-1008..', dialect: 'hiro', layout: 'archive', upload: 'r2:b' });
+  const wrong = asked.filter((text) => text.includes('\n')).map((text) => text.split('\n')[0]);
+  expect(wrong).toEqual([
+    expect.stringContaining('--source must be a URL such as'),
+    expect.stringContaining('Write core: before the URL'),
+    expect.stringContaining('--blocks "x" must be heights'),
+    expect.stringContaining('--dialect: must be one of 0x, contract, hiro'),
+  ]);
+});
+
+/** Runs a command in its own process. Throws if its exit code is not 0. */
+async function done(command: string, args: readonly string[], cwd: string) {
+  const finished = await runProcess(command, args, cwd);
+  expect([finished.code, finished.stderr]).toEqual([0, expect.any(String)]);
+  return finished;
+}
+
+describe('commands', () => {
+  let server: LocalHost;
+  let source: string;
+  beforeAll(async () => {
+    const [work, out] = [temporaryFolder(), join(temporaryFolder(), 'dist')];
+    writeFiles(work, { 'a.ndjson': ndjson([record(5, 1), record(6, 1)]) });
+    await testBuild(out, { inputs: [work] });
+    server = await startServer(out);
+    source = `http://127.0.0.1:${server.port}`;
+  });
+  afterAll(() => server.close());
+
+  it('init writes the file that update uses, and neither command replaces changed files', async () => {
+    const work = temporaryFolder();
+    const settings = join(work, 'rune-mirror.json');
+    expect(await runProcess('update', [], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('npm run init') });
+    expect(await runProcess('init', [], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('--source must be given') });
+    await done('init', ['--source', source, '--blocks', '5..'], work);
+    expect(JSON.parse(readFileSync(settings, 'utf8'))).toEqual({
+      $schema: './docs/rune-mirror.schema.json',
+      source,
+      blocks: '5..',
+      dialect: 'hiro',
+      layout: 'archive',
+    });
+    expect(await runProcess('init', ['--source', 'https://host'], work)).toMatchObject({ code: 2 });
+    const { stdout } = await done('update', [], work);
+    expect(stdout).toMatch(/The mirror has all blocks up to 6 \([0-9.]+ s\)\.\n {2}has +2 records of 2 blocks\n {2}uploaded +nothing/);
+    const manifest = () => JSON.parse(readFileSync(join(work, 'dist/runes/v1/manifest.json'), 'utf8')) as object;
+    expect(manifest()).toMatchObject({ layout: 'archive', dialect: 'hiro', tip: { height: 6 } });
+    const before = manifest();
+    writeFileSync(settings, JSON.stringify({ source, dialect: '0x', layout: 'archive' }));
+    const refused = await runProcess('update', [], work);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('is a mirror in dialect hiro, not 0x')]);
+    expect(refused.stderr).toContain('build ended with exit code 2');
+    expect(refused.stderr).not.toContain('did not run');
+    expect(manifest()).toEqual(before);
+    await done('build', ['--input', 'input/pulled', '--change-dialect'], work);
+    expect(manifest()).toMatchObject({ dialect: 'contract' });
+    writeFileSync(settings, JSON.stringify({ source: 'core:http://127.0.0.1:1', cookie: join(work, 'none'), upload: 'r2:bucket' }));
+    expect((await runProcess('update', [], work)).stderr).toContain(
+      'pull ended with exit code 2\n  These steps did not run: build, upload.',
+    );
+  });
+
+  it('update --follow keeps the mirror at the tip of a node, also if an upload fails, until SIGTERM', async () => {
+    const work = temporaryFolder();
+    const next = randomFor('following with settings');
+    const chain = extended([], 8, (below) => Math.floor(next() * below));
+    const node = await FakeNode.start(chain.slice(0, 6), { network: 'regtest' });
+    const settings = { source: `core:${node.url}`, dialect: 'hiro', layout: 'archive', upload: 'nowhere:bucket' };
+    writeFiles(work, { 'rune-mirror.json': JSON.stringify(settings) });
+    const child = start('update', ['--follow'], work);
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
+    const failed = /upload ended with exit code 1; trying again after the next block/g;
+    try {
+      await vi.waitFor(() => expect(said.match(failed)).toHaveLength(1), { timeout: 30_000, interval: 50 });
+      expect(said).toContain('Following');
+      node.replace(chain);
+      await vi.waitFor(() => expect(said.match(failed)).toHaveLength(2), { timeout: 30_000, interval: 50 });
+      expect(said).toContain('2 blocks to 7: ');
+      child.kill('SIGTERM');
+      expect(await once(child, 'exit')).toEqual([0, null]);
+    } finally {
+      child.kill('SIGKILL');
+      await node.close();
+    }
+    const manifest = JSON.parse(readFileSync(join(work, 'dist/runes/v1/manifest.json'), 'utf8')) as object;
+    expect(manifest).toMatchObject({ layout: 'archive', dialect: 'hiro', tip: { height: 7 } });
+    writeFiles(work, { 'rune-mirror.json': JSON.stringify({ source, upload: 'nowhere:bucket' }) });
+    expect(await runProcess('update', ['--follow'], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a node') });
+  }, 90_000);
+
+  it('name the settings if a flag that they replace is wrong, and the file if the file is wrong', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'other.json': JSON.stringify({ source, blocks: 'x' }) });
+    const wrong = await runProcess('pull', ['--config', 'other.json'], work);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('Flags that are not given come from other.json.')]);
+    const missing = await runProcess('build', ['--config', 'none.json'], work);
+    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('the settings file none.json cannot be read')]);
+  });
+});

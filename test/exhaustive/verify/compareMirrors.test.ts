@@ -1,0 +1,182 @@
+/** Tests `verify --against`, which reports which mirrors have the same blocks and lists. */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
+import { run } from '../../support/cli.ts';
+import { limitsWith } from '../../support/limits.ts';
+import { hex, ndjson, record } from '../../support/records.ts';
+import { startServer } from '../../support/server.ts';
+
+const work = temporaryFolder();
+const whole = join(work, 'whole');
+beforeAll(async () => {
+  writeFiles(work, { 'a.ndjson': ndjson([record(5, 2), record(5, 1), record(6, 1), record(2005, 1)]) });
+  await testBuild(whole, { inputs: [join(work, 'a.ndjson')] });
+});
+
+let copies = 0;
+function copy(): string {
+  copies += 1;
+  const out = join(work, `copy-${copies}`);
+  cpSync(whole, out, { recursive: true });
+  return out;
+}
+
+const edit = (out: string, path: string, change: (text: string) => string): void =>
+  writeFileSync(join(out, path), change(readFileSync(join(out, path), 'utf8')));
+
+/** Returns input with three runes. Their symbol is in the etchings, but not in the records. */
+function etched(symbol: string): Record<string, string> {
+  const runes = [100, 101, 102].map((height, number) =>
+    [`${height}:1`, number, `RUNE${'ABC'[number]}`, `RUNE${'ABC'[number]}`, hex(`b${height}`), height, 1, hex(`t${height}`)].join(),
+  );
+  const rows = [100, 101, 102].map((height) =>
+    [`${height}:1`, hex(`b${height}`), height, 1, 0, hex(`t${height}`), '', '', '', '', 'etching', height].join(),
+  );
+  return {
+    'ledger.csv': [LEDGER, ...rows, ''].join('\n'),
+    'runes.csv': [RUNES, ...runes.map((rune, i) => `${rune},1,70,${symbol},5,9,,,,,f,f,${100 + i}`), ''].join('\n'),
+  };
+}
+
+const LEDGER = 'rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp';
+const RUNES =
+  'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
+
+describe('npm run verify -- --against', () => {
+  const built = async (files: Readonly<Record<string, string>>, options: object = {}): Promise<string> => {
+    const folder = temporaryFolder();
+    writeFiles(folder, Object.fromEntries(Object.entries(files).map(([name, text]) => [`input/${name}`, text])));
+    await testBuild(join(folder, 'dist'), { inputs: [join(folder, 'input')], ...options });
+    return join(folder, 'dist');
+  };
+  const against = (other: string, dir = whole) => run('verify', ['--dir', dir, '--against', other], work);
+  const many = (from: number, to: number, amount: string) =>
+    ndjson(Array.from({ length: to - from + 1 }, (_, i) => record(from + i, 1, { amount })));
+
+  it('of another folder or URL with the same data reports equality', async () => {
+    const server = await startServer(whole);
+    for (const other of [copy(), `http://127.0.0.1:${server.port}`, `http://127.0.0.1:${server.port}/runes/v1/`]) {
+      const { code, stdout } = await against(other);
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^.* and .* have the same data: digest [0-9a-f]{64}\.$/m)]);
+    }
+    await server.close();
+  });
+
+  it('of a mirror with other blocks reports which blocks differ, how many, and by which rules the mirrors were built', async () => {
+    const indexed = (first: number, last: number) => `{"sources":[{"rules":"bitcoin-indexer","blocks":[[${first},${last}]]}]}`;
+    const [one, two] = [
+      await built({ 'a.ndjson': many(1, 30, '1'), 'blocks.json': indexed(1, 30) }),
+      await built({ 'a.ndjson': `${many(10, 22, '2')}${many(23, 31, '1').replaceAll(hex('block 25'), hex('fork 25'))}` }),
+    ];
+    const server = await startServer(two);
+    const base = `http://127.0.0.1:${server.port}`;
+    const { code, stderr } = await against(base, one);
+    await server.close();
+    const first = '10..22, 25';
+    expect([code, stderr.split('\n')]).toEqual([
+      4,
+      [
+        `Error: ${one} and ${base} differ in 14 of the 21 blocks that all of them have; the lowest of these is block 10`,
+        `  ${one} ≠ ${base}: 14 blocks, ${first}`,
+        '  different block hashes, so of another chain: 1 block, 25',
+        `  ${one} lacks 1 block, 31`,
+        `  ${base} lacks 9 blocks, 1..9`,
+        `  rows of ${one}: from a database of bitcoin-indexer (blocks 1..30)`,
+        `  rows of ${base}: its manifest does not say from where`,
+        '',
+      ],
+    ]);
+    const part = await built({ 'a.ndjson': many(5, 10, '1') });
+    const covered = await against(part, one);
+    expect([covered.code, covered.stderr, covered.stdout]).toEqual([
+      0,
+      '',
+      expect.stringContaining(`${one} and ${part} agree in the 6 blocks that all of them have.\n  ${part} lacks 24 blocks, 1..4, 11..30`),
+    ]);
+    const later = await built({ 'a.ndjson': many(40, 41, '1') });
+    const apart = await against(later, one);
+    expect([apart.code, apart.stderr]).toEqual([4, expect.stringContaining(`${one} and ${later} have no block in common\n`)]);
+  });
+
+  it('of several mirrors verifies none, and says which of them agree', async () => {
+    const [one, two, three] = [
+      await built({ 'a.ndjson': many(1, 5, '1') }),
+      await built({ 'a.ndjson': many(1, 5, '1') }),
+      await built({ 'a.ndjson': `${many(1, 3, '1')}${many(4, 5, '2')}` }),
+    ];
+    edit(one, 'runes/v1/blocks/1.json', () => 'damaged');
+    const compare = (...mirrors: readonly string[]) =>
+      run(
+        'verify',
+        mirrors.flatMap((mirror) => ['--against', mirror]),
+        work,
+      );
+    expect(await compare(one, two)).toMatchObject({ code: 0, stdout: expect.stringContaining(`${one} and ${two} have the same data`) });
+    const { code, stderr } = await compare(one, two, three);
+    expect([code, stderr]).toEqual([
+      4,
+      expect.stringContaining('differ in 2 of the 5 blocks that all of them have; the lowest of these is block 4'),
+    ]);
+    expect(stderr).toContain(`  ${one} = ${two} ≠ ${three}: 2 blocks, 4..5\n`);
+    // With --dir, verification also checks the folder itself.
+    expect(await run('verify', ['--dir', one, '--against', two, '--against', three], work)).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('failed verification'),
+    });
+  });
+
+  it.each(LAYOUTS)('of mirrors in layout %s with the same blocks says which lists differ', async (layout) => {
+    const [one, packed, other] = [
+      await built(etched('$'), { layout }),
+      await built(etched('$'), { layout, limits: limitsWith({ documentMember: 100 }) }),
+      await built(etched('%'), { layout }),
+    ];
+    const server = await startServer(packed);
+    const base = `http://127.0.0.1:${server.port}`;
+    // The documents of both mirrors are equal, but they are divided into other members, and so into other files. The
+    // mirrors must still count as equal.
+    const equal = await run('verify', ['--against', one, '--against', base], work);
+    expect([equal.stderr, equal.stdout]).toEqual(['', expect.stringContaining(`equal lists: ${one}, ${base}`)]);
+    const { code, stderr } = await run('verify', ['--against', one, '--against', base, '--against', other], work);
+    await server.close();
+    expect([code, stderr.split('\n')]).toEqual([
+      4,
+      [
+        `Error: ${one}, ${base} and ${other} have the same blocks, but differ in their lists`,
+        `  etchings, blocks 80 to 102: ${one} = ${base} ≠ ${other}`,
+        '',
+      ],
+    ]);
+  });
+
+  it.each([
+    ['no folder', () => join(work, 'nothing'), 2, /nothing cannot be compared: ENOENT/],
+    [
+      'a folder whose digests are of another build',
+      () => {
+        const out = copy();
+        edit(out, 'runes/v1/digests/0.json', (text) => text.replace(/"digest":"[0-9a-f]{4}/, '"digest":"0000'));
+        return out;
+      },
+      2,
+      /cannot be compared: its block digests do not match the digest in its manifest/,
+    ],
+    ['a URL with a password', () => 'https://user:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
+    ['a URL with a password and no user', () => 'https://:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
+    ['another kind of URL', () => 'ftp://SECRET', 1, /--against must be a folder, or an http\(s\) URL/],
+  ])('of %s is refused', async (_, other, exitCode, message) => {
+    const { code, stderr } = await against(other());
+    expect([code, stderr]).toEqual([exitCode, expect.stringMatching(message)]);
+    expect(stderr).not.toContain('SECRET');
+  });
+
+  it('of a server that is not a mirror is refused', async () => {
+    const server = await startServer(whole);
+    const { code, stderr } = await against(`http://127.0.0.1:${server.port}/elsewhere`);
+    await server.close();
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/elsewhere is not a mirror of this program/)]);
+  });
+});
