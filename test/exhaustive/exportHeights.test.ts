@@ -14,7 +14,7 @@ import { extended } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 import { StartedPulls } from '../support/startedPulls.ts';
 
-const ROUNDS = Number(process.env['FC_RUNS'] ?? 2);
+const ROUNDS = Number(process.env['FC_RUNS'] ?? 1);
 const next = randomFor('exported heights');
 const random = (below: number) => Math.floor(next() * below);
 const AIRDROP = 60;

@@ -16,10 +16,9 @@ const work = temporaryFolder();
 const folderOf = (data: string, layout: string, dialect: string) => join(work, `${data}-${layout}-${dialect}`);
 let bundled: typeof source;
 
-// Runs only some combinations of host, layout and dialect. test/exhaustive/client.test.ts runs all of them.
 describeRecorded([
   ['npm start', 'archive', 'hiro'],
-  ['a host of files alone', 'files', 'hiro'],
+  ['a folder of a host of files alone', 'files', 'hiro'],
 ]);
 
 beforeAll(async () => {
@@ -32,8 +31,7 @@ beforeAll(async () => {
 });
 
 const gets = CASES.filter(({ method = 'GET' }) => method === 'GET');
-// Combinations that cover every host, every layout and every dialect. test/exhaustive/client.test.ts sends the recorded
-// requests to all combinations.
+// Combinations that cover every host, every layout and every dialect.
 const COMBINATIONS = [
   ['npm start', 'files', 'contract'],
   ['npm start', 'archive', 'hiro'],
