@@ -1,9 +1,10 @@
 /** Faults for `npm run faults`: small changes of the program that a test must notice. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { filesBelow } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
 import { CORE_FAULTS } from './coreFaults.ts';
+import { DATA_FAULTS } from './dataFaults.ts';
+import { OUTPUT_FAULTS } from './outputFaults.ts';
 
 export interface Fault {
   readonly name: string;
@@ -46,11 +47,10 @@ export function roomOf(file: string): string {
 }
 
 /** Returns the paths of a room's files of code. */
-export function filesOf(room: string): string[] {
-  return filesBelow(join(ROOT, 'src'))
+export const filesOf = (room: string): string[] =>
+  readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     .map((path) => `src/${path}`)
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts') && roomOf(path) === room);
-}
 
 /** Returns the changed text of the fault's file. Throws if the text to replace does not occur exactly once. */
 export function changed({ name, file, from, to }: Fault): string {
@@ -60,4 +60,4 @@ export function changed({ name, file, from, to }: Fault): string {
   return before + to + after;
 }
 
-export const FAULTS: readonly Fault[] = [...CORE_FAULTS];
+export const FAULTS: readonly Fault[] = [...CORE_FAULTS, ...DATA_FAULTS, ...OUTPUT_FAULTS];
