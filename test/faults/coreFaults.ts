@@ -117,6 +117,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     from: 'if (first.value !== undefined || !isOldest) yield first;',
     to: 'if (first.value !== undefined) yield first;',
     test: 'unspent/unspent',
+    only: 'newer files are merged',
   },
   {
     name: 'tags of another key after the table has grown',
@@ -139,6 +140,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     from: '  sync(): void {\n    this.#journal.sync();',
     to: '  sync(): void {',
     test: 'unspent/unspent',
+    only: 'a map in memory',
   },
   {
     name: 'a journal that stays open when blocks are removed',
@@ -146,6 +148,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     from: 'this.#journal.sync();\n    this.#journal.close();',
     to: 'this.#journal.sync();',
     test: 'unspent/unspent',
+    only: 'counts mints',
   },
   {
     name: 'the first of all outputs of a start left out',
@@ -333,6 +336,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     from: 'confirmsAbsence = false',
     to: 'confirmsAbsence = true',
     test: 'pages/pages',
+    only: 'an unknown id',
   },
   {
     name: 'half a page that counts as whole',

@@ -25,25 +25,12 @@ export const DATA_FAULTS: readonly Fault[] = [
     test: 'lists/balances',
   },
   {
-    name: 'an address without its first letter',
-    file: 'src/lists/ledgerOutputs.ts',
-    from: '  const text = address.slice(1, -1);',
-    to: '  const text = address.slice(2, -1);',
-    test: 'lists/ledgerOutputs',
-  },
-  {
-    name: 'a damaged rune in an output that is believed',
-    file: 'src/lists/ledgerOutputs.ts',
-    from: 'if (!isRune || unitsAt <= at + 2 + id.length ||',
-    to: 'if (!isRune ||',
-    test: 'lists/ledgerOutputs',
-  },
-  {
     name: 'a short list as of a block too high',
     file: 'src/lists/balances.ts',
     from: 'before > page ? ranked : mark.level.first - 1',
     to: 'before > page ? ranked : mark.level.first + 1',
     test: 'lists/balances',
+    only: 'few at the last block',
   },
   {
     name: 'the carry of long amounts with the wrong sign',
@@ -57,8 +44,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/lists/outputsOfAddress.sql.ts',
     from: '      if (!isRemoval(next.key)) yield* next.values;',
     to: '      yield* next.values;',
-    test: 'engine/spent',
-    only: 'unspent outputs',
+    test: 'exhaustive/outputHistories',
+    only: 'with tiny limits',
   },
   {
     name: 'a full list of changes that says more',

@@ -1,8 +1,8 @@
 /** Compares the SQL that converts amounts to smallest units with large integers of JavaScript. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { literal, Store, text } from '../../src/duckdb/store.ts';
-import { unitsOf } from '../../src/lists/balanceChanges.sql.ts';
+import { flag, literal, Store, text } from '../../src/duckdb/store.ts';
+import { digitsOf, joinedParts, sumsOf, unitsOf } from '../../src/lists/balanceChanges.sql.ts';
 import { temporaryFolder } from '../support/build.ts';
 
 let store: Store;
@@ -47,4 +47,23 @@ it('converts random amounts', async () => {
   const amount = fc.tuple(digits(1, 24), fc.option(digits(1, 20), { nil: undefined })).map(([a, b]) => (b === undefined ? a : `${a}.${b}`));
   const rows = fc.array(fc.tuple(amount, fc.integer({ min: 0, max: 38 })), { minLength: 100, maxLength: 100 });
   await fc.assert(fc.asyncProperty(rows, expectUnits), { numRuns: 20 });
+});
+
+it('adds and subtracts units of any length, and normalises the sums', async () => {
+  const units = fc.bigInt(0n, 10n ** 38n).chain((most) => fc.bigInt(0n, most));
+  const sums = fc.array(fc.array(fc.tuple(units, fc.boolean()), { minLength: 1, maxLength: 5 }), { minLength: 50, maxLength: 50 });
+  await fc.assert(
+    fc.asyncProperty(sums, async (all) => {
+      const values = all.flatMap((one, i) => one.map(([amount, isSent]) => `(${i}, '${amount}', ${isSent ? -1 : 1})`));
+      const rows = await store.rows(
+        `SELECT sign(upper) * sign(lower) < 0 AS is_mixed, CASE WHEN upper < 0 OR lower < 0 THEN '-' ELSE '' END || ltrim(${digitsOf('upper', 'lower')}, '-') AS sum
+         FROM (SELECT i, ${joinedParts('upper', 'lower')} FROM (SELECT i, ${sumsOf('units', 'sign')} FROM (VALUES ${values.join(', ')}) AS t(i, units, sign) GROUP BY i))
+         ORDER BY i`,
+        { is_mixed: flag, sum: text },
+      );
+      const expected = all.map((one) => String(one.reduce((sum, [amount, isSent]) => sum + (isSent ? -amount : amount), 0n)));
+      expect(rows).toEqual(expected.map((sum) => ({ is_mixed: false, sum })));
+    }),
+    { numRuns: 10 },
+  );
 });

@@ -6,8 +6,9 @@ import { answerFromLists } from '../../src/lists/answers.ts';
 import { type ActivityList, OPERATIONS } from '../../src/pages/blockAndTransactionLists.ts';
 import { cutRecords, ENVELOPE_TAIL, envelopeHead, factsOf, PageFormatError, readPage } from '../../src/pages/envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../src/pages/fileAccess.ts';
-import { archivePath, pagePath, pagesOf, stemOf } from '../../src/pages/filePaths.ts';
+import { archivePath, MANIFEST_PATH, pagePath, pagesOf, stemOf } from '../../src/pages/filePaths.ts';
 import { type BuiltSite, DIALECTS, siteOf } from '../../src/pages/mirrorOptions.ts';
+import { MirrorReader } from '../../src/pages/mirrorReader.ts';
 import { parsePath, parseTarget } from '../../src/pages/parseRequest.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { firstRead, isPage, secondRead } from '../../src/pages/windowToPages.ts';
@@ -161,6 +162,20 @@ describe('any window of any list', () => {
       );
     }
   });
+});
+
+it('an unknown id makes a reader request the manifest again only if absence must be confirmed', async () => {
+  const manifest = { generator: 'rune-activity-mirror', format: FORMAT, layout: 'files', dialect: 'contract', page_sizes: [20, 60] };
+  const files = new Map([[MANIFEST_PATH, JSON.stringify({ ...manifest, operation_pages: true })]]);
+  for (const [confirms, times] of [
+    [undefined, 1],
+    [true, 3],
+  ] as const) {
+    const source = new MemoryFiles(files);
+    const reader = new MirrorReader(source, answerFromLists, Number.POSITIVE_INFINITY, confirms);
+    for (const id of ['12', '34']) await reader.answer(`/runes/v1/blocks/${id}/activity`);
+    expect(source.found).toHaveLength(times);
+  }
 });
 
 describe('a partly written page', () => {

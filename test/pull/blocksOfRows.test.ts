@@ -1,5 +1,5 @@
 /**
- * Tests digests that SQL computes from ledger rows. They equal digests of parsed records, whether or not the SQL sorts
+ * Tests the checks of rows, and digests that SQL computes from ledger rows. The digests equal digests of parsed records, whether or not the SQL sorts
  * the rows again.
  */
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { digestOfRecords } from '../../src/contract/blockDigest.ts';
 import type { ActivityRecord } from '../../src/contract/recordJson.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { blocksOfRows, runesOfRows } from '../../src/rows/blocksOfRows.ts';
+import { firstUnbalanced } from '../../src/rows/firstUnbalanced.ts';
 import { copyTable, NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
 import { rowsOf, temporaryFolder } from '../support/build.ts';
 
@@ -104,4 +105,23 @@ it.each([
   const table = await runesOfRows(rows, runes, store);
   expect(await blocksOfRows(rows, table, true, store)).toEqual(expected);
   expect(await blocksOfRows(rows, table, false, store)).toEqual(expected);
+});
+
+it.each([
+  ['all units', 70, 30, undefined],
+  ['fewer units', 70, 20, 'block 7 does not conserve rune 1:0 in its transaction 2'],
+  ['more units', 110, 0, 'block 7 does not conserve rune 1:0 in its transaction 2'],
+])('of a transaction that receives or burns %s than it sends and mints are checked', async (_, received, burned, expected) => {
+  const path = join(folder, `units-${received}-${burned}.parquet`);
+  const moves = [
+    `('send', 60, 'a')`,
+    `('mint', 40, NULL)`,
+    `('receive', ${received}, 'b')`,
+    `('burn', ${burned}, NULL)`,
+    `('burn', 5, 'a')`,
+  ];
+  await store.run(`COPY (SELECT 7 AS block_height, 2 AS tx_index, '1:0' AS rune_id, operation, amount::VARCHAR AS amount, address
+    FROM (VALUES ${moves.join(', ')}) AS t(operation, amount, address)) TO '${path}' (FORMAT parquet)`);
+  const [, runes] = await write(50);
+  expect(await firstUnbalanced(path, await runesOfRows(path, runes, store), store)).toBe(expected);
 });

@@ -27,6 +27,10 @@ function runesOf({ ledger, rows }: MemoryChain) {
   return [...ledger.byId.values()].map(({ id, name, block, terms, mints, row }) => {
     const of = (operation: string) => rows.filter((other) => other.rune_id === row.id && other.operation === operation);
     expect(of('mint').length).toBe(mints);
+    const limits = [row.terms_height_start, row.terms_height_end, row.terms_offset_start, row.terms_offset_end];
+    expect([row.terms_amount, row.terms_cap, ...limits]).toEqual(
+      (['amount', 'cap', 'heightStart', 'heightEnd', 'offsetStart', 'offsetEnd'] as const).map((name) => terms?.[name] ?? null),
+    );
     return {
       id: runeIdText(id),
       block,

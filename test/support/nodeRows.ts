@@ -6,8 +6,10 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LedgerRow, RuneRow } from '../../src/runes/ledgerRows.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
+import type { FakeBlock } from './fakeNode.ts';
 import { MemoryChain, outpointOf } from './memoryLedger.ts';
 import { blockBytes, messageScript, taproot } from './runeBlocks.ts';
+import { memoryOf } from './runeChains.ts';
 
 const [alice, bob] = [taproot(1), taproot(2)];
 /** A script without an address. */
@@ -73,6 +75,15 @@ export function writeRows({ rows, ledger }: Pick<MemoryChain, 'rows' | 'ledger'>
   }
   for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name));
   for (const [name, text] of files) writeFileSync(join(folder, name), text);
+}
+
+/** Writes a chain as a pull from a node does. If `hasEnds` is false, the list of blocks has no empty blocks. */
+export function writeChain(chain: readonly FakeBlock[], folder: string, hasEnds = true): void {
+  writeRows(memoryOf(chain), folder);
+  const known = chain.map(({ height, hash }) => ({ height, hash }));
+  const ends = hasEnds ? { ends: known.slice(-150) } : {};
+  const sources = [{ rules: 'ord', blocks: [[0, chain.length - 1]] }];
+  writeFileSync(join(folder, 'blocks.json'), `${JSON.stringify({ sources, tip: known.at(-1), network: 'regtest', ...ends })}\n`);
 }
 
 /** Returns a row with a changed list of spent outputs: one output is missing or has another address. */

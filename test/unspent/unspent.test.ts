@@ -1,9 +1,10 @@
 /** Compares the ledger on disk with a map in memory, through random blocks, rewinds, merged files and damaged files. */
 import { createHash } from 'node:crypto';
-import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, readlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { attempt } from '../../src/attempt.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { outpointText } from '../../src/runes/bytes.ts';
 import { runeId } from '../../src/runes/runeId.ts';
@@ -145,9 +146,31 @@ describe('a ledger on disk', () => {
     ledger.close();
   });
 
+  it('keeps an output spent when newer files are merged, whose mark hides it in an older file', async () => {
+    const ledger = open(join(temporaryFolder(), 'state'), { ...LIMITS, mergeBelow: 3 });
+    const outputs = Array.from({ length: 100 }, (_, i) => ({
+      outpoint: outpointOf(sha256(`${i}`), i),
+      script: new Uint8Array(200).fill(i),
+      balances: [{ rune: runeId(FIRST, 1), amount: 1n }],
+    }));
+    const spent = outputs[0]!.outpoint;
+    const none: Changes = { spent: [], created: [], runes: [], mints: new Map() };
+    const each = [outputs.slice(0, 90), outputs.slice(90, 95), outputs.slice(95)];
+    for (const [i, created] of each.entries()) {
+      ledger.apply({ height: FIRST + i, hash: sha256(`block ${i}`) }, { ...none, spent: i === 1 ? [spent] : [], created });
+      await ledger.settle(FIRST + i);
+      expect(ledger.output(spent, 0) !== undefined).toBe(i === 0);
+    }
+    ledger.close();
+  });
+
   it('counts mints of its runes, also of runes in sorted files', async () => {
     const folder = join(temporaryFolder(), 'state');
     const rune = { id: runeId(FIRST, 3), name: 77n, height: FIRST, terms: undefined };
+    const openFiles = () =>
+      existsSync('/proc/self/fd')
+        ? readdirSync('/proc/self/fd').filter((file) => attempt(() => readlinkSync(`/proc/self/fd/${file}`))?.startsWith(folder))
+        : [];
     const ledger = open(folder);
     const row = {} as Changes['runes'][number]['row'];
     const none: Changes = { spent: [], created: [], runes: [], mints: new Map() };
@@ -164,6 +187,7 @@ describe('a ledger on disk', () => {
     const again = DiskLedger.open({ folder, network: 'main', firstHeight: FIRST, rowsFrom: FIRST, runes, limits: LIMITS });
     expect([again.rune(rune.id)?.mints, again.runes, again.nameTaken(79n)]).toEqual([8, 1, false]);
     again.close();
+    expect(openFiles()).toEqual([]);
   });
 
   it('detects damage of every file, for any wrong byte or missing end', async () => {
@@ -199,8 +223,10 @@ describe('a ledger on disk', () => {
         expect(readAll, `${name} at ${at}`).toThrow(DamagedStateError);
       }
       writeFileSync(path, whole);
-      truncateSync(path, whole.length - 1);
-      expect(readAll, name).toThrow(DamagedStateError);
+      for (const length of [whole.length - 1, 20, 0]) {
+        truncateSync(path, length);
+        expect(readAll, `${name} with ${length} bytes`).toThrow(DamagedStateError);
+      }
       writeFileSync(path, whole);
     }
     expect(readAll()).toBe(FIRST + 11);

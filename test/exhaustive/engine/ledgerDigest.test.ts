@@ -11,6 +11,7 @@ import { temporaryFolder, testBuild } from '../../support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { outpointOf } from '../../support/memoryLedger.ts';
+import { writeChain } from '../../support/nodeRows.ts';
 import { check } from '../../support/outputs.ts';
 import { testPull } from '../../support/pull.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
@@ -79,5 +80,18 @@ it('the manifest has the digests that the model computes, after new blocks, reor
     expect(ledgerText(modelOf(chain), 'regtest', chain.length - 1)).toMatch(/\noutput\t[0-9a-f]{64}:[0-9]+\t[0-9]+\t[0-9]+\t(bcrt|-)/);
   } finally {
     await node.close();
+  }
+});
+
+it('no digest is kept of a block whose hash has changed, though neither block has records', async () => {
+  const next = randomFor('empty blocks with digests');
+  const base = extended([], 20, (below) => Math.floor(next() * below), 3);
+  const other = { inputs: [{ outpoint: outpointOf('cd'.repeat(32), 1) }], outputs: [taproot(1)] };
+  const work = temporaryFolder();
+  for (const first of [[], [other]]) {
+    const chain = [...base, ...chainOf(20, [first, ...Array.from({ length: 14 }, () => [])], base.at(-1)?.hash)];
+    writeChain(chain, join(work, 'in'));
+    const options = { inputs: [join(work, 'in')], layout: 'archive', limits, lists: true } as const;
+    expect((await testBuild(join(work, 'out'), options)).manifest.ledger).toEqual(expectedOf(chain));
   }
 });

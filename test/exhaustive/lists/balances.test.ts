@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BALANCE_SCHEMAS } from '../../../src/contract/balanceSchemas.ts';
+import { lastRanked } from '../../../src/format/levels.ts';
 import { crossings } from '../../../src/limits.ts';
 import { Mirror } from '../../../src/serve/client/mirrorClient.ts';
 import { FetchMirror } from '../../../src/serve/fetchHost.ts';
@@ -238,6 +239,27 @@ describe('a mirror', () => {
     await check(out);
     expect(crossings.has('listPage')).toBe(true);
     expect(hasBoth()).toBe(true);
+  });
+
+  it('has holders as of the block below a level with many changes if they were few at the last block with ranks', async () => {
+    const limits = limitsWith({ listPage: 2, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
+    const isBetween = (height: number | undefined, tip: number) => height !== undefined && height > lastRanked(tip, limits.listLevels);
+    let history = new BalanceHistory(randomFor('few holders'), false);
+    let rune: (typeof history.runes)[number] | undefined;
+    for (let attempt = 1; rune === undefined; attempt += 1) {
+      history = new BalanceHistory(randomFor(`few holders ${attempt}`), false);
+      for (let i = 0; i < 6 && rune === undefined; i += 1) {
+        history.append(1);
+        rune = history.runes.find((one) => isBetween(history.holders(one, limits).block_height, history.tip));
+      }
+    }
+    const work = temporaryFolder();
+    history.write(join(work, 'in'));
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits });
+    const mirror = new FetchMirror(fileServer(join(work, 'out')).fetchFile, 0);
+    const answer = await mirror.answer(new Request(`http://host/runes/v1/etchings/${rune.id}/holders?limit=60`));
+    const { block_height, results } = history.holders(rune, limits);
+    expect(await answer?.json()).toEqual({ block_height, limit: 60, offset: 0, total: results.length, results });
   });
 
   it('has the files of a full build after its newest level became one with ranks', async () => {

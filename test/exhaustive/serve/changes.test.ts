@@ -14,14 +14,15 @@ import type { Dialect, Layout } from '../../../src/pages/mirrorOptions.ts';
 import type { BlockPoint, Change, ChangesQuery } from '../../../src/serve/client/client.d.ts';
 import { Mirror } from '../../../src/serve/client/mirrorClient.ts';
 import { MANIFEST } from '../../support/archives.ts';
-import { temporaryFolder, testBuild, tree } from '../../support/build.ts';
+import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import type { FakeBlock } from '../../support/fakeNode.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { fetchOver, KEY, readFiles, signedFiles } from '../../support/lyingHost.ts';
-import { writeRows } from '../../support/nodeRows.ts';
+import { writeChain } from '../../support/nodeRows.ts';
 import { grown } from '../../support/outputStates.ts';
 import { check } from '../../support/outputs.ts';
 import { readPage } from '../../support/pages.ts';
+import { hex, ndjson, record } from '../../support/records.ts';
 import { memoryOf } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
 import { startServer } from '../../support/server.ts';
@@ -29,15 +30,6 @@ import { startServer } from '../../support/server.ts';
 const BASE = 'http://mirror.example';
 const INDEX = 'runes/v1/changes/index.json';
 const LIMITS = { changesBlocks: 8, changesEntries: 4, spentBlocks: 24, listLevels: { steps: [24, 8, 4], unsettled: 2 } };
-
-/** Writes a chain as a pull from a node does. If `hasEnds` is false, the list of blocks has no empty blocks. */
-function writeChain(chain: readonly FakeBlock[], folder: string, hasEnds = true): void {
-  writeRows(memoryOf(chain), folder);
-  const known = chain.map(({ height, hash }) => ({ height, hash }));
-  const ends = hasEnds ? { ends: known.slice(-150) } : {};
-  const sources = [{ rules: 'ord', blocks: [[0, chain.length - 1]] }];
-  writeFileSync(join(folder, 'blocks.json'), `${JSON.stringify({ sources, tip: known.at(-1), network: 'regtest', ...ends })}\n`);
-}
 
 const sorted = (all: Iterable<string | null>) => [...new Set(all)].filter((one) => one !== null).sort();
 
@@ -175,6 +167,17 @@ it('writes files of older blocks from lists in the cache if the tip gets lower, 
   // For blocks whose files the last build wrote, a build does not read the lists again.
   expect(await build(37)).toBe(false);
   expect(await build(33)).toBe(true);
+});
+
+it('writes the file of an unchanged block again if the block below it has another hash', async () => {
+  const work = temporaryFolder();
+  const [input, out] = [join(work, 'in'), join(work, 'out')];
+  for (const below of ['one', 'other']) {
+    const [low, high] = [record(5, 1, { location: { block_hash: `0x${hex(below)}` } }), record(6, 1)];
+    writeFiles(input, { 'low.ndjson': ndjson([low]), 'high.ndjson': ndjson([high]) });
+    await testBuild(out, { inputs: [input] });
+    expect(JSON.parse(read(out, 'runes/v1/changes/6.json'))).toMatchObject({ height: 6, previous: { height: 5, hash: `0x${hex(below)}` } });
+  }
 });
 
 /**
