@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path';
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
+import { textDecoder } from '@duckdb/node-api/lib/vectors/dataAccessors.js';
 import { bytesOf } from '../contract/memorySize.ts';
 import { BuildError, hasTooManyFiles, messageOf } from '../errors.ts';
 import { yieldNow } from '../yieldNow.ts';
@@ -15,6 +16,11 @@ import { type ColumnTypes, definitionOf, Table } from './table.ts';
  * rows.
  */
 export const DUCKDB_VERSION = version();
+
+const asStored = new TextDecoder('utf-8', { ignoreBOM: true });
+// DuckDB's client decodes every text with this decoder, which drops U+FEFF at the start of a text. A text of a row is no
+// file, so U+FEFF belongs to it, such as to the symbol of a rune.
+textDecoder.decode = (bytes: Uint8Array) => asStored.decode(bytes);
 
 export interface StoreOptions {
   /** Memory limit of the complete process, such as `1GB`. */

@@ -57,7 +57,8 @@ export async function inflateText(member: Uint8Array, most: number): Promise<str
   writer.write(member as Uint8Array<ArrayBuffer>).catch(() => undefined);
   writer.close().catch(() => undefined);
   const reader = (stream.readable as ReadableStream<Uint8Array>).getReader();
-  const decoder = new TextDecoder();
+  // A member is no file of its own, so U+FEFF at its start belongs to its text.
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let [text, length] = ['', 0];
   for (;;) {
     const { done, value } = await reader.read();

@@ -106,6 +106,17 @@ describe('rows', () => {
     await expect(store.rows(sql, columns)).rejects.toThrow(message);
   });
 
+  it('have texts with any code point at the start, in streams, too', async () => {
+    const codes = `FROM range(${0xd800}) AS r(code) UNION ALL FROM range(${0xe000}, ${0x110000}) AS r(code)`;
+    const sql = (tail: string) => `SELECT code::INTEGER AS code, chr(code::INTEGER) || '${tail}' AS t FROM (${codes})`;
+    const rows = await store.rows(sql(''), { code: int, t: text });
+    expect(rows.length).toBe(0x110000 - 0x800);
+    expect(rows.filter(({ code, t }) => t !== String.fromCodePoint(code))).toEqual([]);
+    // Texts of more than 12 bytes are stored elsewhere than short texts.
+    for await (const chunk of store.stream(`${sql('a long text')} WHERE code BETWEEN ${0xf000} AND ${0x10800}`))
+      expect(chunk.getRows().filter(([code, t]) => t !== `${String.fromCodePoint(Number(code))}a long text`)).toEqual([]);
+  });
+
   it('that cannot be appended throw the first error, and the table can be created again', async () => {
     const columns = { name: 'VARCHAR', size: 'BIGINT' } as const;
     await expect(

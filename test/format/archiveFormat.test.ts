@@ -146,6 +146,7 @@ describe('a part of a file', () => {
   it('is inflated if it is one complete gzip member, up to a size', async () => {
     const member = gzipSync('•'.repeat(1000));
     expect(await inflateText(member, 3000)).toBe('•'.repeat(1000));
+    expect(await inflateText(gzipSync('\ufeffa'), 4)).toBe('\ufeffa');
     await expect(inflateText(member, 2999)).rejects.toThrow('inflates to more than 2999 bytes');
     const damaged = Buffer.from(member);
     damaged[damaged.length - 8] = (damaged[damaged.length - 8] ?? 0) ^ 1;

@@ -6,10 +6,19 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findRunes, lettersOf, MOST_BYTES, type NamedRune, readSearchFile, searchFiles } from '../../src/lists/searchFiles.ts';
+import {
+  findRunes,
+  lettersOf,
+  MOST_BYTES,
+  type NamedRune,
+  readSearchFile,
+  type SearchFile,
+  searchFiles,
+} from '../../src/lists/searchFiles.ts';
 import { isBuiltFile } from '../../src/pages/fileKinds.ts';
 import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { inventedRunes } from '../support/inventedRunes.ts';
+import { check } from '../support/outputs.ts';
 import { ndjson, record } from '../support/records.ts';
 
 const bare = (spaced: string) => spaced.replaceAll('•', '');
@@ -125,8 +134,8 @@ it.each([
 describe('a build', () => {
   const header =
     'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
-  const row = (name: string, number: number, height: number) =>
-    `${height}:${number},${number},${name},${name},${'0'.repeat(19)}${'a'.repeat(45)},${height},${number},${'b'.repeat(64)},0,0,$,,,,,,,f,f,1700000000`;
+  const row = (name: string, number: number, height: number, symbol = '$') =>
+    `${height}:${number},${number},${name},${name},${'0'.repeat(19)}${'a'.repeat(45)},${height},${number},${'b'.repeat(64)},0,0,${symbol},,,,,,,f,f,1700000000`;
   const at = (height: number, number: number, name: string) =>
     record(height, 1, { rune: { id: `${height}:${number}`, number, name, spaced_name: name } });
   const searchOf = (dist: string) =>
@@ -176,6 +185,20 @@ describe('a build', () => {
     await testBuild(dist, { inputs: [input] });
     expect([changes(dist, 'added'), changes(dist, 'removed')]).toEqual([['runes/v1/search/ma/b.json'], ['runes/v1/search/mo.json']]);
     await expectAsFull();
+  });
+
+  it('keeps symbols that decoders or trimmed texts lose', async () => {
+    const [input, dist] = [join(temporaryFolder(), 'input'), join(temporaryFolder(), 'dist')];
+    const symbols = ['\ufeff', '\ufffe', '\u00a0', '\u3000', '\u2028', '\u0001', '\ufffd', '\u{10ffff}'];
+    const rows = symbols.map((symbol, i) => row(`NAME${'ABCDEFGH'[i]}`, i, 840_000, symbol));
+    writeFiles(input, {
+      'runes.csv': [header, ...rows, ''].join('\n'),
+      'records.ndjson': ndjson([{ ...at(840_000, 0, 'NAMEA'), location: record(840_000, 1).location }]),
+    });
+    await testBuild(dist, { inputs: [input] });
+    const { runes } = JSON.parse(searchOf(dist)['na.json'] ?? '') as SearchFile;
+    expect(runes.map(([, , , symbol]) => symbol)).toEqual(symbols);
+    await check(dist);
   });
 
   it('without etchings has the runes of the records', async () => {
