@@ -15,7 +15,7 @@ export function outputSchemas(dialect: Dialect) {
     block_hash: hashIn(dialect).describe('Hash of this block.'),
   };
   const location = locationIn(dialect, 'Transaction id.').describe('Block and transaction of the output.');
-  const held = z.strictObject({
+  const balance = z.strictObject({
     rune,
     balance: decimal.describe('Amount of the rune in the output: a decimal number with the decimals of the rune.'),
   });
@@ -23,15 +23,18 @@ export function outputSchemas(dialect: Dialect) {
     .boolean()
     .nullable()
     .describe(
-      'False if the output holds runes, true if it held runes and is spent. Null if no output of this name held runes up to this block: whether it exists is unknown.',
+      'False if the output holds runes, true if it held runes and is spent. Null if no output of this name is known to have held runes up to this block: whether it exists is unknown.',
     );
-  const heldText = 'Only if `spent` is true: the runes that the output held, the oldest first.';
-  const runes = z.array(held).describe('The runes of the output, the oldest first.');
+  const runes = z.array(balance).describe('The runes of the output, the oldest first.');
+  const held = optional(
+    runes.nullable(),
+    'The runes that the output held, the oldest first. Only if `spent` is true, or null if it is unknown whether the output held runes.',
+  );
   const address = optional(z.string(), 'The address; left out if the script of the output has none.');
   return {
     Output: objectOf(
-      'An output. If it has no runes, `runes` is empty, and address and location are left out: the output is spent, never had runes, or is not in the chain up to this block.',
-      { ...tip, output, address, location: location.optional(), runes, spent, held: optional(runes, heldText) },
+      'An output. If it has no runes, `runes` is empty: the output is spent, never had runes, or is not in the chain up to this block. Address and location are left out if `spent` is null.',
+      { ...tip, output, address, location: location.optional(), runes, spent, held },
     ),
     OutputList: objectOf('A window of the unspent outputs of an address.', {
       ...tip,

@@ -61,7 +61,6 @@ function classOf(
   hashes: ReadonlyMap<number, string | undefined>,
 ): OutputClass {
   if (state === undefined) return unknown('the mirror did not answer');
-  if (state.kind === 'unclear') return unknown(state.reason);
   const place = state.kind === 'none' ? undefined : state.found.place;
   if (place !== undefined && place[0] !== height) return unknown(`the mirror has the output in block ${place[0]}, not in block ${height}`);
   const hash = place?.[1] ?? hashes.get(height);

@@ -34,7 +34,7 @@ import { overlapping } from '../format/overlap.ts';
 import { groupBy } from '../groupBy.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
-import type { FurtherRequest, ReadTransaction, Unanswerable } from '../pages/optionalEndpoints.ts';
+import type { FurtherRequest, ReadTransaction } from '../pages/optionalEndpoints.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import type { RuneNames } from '../runes/name.ts';
@@ -136,17 +136,17 @@ export async function answerOutputs(
   dialect: Dialect,
   archive: Archive,
   readTransaction: ReadTransaction,
-): Promise<string | Unanswerable> {
-  const { outputs: tables, start, tip = 0, page = 1 } = archive.root.lists ?? {};
+): Promise<string> {
+  const { outputs: tables, tip = 0, page = 1 } = archive.root.lists ?? {};
   if (tables === undefined) throw new ArchiveError('the root of the archive has no outputs');
   const asOf = `"block_height":${tip},"block_hash":"${spellHex(tables.tipHash, dialect)}"`;
   if (output !== undefined) {
-    const [state] = await findOutputs([output], tables, archive, readTransaction);
-    if (state?.kind === 'unclear') return { reason: state.reason };
-    if (state?.kind === 'runes') return `{${asOf},${render(state.found, dialect)},"spent":false}`;
-    if (state?.kind === 'none' && start !== undefined && !state.hasRecords) return { reason: spentBefore(start.height) };
-    const spent = state?.kind === 'spent' ? `true,"held":${renderRunes(state.found.runes)}` : 'null';
-    return `{${asOf},"output":"${spellOutput(output, dialect)}","runes":[],"spent":${spent}}`;
+    const [state = NEVER_READ] = await findOutputs([output], tables, archive, readTransaction);
+    if (state.kind === 'runes') return `{${asOf},${render(state.found, dialect)},"spent":false}`;
+    if (state.kind === 'spent')
+      return `{${asOf},${render({ ...state.found, runes: [] }, dialect)},"spent":true,"held":${renderRunes(state.found.runes)}}`;
+    const held = state.kind === 'none' && state.neverHeld ? '' : ',"held":null';
+    return `{${asOf},"output":"${spellOutput(output, dialect)}","runes":[],"spent":null${held}}`;
   }
   const { limit = 0, offset = 0 } = window ?? {};
   const { total, outputs } = await outputsOf(address ?? '', { limit, offset }, tables, page, archive);
@@ -154,22 +154,17 @@ export async function answerOutputs(
   return `{${asOf},"limit":${limit},"offset":${offset},"total":${total},"results":[${results.join(',')}]}`;
 }
 
-const spentBefore = (height: number): string =>
-  `the output holds no runes, but the mirror does not know whether it held some: it began with the outputs that held runes after block ${height}, ` +
-  'and has the records of later blocks only';
-
 /** An output with its runes, as it is now (`runes`), or as it was before it was spent (`spent`). */
 type KnownOutput = { readonly kind: 'runes' | 'spent'; readonly found: UnspentOutput };
 
 /**
- * State of an output after the highest block. `none`: no output with this outpoint held runes in the mirror's blocks.
- * `hasRecords` is true if the transaction of the outpoint has records. `unclear`: the output holds no runes now, but
- * its transaction has too many records to read, so it may have held some before.
+ * State of an output after the highest block. `none`: no output with this outpoint holds runes. `neverHeld` is false if
+ * it may have held some before: its transaction has too many records to read, or may be in a block up to the start of
+ * the mirror, whose records the mirror does not have.
  */
-export type OutputState =
-  | KnownOutput
-  | { readonly kind: 'none'; readonly hasRecords: boolean }
-  | { readonly kind: 'unclear'; readonly reason: string };
+export type OutputState = KnownOutput | { readonly kind: 'none'; readonly neverHeld: boolean };
+
+const NEVER_READ: OutputState = { kind: 'none', neverHeld: false };
 
 /**
  * Returns the states of outputs, in the order of `outputs`. Rejects with errors of `findDocuments` and
@@ -191,15 +186,12 @@ export async function findOutputs(
   const found = new Map<string, OutputState>();
   const read = async ([txId, wanted]: readonly [string, readonly string[]]) => {
     const { total, records } = await readTransaction(txId);
-    const receives = total > records.length ? undefined : orDamaged(() => records.map(parseRecord).filter(isReceive));
-    for (const output of wanted)
-      found.set(
-        output,
-        receives === undefined ? tooMany(txId, total) : (stateBefore(output, receives) ?? { kind: 'none', hasRecords: total > 0 }),
-      );
+    const hasAll = total === records.length && (total > 0 || archive.root.lists?.start === undefined);
+    const receives = hasAll ? orDamaged(() => records.map(parseRecord).filter(isReceive)) : [];
+    for (const output of wanted) found.set(output, stateBefore(output, receives) ?? { kind: 'none', neverHeld: hasAll });
   };
   await Promise.all([...byTransaction].map(read));
-  return outputs.map((output, i) => known[i] ?? found.get(output) ?? { kind: 'none', hasRecords: false });
+  return outputs.map((output, i) => known[i] ?? found.get(output) ?? NEVER_READ);
 }
 
 /** Returns the state of output `i` from its documents in all levels; undefined if they do not have its runes. */
@@ -209,13 +201,6 @@ function stateIn(levels: readonly (readonly (readonly string[] | undefined)[])[]
   const found = versions.filter((version) => version !== undefined).at(-1);
   return found && { kind: versions.at(-1) === undefined ? 'spent' : 'runes', found };
 }
-
-const tooMany = (txId: string, total: number): OutputState => ({
-  kind: 'unclear',
-  reason:
-    `the output holds no runes, but the mirror cannot tell whether it held some: its transaction has ${total} records, which are too many ` +
-    `to read for one answer. They are at /runes/v1/transactions/${txId}/activity`,
-});
 
 /** A record of a transaction, as the API has it. */
 interface ParsedRecord {

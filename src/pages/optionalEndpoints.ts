@@ -64,8 +64,7 @@ export interface TransactionRecords {
 export type ReadTransaction = (txId: string) => Promise<TransactionRecords>;
 
 /**
- * The reason why the mirror cannot answer: the answer takes too many reads, or depends on blocks below the mirror's
- * lowest block.
+ * The reason why the mirror cannot answer: the answer depends on blocks below the mirror's lowest block.
  */
 export interface Unanswerable {
   readonly reason: string;

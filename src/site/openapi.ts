@@ -22,7 +22,7 @@ import { type FileOperation, fileOperations, type Json, namesIn, type Subject } 
 import { type ListOperation, listOperations, parametersOf } from './openapiLists.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history, and says when to raise it. */
-export const API_VERSION = '1.5.0';
+export const API_VERSION = '1.6.0';
 
 /** Returns the document as an object for JSON.stringify. Equal manifests give the same keys in the same order. */
 function openapiDocument(manifest: Manifest): Json {

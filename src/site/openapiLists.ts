@@ -140,7 +140,7 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'getOutput',
       summary: 'An output',
       description:
-        'The runes of an unspent output, and the runes that a spent output held. If the block of the output is above `block_height` of the answer, the answer has no runes. So compare the heights before you spend the output. If the output holds no runes and its transaction has too many records, the answer is a 501.',
+        'The runes of an unspent output, and the runes that a spent output held. If the block of the output is above `block_height` of the answer, the answer has no runes. So compare the heights before you spend the output. If the output holds no runes and its transaction has too many records, `held` is null.',
       further: { part: 'outputs', tag: 'Outputs', schema: 'Output' },
       refused: { output: `/runes/v1/outputs/${EXAMPLE_TX}` },
     },

@@ -730,11 +730,11 @@ describe('the page of an output', () => {
     const at = mirrorOf('outputs');
     const { page, problems } = await openAt('', at);
     await lookUp(page, SPENT);
-    const { held = [] } = await get<OutputAnswer>(`outputs/${SPENT}`, at);
-    expect(held.length).toBeGreaterThan(0);
+    const { held } = await get<OutputAnswer>(`outputs/${SPENT}`, at);
+    expect(held?.length).toBeGreaterThan(0);
     expect(await page.textContent('.state')).toMatch(/^Spent/);
-    expect(await balances(page)).toEqual(asShown(held));
-    await page.click('.facts a >> nth=0');
+    expect(await balances(page)).toEqual(asShown(held ?? []));
+    await page.click('.facts a[href^="?transaction="]');
     await page.waitForSelector('h1:text("Transaction")');
     await page.click(`.activity a[href="?output=${SPENT}"] >> nth=0`);
     await page.waitForSelector('h1:text("Output")');

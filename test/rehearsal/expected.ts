@@ -144,13 +144,11 @@ export function listedOutput({ outpoint, address, location, held: runes }: Outpu
   });
 }
 
-/**
- * Returns the body of the answer for one output. It has the runes of the output, or for a spent output the runes that
- * it had.
- */
+/** Returns the body of the answer for one output. */
 export function outputBody(model: Model, outpoint: string, found: OutputAnswer | null): string {
   const tip = object(tipOf(model)).slice(0, -1);
-  if (found?.spent === false) return `${tip},${listedOutput(found).slice(1, -1)},"spent":false}`;
-  const spent = found === null ? { spent: 'null' } : { spent: 'true', held: `[${found.held.map(held).join(',')}]` };
-  return `${tip},${object({ output: json(`0x${outpoint}`), runes: '[]', ...spent }).slice(1)}`;
+  if (found === null) return `${tip},${object({ output: json(`0x${outpoint}`), runes: '[]', spent: 'null' }).slice(1)}`;
+  const { spent } = found;
+  const body = listedOutput(spent ? { ...found, held: [] } : found).slice(1, -1);
+  return `${tip},${body},"spent":${spent}${spent ? `,"held":[${found.held.map(held).join(',')}]` : ''}}`;
 }

@@ -129,7 +129,7 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   rowsReadMs: ['exhaustive/rowsOfMirrors', 'rowsReadMs'],
   tableBlocksAtOnce: ['format/readerCache', "'tableBlocksAtOnce'"],
   keptPages: ['serve/fairServer', 'keptPages'],
-  transactionPages: ['exhaustive/outputStates', 'too many to read for one answer'],
+  transactionPages: ['exhaustive/outputStates', 'held: null'],
   groupBytes: ['serve/groupedReads', "'groupBytes'"],
   concurrentReads: ['serve/groupedReads', "'concurrentReads'"],
   transactions: ['exhaustive/serve/pending', 'there are more than 1 transactions'],

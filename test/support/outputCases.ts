@@ -14,6 +14,14 @@ import type { Host } from './server.ts';
 const TIP = '0x11f9953f02ddb7a3120c5be32ee455af6ffae8df97d6ddfb0e81638eefed2249';
 const MOVED = 'f9d91920b37c323756a58541b421cfa79ec749bbd4e361249766c52240e49db0';
 const MINTED = '3d0f30432bcef1fffcbe21ea2037f2cb758f403de8cd791e1fa9025d779efd03';
+const MOVED_AT = {
+  block_hash: `0x5d2b6099cbb7fab7089517665d323ec4155c9f2aec9b0066bf6176910f3b3389`,
+  block_height: 2,
+  tx_id: `0x${MOVED}`,
+  tx_index: 2,
+  timestamp: 1700000002,
+};
+const ADDRESS = 'bcrt1pqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqpq5vn2hg';
 const NAMES = ['AAAAAAAAAAAAAAAAAAAANXMRLXX', 'AAAAAAAAAAAAAAAAAAABBUZIXVT'] as const;
 const held = (id: string, number: 0 | 1, balance: string) => [
   { rune: { id, number, name: NAMES[number], spaced_name: NAMES[number] }, balance },
@@ -32,8 +40,19 @@ const CASES: readonly Case[] = [
     runes: held('2:1', 1, '7'),
     spent: false,
   }),
-  output('a spent output, which got runes in several records', `0x${MOVED}:1`, { runes: [], spent: true, held: held('1:1', 0, '0.94') }),
-  output('another spent output of the transaction', `${MOVED}:2`, { runes: [], spent: true, held: held('1:1', 0, '0.40') }),
+  output('a spent output, which got runes in several records', `0x${MOVED}:1`, {
+    address: ADDRESS,
+    location: MOVED_AT,
+    runes: [],
+    spent: true,
+    held: held('1:1', 0, '0.94'),
+  }),
+  output('another spent output of the transaction, without an address', `${MOVED}:2`, {
+    location: MOVED_AT,
+    runes: [],
+    spent: true,
+    held: held('1:1', 0, '0.40'),
+  }),
   output('an output of the transaction that never held runes', `${MOVED}:0`, { runes: [], spent: null }),
   output('an output that the transaction does not have', `${MOVED}:99999999999`, { runes: [], spent: null }),
   output('an output of an unknown transaction', `${'ab'.repeat(32)}:0`, { runes: [], spent: null }),

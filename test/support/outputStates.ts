@@ -95,14 +95,12 @@ const runesOf = ({ held }: OutputAnswer) =>
 export function answerAbout(outpoint: string, model: Model): object {
   const known = model.output(outpoint);
   if (known === null) return { output: outpoint, runes: [], spent: null };
-  if (known.spent) return { output: outpoint, runes: [], spent: true, held: runesOf(known) };
   const { blockHash, height, txid, txIndex, timestamp } = known.location;
   return {
     output: outpoint,
     ...(known.address === null ? {} : { address: known.address }),
     location: { block_hash: blockHash, block_height: height, tx_id: txid, tx_index: txIndex, timestamp },
-    runes: runesOf(known),
-    spent: false,
+    ...(known.spent ? { runes: [], spent: true, held: runesOf(known) } : { runes: runesOf(known), spent: false }),
   };
 }
 

@@ -134,12 +134,12 @@ export interface OutputAnswer extends Partial<UnspentOutput> {
     /** Empty if the output is spent, never had runes, or is not in the chain up to block `block_height`. */
     readonly runes: UnspentOutput['runes'];
     /**
-     * False if the output holds runes. True if it held runes and is spent. Null if no output with this outpoint held
-     * runes up to block `block_height`: the output may not even exist. Missing in mirrors of older versions.
+     * False if the output holds runes. True if it held runes and is spent. Null if no output with this outpoint is known
+     * to have held runes up to block `block_height`: the output may not even exist. Missing in mirrors of older versions.
      */
     readonly spent?: boolean | null;
-    /** Only if `spent` is true: the runes that the output held. */
-    readonly held?: UnspentOutput['runes'];
+    /** If `spent` is true: the runes that the output held. Null if it is unknown whether the output held runes. */
+    readonly held?: UnspentOutput['runes'] | null;
 }
 /** An output that a wallet wants to spend. */
 export interface OutputToClassify {

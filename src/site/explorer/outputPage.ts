@@ -19,18 +19,15 @@ export async function outputPage(view: SubjectView, { mirror, manifest, signal }
     return { title, said: title, nodes };
   }
   const answer = await mirror.output(id, { signal });
-  const { block_height, address, runes, held = [] } = answer;
-  // The answer about a spent output has no location, so the location is read from a record of the output's transaction.
-  const [first] = answer.location === undefined ? (await mirror.activity({ transaction: transaction.id, limit: 1, signal })).results : [];
-  const location = answer.location ?? first?.location;
+  const { block_height, address, location, runes, held } = answer;
   const [state, isUnspent] = stateOf(answer);
-  const shown = isUnspent ? runes : held;
+  const shown = isUnspent ? runes : (held ?? []);
   const nodes = [
     head,
     el('p', { class: 'state', 'data-open': String(isUnspent) }, state),
     facts([
       ['Outpoint', idWithCopy(id, 'output')],
-      ['Address', address !== undefined ? addressLink(address) : isUnspent ? 'none: its script has no address' : undefined],
+      ['Address', address !== undefined ? addressLink(address) : location && 'none: its script has no address'],
       ['Transaction', transactionLink(transaction.id)],
       ['Block', location && blockLink(location.block_height)],
       ['Time', location && timeInFull(location.timestamp)],
@@ -46,9 +43,10 @@ export async function outputPage(view: SubjectView, { mirror, manifest, signal }
 }
 
 /** Returns the state of an output as text, and whether the output holds runes. */
-function stateOf({ spent, runes, block_height }: OutputAnswer): readonly [text: string, isUnspent: boolean] {
+function stateOf({ spent, runes, held, block_height }: OutputAnswer): readonly [text: string, isUnspent: boolean] {
   if (runes.length > 0) return ['Unspent: it holds runes', true];
   if (spent === true) return ['Spent: it holds nothing now. These are the runes that it held', false];
   const tip = groupDigits(block_height);
-  return [`No output of this name holds runes after block ${tip}. This mirror does not know whether it exists`, false];
+  const unknown = held === null ? 'whether it held some before' : 'whether it exists';
+  return [`No output of this name holds runes after block ${tip}. This mirror does not know ${unknown}`, false];
 }
