@@ -25,14 +25,14 @@ import { joinRunes } from './outputRows.sql.ts';
 import { AddressOutputs, type LevelRows, sortKeySql, writeRemoved } from './outputsOfAddress.sql.ts';
 import { parseOutput, SPENT } from './unspentOutputs.ts';
 
-/** True when the input has all spent outputs, because all its ledgers are from a node. */
-export async function knowsSpent({ files }: StateTables, store: Store): Promise<boolean> {
-  const { others, nodes } = await store.row(
-    `SELECT count(*) FILTER (form = 'ledger' OR form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others, count(*) FILTER (form IN ('node-ledger', 'start-outputs')) AS nodes
-     FROM ${files}`,
-    { others: int, nodes: int },
+/** True when the input has all spent outputs, because all its ledgers are from a node, or because no block has records. */
+export async function knowsSpent(state: StateTables, store: Store): Promise<boolean> {
+  const { others, nodes, blocks } = await store.row(
+    `SELECT (SELECT count(*) FROM ${state.blocks}) AS blocks,  count(*) FILTER (form = 'ledger' OR form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others, count(*) FILTER (form IN ('node-ledger', 'start-outputs')) AS nodes
+     FROM ${state.files}`,
+    { others: int, nodes: int, blocks: int },
   );
-  return nodes > 0 && others === 0;
+  return (nodes > 0 || blocks === 0) && others === 0;
 }
 
 /** Kinds of documents of outputs. */

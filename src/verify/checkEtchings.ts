@@ -223,8 +223,10 @@ class EtchingList {
    */
   isComplete(): boolean {
     const { manifest, blocks, site } = this.verification;
-    if (!this.#hasFirst || !this.#hasBlocks) return false;
     const read = joinRuns((manifest.sources ?? []).flatMap((source) => source.blocks));
+    // Without records, there are no runes if all blocks were read (engine/state/completeHistory.ts).
+    const isEmpty = blocks.length === 0 && read.some(([from, to]) => from === 0 && to >= site.tip);
+    if (!(this.#hasFirst || isEmpty) || !this.#hasBlocks) return false;
     const first = read[0]?.[0];
     // The counts of the start include the records up to its block, so the build must not have records of these blocks.
     if (this.start >= 0 && (first !== this.start + 1 || (blocks[0]?.height ?? first) < first)) return false;

@@ -5,12 +5,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Layout } from '../../src/pages/mirrorOptions.ts';
+import { Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from '../support/fakeNode.ts';
 import { outpointOf } from '../support/memoryLedger.ts';
 import { check } from '../support/outputs.ts';
 import { testPull } from '../support/pull.ts';
-import { messageScript, type Transaction, taproot } from '../support/runeBlocks.ts';
+import { messageScript, type Transaction, taproot, transactionBytes } from '../support/runeBlocks.ts';
 import { startServer } from '../support/server.ts';
 
 const spending = (name: string): Transaction['inputs'] => [{ outpoint: outpointOf(name.repeat(32), 0) }];
@@ -93,5 +94,56 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
   it('reports the highest block with runes if a range of blocks excludes the last block', async () => {
     const { manifest } = await testBuild(join(temporaryFolder(), 'dist'), { ...options, blocks: { from: 0, to: 20 } });
     expect(manifest.tip).toEqual({ height: 3, hash: CHAIN[3]?.hash });
+  });
+});
+
+describe.each<Layout>(['archive', 'files'])('a chain without runes, layout %s', (layout) => {
+  const RUNELESS = grown([], empty(5));
+  const asOf = ({ height, hash }: FakeBlock) => ({ block_height: height, block_hash: hash });
+  const page = { limit: 20, offset: 0, total: 0, results: [] };
+
+  it('is known to have none, before its first rune and after a reorganisation removes it', async () => {
+    const node = await FakeNode.start(RUNELESS, { network: 'regtest' });
+    const [to, out] = [temporaryFolder(), join(temporaryFolder(), 'dist')];
+    const options = { inputs: [to], layout, dialect: 'hiro', lists: true, parquet: true } as const;
+    const before = CHAIN.slice(0, 3);
+    try {
+      for (const chain of [before, CHAIN.slice(0, 4), RUNELESS]) {
+        node.replace(chain);
+        await testPull(`core:${node.url}`, to);
+        await testBuild(out, options);
+        const full = join(temporaryFolder(), 'dist');
+        await testBuild(full, { ...options, full: true });
+        expect(tree(out)).toEqual(tree(full));
+        await check(out);
+        if (chain.length === 4) continue;
+        const server = await startServer(out);
+        try {
+          const last = chain.at(-1) as FakeBlock;
+          const ask = async (path: string) => {
+            const { status, body } = await server.send('GET', `/runes/v1/${path}`);
+            return [path, status, status === 200 ? JSON.parse(body) : undefined];
+          };
+          for (const list of ['etchings', 'etchings/1:1/activity', 'etchings/1:1/holders', 'addresses/a/balances', 'addresses/a/activity'])
+            expect(await ask(list)).toEqual([list, 200, page]);
+          for (const one of ['etchings/1:1', 'etchings/1:1/holders/a', 'etchings/0', 'etchings/AAA'])
+            expect(await ask(one)).toEqual([one, 404, undefined]);
+          expect(await ask('addresses/a/outputs')).toEqual(['addresses/a/outputs', 200, { ...asOf(last), ...page }]);
+          const outpoint = `${'12'.repeat(32)}:0`;
+          const path = `outputs/${outpoint}`;
+          expect(await ask(path)).toEqual([path, 200, { ...asOf(last), output: outpoint, runes: [], spent: null }]);
+          const mirror = new Mirror(`http://127.0.0.1:${server.port}`);
+          expect(await mirror.classify([{ outpoint, height: last.height }])).toEqual([{ outpoint, kind: 'none' }]);
+          // Its input has no runes, and its message mints a rune that does not exist.
+          const hex = Buffer.from(transactionBytes({ ...MINT, outputs: [messageScript([20, 1, 20, 1])] })).toString('hex');
+          const { transactions } = await mirror.pending({ transactions: [{ hex, inputs: [{ height: 1 }] }], network: 'regtest' });
+          expect(transactions).toMatchObject([{ result: 'none', unknown: [] }]);
+        } finally {
+          await server.close();
+        }
+      }
+    } finally {
+      node.close();
+    }
   });
 });

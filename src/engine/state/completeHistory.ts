@@ -16,6 +16,20 @@ export async function beginsAbove({ height }: StartRows, { blocks, readBlocks }:
 }
 
 /**
+ * True if all blocks from 0 up to the tip were read and none has records. Then no rune exists at the tip, because an
+ * etching is a record. The block in which rune 1:0 begins to exist always has this rune.
+ */
+export async function isKnownEmpty({ blocks, readBlocks, tip }: StateTables, store: Store): Promise<boolean> {
+  const { heights, read } = await store.row(
+    `SELECT tip + 1 AS heights, coalesce(sum(least(last, tip) - first + 1) FILTER (first <= tip), 0)::BIGINT AS read
+     FROM (SELECT coalesce(max(block_height), -1) AS tip FROM ${tip}) LEFT JOIN ${readBlocks} ON true
+     GROUP BY tip`,
+    { heights: int, read: int },
+  );
+  return heights > 0 && read === heights && (await store.number(`SELECT count(*) AS number FROM ${blocks}`)) === 0;
+}
+
+/**
  * True when a block up to the tip has no records, and no source read it. Ignores blocks below the first read block or
  * the first etching. If the input does not list the blocks that were read, such gaps cannot be detected, and the result
  * is false.

@@ -3,7 +3,7 @@ import { int, literal, type Store } from '../../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import type { StartRows } from '../../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../../input/recognise.ts';
-import { beginsAbove, hasUnreadBlocks } from './completeHistory.ts';
+import { beginsAbove, hasUnreadBlocks, isKnownEmpty } from './completeHistory.ts';
 import type { StateTables } from './state.ts';
 
 /** Columns of etchings. `ordinal` is the position in the order of etchings, from 0 on. */
@@ -48,7 +48,8 @@ export const orderEtchings = (
 
 /**
  * Lists the etchings in the state. Returns undefined when the input may lack some etchings: it has no runes table, a
- * runes table that lacks columns, or records of a rune that the runes table lacks.
+ * runes table that lacks columns, or records of a rune that the runes table lacks. No table is needed if the blocks show
+ * that there are no runes.
  *
  * `hasCounts` needs records of every block with an etching, because an etching is a record. It also needs the rune with
  * the number 0, without which the runes table may lack the oldest runes. `given` is the start of the input. If the
@@ -61,7 +62,8 @@ export async function listEtchings(state: StateTables, given: StartRows | undefi
        (SELECT count(*) FROM ${state.files} WHERE form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others FROM ${state.runes}`,
     { runes: int, incomplete: int, others: int },
   );
-  if (runes === 0 || incomplete > 0) return undefined;
+  const isEmpty = await isKnownEmpty(state, store);
+  if ((runes === 0 && !isEmpty) || incomplete > 0) return undefined;
   // A build omits ledger rows of runes that the runes table lacks, but keeps records of such runes from input in other
   // formats.
   if (others > 0) {
@@ -78,7 +80,7 @@ export async function listEtchings(state: StateTables, given: StartRows | undefi
      FROM ${state.runes} WHERE block_height <= ${tip}`,
     { total: int, gaps: int, firsts: int },
   );
-  const hasCounts = gaps === 0 && firsts > 0 && !(await hasUnreadBlocks(state, store));
+  const hasCounts = gaps === 0 && (firsts > 0 || isEmpty) && !(await hasUnreadBlocks(state, store));
   return {
     table: await store.view('etchings', ETCHINGS, `SELECT ordinal, id, block_height FROM ${state.runes} WHERE block_height <= ${tip}`),
     runes: state.runes,
