@@ -91,7 +91,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     file: 'src/runes/unconfirmed.ts',
     from: 'if (missing.length === 0) ordered.add',
     to: 'if (missing.length <= 1) ordered.add',
-    test: 'serve/pending',
+    test: 'exhaustive/serve/pending',
   },
 
   // Unspent.
@@ -108,7 +108,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     file: 'src/unspent/journal.ts',
     from: '    fsyncSync(this.#file);\n    this.#pending = [];',
     to: '    this.#pending = [];',
-    test: 'pull/nodePull',
+    test: 'exhaustive/pull/nodePull',
     only: 'syncs each file',
   },
   {
@@ -131,7 +131,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     file: 'src/unspent/outputBytes.ts',
     from: '  writeOutput(writer, output);\n  writer.bytes',
     to: '  writer.bytes',
-    test: 'pull/startFrom',
+    test: 'exhaustive/pull/startFrom',
     only: 'gives the rows and files',
   },
   {
@@ -155,7 +155,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     file: 'src/unspent/outputBytes.ts',
     from: 'for (let at = 0; at < bytes.length; )',
     to: 'for (let at = 1; at < bytes.length; )',
-    test: 'pull/startFrom',
+    test: 'exhaustive/pull/startFrom',
     only: 'gives the rows and files',
   },
   {
@@ -260,7 +260,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     file: 'src/format/verifiedRead.ts',
     from: '    if (hasTail) tails.forget(file);',
     to: '    ;',
-    test: 'serve/proofs',
+    test: 'exhaustive/serve/proofs',
     only: 'bytes of the file',
   },
   {
@@ -268,7 +268,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     file: 'src/format/verifiedRead.ts',
     from: '      if (hexOf(await digest(found)) !== file) throw wrong(file);',
     to: '      ;',
-    test: 'serve/proofs',
+    test: 'exhaustive/serve/proofs',
     only: 'bytes of the file',
   },
   // Pages.
@@ -404,21 +404,21 @@ export const CORE_FAULTS: readonly Fault[] = [
     file: 'src/contract/sources.ts',
     from: 'first <= before[1] + 1',
     to: 'first <= before[1]',
-    test: 'output/sources',
+    test: 'exhaustive/output/sources',
   },
   {
     name: 'sources above the last block of a manifest',
     file: 'src/contract/sources.ts',
     from: '[[0, tip ?? Number.MAX_SAFE_INTEGER]]',
     to: '[[0, Number.MAX_SAFE_INTEGER]]',
-    test: 'output/sources',
+    test: 'exhaustive/output/sources',
   },
   {
     name: 'KiB that are kB',
     file: 'src/contract/memorySize.ts',
     from: "binary === 'i' ? 1024 : 1000",
     to: "binary === 'i' ? 1000 : 1024",
-    test: 'cli/memoryLimit',
+    test: 'exhaustive/cli/memoryLimit',
     only: 'size of memory',
   },
 ];

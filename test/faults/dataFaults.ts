@@ -15,21 +15,21 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/lists/changesOfBlocks.sql.ts',
     from: 'if (!known.has(name)) rmSync(',
     to: 'if (known.has(name)) rmSync(',
-    test: 'serve/changes',
+    test: 'exhaustive/serve/changes',
   },
   {
     name: 'subjects with one entry left out',
     file: 'src/lists/balances.sql.ts',
     from: '        if (entries.length > 0) to.add(',
     to: '        if (entries.length > 1) to.add(',
-    test: 'lists/balances',
+    test: 'exhaustive/lists/balances',
   },
   {
     name: 'a short list as of a block too high',
     file: 'src/lists/balances.ts',
     from: 'before > page ? ranked : mark.level.first - 1',
     to: 'before > page ? ranked : mark.level.first + 1',
-    test: 'lists/balances',
+    test: 'exhaustive/lists/balances',
     only: 'few at the last block',
   },
   {
@@ -52,28 +52,28 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/lists/changesOfBlocks.sql.ts',
     from: 'count(*) > ${changesEntries} AS is_cut',
     to: 'count(*) >= ${changesEntries} AS is_cut',
-    test: 'serve/changes',
+    test: 'exhaustive/serve/changes',
   },
   {
     name: 'a cut list of changes that does not say so',
     file: 'src/lists/changes.ts',
     from: '\'"more":true\'',
     to: '\'"more":false\'',
-    test: 'serve/changes',
+    test: 'exhaustive/serve/changes',
   },
   {
     name: 'the previous block of a file of changes is its own',
     file: 'src/lists/changes.sql.ts',
     from: '    previous = point;',
     to: '    previous ??= point;',
-    test: 'serve/changes',
+    test: 'exhaustive/serve/changes',
   },
   {
     name: 'spent outputs that are known one block too long',
     file: 'src/lists/unspentOutputs.sql.ts',
     from: '}), 0) - ${spentBlocks} AS oldest',
     to: '}), 0) - ${spentBlocks} - 1 AS oldest',
-    test: 'engine/spent',
+    test: 'exhaustive/engine/spent',
   },
   // Engine.
   {
@@ -139,7 +139,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/removeOutdated.ts',
     from: 'byOperation.filter(([, count]) => count > 0)',
     to: 'byOperation.filter(([, count]) => count > 1)',
-    test: 'output/output',
+    test: 'exhaustive/output/output',
     only: 'equals a fresh build',
   },
   {
@@ -154,7 +154,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/writeChangedPages.ts',
     from: 'row?.digest !== digest || row.known_spent !== row.spent_digest',
     to: 'row?.digest !== digest',
-    test: 'engine/spent',
+    test: 'exhaustive/engine/spent',
     only: 'spends other outputs',
   },
   {
@@ -162,7 +162,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/makeLevels.ts',
     from: 'before.filter((level) => reused.some(({ first }) => first === level.first));',
     to: 'before.filter((level) => reused.some(({ first }) => first === level.first)).slice(0, Math.max(1, reused.length - 1));',
-    test: 'engine/spent',
+    test: 'exhaustive/engine/spent',
     only: 'unspent outputs',
   },
   {
@@ -170,7 +170,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/state/updateState.ts',
     from: '`FROM ${oldCounts} UNION ALL ${asCounts(replacedRunes, 1)}`',
     to: '`FROM ${oldCounts}`',
-    test: 'engine/spent',
+    test: 'exhaustive/engine/spent',
     only: 'only burns',
   },
   {
@@ -178,21 +178,21 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/ledgerDigest.ts',
     from: '(one) => one?.height === height && one.hash === end.hash',
     to: '(one) => one?.height === height',
-    test: 'engine/ledgerDigest',
+    test: 'exhaustive/engine/ledgerDigest',
   },
   {
     name: 'a block without records beats a block with records',
     file: 'src/engine/state/updateState.ts',
     from: 'ORDER BY block_height DESC, has_records DESC LIMIT 1',
     to: 'ORDER BY block_height DESC, has_records LIMIT 1',
-    test: 'output/sources',
+    test: 'exhaustive/output/sources',
   },
   {
     name: 'a file of changes is kept though the block below has another hash',
     file: 'src/lists/changes.sql.ts',
     from: 'previous?.height, previous?.hash, lists?.digest',
     to: 'previous?.height, lists?.digest',
-    test: 'serve/changes',
+    test: 'exhaustive/serve/changes',
   },
   // Rows.
   {
@@ -262,7 +262,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/pull/runPull.ts',
     from: 'if (manifest === undefined) return new HttpSource',
     to: 'if (manifest !== undefined) return new HttpSource',
-    test: 'pull/pullMirror',
+    test: 'exhaustive/pull/pullMirror',
     only: 'of the recorded chain',
   },
   {
@@ -270,7 +270,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/pull/node/chosenOutputs.ts',
     from: '      if (at < this.#chosen.length) this.#chosen[at] = lineOf(output);',
     to: '      ;',
-    test: 'pull/startFrom',
+    test: 'exhaustive/pull/startFrom',
     only: 'random outputs',
   },
   {
@@ -293,7 +293,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/pull/node/rowFiles.ts',
     from: '    this.#syncFolders(made);\n    return made;',
     to: '    return made;',
-    test: 'pull/nodePull',
+    test: 'exhaustive/pull/nodePull',
     only: 'syncs each file',
   },
   {
@@ -301,7 +301,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/pull/node/nodePull.ts',
     from: 'whole.last <= settled ? whole',
     to: 'whole.first <= settled ? whole',
-    test: 'pull/nodePull',
+    test: 'exhaustive/pull/nodePull',
     only: 'for each settled hundred',
   },
   {
@@ -309,7 +309,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/pull/node/nodePull.ts',
     from: '    for (const { bytes, rows } of await this.rows.putInPlace(before',
     to: '    this.ledger.sync();\n    for (const { bytes, rows } of await this.rows.putInPlace(before',
-    test: 'pull/nodePull',
+    test: 'exhaustive/pull/nodePull',
     only: 'syncs each file',
   },
   {
@@ -317,7 +317,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/pull/mirror/mirrorSource.ts',
     from: 'blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest',
     to: 'blocks.length !== found.blocks',
-    test: 'pull/pullMirror',
+    test: 'exhaustive/pull/pullMirror',
     only: 'never accepts digests',
   },
   // Input.
@@ -350,7 +350,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/input/badRecords.ts',
     from: "source.form === 'envelope' ? 'item'",
     to: "source.form !== 'envelope' ? 'item'",
-    test: 'input/badInput',
+    test: 'exhaustive/input/badInput',
     only: 'is named by its line',
   },
   {
@@ -366,7 +366,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/input/inputReader.ts',
     from: "this.unchanged.filter(({ form }) => form === 'runes').length",
     to: "this.unchanged.filter(({ form }) => form !== 'runes').length",
-    test: 'input/leftOut',
+    test: 'exhaustive/input/leftOut',
     only: 'any change of ledgers and runes',
   },
   {
@@ -374,7 +374,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/input/loadInput.ts',
     from: 'AS number ${others}`)) === 0) {',
     to: 'AS number ${others}`)) === 1) {',
-    test: 'input/badInput',
+    test: 'exhaustive/input/badInput',
     only: 'has no records',
   },
   {
@@ -382,7 +382,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/input/recognise.ts',
     from: '  if (twice !== undefined)',
     to: '  if (false)',
-    test: 'input/badInput',
+    test: 'exhaustive/input/badInput',
     only: 'two columns with one name',
   },
   {
@@ -399,7 +399,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/duckdb/lockDatabase.ts',
     from: '  } finally {\n    await unlockFile(store, file);\n  }',
     to: '  } finally {\n  }',
-    test: 'engine/locks',
+    test: 'exhaustive/engine/locks',
     only: 'names the process',
   },
   {
@@ -444,7 +444,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/duckdb/duckdbErrors.ts',
     from: '  error instanceof Error && !(error instanceof CliError) &&',
     to: '  error instanceof Error || !(error instanceof CliError) &&',
-    test: 'engine/incremental',
+    test: 'exhaustive/engine/incremental',
     only: 'stays when a build fails',
   },
   // Disk.
@@ -460,7 +460,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/disk/replaceFile.ts',
     from: '  replaceFile(target, write, temporary);\n  syncFolder(dirname(target));',
     to: '  replaceFile(target, write, temporary);',
-    test: 'engine/ioErrors',
+    test: 'exhaustive/engine/ioErrors',
     only: 'its pages are synced',
   },
   {
@@ -468,7 +468,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/disk/replaceFile.ts',
     from: '    writeNew(path, Buffer.from(text));\n    syncFile(path);',
     to: '    writeNew(path, Buffer.from(text));',
-    test: 'engine/ioErrors',
+    test: 'exhaustive/engine/ioErrors',
     only: 'its pages are synced',
   },
   {
@@ -476,7 +476,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/disk/sync.ts',
     from: 'if (/error syncing/.test(said)) return fail',
     to: 'if (false) return fail',
-    test: 'engine/ioErrors',
+    test: 'exhaustive/engine/ioErrors',
     only: 'cannot be synced',
   },
   {
@@ -491,7 +491,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/disk/scratchFolder.ts',
     from: 'space === here ? !isAlive(Number(pid)) : isOld(join(folder, name))',
     to: '!isAlive(Number(pid))',
-    test: 'engine/locks',
+    test: 'exhaustive/engine/locks',
     only: 'scratch folders',
   },
   {

@@ -8,7 +8,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/cli/flags.ts',
     from: 'const value = this.one(name) ?? choices[0];',
     to: 'const value = this.one(name) && choices[0];',
-    test: 'setup/settings',
+    test: 'exhaustive/setup/settings',
     only: 'replace flags of a build',
   },
   {
@@ -30,7 +30,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/cli/settings.ts',
     from: "['start-from', 'cookie'].includes(flag) && flags.has('from')",
     to: 'false',
-    test: 'setup/settings',
+    test: 'exhaustive/setup/settings',
     only: 'belongs to its source',
   },
   {
@@ -45,7 +45,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/cli/settings.ts',
     from: "names.has(lists) && !flags.has('lists') && !flags.has('no-lists')",
     to: 'names.has(lists)',
-    test: 'setup/settings',
+    test: 'exhaustive/setup/settings',
     only: 'replace flags of a build',
   },
   // Export.
@@ -116,7 +116,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/output/stats/statsFiles.ts',
     from: '`block_height - block_height % ${STATS_PER_FILE}`',
     to: '`block_height + block_height % ${STATS_PER_FILE}`',
-    test: 'output/stats',
+    test: 'exhaustive/output/stats',
     only: 'in dialect',
   },
   {
@@ -124,7 +124,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/output/stats/blockStats.ts',
     from: 'a === b || compareText(a, b) < 0 ? a : b',
     to: 'a !== b || compareText(a, b) < 0 ? a : b',
-    test: 'output/stats',
+    test: 'exhaustive/output/stats',
     only: 'smaller of two names',
   },
   {
@@ -132,7 +132,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/output/stats/feed.ts',
     from: 'id: block.hash.slice(-64)',
     to: 'id: block.hash.slice(-65)',
-    test: 'output/stats',
+    test: 'exhaustive/output/stats',
     only: 'feed',
   },
   {
@@ -140,7 +140,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/output/stats/statsFiles.ts',
     from: "OPERATIONS.join(' + ')",
     to: "OPERATIONS.join(' - ')",
-    test: 'output/stats',
+    test: 'exhaustive/output/stats',
     only: 'in dialect',
   },
   {
@@ -155,7 +155,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/output/digests.ts',
     from: '${first + DIGESTS_PER_FILE - 1} ORDER',
     to: '${first + DIGESTS_PER_FILE + 1} ORDER',
-    test: 'output/output',
+    test: 'exhaustive/output/output',
     only: 'matches the contract',
   },
   {
@@ -163,7 +163,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/output/outputFolder.ts',
     from: ' || now.manifest !== seen.manifest) {',
     to: ') {',
-    test: 'engine/locks',
+    test: 'exhaustive/engine/locks',
     only: 'finished while this build read',
   },
   // Serve.
@@ -207,7 +207,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/serve/client/proofs.ts',
     from: '(known.time > state.time || (known.time',
     to: '((known.time',
-    test: 'serve/proofs',
+    test: 'exhaustive/serve/proofs',
     only: 'with an older time',
   },
   {
@@ -317,7 +317,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/verify/checkConservation.ts',
     from: 'if (unreceived < 0n || unreceived > burned)',
     to: 'if (unreceived < 0n)',
-    test: 'verify/senders',
+    test: 'exhaustive/verify/senders',
   },
   {
     name: 'entries of a table in another order',
