@@ -1,4 +1,4 @@
-/** Tests hostile input and hostile servers (SECURITY.md). badInput.test.ts tests input that is only wrong. */
+/** Tests hostile input and hostile servers (SECURITY.md). test/exhaustive/input/badInput.test.ts tests input that is only wrong. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
