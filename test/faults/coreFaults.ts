@@ -381,7 +381,7 @@ export const CORE_FAULTS: readonly Fault[] = [
     from: "  field('amount', 'amount', 'amount', false),",
     to: "  field('amount', 'amount', 'amount', true),",
     test: 'engine/golden',
-    only: 'ledger',
+    only: 'activity',
   },
   {
     name: 'hashes without zeros',

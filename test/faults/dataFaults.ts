@@ -44,8 +44,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/lists/outputsOfAddress.sql.ts',
     from: '      if (!isRemoval(next.key)) yield* next.values;',
     to: '      yield* next.values;',
-    test: 'exhaustive/outputHistories',
-    only: 'with tiny limits',
+    test: 'exhaustive/engine/spent',
+    only: 'unspent outputs',
   },
   {
     name: 'a full list of changes that says more',
@@ -69,11 +69,12 @@ export const DATA_FAULTS: readonly Fault[] = [
     test: 'exhaustive/serve/changes',
   },
   {
-    name: 'spent outputs that are known one block too long',
+    name: 'spent outputs of the oldest block that the state keeps',
     file: 'src/lists/unspentOutputs.sql.ts',
-    from: '}), 0) - ${spentBlocks} AS oldest',
-    to: '}), 0) - ${spentBlocks} - 1 AS oldest',
+    from: 'WHERE block_height < (SELECT first FROM kept_from)',
+    to: 'WHERE block_height <= (SELECT first FROM kept_from)',
     test: 'exhaustive/engine/spent',
+    only: 'oldest block that',
   },
   // Engine.
   {
@@ -124,8 +125,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/segmentWriter.ts',
     from: '    const bytes = block.pages.reduce((sum, length) => sum + length, 0);\n    // Reads',
     to: '    const bytes = block.pages.reduce((sum, length) => sum - length, 0);\n    // Reads',
-    test: 'engine/archive',
-    only: 'keeps all files',
+    test: 'format/readerCache',
+    only: 'after incremental builds',
   },
   {
     name: 'records of a block that was not counted',
@@ -147,7 +148,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/render/recordBytes.ts',
     from: '    this.#makeRoom(to - from, shift + end);',
     to: '    this.#makeRoom(to - from, 0);',
-    test: 'engine/assembler',
+    test: 'engine/golden',
+    only: 'activity',
   },
   {
     name: 'changed spent outputs that a build overlooks',
@@ -166,12 +168,12 @@ export const DATA_FAULTS: readonly Fault[] = [
     only: 'unspent outputs',
   },
   {
-    name: 'sums of a rune that only burns are not updated',
+    name: 'counts of runes without those of new blocks',
     file: 'src/engine/state/updateState.ts',
     from: '`FROM ${oldCounts} UNION ALL ${asCounts(replacedRunes, 1)}`',
     to: '`FROM ${oldCounts}`',
-    test: 'exhaustive/engine/spent',
-    only: 'only burns',
+    test: 'exhaustive/output/stats',
+    only: 'in dialect',
   },
   {
     name: 'a digest that is kept for another block',
@@ -179,6 +181,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     from: '(one) => one?.height === height && one.hash === end.hash',
     to: '(one) => one?.height === height',
     test: 'exhaustive/engine/ledgerDigest',
+    only: 'no digest is kept',
   },
   {
     name: 'a block without records beats a block with records',
@@ -193,6 +196,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     from: 'previous?.height, previous?.hash, lists?.digest',
     to: 'previous?.height, lists?.digest',
     test: 'exhaustive/serve/changes',
+    only: 'below it has another hash',
   },
   // Rows.
   {
@@ -366,8 +370,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/input/inputReader.ts',
     from: "this.unchanged.filter(({ form }) => form === 'runes').length",
     to: "this.unchanged.filter(({ form }) => form !== 'runes').length",
-    test: 'exhaustive/input/leftOut',
-    only: 'any change of ledgers and runes',
+    test: 'input/runesTable',
+    only: 'another table is removed',
   },
   {
     name: 'an input without records',
@@ -426,13 +430,6 @@ export const DATA_FAULTS: readonly Fault[] = [
     only: 'are refused',
   },
   {
-    name: 'parts without ends',
-    file: 'src/duckdb/sortedRows.ts',
-    from: 'ends.filter((end) => end !== undefined)',
-    to: 'ends.filter((end) => end === undefined)',
-    test: 'duckdb/sortedRows',
-  },
-  {
     name: 'keys in two parts',
     file: 'src/duckdb/sortedRows.ts',
     from: '`${key} < ${literal(end)}`',
@@ -444,8 +441,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/duckdb/duckdbErrors.ts',
     from: '  error instanceof Error && !(error instanceof CliError) &&',
     to: '  error instanceof Error || !(error instanceof CliError) &&',
-    test: 'exhaustive/engine/incremental',
-    only: 'stays when a build fails',
+    test: 'exhaustive/engine/locks',
+    only: 'with one cache',
   },
   // Disk.
   {

@@ -2,7 +2,7 @@
  * Tests the runes table. Builds read all of its columns in every format, check them, join several files, and keep the
  * table in the state.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { literal, Store } from '../../src/duckdb/store.ts';
@@ -249,6 +249,15 @@ describe('a table of the required columns', () => {
     });
     await build();
     expect(await kept()).toEqual(ROWS);
+  });
+
+  it('is left when another table is removed, whose values the next build no longer has', async () => {
+    const { input, build, kept } = inputOf({ 'a.csv': FIVE, 'b.csv': PSQL });
+    await build();
+    expect(await kept()).toEqual(ROWS);
+    rmSync(join(input, 'b.csv'));
+    await build();
+    expect(await kept()).toMatchObject(ROWS.map(({ id }) => ({ id, premine: null, is_complete: false })));
   });
 
   it('marks rows without values as incomplete in a file with all columns too', async () => {

@@ -70,13 +70,43 @@ it('unspent outputs equal the ledger, whether blocks spend few or many outputs o
   const limits = limitsWith({ listPage: 2, documentMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 } });
   let chain = extended([], 60, random, 40, 12);
   const kinds = new Set<string>();
-  for (const thrift of [40, 2]) {
+  // The last builds join levels that remove outputs of lower levels.
+  for (const [step, thrift] of [40, 2, 2, 2].entries()) {
     chain = extended(chain, 3, random, thrift, 12);
     const memory = memoryOf(chain);
     writeRows(memory, input);
-    await testBuild(out, { inputs: [input], dialect: 'hiro', layout: 'archive', lists: true, objectSize: 4096, limits });
+    const { wasFull } = await testBuild(out, {
+      inputs: [input],
+      dialect: 'hiro',
+      layout: 'archive',
+      lists: true,
+      objectSize: 4096,
+      limits,
+    });
+    expect(wasFull).toBe(step === 0);
     await checkOutputs(out, memory, random);
     for (const kind of kindsIn(out)) kinds.add(kind);
   }
   expect([...kinds].sort()).toEqual(['list', 'page', 'removal']);
+});
+
+it('a level is made again with the spent outputs of the oldest block that the state keeps', async () => {
+  const next = randomFor('the oldest spent outputs');
+  const random = (below: number) => Math.floor(next() * below);
+  const work = temporaryFolder();
+  const [input, out] = [join(work, 'in'), join(work, 'out')];
+  // Blocks 24 to 39 are a level. The state keeps the spent outputs of the blocks from 24 on.
+  const limits = limitsWith({ listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 43 - 24 });
+  const spends = (chain: Parameters<typeof memoryOf>[0]) =>
+    memoryOf(chain).rows.some((row) => row.block_height === 24 && row.spent !== null);
+  let chain = extended([], 44, random, 2);
+  while (!spends(chain)) chain = extended([], 44, random, 2);
+  for (const kept of [44, 38]) {
+    chain = extended(chain.slice(0, kept), 44 - kept, random, 2);
+    writeRows(memoryOf(chain), input);
+    const options = { inputs: [input], layout: 'archive', lists: true, limits } as const;
+    expect((await testBuild(out, options)).wasFull).toBe(kept === 44);
+    await testBuild(join(work, `full-${kept}`), options);
+    expect(tree(out)).toEqual(tree(join(work, `full-${kept}`)));
+  }
 });
