@@ -237,7 +237,7 @@ describe('npm start', () => {
   });
 
   it('refuses an invalid port', async () => {
-    expect((await runProcess('serve', ['--port', '70000'], temporaryFolder())).code).toBe(1);
+    expect((await runProcess('serve', ['--port', '65536'], temporaryFolder())).code).toBe(1);
   });
 
   it('names a port that is in use', async () => {

@@ -245,9 +245,10 @@ it('names the file by list, subject and height, and removes the file of a failed
   const folder = join(work, 'named');
   mkdirSync(folder);
   const subject = WIDEST.id;
-  await run('export', ['holders', subject, '--height', '30', '--dir', folderOf('archive')], folder);
+  const { stdout } = await run('export', ['holders', subject, '--height', '30', '--dir', folderOf('archive')], folder);
   const name = `holders-${subject.replace(':', '-')}-30.csv`;
   expect(readdirSync(folder)).toEqual([name, `${name}.json`]);
+  expect(stdout).toMatch(new RegExp(`Wrote [0-9,]+ rows? of holders as of block 30 to ${name} in `));
   const damaged = join(work, 'damaged');
   cpSync(folderOf('archive'), damaged, { recursive: true });
   const archive = join(damaged, 'archive');

@@ -125,8 +125,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/segmentWriter.ts',
     from: '    const bytes = block.pages.reduce((sum, length) => sum + length, 0);\n    // Reads',
     to: '    const bytes = block.pages.reduce((sum, length) => sum - length, 0);\n    // Reads',
-    test: 'format/readerCache',
-    only: 'after incremental builds',
+    test: 'exhaustive/archiveBuild',
+    only: 'files of a full build',
   },
   {
     name: 'records of a block that was not counted',
@@ -207,14 +207,6 @@ export const DATA_FAULTS: readonly Fault[] = [
     test: 'pull/blocksOfRows',
   },
   {
-    name: 'rows are copied whatever their row groups',
-    file: 'src/pull/mirror/rows/readStrangersRows.ts',
-    from: 'const keepsOrder = isWhole && (await hasFullGroups(part.path, store));',
-    to: 'const keepsOrder = isWhole;',
-    test: 'pull/readerProcesses',
-    only: 'same bytes',
-  },
-  {
     name: 'a list of files of rows that lacks a bracket',
     file: 'src/rows/rowsIndex.ts',
     from: 'JSON.stringify(head).slice(0, -1)',
@@ -283,6 +275,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     from: 'UNSETTLED_BLOCKS, 0, MOST_CONFIRMATIONS)',
     to: 'UNSETTLED_BLOCKS, 1, MOST_CONFIRMATIONS)',
     test: 'pull/pullCommand',
+    only: 'sends its key',
   },
   {
     name: 'empty blocks of a mirror have a record',
@@ -481,7 +474,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/disk/replaceFile.ts',
     from: 'statOf(target)?.isDirectory() === true',
     to: 'statOf(target)?.isDirectory() !== undefined',
-    test: 'disk/replace',
+    test: 'exhaustive/engine/ioErrors',
+    only: 'of a writer',
   },
   {
     name: 'scratch folders of other containers',
@@ -497,5 +491,20 @@ export const DATA_FAULTS: readonly Fault[] = [
     from: '  rmSync(temporary, { recursive: true, force: true });\n  try {',
     to: '  try {',
     test: 'disk/replace',
+  },
+  {
+    name: 'texts of a column from a byte too far',
+    file: 'src/duckdb/columns.ts',
+    from: '    const pointerAt = view.byteOffset + first * ENTRY_BYTES + 8;',
+    to: '    const pointerAt = view.byteOffset + first * ENTRY_BYTES + 9;',
+    test: 'duckdb/columns',
+    only: 'keep their values',
+  },
+  {
+    name: 'groups of parts that are not filled',
+    file: 'src/duckdb/sortedRows.ts',
+    from: '    if (!isAll)\n      await store.run(',
+    to: '    if (isAll)\n      await store.run(',
+    test: 'duckdb/sortedRows',
   },
 ];

@@ -252,7 +252,13 @@ describe('a table of the required columns', () => {
   });
 
   it('is left when another table is removed, whose values the next build no longer has', async () => {
-    const { input, build, kept } = inputOf({ 'a.csv': FIVE, 'b.csv': PSQL });
+    // More files without runes are unchanged than files with runes are known.
+    const ledgerOf = (height: string) =>
+      LEDGER.replaceAll(hex('5'), hex(height))
+        .replaceAll(hex('c'), hex(`c ${height}`))
+        .replaceAll(',5,3,', `,${height},3,`);
+    const ledgers = Object.fromEntries(['6', '7', '8'].map((height) => [`${height}.csv`, ledgerOf(height)]));
+    const { input, build, kept } = inputOf({ ...ledgers, 'a.csv': FIVE, 'b.csv': PSQL });
     await build();
     expect(await kept()).toEqual(ROWS);
     rmSync(join(input, 'b.csv'));

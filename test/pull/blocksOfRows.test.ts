@@ -105,6 +105,9 @@ it.each([
   const table = await runesOfRows(rows, runes, store);
   expect(await blocksOfRows(rows, table, true, store)).toEqual(expected);
   expect(await blocksOfRows(rows, table, false, store)).toEqual(expected);
+  const mixed = join(folder, `mixed-${count}.parquet`);
+  await store.run(`COPY (FROM '${rows}' ORDER BY hash(event_index)) TO '${mixed}' (FORMAT parquet)`);
+  expect(await blocksOfRows(mixed, table, false, store)).toEqual(expected);
 });
 
 it.each([

@@ -51,7 +51,7 @@ describe('npm run pull', () => {
     };
     process.env['PULL_HEADERS'] = 'x-api-key: from the environment SECRET\r\nx-other: SECRET 2\r\n';
     try {
-      const { code, said } = await runHere([...flags(), '--blocks', '1001..', '--header', 'X-Api-Key:  SECRET ']);
+      const { code, said } = await runHere([...flags(), '--blocks', '1001..', '--confirmations', '0', '--header', 'X-Api-Key:  SECRET ']);
       expect(code).toBe(0);
       expect(said).not.toMatch(/SECRET/);
       expect(said).toMatch(/status 503/);

@@ -67,8 +67,16 @@ describe('the output of a build', () => {
     }
   });
 
-  it('verifies as a copy without hard links', async () => {
-    expect(await findings(copy())).toEqual([]);
+  it('verifies as a copy without hard links, and verification leaves no files', async () => {
+    const [folder, { TMPDIR }] = [temporaryFolder(), process.env];
+    process.env['TMPDIR'] = folder;
+    try {
+      expect(await findings(copy())).toEqual([]);
+    } finally {
+      if (TMPDIR === undefined) delete process.env['TMPDIR'];
+      else process.env['TMPDIR'] = TMPDIR;
+    }
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   it('has a digest that depends only on the data and follows from the pages', async () => {

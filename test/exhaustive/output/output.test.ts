@@ -69,6 +69,20 @@ describe('a build of the sample', () => {
   });
 });
 
+it('has the digests of 1,000 heights in a file, also after a change of the last of them', async () => {
+  const work = temporaryFolder();
+  const heightsIn = (first: number) =>
+    (JSON.parse(readFileSync(join(work, `out/runes/v1/digests/${first}.json`), 'utf8')) as { blocks: { height: number }[] }).blocks.map(
+      ({ height }) => height,
+    );
+  for (const amount of ['1', '2']) {
+    const records = [0, 999, 1000, 1001, 1500, 2000].map((height) => record(height, 1, height === 999 ? { amount } : {}));
+    writeFiles(work, { 'a.ndjson': ndjson(records) });
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'a.ndjson')] });
+    expect([0, 1000, 2000].map(heightsIn)).toEqual([[0, 999], [1000, 1001, 1500], [2000]]);
+  }
+});
+
 describe('the marker', () => {
   it('has a second line while a build runs, which hosting/upload.sh counts', async () => {
     const out = join(temporaryFolder(), 'dist');

@@ -434,14 +434,19 @@ describe('a pull from a node', () => {
     node.replace(CHAIN.slice(0, 150));
     await pull();
     const folder = join(to, 'pulled');
-    const steps = await recordSteps(folder, async () => {
-      // The three chains cause new blocks, a reorganisation, and the joining of a hundred.
-      for (const chain of [CHAIN.slice(0, 160), extended(CHAIN.slice(0, 155), 20, random('a branch on a disk')), CHAIN]) {
-        node.replace(chain);
-        await pull({ confirmations: 30 });
-      }
-    });
+    // The three chains cause new blocks, a reorganisation, and the joining of a hundred.
+    const pulls: Step[][] = [];
+    for (const chain of [CHAIN.slice(0, 160), extended(CHAIN.slice(0, 155), 20, random('a branch on a disk')), CHAIN]) {
+      node.replace(chain);
+      pulls.push(await recordSteps(folder, () => pull({ confirmations: 30 })));
+    }
+    const steps = pulls.flat();
     const isJournal = ({ path }: Step) => path.includes('/.state/journal-');
+    // The first pull joins no files. It writes to the journal only after all rows and runes are in place.
+    const [first = []] = pulls;
+    const isPlaced = ({ does, to: path = '' }: Step) => does === 'rename' && /[0-9s]\.parquet$/.test(path) && !path.includes('/.work/');
+    expect(first.findIndex(isPlaced)).toBeGreaterThan(-1);
+    expect(first.findIndex((step) => step.does === 'write' && isJournal(step))).toBeGreaterThan(first.map(isPlaced).lastIndexOf(true));
     const indexes = (test: (step: Step) => boolean) => [...steps.keys()].filter((i) => test(steps[i] as Step));
     const lastBefore = (i: number, test: (step: Step) => boolean) =>
       indexes(test)
