@@ -1,27 +1,33 @@
 /**
- * Compares the lists of several mirrors. Files with equal names are equal, because a name is a hash of the content.
+ * Compares the lists of several mirrors, level by level. The levels that a mirror must have follow from its tip, so a
+ * level that one mirror lacks is a difference, and a mirror cannot hide a level by other heights. Files with equal names are equal, because a name is a hash of the content.
  * Files with other names may still have the same text, because their bytes also depend on the version of zlib. So their
  * texts are compared.
  */
 import { createHash } from 'node:crypto';
-import type { Manifest } from '../contract/schemas.ts';
+import type { BlockDigest, Manifest } from '../contract/schemas.ts';
 import { Archive, type ArchiveFiles } from '../format/archiveReader.ts';
 import { textOf } from '../format/documents.ts';
-import type { DocumentLevel, LevelRange } from '../format/levels.ts';
+import { type DocumentLevel, type LevelRange, levelRanges } from '../format/levels.ts';
 import type { ListTables } from '../format/listTables.ts';
 import { groupBy } from '../groupBy.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';
 
-/** A mirror's manifest, and a reader of the files of its archive. */
+/** A mirror's manifest and blocks, and a reader of the files of its archive. */
 export interface ListedMirror {
   readonly manifest: Manifest;
+  readonly blocks: readonly BlockDigest[];
   readonly files: ArchiveFiles;
 }
 
-/** A level of a list (format/levels.ts) that has the same heights in several mirrors, but different content. */
-interface DifferentLevel {
+/** A level of a list (format/levels.ts). */
+interface ListLevel {
   readonly list: string;
   readonly range: LevelRange;
+}
+
+/** A level that several mirrors must have, but with different content. */
+interface DifferentLevel extends ListLevel {
   /** Identifiers of the content of the level (`contentsOf`), by index of the mirror. */
   readonly contents: ReadonlyMap<number, string>;
 }
@@ -31,6 +37,12 @@ export interface ComparedLists {
   readonly different: readonly DifferentLevel[];
   /** Indexes of the mirrors whose lists were compared. */
   readonly compared: readonly number[];
+  /** Names of the lists of which at least one level was compared. */
+  readonly lists: readonly string[];
+  /** Levels that only one of these mirrors must have, by index of the mirror. */
+  readonly alone: ReadonlyMap<number, readonly ListLevel[]>;
+  /** What is wrong with the root of a mirror, by index of the mirror. */
+  readonly faults: ReadonlyMap<number, string>;
 }
 
 /**
@@ -42,15 +54,20 @@ const BY_PAGE = 'outputs of addresses';
 /** The lists that are stored as documents. All other lists follow from these lists and from the blocks. */
 const LISTS: Readonly<Record<string, (lists: ListTables) => readonly DocumentLevel[] | undefined>> = {
   etchings: ({ etchings }) => etchings?.levels,
+  'names of runes': ({ etchings }) => etchings?.runes,
   balances: ({ balances }) => balances?.addresses,
   holders: ({ balances }) => balances?.holders,
   outputs: ({ outputs }) => outputs?.outputs,
   [BY_PAGE]: ({ outputs }) => outputs?.addresses,
 };
 
+/** The lists whose levels begin at height 0 in every mirror, even in a mirror of the last N blocks. */
+const ETCHING_LISTS = ['etchings', 'names of runes'];
+
 interface OpenedLevel {
   readonly mirror: number;
-  readonly level: DocumentLevel;
+  /** Undefined if no list has changed in the blocks of the level. */
+  readonly level: DocumentLevel | undefined;
   readonly archive: Archive;
   /** Height of the start (contract/sources.ts) on which the content depends. -1 if it does not depend on a start. */
   readonly below: number;
@@ -64,30 +81,74 @@ export async function compareLists(mirrors: readonly ListedMirror[]): Promise<Co
   const all = await Promise.all(mirrors.map(openLists));
   const first = all.find((one) => one !== undefined);
   const opened = [...all.entries()].flatMap(([mirror, one]) => (one === undefined || one.form !== first?.form ? [] : [{ ...one, mirror }]));
+  const faults = new Map(
+    opened.flatMap(({ mirror, fault, steps }) => {
+      const wrong = fault ?? (steps === first?.steps ? undefined : 'has lists in levels of other sizes');
+      return wrong === undefined ? [] : [[mirror, wrong] as const];
+    }),
+  );
   const different: DifferentLevel[] = [];
+  const compared = new Set<string>();
+  const alone = new Map<number, ListLevel[]>();
   for (const [list, levelsOf] of Object.entries(LISTS)) {
-    const levels = opened.flatMap(({ lists, ...one }) =>
-      (levelsOf(lists) ?? []).map((level): OpenedLevel => ({ ...one, level, below: list === BY_PAGE ? (lists.start?.height ?? -1) : -1 })),
-    );
-    for (const equalRanges of groupBy(levels, ({ level, below }) => `${level.first} ${level.last} ${below}`).values()) {
-      const contents = await contentsOf(equalRanges);
+    const levels = opened.flatMap(({ lists, ranges, ...one }) => {
+      const found = levelsOf(lists);
+      const below = list === BY_PAGE ? (lists.start?.height ?? -1) : -1;
+      const at = (range: LevelRange) => found?.find((level) => isSame(level, range));
+      return found === undefined ? [] : ranges(list).map((range) => ({ ...one, range, level: at(range), below }));
+    });
+    for (const equalRanges of groupBy(levels, ({ range, below }) => `${range.first} ${range.last} ${below}`).values()) {
       const [one] = equalRanges;
-      if (one !== undefined && new Set(contents.values()).size > 1) different.push({ list, range: one.level, contents });
+      if (one === undefined || equalRanges.every(({ level }) => level === undefined)) continue;
+      const { range } = one;
+      if (equalRanges.length === 1) {
+        alone.set(one.mirror, [...(alone.get(one.mirror) ?? []), { list, range }]);
+        continue;
+      }
+      compared.add(list);
+      const contents = await contentsOf(equalRanges);
+      if (new Set(contents.values()).size > 1) different.push({ list, range, contents });
     }
   }
-  return { different, compared: opened.map(({ mirror }) => mirror) };
+  return { different, compared: opened.map(({ mirror }) => mirror), lists: [...compared], alone, faults };
 }
 
-/**
- * Opens the lists of a mirror. Undefined for a mirror without lists. Only lists with the same `form` can be compared:
- * dialect, page size and start.
- */
-async function openLists({ manifest, files }: ListedMirror): Promise<{ archive: Archive; lists: ListTables; form: string } | undefined> {
-  const { listRoot, dialect } = siteOf(manifest);
+const isSame = (a: LevelRange, b: LevelRange): boolean => a.first === b.first && a.last === b.last;
+
+interface OpenedLists {
+  readonly archive: Archive;
+  readonly lists: ListTables;
+  /** Only lists with the same `form` can be compared: dialect, page size and start. */
+  readonly form: string;
+  readonly steps: string;
+  /** Returns the ranges that the levels of a list must have. */
+  readonly ranges: (list: string) => readonly LevelRange[];
+  /** Says why the root does not match the manifest and blocks of the mirror. */
+  readonly fault: string | undefined;
+}
+
+/** Opens the lists of a mirror. Undefined for a mirror without lists. */
+async function openLists({ manifest, blocks, files }: ListedMirror): Promise<OpenedLists | undefined> {
+  const { listRoot, dialect, layout, tip } = siteOf(manifest);
   const archive = listRoot && (await Archive.open(listRoot, files));
   const lists = archive?.root.lists;
-  const start = manifest.start?.height ?? 'all blocks';
-  return archive && lists && { archive, lists, form: `${dialect} ${lists.page} ${start}` };
+  if (archive === undefined || lists === undefined) return undefined;
+  const lowest = layout === 'files' && lists.activity !== undefined ? (blocks[0]?.height ?? 0) : undefined;
+  const [ofEtchings, others] = [undefined, lowest].map((from) => levelRanges(tip, lists, from, lists.start?.height));
+  const ranges = (list: string) => (ETCHING_LISTS.includes(list) ? ofEtchings : others) ?? [];
+  const strange = Object.entries(LISTS).find(([list, levelsOf]) =>
+    levelsOf(lists)?.some((level) => !ranges(list).some((range) => isSame(range, level))),
+  );
+  const { etchings, balances, holders, outputs } = manifest.lists ?? {};
+  const has = [etchings, balances, holders, outputs].map((part) => part !== undefined);
+  const fault =
+    lists.tip !== tip || lists.lowest !== lowest
+      ? 'has lists of other blocks than its manifest'
+      : has.join() !== [lists.etchings, lists.balances, lists.balances, lists.outputs].map((part) => part !== undefined).join()
+        ? 'has other lists than its manifest says'
+        : strange && `has levels of ${strange[0]} that do not follow from its last block`;
+  const [form, steps] = [`${dialect} ${lists.page} ${manifest.start?.height ?? 'all blocks'}`, `${lists.steps} ${lists.unsettled}`];
+  return { archive, lists, form, steps, ranges, fault };
 }
 
 /**
@@ -95,7 +156,7 @@ async function openLists({ manifest, files }: ListedMirror): Promise<{ archive: 
  * are the same in all mirrors. Otherwise it is a hash of the level's text.
  */
 async function contentsOf(levels: readonly OpenedLevel[]): Promise<Map<number, string>> {
-  const byNames = groupBy(levels, ({ level: { files } }) => files.map(({ file }) => file).join(' '));
+  const byNames = groupBy(levels, ({ level }) => level?.files.map(({ file }) => file).join(' ') ?? '');
   const contents = new Map<number, string>();
   for (const [names, same] of byNames) {
     const [one] = same;
@@ -107,6 +168,7 @@ async function contentsOf(levels: readonly OpenedLevel[]): Promise<Map<number, s
 
 async function hashOf({ archive, level }: OpenedLevel): Promise<string> {
   const hash = createHash('sha256');
+  if (level === undefined) return 'no level';
   for await (const text of textOf(archive, level)) hash.update(text);
   return hash.digest('hex');
 }

@@ -18,7 +18,7 @@ import { archivePath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { Client } from '../pull/httpClient.ts';
 import { baseOf, digestsPaths, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
 import { DEFAULTS } from '../pull/pullRequest.ts';
-import { compareLists, type ListedMirror } from './compareListsOfMirrors.ts';
+import { type ComparedLists, compareLists, type ListedMirror } from './compareListsOfMirrors.ts';
 import { VerificationError } from './findings.ts';
 
 /** Maximum number of ranges of heights to show in a list of blocks. */
@@ -85,14 +85,17 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
   if (common.length === 0 && details.length > 0) throw new VerificationError(`${all} have no block in common`, details);
   const lists = await compareLists(mirrors);
   const ledgers = compareLedgers(mirrors, names);
-  if (lists.different.length > 0 || ledgers.different.length > 0) {
-    const levels = lists.different.map(
-      ({ list, range, contents }) => `${list}, blocks ${range.first} to ${range.last}: ${groupsOf(names, (i) => contents.get(i))}`,
-    );
+  if (lists.different.length > 0 || lists.faults.size > 0 || ledgers.different.length > 0) {
+    const levels = [
+      ...[...lists.faults].map(([i, fault]) => `${names[i]} ${fault}`),
+      ...lists.different.map(
+        ({ list, range, contents }) => `${list}, blocks ${range.first} to ${range.last}: ${groupsOf(names, (i) => contents.get(i))}`,
+      ),
+    ];
     const what = levels.length > 0 ? 'lists' : 'ledgers';
     throw new VerificationError(`${all} have the same blocks, but differ in their ${what}`, [...levels, ...ledgers.different]);
   }
-  const listed = lists.compared.length < 2 ? [] : [`equal lists: ${lists.compared.map((i) => names[i]).join(', ')}`];
+  const listed = sayCompared(lists, names);
   const isWhole = details.length === 0;
   const found = isWhole
     ? `have the same data: digest ${mirrors[0]?.manifest.digest}.`
@@ -102,6 +105,18 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
     different: 0,
     common: common.length,
   });
+}
+
+/** Says which lists were compared and are equal, and which were not compared. */
+function sayCompared({ compared, lists, alone }: ComparedLists, names: readonly string[]): string[] {
+  const equal = lists.length === 0 ? [] : [`equal lists: ${compared.map((i) => names[i]).join(', ')} (${lists.join(', ')})`];
+  const others = compared.length === 0 ? [] : [...names.keys()].filter((i) => !compared.includes(i));
+  const levels = [...alone].flatMap(([i, found]) =>
+    [...groupBy(found, ({ range }) => `blocks ${range.first} to ${range.last}`)].map(
+      ([blocks, same]) => `lists of ${names[i]} that were not compared, ${blocks}: ${same.map(({ list }) => list).join(', ')}`,
+    ),
+  );
+  return [...equal, ...others.map((i) => `not compared: the lists of ${names[i]}, which has none, or in another form`), ...levels];
 }
 
 /**

@@ -1,9 +1,16 @@
 /** Tests `verify --against`, which reports which mirrors have the same blocks and lists. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
+import type { ListTables } from '../../../src/format/listTables.ts';
+import { renderRoot } from '../../../src/format/root.ts';
 import { LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
-import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
+import { compareMirrors, readOther } from '../../../src/verify/compareMirrors.ts';
+import type { VerificationError } from '../../../src/verify/findings.ts';
+import { MANIFEST, putFile } from '../../support/archives.ts';
+import { RecordingLog, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { run } from '../../support/cli.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
@@ -27,12 +34,24 @@ function copy(): string {
 const edit = (out: string, path: string, change: (text: string) => string): void =>
   writeFileSync(join(out, path), change(readFileSync(join(out, path), 'utf8')));
 
+type Etchings = NonNullable<ListTables['etchings']>;
+
+/** Changes the lists in the root of a copy of a build, with right names and digests. Returns the copy. */
+function forged(dist: string, change: (lists: ListTables & { readonly etchings: Etchings }) => ListTables): string {
+  const out = join(temporaryFolder(), 'dist');
+  cpSync(dist, out, { recursive: true });
+  const { root } = StoredArchive.in(out) as StoredArchive;
+  const content = gzipSync(renderRoot({ ...root, lists: root.lists && change(root.lists as never) }));
+  edit(out, MANIFEST, (text) => JSON.stringify({ ...JSON.parse(text), archive: { root: putFile(out, content), bytes: content.length } }));
+  return out;
+}
+
 /** Returns input with three runes. Their symbol is in the etchings, but not in the records. */
-function etched(symbol: string): Record<string, string> {
-  const runes = [100, 101, 102].map((height, number) =>
-    [`${height}:1`, number, `RUNE${'ABC'[number]}`, `RUNE${'ABC'[number]}`, hex(`b${height}`), height, 1, hex(`t${height}`)].join(),
+function etched(symbol: string, heights = [100, 101, 102]): Record<string, string> {
+  const runes = heights.map((height, number) =>
+    [`${height}:1`, number, `RUNE${'ABCD'[number]}`, `RUNE${'ABCD'[number]}`, hex(`b${height}`), height, 1, hex(`t${height}`)].join(),
   );
-  const rows = [100, 101, 102].map((height) =>
+  const rows = heights.map((height) =>
     [`${height}:1`, hex(`b${height}`), height, 1, 0, hex(`t${height}`), '', '', '', '', 'etching', height].join(),
   );
   return {
@@ -147,9 +166,46 @@ describe('npm run verify -- --against', () => {
       [
         `Error: ${one}, ${base} and ${other} have the same blocks, but differ in their lists`,
         `  etchings, blocks 80 to 102: ${one} = ${base} ≠ ${other}`,
+        `  names of runes, blocks 80 to 102: ${one} = ${base} ≠ ${other}`,
         '',
       ],
     ]);
+  });
+
+  it('of a mirror whose root hides a list or a level finds this, and other levels are named', async () => {
+    const [one, other] = [await built(etched('$'), { layout: 'archive' }), await built(etched('%'), { layout: 'archive' })];
+    const compare = async (out: string) => {
+      const log = new RecordingLog();
+      const mirrors = await Promise.all([one, out].map((folder) => readOther(folder, log)));
+      return compareMirrors(mirrors, log).then(
+        () => log.infos.map(({ message }) => message).join('\n'),
+        ({ message, details }: VerificationError) => [message, ...details].join('\n').replaceAll(out, 'OTHER').replaceAll(one, 'ONE'),
+      );
+    };
+    const withLevels = (
+      { etchings, ...lists }: ListTables & { readonly etchings: Etchings },
+      change: (levels: Etchings['levels']) => Etchings['levels'],
+    ): ListTables => ({ ...lists, etchings: { ...etchings, levels: change(etchings.levels), runes: change(etchings.runes) } });
+    const wrong: [finding: string, out: string][] = [
+      [
+        'OTHER has levels of etchings that do not',
+        forged(other, (lists) => withLevels(lists, (all) => all.map((one) => ({ ...one, first: 1 })))),
+      ],
+      ['etchings, blocks 80 to 102: ONE ≠ OTHER', forged(other, (lists) => withLevels(lists, () => []))],
+      ['OTHER has other lists than its manifest', forged(other, ({ etchings: _, ...lists }) => lists)],
+      ['OTHER has lists of other blocks', forged(other, (lists) => ({ ...lists, tip: 103 }))],
+      [
+        'OTHER has lists in levels of other sizes',
+        forged(other, (lists) => ({ ...withLevels(lists, (all) => all.map((one) => ({ ...one, first: 0 }))), steps: [1000] })),
+      ],
+    ];
+    for (const [finding, out] of wrong) expect(await compare(out)).toContain(finding);
+    // The newest level of a mirror with a newer block has no partner. Lists with other page sizes cannot be compared.
+    const newer = await built(etched('$', [100, 101, 102, 103]), { layout: 'archive' });
+    expect(await compare(newer)).toContain(`lists of ${newer} that were not compared, blocks 96 to 103: etchings, names of runes`);
+    expect(await compare(forged(other, (lists) => ({ ...lists, page: 7 })))).toMatch(
+      /not compared: the lists of .*, which has none, or in another form/,
+    );
   });
 
   it.each([
